@@ -1,0 +1,42 @@
+// Time comes in through this door, so that tests decide what time it is. Nothing else reads the wall clock or sets a timer
+// (checked by test/architecture.test.ts).
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Milliseconds since 1970, UTC. */
+  now(): number;
+  /** Milliseconds of a clock that never jumps; only differences mean something. */
+  monotonic(): number;
+  /** Calls `run` once after `ms` milliseconds. Does not keep the process alive. */
+  after(ms: number, run: () => void): Timer;
+  /** Calls `run` every `ms` milliseconds until cancelled. Does not keep the process alive. */
+  every(ms: number, run: () => void): Timer;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    timer.unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+  every(ms, run) {
+    const timer = setInterval(run, ms);
+    timer.unref();
+    return { cancel: () => clearInterval(timer) };
+  },
+};
+
+/** Waits `ms` on the given clock. */
+export const sleep = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => clock.after(ms, resolve));
+
+/** RFC 3339 in UTC with milliseconds, the form of every time in an answer (facts/platform 3.1). */
+export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+
+/** RFC 3339 or undefined, for times that have not happened: such members are left out of the answer. */
+export const rfc3339OrAbsent = (ms: number | null | undefined): string | undefined =>
+  ms === null || ms === undefined ? undefined : rfc3339(ms);
