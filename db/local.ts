@@ -1,0 +1,96 @@
+// The store of a single server: SQLite in this process, one group-committing writer, reader Workers, a checkpoint Worker.
+import type { Database, Statement as Prepared } from "bun:sqlite";
+import { Checkpointer } from "./checkpoint.ts";
+import { openDatabase } from "./open.ts";
+import { Readers } from "./readers.ts";
+import { Sequences } from "./sequences.ts";
+import type { Query, Statement } from "./sql.ts";
+import { CommitError, type SequenceName, type Store } from "./store.ts";
+import { Writer } from "./writer.ts";
+
+export type LocalStoreOptions = {
+  directory: string;
+  cacheMb: number;
+  now: number;
+  /** The process must stop: the disk cannot be trusted or another process took over (RELIABILITY check 5 and 8). */
+  fatal(error: Error): void;
+};
+
+/** Opens (and migrates) the database in this directory and raises its epoch. */
+export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
+  const { db, file, unlock } = openDatabase(options.directory, options);
+  db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
+  const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
+  return new LocalStore(db, file, value, options.fatal, unlock);
+};
+
+export class LocalStore implements Store {
+  readonly epoch: number;
+  readonly writer: Writer;
+  readonly #db: Database;
+  readonly #reads = new Map<string, Prepared>();
+  readonly #readers: Readers;
+  readonly #checkpointer: Checkpointer;
+  readonly #sequences: Sequences;
+  readonly #unlock: () => void;
+  #closing: Promise<void> | undefined;
+
+  constructor(db: Database, file: string, epoch: number, fatal: (error: Error) => void, unlock: () => void) {
+    this.#db = db;
+    this.epoch = epoch;
+    this.#unlock = unlock;
+    this.#readers = new Readers(file);
+    this.#checkpointer = new Checkpointer(db, file, fatal);
+    this.writer = new Writer(db, { epoch, fatal, committed: () => this.#checkpointer.committed() });
+    this.#sequences = new Sequences(this);
+  }
+
+  commit(batch: readonly Statement[]): Promise<void> {
+    return this.writer.submit(batch);
+  }
+
+  async get<T>(query: Query<T>): Promise<T | undefined> {
+    const row = this.#read(query.sql).values(...(query.params as never[]))[0];
+    return row === undefined ? undefined : query.map(row as never);
+  }
+
+  async all<T>(query: Query<T>): Promise<T[]> {
+    return this.#read(query.sql)
+      .values(...(query.params as never[]))
+      .map((row) => query.map(row as never));
+  }
+
+  scan<T>(query: Query<T>): Promise<T[]> {
+    return this.#closing
+      ? Promise.reject(new CommitError("closed", "the store is closing"))
+      : this.#readers.scan(query);
+  }
+
+  reserve(sequence: SequenceName, count: number): Promise<number> {
+    return this.#sequences.reserve(sequence, count);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.writer.stop();
+    this.#readers.close();
+    await this.#checkpointer.close();
+    for (const prepared of this.#reads.values()) prepared.finalize();
+    this.#db.close();
+    this.#unlock();
+  }
+
+  #read(sql: string): Prepared {
+    if (this.#closing) throw new CommitError("closed", "the store is closing");
+    let prepared = this.#reads.get(sql);
+    if (!prepared) {
+      prepared = this.#db.prepare(sql);
+      this.#reads.set(sql, prepared);
+    }
+    return prepared;
+  }
+}

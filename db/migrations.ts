@@ -1,0 +1,6 @@
+// The steps in order. A released step is never edited; `bun run migration` writes the next one, which is then listed here.
+
+import type { Migration } from "./migrate.ts";
+import init from "./migrations/0000_init.sql" with { type: "text" };
+
+export const MIGRATIONS: readonly Migration[] = [{ name: "0000_init", sql: init }];

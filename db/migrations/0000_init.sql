@@ -1,0 +1,399 @@
+CREATE TABLE `agent_apps` (
+	`id` text PRIMARY KEY NOT NULL,
+	`agent_id` text NOT NULL,
+	`slug` text NOT NULL,
+	`display_name` text DEFAULT '' NOT NULL,
+	`command` text DEFAULT '' NOT NULL,
+	`url` text DEFAULT '' NOT NULL,
+	`external` integer DEFAULT false NOT NULL,
+	`subdomain` integer DEFAULT false NOT NULL,
+	`hidden` integer DEFAULT false NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`icon` text DEFAULT '' NOT NULL,
+	`tooltip` text DEFAULT '' NOT NULL,
+	`open_in` text DEFAULT 'slim-window' NOT NULL,
+	`sharing_level` text DEFAULT 'owner' NOT NULL,
+	`health` text DEFAULT 'disabled' NOT NULL,
+	`healthcheck_url` text DEFAULT '' NOT NULL,
+	`healthcheck_interval` integer DEFAULT 0 NOT NULL,
+	`healthcheck_threshold` integer DEFAULT 0 NOT NULL,
+	`display_order` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `agent_apps_slug` ON `agent_apps` (`agent_id`,`slug`);--> statement-breakpoint
+CREATE TABLE `agent_log_sources` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`agent_id` text NOT NULL,
+	`id` text NOT NULL,
+	`display_name` text NOT NULL,
+	`icon` text NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `agent_log_sources_id` ON `agent_log_sources` (`agent_id`,`id`);--> statement-breakpoint
+CREATE TABLE `agent_logs` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`agent` integer NOT NULL,
+	`source` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`level` integer NOT NULL,
+	`output` text NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `agent_logs_agent` ON `agent_logs` (`agent`,`id`);--> statement-breakpoint
+CREATE TABLE `agent_metadata` (
+	`agent_id` text NOT NULL,
+	`key` text NOT NULL,
+	`display_name` text NOT NULL,
+	`script` text NOT NULL,
+	`interval` integer NOT NULL,
+	`timeout` integer NOT NULL,
+	`display_order` integer DEFAULT 0 NOT NULL,
+	`value` text DEFAULT '' NOT NULL,
+	`error` text DEFAULT '' NOT NULL,
+	`collected_at` integer,
+	PRIMARY KEY(`agent_id`, `key`)
+);
+--> statement-breakpoint
+CREATE TABLE `agent_script_timings` (
+	`script_id` text NOT NULL,
+	`agent_id` text NOT NULL,
+	`started_at` integer NOT NULL,
+	`ended_at` integer NOT NULL,
+	`exit_code` integer NOT NULL,
+	`stage` text NOT NULL,
+	`status` text NOT NULL,
+	PRIMARY KEY(`script_id`, `started_at`)
+);
+--> statement-breakpoint
+CREATE INDEX `agent_script_timings_agent` ON `agent_script_timings` (`agent_id`);--> statement-breakpoint
+CREATE TABLE `agent_scripts` (
+	`id` text PRIMARY KEY NOT NULL,
+	`agent_id` text NOT NULL,
+	`log_source_id` text NOT NULL,
+	`log_path` text DEFAULT '' NOT NULL,
+	`display_name` text NOT NULL,
+	`script` text NOT NULL,
+	`cron` text DEFAULT '' NOT NULL,
+	`run_on_start` integer DEFAULT false NOT NULL,
+	`run_on_stop` integer DEFAULT false NOT NULL,
+	`start_blocks_login` integer DEFAULT false NOT NULL,
+	`timeout_seconds` integer DEFAULT 0 NOT NULL,
+	`display_order` integer DEFAULT 0 NOT NULL,
+	`status` text,
+	`exit_code` integer
+);
+--> statement-breakpoint
+CREATE INDEX `agent_scripts_agent` ON `agent_scripts` (`agent_id`);--> statement-breakpoint
+CREATE TABLE `agent_stats` (
+	`agent_id` text PRIMARY KEY NOT NULL,
+	`collected_at` integer NOT NULL,
+	`connection_count` integer NOT NULL,
+	`connection_median_latency_ms` integer NOT NULL,
+	`rx_bytes` integer NOT NULL,
+	`tx_bytes` integer NOT NULL,
+	`session_counts` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `agents` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`workspace_id` text NOT NULL,
+	`build_id` text NOT NULL,
+	`resource_id` text NOT NULL,
+	`parent_id` text,
+	`name` text NOT NULL,
+	`token_hash` text,
+	`instance_id` text DEFAULT '' NOT NULL,
+	`api_key_scope` text DEFAULT 'all' NOT NULL,
+	`architecture` text NOT NULL,
+	`operating_system` text NOT NULL,
+	`directory` text DEFAULT '' NOT NULL,
+	`environment_variables` text DEFAULT '{}' NOT NULL,
+	`display_apps` text DEFAULT '[]' NOT NULL,
+	`connection_timeout_seconds` integer DEFAULT 120 NOT NULL,
+	`troubleshooting_url` text DEFAULT '' NOT NULL,
+	`motd_file` text DEFAULT '' NOT NULL,
+	`display_order` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`version` text DEFAULT '' NOT NULL,
+	`api_version` text DEFAULT '' NOT NULL,
+	`expanded_directory` text DEFAULT '' NOT NULL,
+	`subsystems` text DEFAULT '[]' NOT NULL,
+	`lifecycle_state` text DEFAULT 'created' NOT NULL,
+	`lifecycle_changed_at` integer,
+	`started_at` integer,
+	`ready_at` integer,
+	`first_connected_at` integer,
+	`last_connected_at` integer,
+	`disconnected_at` integer,
+	`logs_length` integer DEFAULT 0 NOT NULL,
+	`logs_overflowed` integer DEFAULT false NOT NULL,
+	FOREIGN KEY (`workspace_id`) REFERENCES `workspaces`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `agents_id_unique` ON `agents` (`id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `agents_token_hash_unique` ON `agents` (`token_hash`);--> statement-breakpoint
+CREATE INDEX `agents_resource` ON `agents` (`resource_id`);--> statement-breakpoint
+CREATE INDEX `agents_build` ON `agents` (`build_id`);--> statement-breakpoint
+CREATE TABLE `epoch` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`value` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `sequences` (
+	`name` text PRIMARY KEY NOT NULL,
+	`next` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `settings` (
+	`key` text PRIMARY KEY NOT NULL,
+	`value` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `timers` (
+	`id` text PRIMARY KEY NOT NULL,
+	`actor` text NOT NULL,
+	`actor_id` text NOT NULL,
+	`name` text NOT NULL,
+	`due` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `timers_due` ON `timers` (`due`);--> statement-breakpoint
+CREATE TABLE `job_logs` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`job` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`source` integer NOT NULL,
+	`level` integer NOT NULL,
+	`stage` text NOT NULL,
+	`output` text NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `job_logs_job` ON `job_logs` (`job`,`id`);--> statement-breakpoint
+CREATE TABLE `jobs` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`initiator_id` text NOT NULL,
+	`type` text NOT NULL,
+	`provisioner` text NOT NULL,
+	`file_id` text NOT NULL,
+	`input` text NOT NULL,
+	`tags` text DEFAULT '{}' NOT NULL,
+	`worker_id` text,
+	`worker_name` text DEFAULT '' NOT NULL,
+	`error` text DEFAULT '' NOT NULL,
+	`error_code` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`started_at` integer,
+	`canceled_at` integer,
+	`completed_at` integer,
+	`logs_length` integer DEFAULT 0 NOT NULL,
+	`logs_overflowed` integer DEFAULT false NOT NULL,
+	`timings` text DEFAULT '[]' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `jobs_id_unique` ON `jobs` (`id`);--> statement-breakpoint
+CREATE INDEX `jobs_open` ON `jobs` (`created_at`) WHERE "jobs"."completed_at" is null;--> statement-breakpoint
+CREATE TABLE `files` (
+	`id` text PRIMARY KEY NOT NULL,
+	`hash` text NOT NULL,
+	`created_by` text NOT NULL,
+	`mimetype` text NOT NULL,
+	`size` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `files_hash` ON `files` (`created_by`,`hash`,`mimetype`);--> statement-breakpoint
+CREATE TABLE `template_versions` (
+	`id` text PRIMARY KEY NOT NULL,
+	`template_id` text,
+	`organization_id` text NOT NULL,
+	`name` text NOT NULL,
+	`message` text DEFAULT '' NOT NULL,
+	`readme` text DEFAULT '' NOT NULL,
+	`job_id` text NOT NULL,
+	`file_id` text NOT NULL,
+	`created_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`archived` integer DEFAULT false NOT NULL,
+	`manifest` text,
+	`variable_values` text DEFAULT '{}' NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `template_versions_template` ON `template_versions` (`template_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `template_versions_job` ON `template_versions` (`job_id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `template_versions_name` ON `template_versions` (`template_id`,`name`) WHERE "template_versions"."template_id" is not null;--> statement-breakpoint
+CREATE TABLE `templates` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`name` text NOT NULL,
+	`display_name` text DEFAULT '' NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`icon` text DEFAULT '' NOT NULL,
+	`provisioner` text NOT NULL,
+	`active_version_id` text NOT NULL,
+	`created_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`deleted` integer DEFAULT false NOT NULL,
+	`deprecation_message` text DEFAULT '' NOT NULL,
+	`default_ttl_ms` integer DEFAULT 0 NOT NULL,
+	`activity_bump_ms` integer DEFAULT 3600000 NOT NULL,
+	`autostop_requirement_days` text DEFAULT '[]' NOT NULL,
+	`autostop_requirement_weeks` integer DEFAULT 1 NOT NULL,
+	`autostart_requirement_days` text DEFAULT '["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]' NOT NULL,
+	`allow_user_cancel_workspace_jobs` integer DEFAULT true NOT NULL,
+	`allow_user_autostart` integer DEFAULT true NOT NULL,
+	`allow_user_autostop` integer DEFAULT true NOT NULL,
+	`failure_ttl_ms` integer DEFAULT 0 NOT NULL,
+	`time_til_dormant_ms` integer DEFAULT 0 NOT NULL,
+	`time_til_dormant_autodelete_ms` integer DEFAULT 0 NOT NULL,
+	`require_active_version` integer DEFAULT false NOT NULL,
+	`max_port_share_level` text DEFAULT 'public' NOT NULL,
+	`use_classic_parameter_flow` integer DEFAULT true NOT NULL,
+	`cors_behavior` text DEFAULT 'simple' NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `templates_name` ON `templates` (`organization_id`,lower("name")) WHERE "templates"."deleted" = 0;--> statement-breakpoint
+CREATE TABLE `api_keys` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` text NOT NULL,
+	`secret_hash` text NOT NULL,
+	`token_name` text DEFAULT '' NOT NULL,
+	`login_type` text NOT NULL,
+	`scope` text NOT NULL,
+	`lifetime_seconds` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`last_used` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `api_keys_user` ON `api_keys` (`user_id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `api_keys_name` ON `api_keys` (`user_id`,`token_name`) WHERE "api_keys"."token_name" <> '';--> statement-breakpoint
+CREATE TABLE `organization_members` (
+	`organization_id` text NOT NULL,
+	`user_id` text NOT NULL,
+	`roles` text DEFAULT '[]' NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `user_id`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `organization_members_user` ON `organization_members` (`user_id`);--> statement-breakpoint
+CREATE TABLE `organizations` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`display_name` text NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`icon` text DEFAULT '' NOT NULL,
+	`is_default` integer DEFAULT false NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`deleted` integer DEFAULT false NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `organizations_name` ON `organizations` (lower("name")) WHERE "organizations"."deleted" = 0;--> statement-breakpoint
+CREATE TABLE `users` (
+	`id` text PRIMARY KEY NOT NULL,
+	`email` text NOT NULL,
+	`username` text NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`avatar_url` text DEFAULT '' NOT NULL,
+	`status` text NOT NULL,
+	`login_type` text NOT NULL,
+	`password_hash` text DEFAULT '' NOT NULL,
+	`roles` text DEFAULT '[]' NOT NULL,
+	`theme_preference` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`last_seen_at` integer,
+	`deleted` integer DEFAULT false NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `users_username` ON `users` (lower("username")) WHERE "users"."deleted" = 0;--> statement-breakpoint
+CREATE UNIQUE INDEX `users_email` ON `users` (lower("email")) WHERE "users"."deleted" = 0 and "users"."email" <> '';--> statement-breakpoint
+CREATE TABLE `workspace_build_parameters` (
+	`build_id` text NOT NULL,
+	`name` text NOT NULL,
+	`value` text NOT NULL,
+	PRIMARY KEY(`build_id`, `name`),
+	FOREIGN KEY (`build_id`) REFERENCES `workspace_builds`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE TABLE `workspace_builds` (
+	`id` text PRIMARY KEY NOT NULL,
+	`workspace_id` text NOT NULL,
+	`build_number` integer NOT NULL,
+	`job_id` text NOT NULL,
+	`template_version_id` text NOT NULL,
+	`template_version_preset_id` text,
+	`initiator_id` text NOT NULL,
+	`transition` text NOT NULL,
+	`reason` text NOT NULL,
+	`orphan` integer DEFAULT false NOT NULL,
+	`log_level` text DEFAULT '' NOT NULL,
+	`daily_cost` integer DEFAULT 0 NOT NULL,
+	`deadline` integer,
+	`max_deadline` integer,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`state` text,
+	FOREIGN KEY (`workspace_id`) REFERENCES `workspaces`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `workspace_builds_job_id_unique` ON `workspace_builds` (`job_id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `workspace_builds_number` ON `workspace_builds` (`workspace_id`,`build_number`);--> statement-breakpoint
+CREATE TABLE `workspace_resources` (
+	`id` text PRIMARY KEY NOT NULL,
+	`job_id` text NOT NULL,
+	`transition` text NOT NULL,
+	`type` text NOT NULL,
+	`name` text NOT NULL,
+	`icon` text DEFAULT '' NOT NULL,
+	`hide` integer DEFAULT false NOT NULL,
+	`daily_cost` integer DEFAULT 0 NOT NULL,
+	`metadata` text DEFAULT '[]' NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `workspace_resources_job` ON `workspace_resources` (`job_id`);--> statement-breakpoint
+CREATE TABLE `workspaces` (
+	`id` text PRIMARY KEY NOT NULL,
+	`owner_id` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`template_id` text NOT NULL,
+	`name` text NOT NULL,
+	`automatic_updates` text DEFAULT 'never' NOT NULL,
+	`autostart_schedule` text,
+	`ttl_ms` integer,
+	`favorite` integer DEFAULT false NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`last_used_at` integer NOT NULL,
+	`dormant_at` integer,
+	`deleting_at` integer,
+	`next_start_at` integer,
+	`deleted` integer DEFAULT false NOT NULL,
+	`latest_build_id` text NOT NULL,
+	`version` integer DEFAULT 0 NOT NULL,
+	FOREIGN KEY (`owner_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`template_id`) REFERENCES `templates`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `workspaces_name` ON `workspaces` (`owner_id`,lower("name")) WHERE "workspaces"."deleted" = 0;--> statement-breakpoint
+CREATE INDEX `workspaces_template` ON `workspaces` (`template_id`);

@@ -1,0 +1,7 @@
+// Every table, for Drizzle Kit (`bun run migration` compares them with the newest snapshot in db/migrations).
+export * from "./agents.ts";
+export * from "./core.ts";
+export * from "./jobs.ts";
+export * from "./templates.ts";
+export * from "./users.ts";
+export * from "./workspaces.ts";

@@ -1,0 +1,100 @@
+// Templates, their versions and the uploaded files they are made from.
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { organizations, users } from "./users.ts";
+
+/** An upload. The bytes are in the blob store under `hash`. */
+export const files = sqliteTable(
+  "files",
+  {
+    id: text().primaryKey(),
+    /** SHA-256 of the bytes, hex. */
+    hash: text().notNull(),
+    created_by: text()
+      .notNull()
+      .references(() => users.id),
+    /** application/x-tar | application/zip */
+    mimetype: text().notNull(),
+    size: integer().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [uniqueIndex("files_hash").on(table.created_by, table.hash, table.mimetype)],
+);
+
+export const templates = sqliteTable(
+  "templates",
+  {
+    id: text().primaryKey(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    name: text().notNull(),
+    display_name: text().notNull().default(""),
+    description: text().notNull().default(""),
+    icon: text().notNull().default(""),
+    /** local | docker | external | echo */
+    provisioner: text().notNull(),
+    active_version_id: text().notNull(),
+    created_by: text()
+      .notNull()
+      .references(() => users.id),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+    deleted: integer({ mode: "boolean" }).notNull().default(false),
+    deprecation_message: text().notNull().default(""),
+    default_ttl_ms: integer().notNull().default(0),
+    activity_bump_ms: integer().notNull().default(3_600_000),
+    autostop_requirement_days: text({ mode: "json" }).$type<string[]>().notNull().default([]),
+    autostop_requirement_weeks: integer().notNull().default(1),
+    autostart_requirement_days: text({ mode: "json" })
+      .$type<string[]>()
+      .notNull()
+      .default(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
+    allow_user_cancel_workspace_jobs: integer({ mode: "boolean" }).notNull().default(true),
+    allow_user_autostart: integer({ mode: "boolean" }).notNull().default(true),
+    allow_user_autostop: integer({ mode: "boolean" }).notNull().default(true),
+    failure_ttl_ms: integer().notNull().default(0),
+    time_til_dormant_ms: integer().notNull().default(0),
+    time_til_dormant_autodelete_ms: integer().notNull().default(0),
+    require_active_version: integer({ mode: "boolean" }).notNull().default(false),
+    max_port_share_level: text().notNull().default("public"),
+    use_classic_parameter_flow: integer({ mode: "boolean" }).notNull().default(true),
+    cors_behavior: text().notNull().default("simple"),
+  },
+  (table) => [
+    uniqueIndex("templates_name").on(table.organization_id, sql`lower(${table.name})`).where(sql`${table.deleted} = 0`),
+  ],
+);
+
+export const template_versions = sqliteTable(
+  "template_versions",
+  {
+    id: text().primaryKey(),
+    template_id: text(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    name: text().notNull(),
+    message: text().notNull().default(""),
+    readme: text().notNull().default(""),
+    job_id: text().notNull(),
+    file_id: text().notNull(),
+    created_by: text()
+      .notNull()
+      .references(() => users.id),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+    archived: integer({ mode: "boolean" }).notNull().default(false),
+    /** The parsed template.yaml once the import job has succeeded (src/schema/manifest.ts); null before. */
+    manifest: text(),
+    /** Values given to the manifest's variables: name -> value. */
+    variable_values: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
+  },
+  (table) => [
+    index("template_versions_template").on(table.template_id, table.created_at),
+    index("template_versions_job").on(table.job_id),
+    uniqueIndex("template_versions_name")
+      .on(table.template_id, table.name)
+      .where(sql`${table.template_id} is not null`),
+  ],
+);

@@ -1,0 +1,94 @@
+// People and what they may do.
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+
+export const users = sqliteTable(
+  "users",
+  {
+    id: text().primaryKey(),
+    email: text().notNull(),
+    username: text().notNull(),
+    name: text().notNull().default(""),
+    avatar_url: text().notNull().default(""),
+    /** active | dormant | suspended */
+    status: text().$type<"active" | "dormant" | "suspended">().notNull(),
+    /** password | github | oidc | token | none */
+    login_type: text().notNull(),
+    /** argon2id; empty when the login type is not password. */
+    password_hash: text().notNull().default(""),
+    /** Site roles other than the implied `member`. */
+    roles: text({ mode: "json" }).$type<string[]>().notNull().default([]),
+    theme_preference: text().notNull().default(""),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+    last_seen_at: integer(),
+    deleted: integer({ mode: "boolean" }).notNull().default(false),
+  },
+  (table) => [
+    uniqueIndex("users_username").on(sql`lower(${table.username})`).where(sql`${table.deleted} = 0`),
+    uniqueIndex("users_email").on(sql`lower(${table.email})`).where(sql`${table.deleted} = 0 and ${table.email} <> ''`),
+  ],
+);
+
+export const organizations = sqliteTable(
+  "organizations",
+  {
+    id: text().primaryKey(),
+    name: text().notNull(),
+    display_name: text().notNull(),
+    description: text().notNull().default(""),
+    icon: text().notNull().default(""),
+    is_default: integer({ mode: "boolean" }).notNull().default(false),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+    deleted: integer({ mode: "boolean" }).notNull().default(false),
+  },
+  (table) => [uniqueIndex("organizations_name").on(sql`lower(${table.name})`).where(sql`${table.deleted} = 0`)],
+);
+
+export const organization_members = sqliteTable(
+  "organization_members",
+  {
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    /** Organization roles other than the implied `organization-member`. */
+    roles: text({ mode: "json" }).$type<string[]>().notNull().default([]),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.user_id] }),
+    index("organization_members_user").on(table.user_id),
+  ],
+);
+
+export const api_keys = sqliteTable(
+  "api_keys",
+  {
+    /** The 10 characters before the hyphen of `<id>-<secret>`. */
+    id: text().primaryKey(),
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    /** SHA-256 of the secret, hex. */
+    secret_hash: text().notNull(),
+    token_name: text().notNull().default(""),
+    /** password (a sign-in) | token (made on the tokens page) */
+    login_type: text().notNull(),
+    /** all | application_connect */
+    scope: text().notNull(),
+    lifetime_seconds: integer().notNull(),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+    last_used: integer().notNull(),
+    expires_at: integer().notNull(),
+  },
+  (table) => [
+    index("api_keys_user").on(table.user_id),
+    uniqueIndex("api_keys_name").on(table.user_id, table.token_name).where(sql`${table.token_name} <> ''`),
+  ],
+);

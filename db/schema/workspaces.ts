@@ -1,0 +1,101 @@
+// Workspaces, their builds and what a build brought to life. Written by the workspace actor only; the agents' own rows
+// (db/schema/agents.ts) are inserted by its build and belong to the agent actor from then on.
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { templates } from "./templates.ts";
+import { organizations, users } from "./users.ts";
+
+export const workspaces = sqliteTable(
+  "workspaces",
+  {
+    id: text().primaryKey(),
+    owner_id: text()
+      .notNull()
+      .references(() => users.id),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    template_id: text()
+      .notNull()
+      .references(() => templates.id),
+    name: text().notNull(),
+    automatic_updates: text().$type<"always" | "never">().notNull().default("never"),
+    autostart_schedule: text(),
+    ttl_ms: integer(),
+    favorite: integer({ mode: "boolean" }).notNull().default(false),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+    last_used_at: integer().notNull(),
+    dormant_at: integer(),
+    deleting_at: integer(),
+    next_start_at: integer(),
+    deleted: integer({ mode: "boolean" }).notNull().default(false),
+    /** The build with the highest number; only its agents are alive. */
+    latest_build_id: text().notNull(),
+    /** Raised by every committed change of the workspace, its builds and its agents' snapshot; orders watch events. */
+    version: integer().notNull().default(0),
+  },
+  (table) => [
+    uniqueIndex("workspaces_name").on(table.owner_id, sql`lower(${table.name})`).where(sql`${table.deleted} = 0`),
+    index("workspaces_template").on(table.template_id),
+  ],
+);
+
+export const workspace_builds = sqliteTable(
+  "workspace_builds",
+  {
+    id: text().primaryKey(),
+    workspace_id: text()
+      .notNull()
+      .references(() => workspaces.id),
+    build_number: integer().notNull(),
+    job_id: text().notNull().unique(),
+    template_version_id: text().notNull(),
+    template_version_preset_id: text(),
+    initiator_id: text().notNull(),
+    transition: text().$type<"start" | "stop" | "delete">().notNull(),
+    reason: text().notNull(),
+    orphan: integer({ mode: "boolean" }).notNull().default(false),
+    log_level: text().notNull().default(""),
+    daily_cost: integer().notNull().default(0),
+    deadline: integer(),
+    max_deadline: integer(),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+    /** What the provisioner must remember between builds (process ids, folders); opaque here. */
+    state: text(),
+  },
+  (table) => [uniqueIndex("workspace_builds_number").on(table.workspace_id, table.build_number)],
+);
+
+export const workspace_build_parameters = sqliteTable(
+  "workspace_build_parameters",
+  {
+    build_id: text()
+      .notNull()
+      .references(() => workspace_builds.id),
+    name: text().notNull(),
+    value: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.build_id, table.name] })],
+);
+
+export const workspace_resources = sqliteTable(
+  "workspace_resources",
+  {
+    id: text().primaryKey(),
+    job_id: text().notNull(),
+    transition: text().notNull(),
+    type: text().notNull(),
+    name: text().notNull(),
+    icon: text().notNull().default(""),
+    hide: integer({ mode: "boolean" }).notNull().default(false),
+    daily_cost: integer().notNull().default(0),
+    metadata: text({ mode: "json" })
+      .$type<{ key: string; value: string; sensitive: boolean }[]>()
+      .notNull()
+      .default([]),
+    created_at: integer().notNull(),
+  },
+  (table) => [index("workspace_resources_job").on(table.job_id)],
+);

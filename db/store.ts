@@ -1,0 +1,52 @@
+// The door to everything that lasts. Actors hand in batches; a batch is on disk, whole, when `commit` resolves.
+// Implementations: db/local.ts (SQLite in this process) and, in tests, one that talks to another process.
+import type { Query, Statement } from "./sql.ts";
+
+/**
+ * Why a batch was not acknowledged.
+ * `constraint` a UNIQUE or CHECK refused it; `stale` a guarded statement did not touch what it had to; both: nothing was written.
+ * `overloaded` the queue is full, `closed` the store is stopping: nothing was written, try later.
+ * `full` no space on the disk: nothing was acknowledged.
+ * `unknown` the commit failed or its answer was lost: the batch may or may not be there (PERFORMANCE section 3, rule 5).
+ */
+export type Refusal = "constraint" | "stale" | "overloaded" | "closed" | "full" | "unknown";
+
+export class CommitError extends Error {
+  override readonly name = "CommitError";
+  readonly reason: Refusal;
+  /** For `constraint`: the columns, such as `users.username`. */
+  readonly constraint: string;
+
+  constructor(reason: Refusal, message: string, options: { constraint?: string; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.reason = reason;
+    this.constraint = options.constraint ?? "";
+  }
+}
+
+/** Names of the sequences whose numbers callers can see. */
+export type SequenceName =
+  | "agents"
+  | "log_sources"
+  | "agent_logs"
+  | "jobs"
+  | "job_logs"
+  | "messages"
+  | "queued_messages";
+
+export interface Store {
+  /** Raised at every start; each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
+  readonly epoch: number;
+  /** Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once. */
+  commit(batch: readonly Statement[]): Promise<void>;
+  /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */
+  get<T>(query: Query<T>): Promise<T | undefined>;
+  /** A handful of rows by key, read fresh on the main thread. */
+  all<T>(query: Query<T>): Promise<T[]>;
+  /** Lists, searches and reports: read on a reader Worker, bounded in rows and time. */
+  scan<T>(query: Query<T>): Promise<T[]>;
+  /** The first of `count` consecutive numbers that nobody has had or will have, also after a crash. Gaps are possible. */
+  reserve(sequence: SequenceName, count: number): Promise<number>;
+  /** Finishes what was submitted, then closes. Later calls are refused as `closed`. */
+  close(): Promise<void>;
+}

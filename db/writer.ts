@@ -1,0 +1,222 @@
+// The single writer. Batches that arrive in one turn of the event loop share one transaction and one flush; each stands in its
+// own savepoint, so that a refused batch does not hurt its neighbours (rules ST-1 to ST-6).
+import type { Database, Statement as Prepared } from "bun:sqlite";
+import { failpoint } from "#base/failpoint.ts";
+import type { Statement } from "./sql.ts";
+import { CommitError } from "./store.ts";
+
+/** A group ends here, so that one commit blocks the loop for less than 2 ms (PERFORMANCE section 4). */
+const GROUP_ROWS = 500;
+const GROUP_BYTES = 256 * 1024;
+
+type Pending = {
+  readonly batch: readonly Statement[];
+  readonly rows: number;
+  readonly bytes: number;
+  resolve(): void;
+  reject(error: unknown): void;
+};
+
+export type WriterOptions = {
+  epoch: number;
+  /** Bytes of batches that may wait before new ones are refused as `overloaded`. */
+  queueBytes?: number;
+  /** Called after each group that reached the disk. */
+  committed(): void;
+  /** The disk can no longer be trusted, or another process owns the data: the process must stop. */
+  fatal(error: Error): void;
+};
+
+export class Writer {
+  readonly #db: Database;
+  readonly #options: WriterOptions;
+  readonly #prepared = new Map<string, Prepared>();
+  #queue: Pending[] = [];
+  #queuedBytes = 0;
+  #scheduled = false;
+  #stopped: CommitError | undefined;
+  #drained: (() => void)[] = [];
+  /** Groups and batches so far, for the log and the benchmark. */
+  readonly counts = { groups: 0, batches: 0, rows: 0 };
+
+  constructor(db: Database, options: WriterOptions) {
+    this.#db = db;
+    this.#options = options;
+  }
+
+  /** Resolves when the batch is flushed to disk. */
+  submit(batch: readonly Statement[]): Promise<void> {
+    if (this.#stopped) return Promise.reject(this.#stopped);
+    if (batch.length === 0) return Promise.resolve();
+    const { rows, bytes } = sizeOf(batch);
+    if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? 64 * 1024 * 1024)) {
+      return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ batch, rows, bytes, resolve, reject });
+      this.#queuedBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  /** Refuses new batches and resolves when the waiting ones are settled. */
+  async stop(): Promise<void> {
+    this.#stopped ??= new CommitError("closed", "the store is closing");
+    if (this.#queue.length > 0) await new Promise<void>((resolve) => this.#drained.push(resolve));
+    for (const prepared of this.#prepared.values()) prepared.finalize();
+    this.#prepared.clear();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#flush();
+      if (this.#queue.length > 0) this.#schedule();
+      else for (const resolve of this.#drained.splice(0)) resolve();
+    });
+  }
+
+  #flush(): void {
+    const group = this.#nextGroup();
+    if (group.length === 0) return;
+    const settled: (() => void)[] = [];
+    try {
+      this.#begin();
+      for (const pending of group) {
+        const refusal = group.length === 1 ? this.#apply(pending.batch) : this.#applyInSavepoint(pending.batch);
+        settled.push(refusal ? () => pending.reject(refusal) : pending.resolve);
+        if (refusal && group.length === 1) {
+          this.#db.run("rollback");
+          pending.reject(refusal);
+          return;
+        }
+      }
+      failpoint("before_commit");
+      this.#run("commit");
+      failpoint("after_commit");
+    } catch (error) {
+      this.#fail(group, error);
+      return;
+    }
+    this.counts.groups += 1;
+    this.counts.batches += group.length;
+    for (const settle of settled) settle();
+    this.#options.committed();
+  }
+
+  #nextGroup(): Pending[] {
+    let rows = 0;
+    let bytes = 0;
+    let count = 0;
+    for (const pending of this.#queue) {
+      rows += pending.rows;
+      bytes += pending.bytes;
+      if (count > 0 && (rows > GROUP_ROWS || bytes > GROUP_BYTES)) break;
+      count += 1;
+      this.counts.rows += pending.rows;
+      this.#queuedBytes -= pending.bytes;
+    }
+    if (count === this.#queue.length) {
+      const all = this.#queue;
+      this.#queue = [];
+      return all;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #begin(): void {
+    this.#run("begin immediate");
+    const owner = this.#prepare("select value from epoch where id = 1").values()[0]?.[0];
+    if (owner === this.#options.epoch) return;
+    throw new CommitError("closed", `another process owns this data directory (epoch ${owner})`);
+  }
+
+  #apply(batch: readonly Statement[]): CommitError | undefined {
+    try {
+      for (const { sql, rows, expect } of batch) {
+        const prepared = this.#prepare(sql);
+        for (const row of rows) {
+          const { changes } = prepared.run(...(row as never[]));
+          if (expect !== undefined && changes !== expect)
+            return new CommitError("stale", "the row has changed meanwhile");
+        }
+      }
+      return undefined;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal.reason === "unknown" || refusal.reason === "full") throw error;
+      return refusal;
+    }
+  }
+
+  #applyInSavepoint(batch: readonly Statement[]): CommitError | undefined {
+    this.#run("savepoint batch");
+    const refusal = this.#apply(batch);
+    if (refusal) this.#run("rollback to batch");
+    this.#run("release batch");
+    return refusal;
+  }
+
+  /** The whole group failed: nobody is acknowledged. After a failed flush the page cache cannot be trusted: stop. */
+  #fail(group: Pending[], error: unknown): void {
+    const refusal = error instanceof CommitError ? error : refusalOf(error);
+    try {
+      if (this.#db.inTransaction) this.#db.run("rollback");
+    } catch {
+      // The transaction is gone already; what matters is that nobody is acknowledged.
+    }
+    const fatal = refusal.reason === "closed" || isFlushFailure(error);
+    if (fatal) this.#stopped = refusal;
+    for (const pending of group) pending.reject(refusal);
+    if (fatal) {
+      for (const pending of this.#queue.splice(0)) pending.reject(refusal);
+      this.#options.fatal(error as Error);
+    }
+  }
+
+  #run(sql: string): void {
+    this.#prepare(sql).run();
+  }
+
+  #prepare(sql: string): Prepared {
+    let prepared = this.#prepared.get(sql);
+    if (!prepared) {
+      prepared = this.#db.prepare(sql);
+      this.#prepared.set(sql, prepared);
+    }
+    return prepared;
+  }
+}
+
+const sizeOf = (batch: readonly Statement[]): { rows: number; bytes: number } => {
+  let rows = 0;
+  let bytes = 0;
+  for (const statement of batch) {
+    rows += statement.rows.length;
+    for (const row of statement.rows) {
+      for (const value of row) {
+        bytes += typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 8;
+      }
+    }
+  }
+  return { rows, bytes };
+};
+
+const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
+
+const isFlushFailure = (error: unknown): boolean =>
+  /^SQLITE_IOERR_(FSYNC|DIR_FSYNC|TRUNCATE)|^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
+
+/** What SQLite said, as one of our reasons. */
+export const refusalOf = (error: unknown): CommitError => {
+  const code = codeOf(error);
+  const text = error instanceof Error ? error.message : String(error);
+  if (code.startsWith("SQLITE_CONSTRAINT")) {
+    const constraint = /constraint failed: (.*)$/.exec(text)?.[1] ?? "";
+    return new CommitError("constraint", "a rule of the database refused the change", { constraint, cause: error });
+  }
+  if (code.startsWith("SQLITE_FULL")) return new CommitError("full", "the disk is full", { cause: error });
+  return new CommitError("unknown", "the write could not be confirmed", { cause: error });
+};
