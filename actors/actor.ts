@@ -1,0 +1,92 @@
+// What every actor is: the only writer of its rows. A message is decided on the state in memory, its writes are committed, and
+// only then is anything announced, started or answered (DESIGN section 3, rules 1 to 3).
+
+import { notFound } from "#base/errors.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import { Mailbox, outsideTurn } from "./mailbox.ts";
+
+/** What a decision came to. `after` announces events and starts effects; it runs once the writes are on disk. */
+export type Outcome<State, Reply> = {
+  readonly state: State;
+  readonly writes?: readonly Statement[];
+  readonly after?: () => void;
+  readonly reply: Reply;
+};
+
+/**
+ * Subclasses offer messages as public methods that take one plain JSON argument and return a promise. Each calls `turn` once.
+ * State is replaced, never changed in place.
+ */
+export abstract class Actor<State> {
+  readonly id: string;
+  readonly #store: Store;
+  readonly #mailbox = new Mailbox();
+  #state: State | undefined;
+
+  constructor(id: string, store: Store) {
+    this.id = id;
+    this.#store = store;
+  }
+
+  /** Reads the state from the store; undefined when there is no such thing (answered 404). */
+  protected abstract load(): Promise<State | undefined>;
+
+  /** False while something outside the mailbox still belongs to this instance, such as a running effect or a live socket. */
+  protected mayLeave(): boolean {
+    return true;
+  }
+
+  /**
+   * One turn: load if needed, decide, commit, announce, answer. `decide` may await only the store. When it throws, nothing was
+   * changed. When the commit fails the state in memory is thrown away and the next message reads it afresh.
+   */
+  protected turn<Reply>(
+    decide: (state: State) => Outcome<State, Reply> | Promise<Outcome<State, Reply>>,
+  ): Promise<Reply> {
+    return this.#mailbox.run(async () => {
+      this.#state ??= await this.load();
+      if (this.#state === undefined) throw notFound();
+      const outcome = await decide(this.#state);
+      await this.#commit(outcome);
+      return outcome.reply;
+    });
+  }
+
+  /** The turn that makes the thing: there is no state yet. */
+  protected birth<Reply>(decide: () => Outcome<State, Reply> | Promise<Outcome<State, Reply>>): Promise<Reply> {
+    return this.#mailbox.run(async () => {
+      const outcome = await decide();
+      await this.#commit(outcome);
+      return outcome.reply;
+    });
+  }
+
+  /** True when the instance can be dropped without losing anything. */
+  get quiet(): boolean {
+    return this.#mailbox.idle && this.mayLeave();
+  }
+
+  /** Gives back the memory of an empty mailbox. */
+  release(): void {
+    this.#mailbox.release();
+  }
+
+  /** Resolves when every message that was waiting has been answered. */
+  drained(): Promise<void> {
+    return this.#mailbox.drained();
+  }
+
+  async #commit(outcome: Outcome<State, unknown>): Promise<void> {
+    if (outcome.writes && outcome.writes.length > 0) {
+      try {
+        await this.#store.commit(outcome.writes);
+      } catch (error) {
+        this.#state = undefined;
+        throw error;
+      }
+    }
+    this.#state = outcome.state;
+    if (outcome.after) outsideTurn(outcome.after);
+  }
+}

@@ -1,0 +1,75 @@
+// Finds the one live actor of an id, starting it on its first message and letting it go when it has been idle (rules AC-4, AC-5).
+// Callers hold ids, never actors: a reference would outlive a passivation.
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import type { Actor } from "./actor.ts";
+
+/** An actor nobody has spoken to for this long is dropped. */
+export const IDLE_MS = 60_000;
+/** Its empty mailbox is given back earlier. */
+export const RELEASE_MS = 10_000;
+
+/** The messages of an actor: its public methods with one plain JSON argument. */
+export type Messages<A> = {
+  [K in keyof A as A[K] extends (args: never) => Promise<unknown> ? K : never]: A[K] extends (
+    args: infer Args,
+  ) => Promise<infer Reply>
+    ? { args: Args; reply: Reply }
+    : never;
+};
+
+type Entry<A> = { actor: A; used: number };
+
+export class Directory<A extends Actor<unknown>> {
+  readonly #entries = new Map<string, Entry<A>>();
+  readonly #make: (id: string) => A;
+  readonly #clock: Clock;
+  readonly #copy: <T>(args: T) => T;
+  #stopping = false;
+
+  /** `copy` is `structuredClone` in tests, which proves that no message shares objects with its sender. */
+  constructor(make: (id: string) => A, clock: Clock, options: { copy?: <T>(args: T) => T } = {}) {
+    this.#make = make;
+    this.#clock = clock;
+    this.#copy = options.copy ?? ((args) => args);
+  }
+
+  /** Sends one message and waits for its answer. 503 while the server stops or the mailbox is full. */
+  ask<K extends keyof Messages<A> & keyof A>(
+    id: string,
+    message: K,
+    args: Messages<A>[K]["args"],
+  ): Promise<Messages<A>[K]["reply"]> {
+    if (this.#stopping) return Promise.reject(new AppError("overloaded", "The server is stopping."));
+    let entry = this.#entries.get(id);
+    if (!entry) {
+      entry = { actor: this.#make(id), used: 0 };
+      this.#entries.set(id, entry);
+    }
+    entry.used = this.#clock.monotonic();
+    const actor = entry.actor as Record<K, (args: unknown) => Promise<never>>;
+    return actor[message](this.#copy(args));
+  }
+
+  /** How many actors are in memory. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Called by the scheduler: drops what is idle. An actor with waiting messages or running effects stays. */
+  sweep(): void {
+    const now = this.#clock.monotonic();
+    for (const [id, { actor, used }] of this.#entries) {
+      if (!actor.quiet) continue;
+      if (now - used >= IDLE_MS) this.#entries.delete(id);
+      else if (now - used >= RELEASE_MS) actor.release();
+    }
+  }
+
+  /** Refuses new messages and resolves when all waiting ones have been answered. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all([...this.#entries.values()].map(({ actor }) => actor.drained()));
+    this.#entries.clear();
+  }
+}

@@ -1,0 +1,44 @@
+// One actor's queue of messages: one at a time, in order, bounded. A turn that waits for its own mailbox would wait for ever, so
+// that is refused at once (rules AC-1 to AC-3).
+import { AsyncLocalStorage } from "node:async_hooks";
+import PQueue from "p-queue";
+import { AppError } from "#base/errors.ts";
+
+/** Messages that may wait for one actor; more are answered "overloaded" (DESIGN section 3, rule 6). */
+export const MAILBOX_LIMIT = 256;
+
+const turn = new AsyncLocalStorage<Mailbox | undefined>();
+
+export class Mailbox {
+  #queue: PQueue | undefined;
+
+  /** Runs the task after all earlier ones. 503 when the mailbox is full. */
+  run<T>(task: () => Promise<T>): Promise<T> {
+    if (turn.getStore() === this) {
+      return Promise.reject(new Error("an actor may not ask itself inside its own turn: it would wait for ever"));
+    }
+    this.#queue ??= new PQueue({ concurrency: 1 });
+    if (this.#queue.size >= MAILBOX_LIMIT) {
+      return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
+    }
+    return this.#queue.add(() => turn.run(this, task)) as Promise<T>;
+  }
+
+  /** True when nothing runs and nothing waits. */
+  get idle(): boolean {
+    return this.#queue === undefined || (this.#queue.size === 0 && this.#queue.pending === 0);
+  }
+
+  /** Gives the queue's memory back while nothing is waiting; the next message makes a new one. */
+  release(): void {
+    if (this.idle) this.#queue = undefined;
+  }
+
+  /** Resolves when everything that was waiting has run. */
+  async drained(): Promise<void> {
+    await this.#queue?.onIdle();
+  }
+}
+
+/** Runs `work` outside of any turn: for effects, which may send messages to the actor that started them. */
+export const outsideTurn = <T>(work: () => T): T => turn.run(undefined, work);

@@ -1,0 +1,39 @@
+// Timers that matter are rows, written in the batch that made them matter and read by the scheduler alone.
+import { asc, lte, sql } from "drizzle-orm";
+import { timers } from "./schema/core.ts";
+import { build, deleteBy, query, type Statement, statement } from "./sql.ts";
+
+export type Timer = typeof timers.$inferSelect;
+
+const put = statement<Timer>(
+  build
+    .insert(timers)
+    .values({
+      id: sql.placeholder("id"),
+      actor: sql.placeholder("actor"),
+      actor_id: sql.placeholder("actor_id"),
+      name: sql.placeholder("name"),
+      due: sql.placeholder("due"),
+    })
+    .onConflictDoUpdate({ target: timers.id, set: { due: sql`excluded.due` } }),
+);
+const drop = deleteBy(timers, timers.id);
+
+const timerId = (actor: string, id: string, name: string): string => `${actor}/${id}/${name}`;
+
+/** Sets or moves the timer `name` of an actor; `due` in milliseconds since 1970. */
+export const setTimer = (actor: string, id: string, name: string, due: number): Statement =>
+  put({ id: timerId(actor, id, name), actor, actor_id: id, name, due });
+
+/** Removes it; no error when there is none. */
+export const clearTimer = (actor: string, id: string, name: string): Statement => drop(timerId(actor, id, name));
+
+/** The timers due by `now`, oldest first, at most `limit`. */
+export const dueTimers = query(
+  build
+    .select()
+    .from(timers)
+    .where(lte(timers.due, sql.placeholder("now")))
+    .orderBy(asc(timers.due))
+    .limit(100),
+);

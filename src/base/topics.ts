@@ -1,0 +1,43 @@
+// Events inside the process, fed by actors after their commit and heard by streams. Nothing here lasts: whoever misses an event
+// reads the store by its cursor. Listeners run synchronously and may not throw.
+import { log } from "./log.ts";
+
+export type Listener<E> = (event: E) => void;
+
+/** `Events` maps a kind of topic to its event, such as `{ workspace: { version: number } }`. */
+export class Topics<Events extends Record<string, unknown>> {
+  readonly #listeners = new Map<string, Set<Listener<never>>>();
+
+  /** Hears every event of this topic until the returned function is called. */
+  subscribe<K extends keyof Events & string>(kind: K, id: string, listener: Listener<Events[K]>): () => void {
+    const topic = `${kind}:${id}`;
+    let listeners = this.#listeners.get(topic);
+    if (!listeners) {
+      listeners = new Set();
+      this.#listeners.set(topic, listeners);
+    }
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(topic) === listeners) this.#listeners.delete(topic);
+    };
+  }
+
+  /** Tells everybody who listens now. */
+  publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K]): void {
+    const listeners = this.#listeners.get(`${kind}:${id}`);
+    if (!listeners) return;
+    for (const listener of [...listeners]) {
+      try {
+        (listener as Listener<Events[K]>)(event);
+      } catch (error) {
+        log("topics").error("a listener of {kind} threw: {error}", { kind, error });
+      }
+    }
+  }
+
+  /** Topics somebody listens to; a test of leaks reads this. */
+  get size(): number {
+    return this.#listeners.size;
+  }
+}
