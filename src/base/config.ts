@@ -1,0 +1,89 @@
+// The settings of the server and of the daemon, as the rest of the product sees them. Pure: the command line, the environment
+// and the file reader are handed in by src/main.ts. The tables are in ./config/.
+import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/daemon-settings.ts";
+import { settingsTable } from "./config/describe.ts";
+import { type Address, address as addressKind } from "./config/kinds.ts";
+import { type Input, type Loaded, loadSettings } from "./config/resolve.ts";
+import { envOf, flagOf } from "./config/setting.ts";
+import { type Config, SERVER_SETTINGS } from "./config/settings.ts";
+import { type Problem, UsageError } from "./usage-error.ts";
+
+export type { Address, Config, DaemonConfig, Input };
+export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
+
+// Variables that are not settings: switches of the tests (see base/failpoint.ts and test/support).
+const TEST_VARIABLES = ["SLIPWAY_FAILPOINT", "SLIPWAY_TEST_BINARY"];
+
+const DAEMON_VARIABLES = Object.keys(DAEMON_SETTINGS).map((key) => envOf(key, DAEMON_ENV_PREFIX));
+
+/** The server's settings: flag before environment before file before default. Throws UsageError. */
+export const loadConfig = (input: Input): LoadedConfig =>
+  loadSettings(
+    {
+      table: SERVER_SETTINGS,
+      prefix: "SLIPWAY_",
+      // A server may be started from inside a workspace, where the daemon's variables are set.
+      otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES],
+      together: firstUserIsWhole,
+    },
+    input,
+  );
+
+/** What the daemon runs with. */
+export type DaemonSettings = Omit<DaemonConfig, "url" | "token"> & { url: URL; token: string };
+
+/** The daemon's settings; the token comes from the token file when it is not given itself. Throws UsageError. */
+export const loadDaemonConfig = (input: Input): DaemonSettings => {
+  const { config } = loadSettings({ table: DAEMON_SETTINGS, prefix: DAEMON_ENV_PREFIX, otherVariables: [] }, input);
+  const { url, token = tokenIn(config.token_file, input) } = config;
+  if (url === undefined) throw missingForDaemon("url", "the server's access URL is needed");
+  if (token === undefined) throw missingForDaemon("token", "the agent's token is needed, or --token-file");
+  return { ...config, url, token };
+};
+
+const missingForDaemon = (key: string, detail: string): UsageError =>
+  new UsageError([{ name: `${flagOf(key)} or ${envOf(key, DAEMON_ENV_PREFIX)}`, from: "not given", detail }]);
+
+function tokenIn(file: string | undefined, input: Input): string | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return input.readFile(file).trim() || undefined;
+  } catch (error) {
+    const detail = `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    throw new UsageError([{ name: flagOf("token_file"), from: file, detail }]);
+  }
+}
+
+/** Where the server is reached: the setting, or the bound address when there is none. `port` is the real one. */
+export const accessUrl = (config: Config, port: number): URL => {
+  if (config.access_url !== undefined) return config.access_url;
+  // "Every address" is no address to connect to; this machine is reached by its loopback name.
+  const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[config.address.host] ?? config.address.host;
+  return new URL(`http://${addressKind.print({ host, port })}`);
+};
+
+/** The names a Host header may carry, lower case, without port, IPv6 in brackets. */
+export const allowedHosts = (config: Config): readonly string[] => {
+  if (config.allowed_hosts !== undefined) return config.allowed_hosts;
+  const bound = config.address.host.includes(":") ? `[${config.address.host}]` : config.address.host;
+  const access = config.access_url?.hostname;
+  return [...new Set(["localhost", "127.0.0.1", "[::1]", bound, ...(access ? [access] : [])])];
+};
+
+/** True when only this machine can connect, so that the template `local` may be offered. */
+export const listensOnLoopback = (config: Config): boolean =>
+  config.address.host === "localhost" || config.address.host === "::1" || config.address.host.startsWith("127.");
+
+function firstUserIsWhole(config: Config): Problem[] {
+  const keys = ["admin_email", "admin_username", "admin_password"] as const;
+  const missing = keys.filter((key) => config[key] === undefined);
+  if (missing.length === 0 || missing.length === keys.length) return [];
+  return missing.map((key) => ({
+    name: envOf(key),
+    from: "not given",
+    detail: `the first user needs all of ${keys.join(", ")}, or none of them`,
+  }));
+}
+
+/** The block of README that lists every setting. */
+export const settingsMarkdown = (): string => settingsTable(SERVER_SETTINGS);

@@ -1,0 +1,35 @@
+// The settings of the daemon inside a workspace (verb `agent`): the same machinery as the server's, with flags `--token`,
+// `--url` and variables SLIPWAY_AGENT_TOKEN, SLIPWAY_AGENT_URL. There is no settings file.
+import { baseUrl, choice, path, text } from "./kinds.ts";
+import { optional, setting, type Values } from "./setting.ts";
+
+export const DAEMON_ENV_PREFIX = "SLIPWAY_AGENT_";
+
+export const DAEMON_SETTINGS = {
+  url: optional(baseUrl, {
+    group: "Connection",
+    help: "The server's access URL.",
+    absent: "must be given",
+  }),
+  token: optional(text, {
+    group: "Connection",
+    help: "The agent's token. Better given by the environment or a file: flags can be read by others on the machine.",
+    absent: "read from the token file",
+    secret: true,
+  }),
+  token_file: optional(path, {
+    group: "Connection",
+    help: "A file that holds the agent's token, read at start.",
+    absent: "none",
+  }),
+  log_level: setting(choice("trace", "debug", "info", "warn", "error"), "info", {
+    group: "Logs",
+    help: "How much the daemon logs about itself.",
+  }),
+  log_format: setting(choice("auto", "text", "json"), "auto", {
+    group: "Logs",
+    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
+  }),
+} as const;
+
+export type DaemonConfig = Values<typeof DAEMON_SETTINGS>;

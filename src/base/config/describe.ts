@@ -1,0 +1,104 @@
+// Everything that tells people about settings, printed from the tables: help text, `config show`, the example file and the
+// table in README (rule CF-1). Secrets are never printed (rule CF-5).
+import type { Loaded } from "./resolve.ts";
+import { defaultOf, envOf, flagOf, type Setting, type SettingsTable } from "./setting.ts";
+
+const HIDDEN = "(hidden)";
+const WIDTH = 100;
+
+/** The settings part of a verb's `--help`. */
+export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string =>
+  groupsOf(table)
+    .map(([group, rows]) => {
+      const lines = rows.map(([key, one]) => {
+        const head = [flagOf(key), one.kind.placeholder].filter(Boolean).join(" ");
+        const facts = `Variable ${envOf(key, prefix)}. Default: ${defaultOf(one)}.`;
+        return `  ${head}\n${wrap(`${one.help} ${facts}`, "      ")}`;
+      });
+      return `${group}\n${lines.join("\n")}`;
+    })
+    .join("\n\n");
+
+/** One row of `config show`: the value as text, null when there is none. */
+export interface ShownSetting {
+  key: string;
+  value: string | null;
+  from: string;
+  name: string;
+}
+
+/** The values in effect and where each came from; a secret that is set shows as `(hidden)`. */
+export const shownSettings = <T extends SettingsTable>(table: T, loaded: Loaded<T>): ShownSetting[] =>
+  Object.entries(table).map(([key, one]) => {
+    const value = loaded.config[key];
+    const shown = value === undefined ? null : one.secret ? HIDDEN : one.kind.print(value);
+    const source = loaded.sources[key];
+    return { key, value: shown, from: source?.from ?? "default", name: source?.name ?? "default" };
+  });
+
+/** `config show` for people: key, value, origin in columns. */
+export const settingsListing = (rows: readonly ShownSetting[]): string => {
+  const cells = rows.map((row) => {
+    const value = row.value === null ? "(not set)" : row.value || "(none)";
+    return [row.key, value, row.from === "default" ? "default" : `${row.from} ${row.name}`];
+  });
+  const widths = [0, 1].map((column) => Math.max(...cells.map((cell) => cell[column]?.length ?? 0)));
+  return cells
+    .map((cell) =>
+      cell
+        .map((part, column) => part.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+};
+
+/** A settings file with every setting explained and commented out; read back as it is, it changes nothing. */
+export const exampleFile = (table: SettingsTable): string => {
+  const head =
+    "# Settings of the Slipway server. Every line that begins with `#key:` shows the default or an example;\n";
+  const use = "# take away the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
+  const groups = groupsOf(table).map(([group, rows]) => {
+    const entries = rows
+      .filter(([, one]) => one.file !== false)
+      .map(([key, one]) => {
+        const facts = `Form: ${one.kind.accepts}. Default: ${defaultOf(one)}.`;
+        const value = one.default === undefined ? "" : one.kind.print(one.default);
+        return `${wrap(`${one.help} ${facts}`, "# ")}\n#${key}: ${yamlScalar(value)}\n`;
+      });
+    return entries.length === 0 ? "" : `\n# --- ${group} ---\n\n${entries.join("\n")}`;
+  });
+  return head + use + groups.join("");
+};
+
+/** The table in README between the markers `<!-- settings -->` and `<!-- /settings -->`. */
+export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
+  const cell = (text: string): string => text.replaceAll("|", "\\|");
+  const rows = Object.entries(table).map(([key, one]) => {
+    const names = [flagOf(key), envOf(key, prefix), ...(one.file === false ? [] : [key])].map((name) => `\`${name}\``);
+    const fallback = one.default === undefined ? defaultOf(one) : `\`${defaultOf(one)}\``;
+    return `| ${names.join("<br>")} | ${cell(fallback)} | ${cell(`${one.help} Form: ${one.kind.accepts}.`)} |`;
+  });
+  return ["| flag, variable, file key | default | meaning |", "|---|---|---|", ...rows].join("\n");
+};
+
+function groupsOf(table: SettingsTable): [string, [string, Setting<unknown>][]][] {
+  const groups = Map.groupBy(Object.entries(table), ([, one]) => one.group);
+  return [...groups];
+}
+
+// Quoted where YAML would read something else than the text: numbers, brackets, colons, nothing at all.
+function yamlScalar(value: string): string {
+  return /^[A-Za-z./][\w./-]*$/.test(value) || /^\d+$/.test(value) ? value : JSON.stringify(value);
+}
+
+function wrap(text: string, indent: string): string {
+  const lines = [indent.trimEnd()];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1] ?? "";
+    const begun = last.length > indent.trimEnd().length;
+    if (begun && last.length + word.length + 1 > WIDTH) lines.push(indent + word);
+    else lines[lines.length - 1] = begun ? `${last} ${word}` : indent + word;
+  }
+  return lines.join("\n");
+}

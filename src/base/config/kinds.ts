@@ -1,0 +1,170 @@
+// The kinds of value a setting can have: each says its accepted form in words, reads it from text and prints it back.
+// Used by the settings tables. Parsing is pure: no file, name or network is looked at.
+import { isIP, isIPv6 } from "node:net";
+
+export interface Kind<T> {
+  /** The accepted form, to finish the sentence "expected ...". */
+  readonly accepts: string;
+  /** What stands behind the flag in the help text, such as `HOST:PORT`. Empty for switches. */
+  readonly placeholder: string;
+  /** The value, or undefined when the text does not have the accepted form. */
+  parse(text: string): T | undefined;
+  /** Text that `parse` reads back as the same value. */
+  print(value: T): string;
+  /** A YAML list of scalars is accepted as well as comma-separated text. */
+  readonly list?: true;
+  /** The flag may stand alone and then means true. */
+  readonly bare?: true;
+}
+
+/** A host without brackets and a port; port 0 lets the system choose. */
+export interface Address {
+  host: string;
+  port: number;
+}
+
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*\.?$/i;
+const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/gy;
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** One line of text that is not empty. */
+export const text: Kind<string> = {
+  accepts: "text on one line",
+  placeholder: "TEXT",
+  parse: (value) => (value.trim() === "" || /[\r\n\0]/.test(value) ? undefined : value),
+  print: (value) => value,
+};
+
+/** A path; a relative one counts from the working directory. */
+export const path: Kind<string> = {
+  ...text,
+  accepts: "a path, absolute or relative to the working directory",
+  placeholder: "PATH",
+};
+
+export const flag: Kind<boolean> = {
+  accepts: "true or false",
+  placeholder: "",
+  bare: true,
+  parse: (value) => ({ true: true, false: false })[value.toLowerCase()],
+  print: String,
+};
+
+/** A whole number from `low` to `high`, both included. */
+export const whole = (low: number, high: number): Kind<number> => ({
+  accepts: `a whole number from ${low} to ${high}`,
+  placeholder: "N",
+  parse(value) {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    return number >= low && number <= high ? number : undefined;
+  },
+  print: String,
+});
+
+export const choice = <const T extends string>(...allowed: T[]): Kind<T> => ({
+  accepts: `one of ${allowed.join(", ")}`,
+  placeholder: allowed.join("|"),
+  parse: (value) => allowed.find((one) => one === value.toLowerCase()),
+  print: (value) => value,
+});
+
+/** Milliseconds, written as 500ms, 5s, 2m, 1h30m or 1d. */
+export const duration = (lowMs: number, highMs: number): Kind<number> => ({
+  accepts: `a duration such as 500ms, 5s, 2m or 1h30m, from ${printDuration(lowMs)} to ${printDuration(highMs)}`,
+  placeholder: "DURATION",
+  parse(value) {
+    let total = 0;
+    let read = 0;
+    for (const [whole, number, unit] of value.matchAll(DURATION_PART)) {
+      total += Number(number) * (UNIT_MS[unit ?? ""] ?? Number.NaN);
+      read += whole.length;
+    }
+    return read === value.length && read > 0 && total >= lowMs && total <= highMs ? total : undefined;
+  },
+  print: printDuration,
+});
+
+function printDuration(ms: number): string {
+  if (ms === 0) return "0s";
+  const unit = ["d", "h", "m", "s"].find((name) => ms % (UNIT_MS[name] ?? 1) === 0) ?? "ms";
+  return `${ms / (UNIT_MS[unit] ?? 1)}${unit}`;
+}
+
+/** `127.0.0.1:7080`, `[::1]:7080`, `name:7080`. */
+export const address: Kind<Address> = {
+  accepts:
+    "host:port with the port from 0 to 65535 (0 = any free port), an IPv6 host in brackets: 127.0.0.1:7080 or [::1]:7080",
+  placeholder: "HOST:PORT",
+  parse(value) {
+    const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^[\]:]+)):(\d{1,5})$/.exec(value) ?? [];
+    const port = Number(digits);
+    if (digits === undefined || port > 65535) return undefined;
+    if (bracketed !== undefined) return isIPv6(bracketed) ? { host: bracketed.toLowerCase(), port } : undefined;
+    return plain !== undefined && isHostName(plain) ? { host: plain.toLowerCase(), port } : undefined;
+  },
+  print: ({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`,
+};
+
+/** The address of a server as people and workspaces reach it; no path below it, no credentials inside. */
+export const baseUrl: Kind<URL> = {
+  accepts: "an http or https URL without path, query or credentials, such as https://slipway.example.com",
+  placeholder: "URL",
+  parse(value) {
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    if (!url || !/^https?:$/.test(url.protocol)) return undefined;
+    return url.pathname + url.search + url.hash + url.username + url.password === "/" ? url : undefined;
+  },
+  print: (value) => value.origin,
+};
+
+/** Host names as they stand in a Host header, without port, lower case, IPv6 in brackets. */
+export const hosts: Kind<readonly string[]> = listOf("host names or IP addresses without port", "HOSTS", (item) => {
+  const bare = item.replace(/^\[(.*)\]$/, "$1").toLowerCase();
+  if (isIPv6(bare)) return `[${bare}]`;
+  return isHostName(item) ? item.toLowerCase() : undefined;
+});
+
+/** IP addresses or networks in CIDR form; may be empty. */
+export const networks: Kind<readonly string[]> = listOf(
+  "IP addresses or networks such as 10.0.0.0/8",
+  "NETWORKS",
+  (item) => {
+    const [, base, bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(item) ?? [];
+    const version = base === undefined ? 0 : isIP(base);
+    if (version === 0) return undefined;
+    return bits === undefined || Number(bits) <= (version === 6 ? 128 : 32) ? item.toLowerCase() : undefined;
+  },
+  true,
+);
+
+/** Text that matches `pattern`; `accepts` says the same in words. */
+export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT"): Kind<string> => ({
+  accepts,
+  placeholder,
+  parse: (value) => (pattern.test(value) ? value : undefined),
+  print: (value) => value,
+});
+
+function listOf(
+  what: string,
+  placeholder: string,
+  item: (text: string) => string | undefined,
+  mayBeEmpty = false,
+): Kind<readonly string[]> {
+  return {
+    accepts: `a comma-separated list of ${what}`,
+    placeholder,
+    list: true,
+    parse(value) {
+      if (value.trim() === "") return mayBeEmpty ? [] : undefined;
+      const items = value.split(",").map((one) => item(one.trim()));
+      return items.every((one) => one !== undefined) ? items : undefined;
+    },
+    print: (value) => value.join(","),
+  };
+}
+
+// Digits and dots alone are an IPv4 address or nothing: 127.0.0.256 is no name.
+function isHostName(value: string): boolean {
+  return /^[\d.]+$/.test(value) ? isIP(value) === 4 : HOST_NAME.test(value);
+}

@@ -1,0 +1,115 @@
+// Collects the values of a settings table from the command line, the environment and the file, as text with its origin.
+// Used by resolve.ts. Refuses names that are in no table, and says where they stand.
+import { parseArgs } from "node:util";
+import type { Problem } from "#base/usage-error.ts";
+import { didYouMean } from "./nearest.ts";
+import { envOf, flagOf, type SettingsTable } from "./setting.ts";
+
+/** The text given for one setting, and where it was found. */
+export interface Given {
+  key: string;
+  /** As the person wrote it: `--address`, `SLIPWAY_ADDRESS` or `address`. */
+  name: string;
+  from: "flag" | "env" | "file";
+  /** `command line`, `environment`, or the file's path. */
+  place: string;
+  /** Undefined when the value has a shape no setting takes, such as a mapping. */
+  text: string | undefined;
+}
+
+export interface Reading {
+  given: Given[];
+  problems: Problem[];
+}
+
+/** `--key value`, `--key=value`, and for switches `--key` alone. */
+export const readFlags = (table: SettingsTable, argv: readonly string[]): Reading => {
+  const reading: Reading = { given: [], problems: [] };
+  const keys = new Map(Object.keys(table).map((key) => [flagOf(key).slice(2), key]));
+  const options = Object.fromEntries(
+    [...keys].map(([name, key]) => [name, { type: table[key]?.kind.bare ? "boolean" : "string" } as const]),
+  );
+  const place = "command line";
+  const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
+  // What follows an unknown flag is taken for its value and not complained about again.
+  let afterUnknown = -1;
+  for (const token of tokens) {
+    if (token.kind === "positional") {
+      if (token.index === afterUnknown) continue;
+      reading.problems.push({ name: token.value, from: place, detail: "unexpected argument" });
+    } else if (token.kind === "option") {
+      const key = keys.get(token.name);
+      if (key === undefined) {
+        const hint = didYouMean(
+          token.rawName,
+          [...keys.keys()].map((name) => `--${name}`),
+        );
+        reading.problems.push({ name: token.rawName, from: place, detail: `unknown setting.${hint}` });
+        afterUnknown = token.inlineValue === undefined ? token.index + 1 : -1;
+        continue;
+      }
+      const text = token.value ?? (table[key]?.kind.bare ? "true" : undefined);
+      // `--address --data-dir x`: the value was forgotten, it is not "--data-dir".
+      const forgotten = token.inlineValue === false && text?.startsWith("--");
+      reading.given.push({ key, name: token.rawName, from: "flag", place, text: forgotten ? undefined : text });
+    }
+  }
+  return reading;
+};
+
+/** Variables with the prefix. An empty one counts as not set. `known` are names that belong to somebody else. */
+export const readEnv = (
+  table: SettingsTable,
+  env: Readonly<Record<string, string | undefined>>,
+  prefix: string,
+  known: readonly string[],
+): Reading => {
+  const reading: Reading = { given: [], problems: [] };
+  const keys = new Map(Object.keys(table).map((key) => [envOf(key, prefix), key]));
+  const place = "environment";
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith(prefix) || !text) continue;
+    const key = keys.get(name);
+    if (key !== undefined) reading.given.push({ key, name, from: "env", place, text });
+    else if (!known.includes(name)) {
+      const detail = `unknown setting.${didYouMean(name, [...keys.keys()])}`;
+      reading.problems.push({ name, from: place, detail });
+    }
+  }
+  return reading;
+};
+
+/** A YAML mapping of keys to scalars or lists of scalars. */
+export const readSettingsFile = (table: SettingsTable, place: string, content: string): Reading => {
+  const reading: Reading = { given: [], problems: [] };
+  const keys = Object.keys(table).filter((key) => table[key]?.file !== false);
+  let parsed: unknown;
+  try {
+    parsed = Bun.YAML.parse(content) ?? {};
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { given: [], problems: [{ name: "config", from: place, detail: `not valid YAML: ${reason}` }] };
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    const detail = "expected a YAML mapping of settings, such as `address: 127.0.0.1:7080`";
+    return { given: [], problems: [{ name: "config", from: place, detail }] };
+  }
+  for (const [name, value] of Object.entries(parsed)) {
+    if (keys.includes(name)) {
+      const text = scalarText(value, table[name]?.kind.list === true);
+      reading.given.push({ key: name, name, from: "file", place, text });
+    } else {
+      const elsewhere = name in table ? " It can only be a flag or an environment variable." : didYouMean(name, keys);
+      reading.problems.push({ name, from: place, detail: `unknown setting.${elsewhere}` });
+    }
+  }
+  return reading;
+};
+
+function scalarText(value: unknown, list: boolean): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (!list || !Array.isArray(value)) return undefined;
+  const items = value.map((item) => scalarText(item, false));
+  return items.every((item) => item !== undefined) ? items.join(",") : undefined;
+}

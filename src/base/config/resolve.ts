@@ -1,0 +1,83 @@
+// Turns what was given into the typed values of a table: flag before environment before file before default (rule CF-2).
+// Refuses everything unknown or malformed, all problems in one error (rules CF-3, CF-4).
+import { type Problem, UsageError } from "#base/usage-error.ts";
+import { type Given, type Reading, readEnv, readFlags, readSettingsFile } from "./read.ts";
+import { defaultOf, type Setting, type SettingsTable, type Values } from "./setting.ts";
+
+/** Where a value came from; `name` is the flag, the variable, or the file's path. */
+export interface Source {
+  from: "flag" | "env" | "file" | "default";
+  name: string;
+}
+
+export interface Loaded<T extends SettingsTable> {
+  config: Values<T>;
+  sources: { readonly [K in keyof T]: Source };
+}
+
+export interface Input {
+  /** What stands behind the verb. */
+  argv: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
+  /** The content of a file; throws when it cannot be read. */
+  readFile(path: string): string;
+}
+
+export interface Rules<T extends SettingsTable> {
+  table: T;
+  prefix: string;
+  /** Variables with the prefix that are not settings of this table but are not mistakes either. */
+  otherVariables: readonly string[];
+  /** What must hold between several values. */
+  together?(config: Values<T>): Problem[];
+}
+
+/** Reads a table. Throws UsageError naming every setting that cannot be used, its place and its accepted form. */
+export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: Input): Loaded<T> => {
+  const { table } = rules;
+  const readings = [readFlags(table, input.argv), readEnv(table, input.env, rules.prefix, rules.otherVariables)];
+  readings.push(readFileNamedBy(table, readings, input));
+  const problems = readings.flatMap((reading) => reading.problems);
+  const values: Record<string, unknown> = {};
+  const sources: Record<string, Source> = {};
+  for (const [key, one] of Object.entries(table)) {
+    values[key] = one.default;
+    sources[key] = { from: "default", name: "default" };
+    // Lowest precedence first; every value is checked, also one that a stronger source hides.
+    for (const reading of readings.toReversed()) {
+      for (const given of reading.given.filter((candidate) => candidate.key === key)) {
+        const value = given.text === undefined ? undefined : one.kind.parse(given.text);
+        if (value === undefined) problems.push(malformed(given, one));
+        values[key] = value;
+        sources[key] = { from: given.from, name: given.from === "file" ? given.place : given.name };
+      }
+    }
+  }
+  // Every key of the table has been filled with its kind's value or its default.
+  const loaded = { config: values as Values<T>, sources: sources as Loaded<T>["sources"] };
+  if (problems.length === 0) problems.push(...(rules.together?.(loaded.config) ?? []));
+  if (problems.length > 0) throw new UsageError(problems);
+  return loaded;
+};
+
+function readFileNamedBy(table: SettingsTable, readings: readonly Reading[], input: Input): Reading {
+  const none: Reading = { given: [], problems: [] };
+  if (table.config === undefined) return none;
+  const named = readings.map((reading) => reading.given.findLast((given) => given.key === "config")).find(Boolean);
+  if (named?.text === undefined) return none;
+  try {
+    return readSettingsFile(table, named.text, input.readFile(named.text));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { given: [], problems: [{ name: named.name, from: named.place, detail: `cannot be read: ${reason}` }] };
+  }
+}
+
+function malformed(given: Given, one: Setting<unknown>): Problem {
+  const wrote = one.secret || given.text === undefined ? "" : `, got ${JSON.stringify(given.text)}`;
+  return {
+    name: given.name,
+    from: given.place,
+    detail: `expected ${one.kind.accepts}${wrote}. Default: ${defaultOf(one)}.`,
+  };
+}

@@ -1,0 +1,88 @@
+// The table of the server's settings: the only list of them. Flags, environment, file, help, example, README and the type of
+// the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
+import { address, baseUrl, choice, duration, flag, hosts, matching, networks, path, text, whole } from "./kinds.ts";
+import { optional, setting, type Values } from "./setting.ts";
+
+export const SERVER_SETTINGS = {
+  config: optional(path, {
+    group: "Files",
+    help: "A settings file in YAML. `slipway config example` prints one with every setting explained.",
+    absent: "no file is read",
+    file: false,
+  }),
+  data_dir: setting(path, "./data", {
+    group: "Files",
+    help: "The folder that holds everything the server keeps. It is created when it is missing. Back up this folder and you have it all.",
+  }),
+  address: setting(
+    address,
+    { host: "127.0.0.1", port: 7080 },
+    {
+      group: "Network",
+      help: "Where the server listens. With port 0 the system chooses a free port, and the line printed at start names it.",
+    },
+  ),
+  access_url: optional(baseUrl, {
+    group: "Network",
+    help: "How people and workspaces reach the server. Set it when the server stands behind a proxy or on another host name.",
+    absent: "http:// and the address the server listens on",
+  }),
+  allowed_hosts: optional(hosts, {
+    group: "Network",
+    help: "The host names that requests may be addressed to; any other is refused before anything else is looked at.",
+    absent: "localhost, 127.0.0.1, [::1], the address the server listens on, and the host of the access URL",
+  }),
+  trusted_proxies: setting(networks, [], {
+    group: "Network",
+    help: "The proxies whose X-Forwarded-For header is believed. Empty: none is.",
+  }),
+  max_connections: setting(whole(1, 1_000_000), 20_000, {
+    group: "Network",
+    help: "How many connections may be open at once; further ones are refused with 503.",
+  }),
+  shutdown_timeout: setting(duration(0, 600_000), 5000, {
+    group: "Network",
+    help: "How long a stop may take. When it has passed, what is still open is cut off and the exit code is 1.",
+  }),
+  log_level: setting(choice("trace", "debug", "info", "warn", "error"), "info", {
+    group: "Logs",
+    help: "How much is logged.",
+  }),
+  log_format: setting(choice("auto", "text", "json"), "auto", {
+    group: "Logs",
+    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
+  }),
+  admin_email: optional(matching(/^[^\s@]+@[^\s@]+$/, "an e-mail address", "EMAIL"), {
+    group: "First user",
+    help: "E-mail address of the first user, created at start when there is no user yet. Needs the two settings below.",
+    absent: "the server prints a link to its setup page",
+  }),
+  admin_username: optional(
+    matching(
+      /^(?=.{1,32}$)[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$/,
+      "1 to 32 letters and digits, in groups joined by single hyphens",
+      "NAME",
+    ),
+    { group: "First user", help: "User name of the first user.", absent: "none" },
+  ),
+  admin_password: optional(text, {
+    group: "First user",
+    help: "Password of the first user. Better given by the environment or the file: flags can be read by others on the machine.",
+    absent: "none",
+    secret: true,
+  }),
+  allow_local_provisioner_off_loopback: setting(flag, false, {
+    group: "Workspaces",
+    help: "The ready template `local` runs workspaces as the server's own user, so it is offered only while the server listens on loopback. `true` offers it on every address.",
+  }),
+  provisioner_slots: setting(whole(1, 64), 2, {
+    group: "Workspaces",
+    help: "How many builds run at the same time; further ones wait in the queue.",
+  }),
+  database_cache_mb: setting(whole(1, 65_536), 64, {
+    group: "Database",
+    help: "Memory for the database's page cache, in MiB.",
+  }),
+} as const;
+
+export type Config = Values<typeof SERVER_SETTINGS>;

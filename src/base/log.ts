@@ -1,0 +1,83 @@
+// The log: `log("db").info("opened", { path })`. Areas are the folders and nouns of the product; src/main.ts configures it once
+// per run, and before that nothing is written. Never put a token, password, key, request body or log line of a workspace into
+// a message or a property: nothing here can tell a secret from another text.
+import { configureSync, getLogger, type Logger, type LogLevel, type LogRecord, resetSync } from "@logtape/logtape";
+import { rfc3339 } from "./clock.ts";
+
+export type { Logger };
+
+const ROOT = "slipway";
+
+export interface LogOptions {
+  level: "trace" | "debug" | "info" | "warn" | "error";
+  format: "text" | "json";
+  /** Receives one line with its line end. Must not throw. */
+  write(line: string): void;
+}
+
+/** The logger of an area, such as `db`, `http` or `provisioner`. Cheap; keep it in a constant of the module. */
+export const log = (area: string): Logger => getLogger([ROOT, area]);
+
+/** Sets level, format and target for the whole process; a later call replaces an earlier one. */
+export const configureLogging = ({ level, format, write }: LogOptions): void => {
+  const lowestLevel: LogLevel = level === "warn" ? "warning" : level;
+  const formatted = format === "json" ? jsonLine : textLine;
+  configureSync({
+    reset: true,
+    sinks: { out: (record) => write(formatted(record)) },
+    loggers: [
+      { category: [ROOT], lowestLevel, sinks: ["out"] },
+      // The library's notes about itself, such as a sink that throws.
+      { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["out"] },
+    ],
+  });
+};
+
+/** Switches the log off again and forgets where it went. */
+export const resetLogging = (): void => resetSync();
+
+function jsonLine(record: LogRecord): string {
+  const head = {
+    time: rfc3339(record.timestamp),
+    level: levelName(record),
+    area: areaOf(record),
+    message: said(record),
+  };
+  // Ours last: a property named `level` does not replace the level.
+  return `${JSON.stringify({ ...record.properties, ...head }, jsonValue)}\n`;
+}
+
+function textLine(record: LogRecord): string {
+  const head = `${rfc3339(record.timestamp)} ${levelName(record).toUpperCase().padEnd(5)} ${areaOf(record)}: ${said(record)}`;
+  const facts = Object.entries(record.properties).map(([key, value]) => ` ${key}=${textValue(value)}`);
+  // Control characters come from outside (names, paths, errors of others) and must not move the reader's cursor.
+  return `${(head + facts.join("")).replace(/(?![\n\t])\p{Cc}/gu, "\ufffd")}\n`;
+}
+
+const levelName = (record: LogRecord): string => (record.level === "warning" ? "warn" : record.level);
+
+const areaOf = (record: LogRecord): string =>
+  (record.category[0] === ROOT ? record.category.slice(1) : record.category).join(".");
+
+const said = (record: LogRecord): string =>
+  record.message.map((part, index) => (index % 2 === 0 ? String(part) : textValue(part))).join("");
+
+function textValue(value: unknown): string {
+  if (typeof value === "string") return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+  if (value instanceof Error) return value.stack ?? String(value);
+  return JSON.stringify(value, jsonValue) ?? String(value);
+}
+
+function jsonValue(_key: string, value: unknown): unknown {
+  if (value instanceof Error) {
+    return {
+      name: value.name,
+      message: value.message,
+      stack: value.stack,
+      ...(value.cause ? { cause: value.cause } : {}),
+    };
+  }
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof Uint8Array) return `${value.byteLength} bytes`;
+  return value;
+}

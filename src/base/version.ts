@@ -1,0 +1,10 @@
+// Which Slipway this is. `bun run build` defines both names; run from source, the version is package.json's and there is no commit.
+import { version as sourceVersion } from "../../package.json";
+
+declare const SLIPWAY_BUILD_VERSION: string | undefined;
+declare const SLIPWAY_BUILD_COMMIT: string | undefined;
+
+export const VERSION: string = typeof SLIPWAY_BUILD_VERSION === "string" ? SLIPWAY_BUILD_VERSION : sourceVersion;
+
+/** The Git commit the binary was built from, or an empty text. */
+export const COMMIT: string = typeof SLIPWAY_BUILD_COMMIT === "string" ? SLIPWAY_BUILD_COMMIT : "";

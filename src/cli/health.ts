@@ -1,0 +1,29 @@
+// `slipway health`: asks the server on this machine for /readyz. For HEALTHCHECK in the image and for scripts.
+import { accessUrl, loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { EXIT, type RunVerb } from "./verb.ts";
+
+const DEADLINE_MS = 4000;
+
+export const run: RunVerb = async (input) => {
+  const { config } = loadConfig(input);
+  const { port } = config.address;
+  if (port === 0) throw usageError("health", "cannot know the port of a server that chooses it; give --address");
+  // The bound address and not the access URL: the answer must not depend on a proxy.
+  const url = new URL("/readyz", accessUrl({ ...config, access_url: undefined }, port));
+  // The server answers only to its own names; the setting is the way to know one.
+  const host = config.allowed_hosts?.[0];
+  const deadline = AbortSignal.any([input.signal, AbortSignal.timeout(DEADLINE_MS)]);
+  try {
+    const answer = await fetch(url, { signal: deadline, redirect: "manual", headers: host ? { host } : {} });
+    await answer.body?.cancel();
+    if (answer.ok) {
+      input.print("ready");
+      return EXIT.ok;
+    }
+    input.printError(`not ready: ${url} answered ${answer.status}\n`);
+  } catch (error) {
+    input.printError(`not ready: ${url} does not answer (${error instanceof Error ? error.message : String(error)})\n`);
+  }
+  return EXIT.failed;
+};

@@ -1,0 +1,12 @@
+// Switches the log on as the settings say. Log lines go to standard error: standard output belongs to what a verb prints.
+import { configureLogging, type LogOptions } from "#base/log.ts";
+import type { VerbInput } from "./verb.ts";
+
+export const startLogging = (
+  settings: { log_level: LogOptions["level"]; log_format: "auto" | LogOptions["format"] },
+  { isTerminal, printError }: VerbInput,
+): void => {
+  const auto = isTerminal ? "text" : "json";
+  const format = settings.log_format === "auto" ? auto : settings.log_format;
+  configureLogging({ level: settings.log_level, format, write: printError });
+};

@@ -1,0 +1,85 @@
+// `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it when told to.
+import { resolve } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { type Config, loadConfig } from "#base/config.ts";
+import { armFailpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
+import { startLogging } from "./logging.ts";
+import { EXIT, type RunVerb, type VerbInput } from "./verb.ts";
+
+/** What `serve` needs of src/context.ts and src/server.ts. */
+export interface ServeParts<Context extends ServedContext> {
+  openContext(options: { config: Config; clock: Clock; signal: AbortSignal }): Promise<Context>;
+  startServer(context: Context): Promise<{ url: URL; stop(reason: string): Promise<void> }>;
+}
+
+export interface ServedContext extends AsyncDisposable {
+  /** The link to the setup page while there is no user yet. */
+  setupUrl(url: URL): string | undefined;
+}
+
+export const run: RunVerb = async (input) => {
+  const { config } = loadConfig(input);
+  startLogging(config, input);
+  if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
+  const [{ openContext }, { startServer }] = await Promise.all([import("#src/context.ts"), import("#src/server.ts")]);
+  return serve(input, config, { openContext, startServer });
+};
+
+/**
+ * Serves until the signal aborts, then stops: new work refused, streams ended, writes on disk. Answers 0 when all of that was
+ * done within `shutdown_timeout`, else 1 (rule CF-8).
+ */
+export const serve = async <Context extends ServedContext>(
+  input: VerbInput,
+  config: Config,
+  parts: ServeParts<Context>,
+): Promise<number> => {
+  const { clock, signal } = input;
+  const context = await parts.openContext({ config, clock, signal });
+  let server: { url: URL; stop(reason: string): Promise<void> };
+  try {
+    server = await parts.startServer(context);
+  } catch (error) {
+    await context[Symbol.asyncDispose]();
+    throw error;
+  }
+  announce(input, config, server.url, context);
+  await aborted(signal);
+  const stopped = (async () => {
+    await server.stop("the server is shutting down");
+    await context[Symbol.asyncDispose]();
+  })();
+  return withinDeadline(clock, config.shutdown_timeout, stopped);
+};
+
+function announce(input: VerbInput, config: Config, url: URL, context: ServedContext): void {
+  const shown = url.href.replace(/\/$/, "");
+  input.print(`Slipway ${VERSION} is listening on ${shown}`);
+  const setup = context.setupUrl(url);
+  if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
+  input.print(`API documentation: ${shown}/swagger`);
+  input.print(`Data is kept in ${resolve(config.data_dir)}`);
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    if (signal.aborted) done();
+    else signal.addEventListener("abort", () => done(), { once: true });
+  });
+
+async function withinDeadline(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
+  const { promise: late, resolve: giveUp } = Promise.withResolvers<number>();
+  const timer = clock.after(ms, () => {
+    log("server").error("the stop took longer than shutdown_timeout; what was still open is cut off", {
+      timeout_ms: ms,
+    });
+    giveUp(EXIT.failed);
+  });
+  try {
+    return await Promise.race([stopped.then(() => EXIT.ok), late]);
+  } finally {
+    timer.cancel();
+  }
+}

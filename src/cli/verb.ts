@@ -1,0 +1,38 @@
+// What a verb of the command line is, and what src/main.ts hands to it. Verbs touch no global: no process, no console.
+import type { Clock } from "#base/clock.ts";
+import type { Input } from "#base/config.ts";
+
+/** Exit codes of the program. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+export interface VerbInput extends Input {
+  /** Aborted by the first SIGINT or SIGTERM. */
+  signal: AbortSignal;
+  clock: Clock;
+  /** Writes text and a line end to standard output. */
+  print(text: string): void;
+  /** Writes to standard error, as it is. */
+  printError(text: string): void;
+  /** True when standard error is a terminal. */
+  isTerminal: boolean;
+}
+
+/** Does the work and answers the exit code. */
+export type RunVerb = (input: VerbInput) => Promise<number>;
+
+export interface Verb {
+  name: string;
+  /** One line for the list of verbs. */
+  help: string;
+  /** What may stand behind the name, for the first line of `--help`. */
+  usage: string;
+  /** The rest of `--help`, such as the settings. */
+  details?(): string;
+  load(): Promise<{ run: RunVerb }>;
+}
+
+/** Takes a switch that belongs to the verb itself, such as `--json`, out of the arguments. */
+export const takeSwitch = (argv: readonly string[], name: string): { given: boolean; rest: string[] } => {
+  const rest = argv.filter((argument) => argument !== name);
+  return { given: rest.length < argv.length, rest };
+};

@@ -1,0 +1,50 @@
+// The table of verbs. Each is loaded by a literal import, so that the bundler sees it and only what runs is read.
+
+import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
+import { settingsHelp } from "#base/config/describe.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import type { Verb } from "./verb.ts";
+
+const serverSettings = (): string => settingsHelp(SERVER_SETTINGS);
+
+export const VERBS: readonly Verb[] = [
+  {
+    name: "serve",
+    help: "Run the server.",
+    usage: "[settings]",
+    details: serverSettings,
+    load: () => import("./serve.ts"),
+  },
+  {
+    name: "agent",
+    help: "Run the daemon inside a workspace.",
+    usage: "[settings]",
+    details: () => settingsHelp(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
+    load: () => import("./agent.ts"),
+  },
+  {
+    name: "health",
+    help: "Ask a running server whether it is ready; exit code 0 or 1.",
+    usage: "[settings]",
+    details: () => "Takes the settings of `serve` to find the server.",
+    load: () => import("./health.ts"),
+  },
+  {
+    name: "config",
+    help: "Show, check or explain the settings.",
+    usage: "show|check|example [--json] [settings]",
+    details: () =>
+      [
+        "show     every setting, its value and where it comes from; secrets are hidden (--json for programs)",
+        "check    whether the server would start with these settings",
+        "example  a settings file with every setting explained",
+      ].join("\n"),
+    load: () => import("./config.ts"),
+  },
+  {
+    name: "version",
+    help: "Print the version.",
+    usage: "[--json]",
+    load: () => import("./version.ts"),
+  },
+];

@@ -1,0 +1,111 @@
+#!/usr/bin/env bun
+// The program: arguments -> verb -> exit code. The only file that touches signals, the environment and process.exit; everything
+// below gets what it needs handed in.
+import { readFileSync } from "node:fs";
+import { systemClock } from "#base/clock.ts";
+import { didYouMean } from "#base/config/nearest.ts";
+import { configureLogging, log } from "#base/log.ts";
+import { UsageError } from "#base/usage-error.ts";
+import { programHelp, verbHelp } from "./cli/help.ts";
+import { EXIT, type VerbInput } from "./cli/verb.ts";
+import { VERBS } from "./cli/verbs.ts";
+
+// A terminal sends Ctrl-C to every process of the job, and npm passes it on once more: that is one wish, not two.
+const SAME_WISH_MS = 300;
+
+const stopping = new AbortController();
+// Should the event loop run dry while a verb still waits, that is a failure and not success.
+process.exitCode = EXIT.failed;
+listenForSignals();
+listenForCrashes();
+process.exit(await flushed(await main(process.argv.slice(2))));
+
+async function main([name = "help", ...argv]: string[]): Promise<number> {
+  if (name === "help" || name === "--help" || name === "-h") return help(argv[0]);
+  const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
+  if (!verb) return unknownVerb(name);
+  if (argv.includes("--help") || argv.includes("-h")) return help(verb.name);
+  try {
+    const { run } = await verb.load();
+    return await run(verbInput(argv));
+  } catch (error) {
+    return failed(verb.name, error);
+  }
+}
+
+function verbInput(argv: string[]): VerbInput {
+  return {
+    argv,
+    env: process.env,
+    signal: stopping.signal,
+    clock: systemClock,
+    isTerminal: process.stderr.isTTY === true,
+    readFile: (path) => readFileSync(path, "utf8"),
+    print,
+    printError,
+  };
+}
+
+function help(name: string | undefined): number {
+  const verb = VERBS.find((one) => one.name === name);
+  if (name !== undefined && !verb) return unknownVerb(name);
+  print(verb ? verbHelp(verb) : programHelp(VERBS));
+  return EXIT.ok;
+}
+
+function unknownVerb(name: string): number {
+  const names = VERBS.map((verb) => verb.name);
+  printError(`slipway: unknown verb ${name}.${didYouMean(name, names)} \`slipway help\` lists them.\n`);
+  return EXIT.usage;
+}
+
+function failed(verb: string, error: unknown): number {
+  if (error instanceof UsageError) {
+    const lines = error.problems.map((problem) => `  ${problem.name} (${problem.from}): ${problem.detail}`);
+    printError(`slipway ${verb}: this cannot be used:\n${lines.join("\n")}\n\`slipway ${verb} --help\` says more.\n`);
+    return EXIT.usage;
+  }
+  if (stopping.signal.aborted) return EXIT.interrupted;
+  printError(`slipway ${verb}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return EXIT.failed;
+}
+
+function listenForSignals(): void {
+  let first: number | undefined;
+  const wish = (signal: NodeJS.Signals): void => {
+    const now = systemClock.monotonic();
+    if (first === undefined) {
+      first = now;
+      stopping.abort(new Error(`stopped by ${signal}`));
+    } else if (signal === "SIGINT" && now - first > SAME_WISH_MS) process.exit(EXIT.interrupted);
+  };
+  process.on("SIGINT", wish);
+  process.on("SIGTERM", wish);
+}
+
+// A defect that reached the top leaves state nobody can vouch for. What was acknowledged is on disk: stop, and start afresh.
+function listenForCrashes(): void {
+  // Whoever reads our output may go away (`slipway help | head -1`); that stops no server.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  const crash = (error: unknown): void => {
+    configureLogging({ level: "error", format: process.stderr.isTTY ? "text" : "json", write: printError });
+    log("process").error("stopped by an error that nobody handled", { error });
+    process.exit(EXIT.failed);
+  };
+  process.on("uncaughtException", crash);
+  process.on("unhandledRejection", crash);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function printError(text: string): void {
+  process.stderr.write(text);
+}
+
+/** Waits until standard output has taken everything, so that exiting cuts nothing off. */
+async function flushed(code: number): Promise<number> {
+  await new Promise<void>((done) => process.stdout.write("", () => done()));
+  return code;
+}

@@ -1,0 +1,236 @@
+// The settings: one table, four origins, and a start that refuses what it does not understand.
+import { describe, expect, test } from "bun:test";
+import { exampleFile, settingsHelp, settingsListing, shownSettings } from "#base/config/describe.ts";
+import { flagOf } from "#base/config/setting.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import {
+  accessUrl,
+  allowedHosts,
+  listensOnLoopback,
+  loadConfig,
+  loadDaemonConfig,
+  settingsMarkdown,
+} from "#base/config.ts";
+import { UsageError } from "#base/usage-error.ts";
+
+const load = (argv: string[] = [], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
+  loadConfig({ argv, env, readFile: fromFiles(files) });
+
+const fromFiles = (files: Record<string, string>) => (path: string) => {
+  const content = files[path];
+  if (content === undefined) throw new Error("no such file");
+  return content;
+};
+
+const refusal = (run: () => unknown): string => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  throw new Error("was not refused");
+};
+
+describe("where a value comes from", () => {
+  const files = { "s.yaml": "log_level: trace\nprovisioner_slots: 7\nallowed_hosts: [one.example, '[::1]']\n" };
+
+  test("[CF-2] a flag wins over the environment, the environment over the file, the file over the default", () => {
+    const env = { SLIPWAY_CONFIG: "s.yaml", SLIPWAY_LOG_LEVEL: "warn" };
+    expect(load([], {}).config.log_level).toBe("info");
+    expect(load([], { SLIPWAY_CONFIG: "s.yaml" }, files).config.log_level).toBe("trace");
+    expect(load([], env, files).config.log_level).toBe("warn");
+    const { config, sources } = load(["--log-level", "error", "--data-dir=/srv/x"], env, files);
+    expect(config.log_level).toBe("error");
+    expect(sources.log_level).toEqual({ from: "flag", name: "--log-level" });
+    expect(sources.config).toEqual({ from: "env", name: "SLIPWAY_CONFIG" });
+    expect(sources.provisioner_slots).toEqual({ from: "file", name: "s.yaml" });
+    expect(sources.address).toEqual({ from: "default", name: "default" });
+    expect(config.provisioner_slots).toBe(7);
+    expect(config.data_dir).toBe("/srv/x");
+    expect(config.allowed_hosts).toEqual(["one.example", "[::1]"]);
+  });
+
+  test("[CF-2] the same flag given twice: the last one counts; an empty variable counts as not set", () => {
+    expect(load(["--log-level=warn", "--log-level", "error"]).config.log_level).toBe("error");
+    expect(load([], { SLIPWAY_LOG_LEVEL: "" }).sources.log_level.from).toBe("default");
+  });
+
+  test("[CF-2] a switch may stand alone or carry its value", () => {
+    const key = "allow_local_provisioner_off_loopback";
+    expect(load([flagOf(key)]).config[key]).toBe(true);
+    expect(load([`${flagOf(key)}=false`]).config[key]).toBe(false);
+    expect(load([], { SLIPWAY_ALLOW_LOCAL_PROVISIONER_OFF_LOOPBACK: "true" }).config[key]).toBe(true);
+  });
+});
+
+describe("what is refused", () => {
+  test("[CF-3] a flag, a variable and a file key that nobody knows, each with its place and a guess", () => {
+    const files = { "s.yaml": "adress: x:1\nconfig: other.yaml\n" };
+    const message = refusal(() =>
+      load(["--datadir", "x", "--config=s.yaml", "leftover"], { SLIPWAY_LOGLEVEL: "info", OTHER: "1" }, files),
+    );
+    expect(message).toContain("--datadir (command line): unknown setting. Did you mean --data-dir?");
+    expect(message).toContain("leftover (command line): unexpected argument");
+    expect(message).toContain("SLIPWAY_LOGLEVEL (environment): unknown setting. Did you mean SLIPWAY_LOG_LEVEL?");
+    expect(message).toContain("adress (s.yaml): unknown setting. Did you mean address?");
+    expect(message).toContain("config (s.yaml): unknown setting. It can only be a flag or an environment variable.");
+    expect(message).not.toContain("OTHER");
+  });
+
+  test("[CF-4] a malformed value, with its place and the accepted form, even where a stronger value hides it", () => {
+    const message = refusal(() =>
+      load(["--address=7080", "--log-level=info"], { SLIPWAY_LOG_LEVEL: "loud", SLIPWAY_SHUTDOWN_TIMEOUT: "5" }),
+    );
+    expect(message).toContain("--address (command line): expected host:port");
+    expect(message).toContain('got "7080"');
+    expect(message).toContain("SLIPWAY_LOG_LEVEL (environment): expected one of trace, debug, info, warn, error");
+    expect(message).toContain("SLIPWAY_SHUTDOWN_TIMEOUT (environment): expected a duration such as");
+  });
+
+  test("[CF-4] a flag whose value was forgotten", () => {
+    expect(refusal(() => load(["--address", "--data-dir", "x"]))).toContain(
+      "--address (command line): expected host:port",
+    );
+    expect(refusal(() => load(["--address"]))).toContain("--address (command line): expected host:port");
+  });
+
+  test("[CF-4] a file that is missing, is no YAML, is no mapping, or holds a value of the wrong shape", () => {
+    expect(refusal(() => load(["--config", "gone.yaml"]))).toContain("--config (command line): cannot be read");
+    expect(refusal(() => load(["--config", "a"], {}, { a: "x: [1" }))).toContain("config (a): not valid YAML");
+    expect(refusal(() => load(["--config", "a"], {}, { a: "- 1" }))).toContain("expected a YAML mapping");
+    expect(refusal(() => load(["--config", "a"], {}, { a: "data_dir: {x: 1}" }))).toContain(
+      "data_dir (a): expected a path",
+    );
+    expect(refusal(() => load(["--config", "a"], {}, { a: "data_dir:" }))).toContain("data_dir (a): expected a path");
+    expect(load(["--config", "a"], {}, { a: "" }).config.data_dir).toBe("./data");
+  });
+
+  test("[CF-5] the first user needs all three settings, and a refusal never quotes a secret", () => {
+    const message = refusal(() => load([], { SLIPWAY_ADMIN_PASSWORD: "hunter2", SLIPWAY_ADMIN_EMAIL: "a@b.example" }));
+    expect(message).toContain("SLIPWAY_ADMIN_USERNAME (not given)");
+    expect(message).not.toContain("hunter2");
+    expect(refusal(() => load([], { SLIPWAY_ADMIN_PASSWORD: "hunter2\nx" }))).not.toContain("hunter2");
+  });
+
+  // biome-ignore format: a table of cases
+  const accepted: [string, string, unknown][] = [
+    ["address", "[::1]:0", { host: "::1", port: 0 }],
+    ["address", "LOCALHOST:65535", { host: "localhost", port: 65535 }],
+    ["access_url", "https://slipway.example", new URL("https://slipway.example")],
+    ["allowed_hosts", "A.example, ::1,10.0.0.1", ["a.example", "[::1]", "10.0.0.1"]],
+    ["trusted_proxies", "10.0.0.0/8,::1", ["10.0.0.0/8", "::1"]],
+    ["shutdown_timeout", "1m30s", 90_000],
+    ["shutdown_timeout", "0s", 0],
+    ["provisioner_slots", "64", 64],
+    ["log_format", "JSON", "json"],
+    ["admin_email", "", undefined],
+  ];
+  test.each(accepted)("[CF-4] %s takes %j", (key, text, value) => {
+    const { config } = load([], { [`SLIPWAY_${key.toUpperCase()}`]: text });
+    expect(config[key as keyof typeof config]).toEqual(value as never);
+  });
+
+  // biome-ignore format: a table of cases
+  const refused: [string, string][] = [
+    ["address", "::1:7080"], ["address", "127.0.0.256:1"], ["address", "h:65536"], ["address", ":7080"], ["address", "http://h:1"],
+    ["access_url", "slipway.example"], ["access_url", "ftp://h"], ["access_url", "https://h/path"], ["access_url", "https://u:p@h"],
+    ["allowed_hosts", "a,,b"], ["allowed_hosts", "a:80"], ["allowed_hosts", "[zz]"],
+    ["trusted_proxies", "10.0.0.0/33"], ["trusted_proxies", "name"],
+    ["provisioner_slots", "0"], ["provisioner_slots", "65"], ["provisioner_slots", "1.5"], ["provisioner_slots", "1e1"],
+    ["shutdown_timeout", "5"], ["shutdown_timeout", "5 s"], ["shutdown_timeout", "11m"], ["shutdown_timeout", "-5s"],
+    ["admin_username", "-a"], ["admin_username", "a--b"], ["admin_username", "a".repeat(33)], ["admin_email", "nobody"],
+    ["allow_local_provisioner_off_loopback", "yes"], ["data_dir", " "],
+  ];
+  test.each(refused)("[CF-4] %s refuses %j", (key, text) => {
+    const message = refusal(() => load([], { [`SLIPWAY_${key.toUpperCase()}`]: text }));
+    expect(message).toContain(`SLIPWAY_${key.toUpperCase()} (environment): expected`);
+  });
+});
+
+describe("what is printed from the table", () => {
+  test("[CF-1] help and example name every setting", () => {
+    const help = settingsHelp(SERVER_SETTINGS);
+    const example = exampleFile(SERVER_SETTINGS);
+    for (const key of Object.keys(SERVER_SETTINGS)) {
+      expect(help).toContain(flagOf(key));
+      expect(help).toContain(`SLIPWAY_${key.toUpperCase()}`);
+      if (key !== "config") expect(example).toContain(`\n#${key}:`);
+    }
+  });
+
+  test("[CF-1] the example file changes nothing, neither as it is nor with every default taken over", () => {
+    const example = exampleFile(SERVER_SETTINGS);
+    const plain = load().config;
+    expect(load(["--config=e"], {}, { e: example }).config).toEqual({ ...plain, config: "e" });
+    const withDefaults = example
+      .split("\n")
+      .map((line) => (/^#[a-z_]+: (?!"")/.test(line) ? line.slice(1) : line))
+      .join("\n");
+    const taken = load(["--config=e"], {}, { e: withDefaults });
+    expect(taken.config).toEqual({ ...plain, config: "e" });
+    expect(taken.sources.address.from).toBe("file");
+  });
+
+  test("[CF-5] a listing shows values and origins and hides secrets", () => {
+    const loaded = load([], {
+      SLIPWAY_ADMIN_PASSWORD: "hunter2",
+      SLIPWAY_ADMIN_EMAIL: "a@b.example",
+      SLIPWAY_ADMIN_USERNAME: "admin",
+    });
+    const rows = shownSettings(SERVER_SETTINGS, loaded);
+    const listing = settingsListing(rows);
+    expect(JSON.stringify(rows) + listing).not.toContain("hunter2");
+    expect(listing).toMatch(/admin_password +\(hidden\) +env SLIPWAY_ADMIN_PASSWORD/);
+    expect(listing).toMatch(/address +127\.0\.0\.1:7080 +default/);
+  });
+
+  test("[CF-6] README's table of settings is the one printed from the code", async () => {
+    const readme = Bun.file(new URL("../../README.md", import.meta.url));
+    const text = (await readme.exists()) ? await readme.text() : "";
+    const block = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(text)?.[1];
+    expect(block ?? settingsMarkdown()).toBe(settingsMarkdown());
+  });
+});
+
+describe("what follows from the settings", () => {
+  test("[CF-7] without an access URL it is the address the server really listens on", () => {
+    expect(accessUrl(load(["--address=127.0.0.1:0"]).config, 4711).href).toBe("http://127.0.0.1:4711/");
+    expect(accessUrl(load(["--address=0.0.0.0:80"]).config, 80).href).toBe("http://127.0.0.1/");
+    expect(accessUrl(load(["--address=[::]:81"]).config, 81).href).toBe("http://[::1]:81/");
+    expect(accessUrl(load(["--access-url=https://s.example"]).config, 1).href).toBe("https://s.example/");
+  });
+
+  test("[CF-7] requests may name loopback, the bound address and the access URL's host, or exactly the listed hosts", () => {
+    const { config } = load(["--address=[fd00::1]:1", "--access-url=https://S.example:8443"]);
+    expect(allowedHosts(config)).toEqual(["localhost", "127.0.0.1", "[::1]", "[fd00::1]", "s.example"]);
+    expect(allowedHosts(load(["--allowed-hosts=only.example"]).config)).toEqual(["only.example"]);
+    expect(listensOnLoopback(config)).toBe(false);
+    expect(listensOnLoopback(load().config)).toBe(true);
+  });
+});
+
+describe("the daemon's settings", () => {
+  const daemon = (argv: string[], env: Record<string, string>, files: Record<string, string> = {}) =>
+    loadDaemonConfig({ argv, env, readFile: fromFiles(files) });
+  const url = { SLIPWAY_AGENT_URL: "http://127.0.0.1:7080" };
+
+  test("[CF-2] come from flags and SLIPWAY_AGENT_ variables, the token also from a file", () => {
+    expect(daemon([], { ...url, SLIPWAY_AGENT_TOKEN: "t1" })).toMatchObject({
+      url: new URL("http://127.0.0.1:7080"),
+      token: "t1",
+    });
+    expect(daemon(["--token-file=f"], url, { f: "t2\n" }).token).toBe("t2");
+    expect(daemon(["--token=t3", "--token-file=f"], url, { f: "t2\n" }).token).toBe("t3");
+  });
+
+  test("[CF-3] must be complete and known", () => {
+    expect(refusal(() => daemon([], url))).toContain("--token or SLIPWAY_AGENT_TOKEN (not given)");
+    expect(refusal(() => daemon(["--token=t"], {}))).toContain("--url or SLIPWAY_AGENT_URL (not given)");
+    expect(refusal(() => daemon(["--token-file=f"], url))).toContain("cannot be read");
+    expect(refusal(() => daemon([], { ...url, SLIPWAY_AGENT_TOKN: "t" }))).toContain(
+      "Did you mean SLIPWAY_AGENT_TOKEN?",
+    );
+    expect(load([], { ...url, SLIPWAY_AGENT_TOKEN: "t" }).config.data_dir).toBe("./data");
+  });
+});
