@@ -1,0 +1,69 @@
+// API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
+import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { api_keys, users } from "./schema/users.ts";
+import { build, deleteBy, insertInto, query, statement, updateBy } from "./sql.ts";
+
+export type ApiKey = typeof api_keys.$inferSelect;
+
+/** The key with its user, for signing a request in. */
+export const findKeyWithUser = query(
+  build
+    .select({
+      key_id: api_keys.id,
+      secret_hash: api_keys.secret_hash,
+      scope: api_keys.scope,
+      login_type: api_keys.login_type,
+      lifetime_seconds: api_keys.lifetime_seconds,
+      last_used: api_keys.last_used,
+      expires_at: api_keys.expires_at,
+      user_id: users.id,
+      username: users.username,
+      status: users.status,
+      roles: users.roles,
+      deleted: users.deleted,
+    })
+    .from(api_keys)
+    .innerJoin(users, eq(users.id, api_keys.user_id))
+    .where(eq(api_keys.id, sql.placeholder("id"))),
+);
+
+export const findKey = query(
+  build
+    .select()
+    .from(api_keys)
+    .where(eq(api_keys.id, sql.placeholder("id"))),
+);
+
+export const findKeyByName = query(
+  build
+    .select()
+    .from(api_keys)
+    .where(and(eq(api_keys.user_id, sql.placeholder("user_id")), eq(api_keys.token_name, sql.placeholder("name")))),
+);
+
+/** Tokens (not sign-ins) of a user that expire after `now`, oldest first. Pass 0 to include the expired. */
+export const listTokens = query(
+  build
+    .select()
+    .from(api_keys)
+    .where(
+      and(
+        eq(api_keys.user_id, sql.placeholder("user_id")),
+        eq(api_keys.login_type, "token"),
+        gt(api_keys.expires_at, sql.placeholder("now")),
+      ),
+    )
+    .orderBy(asc(api_keys.created_at), asc(api_keys.id))
+    .limit(1000),
+);
+
+export const insertKey = insertInto(api_keys);
+export const updateKey = updateBy(api_keys, api_keys.id);
+export const deleteKey = deleteBy(api_keys, api_keys.id);
+
+/** Ends every key of a user, such as after a new password; `except` stays. */
+export const deleteKeysOf = statement<{ user_id: string; except: string }>(
+  build
+    .delete(api_keys)
+    .where(sql`${api_keys.user_id} = ${sql.placeholder("user_id")} and ${api_keys.id} <> ${sql.placeholder("except")}`),
+);

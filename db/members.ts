@@ -1,0 +1,50 @@
+// Membership of users in organizations.
+import { and, asc, eq, sql } from "drizzle-orm";
+import { organization_members, users } from "./schema/users.ts";
+import { build, insertInto, query, statement } from "./sql.ts";
+
+export type Member = typeof organization_members.$inferSelect;
+
+export const listMemberships = query(
+  build
+    .select({ organization_id: organization_members.organization_id, roles: organization_members.roles })
+    .from(organization_members)
+    .where(eq(organization_members.user_id, sql.placeholder("user_id"))),
+);
+
+const ofMember = and(
+  eq(organization_members.organization_id, sql.placeholder("organization_id")),
+  eq(organization_members.user_id, sql.placeholder("user_id")),
+);
+
+export const findMember = query(build.select().from(organization_members).where(ofMember));
+
+/** Members of an organization with their users, by username. */
+export const listMembers = query(
+  build
+    .select({ member: organization_members, user: users })
+    .from(organization_members)
+    .innerJoin(users, eq(users.id, organization_members.user_id))
+    .where(and(eq(organization_members.organization_id, sql.placeholder("organization_id")), eq(users.deleted, false)))
+    .orderBy(asc(users.username))
+    .limit(sql.placeholder("limit"))
+    .offset(sql.placeholder("offset")),
+);
+
+export const insertMember = insertInto(organization_members);
+export const updateMember = statement<{
+  organization_id: string;
+  user_id: string;
+  roles: string[];
+  updated_at: number;
+}>(
+  build
+    .update(organization_members)
+    .set({ roles: sql.placeholder("roles") as never, updated_at: sql.placeholder("updated_at") as never })
+    .where(ofMember),
+  { expect: 1 },
+);
+export const deleteMember = statement<{ organization_id: string; user_id: string }>(
+  build.delete(organization_members).where(ofMember),
+  { expect: 1 },
+);

@@ -1,0 +1,27 @@
+// Deployment-wide values that are made once.
+import { eq, sql } from "drizzle-orm";
+import { uuid } from "#base/ids.ts";
+import { settings } from "./schema/core.ts";
+import { build, query, statement } from "./sql.ts";
+import type { Store } from "./store.ts";
+
+const settingOf = query(
+  build
+    .select()
+    .from(settings)
+    .where(eq(settings.key, sql.placeholder("key"))),
+);
+const setOnce = statement<{ key: string; value: string }>(
+  build
+    .insert(settings)
+    .values({ key: sql.placeholder("key"), value: sql.placeholder("value") })
+    .onConflictDoNothing(),
+);
+
+/** The id of this deployment, made on the first call. */
+export const deploymentId = async (store: Store): Promise<string> => {
+  const found = await store.get(settingOf({ key: "deployment_id" }));
+  if (found) return found.value;
+  await store.commit([setOnce({ key: "deployment_id", value: uuid() })]);
+  return deploymentId(store);
+};

@@ -1,0 +1,82 @@
+// Reading request bodies: JSON only, an object, and never more than the route's limit, also when the client does not say how much
+// it will send. A body is read only after its sender is known (rules HT-3 to HT-6).
+import { AppError } from "#base/errors.ts";
+import { callerOf } from "./caller.ts";
+
+/** The default of the specification. */
+export const DEFAULT_LIMIT = 4_194_304;
+/** Uploads to `POST /api/v2/files`. */
+export const UPLOAD_LIMIT = 104_857_600;
+
+/** 413 with the words the specification fixes. */
+export const tooLarge = (limit: number): AppError =>
+  new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
+
+/** The body's bytes. 413 as soon as more than `limit` have come in. */
+export const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
+  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (declared > limit) throw tooLarge(limit);
+  // With a length Bun never hands out more than was declared.
+  if (declared >= 0) return new Uint8Array(await request.arrayBuffer());
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > limit) throw tooLarge(limit);
+    chunks.push(chunk);
+  }
+  return new Uint8Array(Bun.concatArrayBuffers(chunks));
+};
+
+const isJson = (contentType: string): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType);
+
+/** A JSON object (or array, where the route's schema says so). 415 for other content, 400 for what is not JSON. */
+export const readJson = async (request: Request, limit: number): Promise<unknown> => {
+  const contentType = request.headers.get("content-type") ?? "";
+  const declared = request.headers.get("content-length");
+  if (!isJson(contentType)) {
+    if (declared === "0" || (declared === null && request.body === null)) return undefined;
+    throw new AppError("unsupported_media", "The request body must be JSON.", {
+      detail: "Send it with the header Content-Type: application/json.",
+    });
+  }
+  let value: unknown;
+  if (declared !== null && Number(declared) <= limit) {
+    value = await request.json().catch(notJson);
+  } else {
+    const bytes = await readBytes(request, limit);
+    try {
+      value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    } catch (error) {
+      return notJson(error);
+    }
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new AppError("invalid", "The request body must be a JSON object.");
+  }
+  return value;
+};
+
+const notJson = (error: unknown): never => {
+  const detail = error instanceof Error ? error.message.slice(0, 200) : "";
+  throw new AppError("invalid", "The request body must be valid JSON.", { detail });
+};
+
+type Parsing = { request: Request };
+
+/** The parser of every route that does not name another: a signed-in caller, JSON, the default limit. */
+export const parseJson = ({ request }: Parsing): Promise<unknown> => {
+  callerOf(request);
+  return readJson(request, DEFAULT_LIMIT);
+};
+
+/** For the few routes that strangers may call. */
+export const parsePublicJson = ({ request }: Parsing): Promise<unknown> => readJson(request, DEFAULT_LIMIT);
+
+/** For uploads: the raw bytes, up to `limit`. */
+export const parseRaw =
+  (limit: number) =>
+  ({ request }: Parsing): Promise<Uint8Array> => {
+    callerOf(request);
+    return readBytes(request, limit);
+  };

@@ -1,0 +1,36 @@
+// What this server is: read by clients before they sign in.
+import { Elysia, t } from "elysia";
+import { VERSION } from "#base/version.ts";
+import { deploymentId } from "#db/settings.ts";
+import type { ApiContext } from "./context.ts";
+
+const BuildInfo = t.Object({
+  external_url: t.String({ description: "Where the source and the documentation are." }),
+  version: t.String({ description: "Semantic version with a leading v." }),
+  dashboard_url: t.String({ description: "The address people open in their browser." }),
+  workspace_proxy: t.Boolean(),
+  agent_api_version: t.String({ description: "Newest version of the agent protocol that is understood." }),
+  provisioner_api_version: t.String(),
+  upgrade_message: t.String({
+    description: "Shown by clients of another version; empty when there is nothing to say.",
+  }),
+  deployment_id: t.String({ format: "uuid", description: "Stays the same for the life of the data directory." }),
+  telemetry: t.Boolean({ description: "Always false: nothing is ever sent anywhere." }),
+});
+
+export const buildinfo = (ctx: ApiContext) =>
+  new Elysia().get(
+    "/buildinfo",
+    async () => ({
+      external_url: "",
+      version: `v${VERSION}`,
+      dashboard_url: ctx.accessUrl.href,
+      workspace_proxy: false,
+      agent_api_version: "2.10",
+      provisioner_api_version: "1.0",
+      upgrade_message: "",
+      deployment_id: await deploymentId(ctx.store),
+      telemetry: false,
+    }),
+    { response: { 200: BuildInfo }, detail: { tags: ["General"], summary: "Build information", security: [] } },
+  );

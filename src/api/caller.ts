@@ -1,0 +1,59 @@
+// Who is asking. Each request is identified once, before it is routed; routes then say which kind of caller they take
+// (`{ user: true }`, `{ agent: true }`), and hand-written checks of roles are in src/api/access.ts.
+import { Elysia } from "elysia";
+import { AppError } from "#base/errors.ts";
+import type { AgentCaller, Caller, UserCaller } from "#schema/caller.ts";
+
+export type { AgentCaller, Caller, UserCaller };
+
+/** The outcome of identifying a request: a caller, or why there is none. */
+export type Identity = Caller | AppError;
+
+const identities = new WeakMap<Request, Identity>();
+
+/** Remembers who sent this request; called once by src/server.ts before routing. */
+export const remember = (request: Request, identity: Identity): void => void identities.set(request, identity);
+
+const NOBODY = new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.");
+
+/** The caller, or the 401 that says why there is none. */
+export const callerOf = (request: Request): Caller => {
+  const identity = identities.get(request) ?? NOBODY;
+  if (identity instanceof AppError) throw identity;
+  return identity;
+};
+
+/** The signed-in user; an agent token is as good as none here (facts/platform 3.8). */
+export const userOf = (request: Request): UserCaller => {
+  const caller = callerOf(request);
+  if (caller.kind !== "user") throw NOBODY;
+  return caller;
+};
+
+/** The workspace agent whose token was sent; a user token is as good as none here. */
+export const agentOf = (request: Request): AgentCaller => {
+  const caller = callerOf(request);
+  if (caller.kind !== "agent") throw NOBODY;
+  return caller;
+};
+
+type WithRequest = { request: Request };
+
+/**
+ * Route options: `user: true`, `agent: true` or `anyone: true` (either), each giving the handler a typed `caller`.
+ * The check runs before parameters and bodies are validated, so a stranger always gets 401.
+ */
+export const callers = new Elysia({ name: "callers" }).macro({
+  user: {
+    transform: ({ request }: WithRequest) => void userOf(request),
+    resolve: ({ request }: WithRequest) => ({ caller: userOf(request) }),
+  },
+  agent: {
+    transform: ({ request }: WithRequest) => void agentOf(request),
+    resolve: ({ request }: WithRequest) => ({ caller: agentOf(request) }),
+  },
+  anyone: {
+    transform: ({ request }: WithRequest) => void callerOf(request),
+    resolve: ({ request }: WithRequest) => ({ caller: callerOf(request) }),
+  },
+});

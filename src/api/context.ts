@@ -1,0 +1,20 @@
+// What the HTTP edge works with. src/context.ts builds it; tests override parts of it there.
+
+import type { Events } from "#actors/events.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Store } from "#db/store.ts";
+import type { Sockets } from "./socket.ts";
+
+export interface ApiContext {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly topics: Topics<Events>;
+  readonly sockets: Sockets;
+  /** The URL people and workspaces use, known once the server listens. */
+  readonly accessUrl: URL;
+  /** True once the server has begun to stop: /readyz answers 503. */
+  readonly draining: boolean;
+}

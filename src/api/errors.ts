@@ -1,0 +1,91 @@
+// The one place where an error becomes an answer: a status, the generic body {message, detail, validations}, and for unknown
+// errors a line in the log. Nothing internal is ever shown (facts/platform 3.1).
+import { NotFoundError, ParseError, ValidationError } from "elysia";
+import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { CommitError, type Refusal } from "#db/store.ts";
+
+const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
+  constraint: { kind: "conflict", message: "The change conflicts with something that exists already." },
+  stale: { kind: "conflict", message: "The resource has changed meanwhile. Read it again and retry." },
+  overloaded: { kind: "overloaded", message: "The server is overloaded. Please retry." },
+  closed: { kind: "overloaded", message: "The server is stopping. Please retry." },
+  full: { kind: "storage_full", message: "The server's disk is full: nothing was saved." },
+  unknown: { kind: "internal", message: "The change could not be confirmed. It may or may not have been saved." },
+};
+
+/** Seconds after which a refused request may be sent again. */
+const RETRY_AFTER = "1";
+
+/** Any thrown value as our own error. */
+export const toAppError = (error: unknown): AppError => {
+  if (error instanceof AppError) return error;
+  if (error instanceof CommitError) {
+    const { kind, message } = REFUSALS[error.reason];
+    return new AppError(kind, message, { cause: error });
+  }
+  if (error instanceof ParseError && error.cause) return toAppError(error.cause);
+  if (error instanceof ValidationError) return fromValidation(error);
+  if (error instanceof NotFoundError) return new AppError("not_found", "Route not found.");
+  return new AppError("internal", "An internal error occurred.", { cause: error });
+};
+
+/** The answer to an error; logs what is not the caller's fault. */
+export const errorResponse = (error: unknown, request: Request): Response => {
+  const mapped = toAppError(error);
+  if (STATUS[mapped.kind] >= 500) {
+    log("http").error("{method} {path} failed", {
+      method: request.method,
+      path: pathOf(request.url),
+      error: mapped.cause ?? mapped,
+    });
+  }
+  const headers = new Headers({ "content-type": "application/json; charset=utf-8" });
+  if (mapped.kind === "unauthenticated" || mapped.kind === "forbidden") headers.set("www-authenticate", "Bearer");
+  if (mapped.kind === "overloaded" || mapped.kind === "too_many_requests") headers.set("retry-after", RETRY_AFTER);
+  return new Response(JSON.stringify(bodyOf(mapped)), { status: STATUS[mapped.kind], headers });
+};
+
+/** The generic body; empty members are left out. */
+export const bodyOf = (error: AppError): { message: string; detail?: string; validations?: readonly Validation[] } => ({
+  message: error.message,
+  ...(error.detail ? { detail: error.detail } : {}),
+  ...(error.validations.length > 0 ? { validations: error.validations } : {}),
+});
+
+/** The path without query: a query may hold a token. */
+export const pathOf = (url: string): string => {
+  const start = url.indexOf("/", url.indexOf("//") + 2);
+  const end = url.indexOf("?", start);
+  return end < 0 ? url.slice(start) : url.slice(start, end);
+};
+
+const MESSAGES: Record<string, string> = {
+  body: "Validation failed.",
+  query: "Query parameters have invalid values.",
+  params: "Path parameters have invalid values.",
+  headers: "Request headers have invalid values.",
+};
+
+const fromValidation = (error: ValidationError): AppError => {
+  const on = String(error.type);
+  // An answer that breaks its own schema is our fault.
+  if (!(on in MESSAGES)) return new AppError("internal", "An internal error occurred.", { cause: error });
+  const seen = new Map<string, string>();
+  for (const one of error.all) {
+    if (!("path" in one) || one.summary === undefined) continue;
+    const field = one.path.slice(1).replaceAll("/", ".");
+    if (!seen.has(field)) seen.set(field, describe(one));
+  }
+  const validations = [...seen].map(([field, detail]) => ({ field, detail }));
+  return new AppError("invalid", MESSAGES[on] as string, { validations });
+};
+
+const describe = (one: {
+  summary?: string;
+  message?: string;
+  schema?: { error?: unknown; format?: string };
+}): string => {
+  if (one.schema?.format === "uuid") return "must be a UUID";
+  return String(one.message ?? one.summary ?? "is invalid").slice(0, 300);
+};

@@ -1,0 +1,51 @@
+// Refused before Elysia sees them: requests for a Host that is not ours (a short Host header shifts Elysia's idea of the path, and a
+// foreign one is DNS rebinding), and cookie-authenticated writes or WebSockets that another site's page sent (rules HT-1, HT-2).
+import { AppError } from "#base/errors.ts";
+import type { Credential } from "./identify.ts";
+
+const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** The host names this server answers to, in lower case, without port; `[::1]` keeps its brackets. */
+export type AllowedHosts = ReadonlySet<string>;
+
+/** Throws 400 for a missing or malformed Host and 421 for one that is not in the list. */
+export const checkHost = (request: Request, allowed: AllowedHosts): void => {
+  const host = request.headers.get("host") ?? "";
+  const name = hostName(host);
+  if (name === undefined) throw new AppError("invalid", "The Host header is missing or malformed.");
+  if (allowed.has(name)) return;
+  throw new AppError("misdirected", "This server does not answer to that host name.", {
+    detail: "Add it to the setting allowed_hosts if it is yours.",
+  });
+};
+
+/** The name in a Host header, lower case and without port; undefined when it is not `name`, `name:port` or `[v6]:port`. */
+export const hostName = (host: string): string | undefined => {
+  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(host);
+  return match?.[1]?.toLowerCase();
+};
+
+/**
+ * Throws 403 when a browser sent this from a page of another site: for every WebSocket that carries an Origin, and for writes that
+ * are authenticated by cookie. Programs send no Origin and pass.
+ */
+export const checkOrigin = (request: Request, credential: Credential | undefined, allowed: AllowedHosts): void => {
+  const origin = request.headers.get("origin");
+  const isSocket = request.headers.get("upgrade")?.toLowerCase() === "websocket";
+  const isCookieWrite = credential?.place === "cookie" && !SAFE.has(request.method);
+  if (!isSocket && !isCookieWrite) return;
+  if (origin === null) {
+    // Browsers always send Origin on a WebSocket; on a same-origin write they send it or Sec-Fetch-Site.
+    const site = request.headers.get("sec-fetch-site");
+    if (isSocket || site === null || site === "same-origin" || site === "none") return;
+  } else if (isOurs(origin, request, allowed)) return;
+  throw new AppError("forbidden", "Forbidden.", { detail: "The request came from a page of another site." });
+};
+
+const isOurs = (origin: string, request: Request, allowed: AllowedHosts): boolean => {
+  if (!URL.canParse(origin)) return false;
+  const { protocol, hostname, host } = new URL(origin);
+  if (protocol !== "http:" && protocol !== "https:") return false;
+  // The same host and port as the request, or another of our names at the default port of a proxy.
+  return host === request.headers.get("host")?.toLowerCase() || (host === hostname && allowed.has(hostname));
+};

@@ -1,0 +1,22 @@
+// For machines that watch this server: alive, and ready for work.
+import { Elysia, t } from "elysia";
+import type { ApiContext } from "./context.ts";
+import { Generic } from "./responses.ts";
+
+const tags = ["General"];
+
+export const health = (ctx: ApiContext) =>
+  new Elysia()
+    .get("/healthz", () => new Response("OK"), {
+      response: { 200: t.String({ description: "The word OK." }) },
+      detail: { tags, summary: "Alive", description: "200 as long as the process answers at all.", security: [] },
+    })
+    .get(
+      "/readyz",
+      ({ status }) =>
+        ctx.draining ? status(503, { message: "The server is stopping." }) : status(200, { message: "Ready." }),
+      {
+        response: { 200: Generic, 503: Generic },
+        detail: { tags, summary: "Ready", description: "503 while the server starts or stops.", security: [] },
+      },
+    );

@@ -1,0 +1,46 @@
+// Answers that many routes share, as schemas for the OpenAPI document.
+import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+
+/** The generic body: every error has it, and some successes. */
+export const Generic = t.Object({
+  message: t.String({ description: "What happened, in one sentence." }),
+  detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),
+  validations: t.Optional(
+    t.Array(
+      t.Object({
+        field: t.String({ description: "JSON or query name of the field." }),
+        detail: t.String({ description: "The rule it breaks." }),
+      }),
+    ),
+  ),
+});
+export type Generic = Static<typeof Generic>;
+
+const WORDS: Record<number, string> = {
+  400: "The request is malformed or breaks a rule; `validations` names the fields.",
+  401: "Nobody is signed in, or the token is not valid.",
+  403: "The caller may see this but not do it.",
+  404: "It does not exist, or the caller may not see it.",
+  406: "It is not ready yet.",
+  409: "It conflicts with the present state.",
+  410: "It has been deleted.",
+  412: "The state has moved on.",
+  413: "The body is larger than the limit of this route.",
+  415: "The content type is not supported.",
+  503: "The server is overloaded or stopping; retry.",
+};
+
+/** The error answers of a route, for its `response` option: `...fails(400, 401, 404)`. */
+export const fails = <S extends number>(...statuses: S[]): Record<S, TSchema> =>
+  Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      t.Object(Generic.properties, { description: WORDS[status] ?? "The request failed." }),
+    ]),
+  ) as unknown as Record<S, TSchema>;
+
+/** 204. */
+export const NoContent = t.Void({ description: "Done; there is no body." });
+
+/** The document entry of a WebSocket: the upgrade has no JSON answer. */
+export const Upgraded = t.Void({ description: "Switching to a WebSocket." });

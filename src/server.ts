@@ -1,0 +1,92 @@
+// Context -> a listening server. Requests pass the gate (Host, Origin), are identified, and reach Elysia; whatever goes wrong on
+// the way becomes the generic error body. Stopping ends what is open in order.
+
+import type { Server } from "bun";
+import { Elysia } from "elysia";
+import { accessUrl, allowedHosts } from "#base/config.ts";
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { parseJson, UPLOAD_LIMIT } from "./api/body.ts";
+import { remember } from "./api/caller.ts";
+import { errorResponse } from "./api/errors.ts";
+import { type AllowedHosts, checkHost, checkOrigin } from "./api/gate.ts";
+import { health } from "./api/health.ts";
+import { credentialOf, identify } from "./api/identify.ts";
+import { api } from "./api/index.ts";
+import { methodsOf } from "./api/methods.ts";
+import type { Context } from "./context.ts";
+
+export interface RunningServer {
+  readonly url: URL;
+  /** Refuses new work, ends streams with 1001, waits for open requests, and stops listening. */
+  stop(reason: string): Promise<void>;
+}
+
+/** All routes as one Elysia app; it does not listen. */
+export const createApp = (ctx: Context) =>
+  new Elysia({ normalize: true, serve: { idleTimeout: 30 } })
+    .onError(({ error, request, code }) =>
+      errorResponse(code === "NOT_FOUND" ? wrongMethod(ctx, request, error) : error, request),
+    )
+    .onParse(({ request }) => parseJson({ request }))
+    .use(health(ctx))
+    .use(api(ctx));
+
+const wrongMethod = (ctx: Context, request: Request, error: unknown): unknown => {
+  const methods = methodsOf(ctx, request);
+  if (methods.length === 0) return error;
+  return new AppError("method_not_allowed", "Method not allowed.", {
+    detail: `This route takes ${methods.join(", ")}.`,
+  });
+};
+
+/** Listens on the configured address (port 0 = any) and answers until stopped. */
+export const startServer = async (ctx: Context): Promise<RunningServer> => {
+  const app = createApp(ctx);
+  ctx.app = app;
+  let hosts: AllowedHosts = new Set();
+  const { host, port } = ctx.config.address;
+
+  const handle = async (request: Request): Promise<Response> => {
+    try {
+      checkHost(request, hosts);
+      const credential = credentialOf(request);
+      checkOrigin(request, credential, hosts);
+      remember(request, await identify(credential, ctx.store, ctx.clock));
+      return await app.fetch(request);
+    } catch (error) {
+      return errorResponse(error, request);
+    }
+  };
+
+  const server: Server<never> = Bun.serve({
+    hostname: host.replace(/^\[|\]$/g, ""),
+    port,
+    fetch: handle,
+    websocket: ctx.sockets.websocket as never,
+    idleTimeout: 30,
+    // Above the largest route limit: the routes count for themselves and answer with the specified words.
+    maxRequestBodySize: UPLOAD_LIMIT + 1024 * 1024,
+    error: (error) => {
+      log("http").error("unhandled", { error });
+      return errorResponse(error, new Request("http://localhost/"));
+    },
+  });
+  ctx.sockets.attach(server as never);
+  ctx.accessUrl = accessUrl(ctx.config, server.port as number);
+  hosts = new Set(allowedHosts(ctx.config).map((name) => name.toLowerCase()));
+  await ctx.started();
+
+  return {
+    url: listeningUrl(host, server.port as number),
+    async stop(reason) {
+      ctx.draining = true;
+      await ctx.drain();
+      ctx.sockets.closeAll(reason);
+      await server.stop(true);
+    },
+  };
+};
+
+const listeningUrl = (host: string, port: number): URL =>
+  new URL(`http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}/`);

@@ -1,0 +1,116 @@
+// A real server for tests: real store in a temp directory, real sockets on a free port. Used with `await using`.
+// With SLIPWAY_TEST_BINARY the same tests run against the compiled binary.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { type Config, loadConfig } from "#base/config.ts";
+import { openContext } from "#src/context.ts";
+import { startServer } from "#src/server.ts";
+
+export type TestServer = AsyncDisposable & {
+  readonly url: URL;
+  readonly directory: string;
+  /** Undefined when the compiled binary is under test. */
+  readonly context: Awaited<ReturnType<typeof openContext>> | undefined;
+};
+
+export const ADMIN = { email: "admin@example.com", username: "admin", password: "correct-horse-battery" } as const;
+
+export type TestServerOptions = { env?: Record<string, string>; clock?: Clock; directory?: string };
+
+/** A fresh, empty temp directory, gone when disposed. */
+export const tempDirectory = (): { path: string } & Disposable => {
+  const path = mkdtempSync(join(tmpdir(), "slipway-test-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+};
+
+const environment = (directory: string, options: TestServerOptions): Record<string, string> => ({
+  SLIPWAY_DATA_DIR: directory,
+  SLIPWAY_ADDRESS: "127.0.0.1:0",
+  SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+  SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+  SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+  ...options.env,
+});
+
+/** Settings as the environment would give them. */
+export const testConfig = (directory: string, options: TestServerOptions = {}): Config =>
+  loadConfig({
+    argv: [],
+    env: environment(directory, options),
+    readFile: () => {
+      throw new Error("no settings file in tests");
+    },
+  }).config;
+
+/** Starts a server with the first user ADMIN. */
+export const startTestServer = async (options: TestServerOptions = {}): Promise<TestServer> => {
+  const own = options.directory === undefined ? tempDirectory() : undefined;
+  const directory = options.directory ?? (own as { path: string }).path;
+  const binary = process.env.SLIPWAY_TEST_BINARY;
+  const running =
+    binary && !options.clock ? await startBinary(binary, directory, options) : await startHere(directory, options);
+  return {
+    url: running.url,
+    directory,
+    context: running.context,
+    async [Symbol.asyncDispose]() {
+      await running.stop();
+      own?.[Symbol.dispose]();
+    },
+  };
+};
+
+const startHere = async (directory: string, options: TestServerOptions) => {
+  const config = testConfig(directory, options);
+  const context = await openContext({ config, clock: options.clock, copyMessages: true });
+  const server = await startServer(context);
+  return {
+    url: server.url,
+    context,
+    async stop() {
+      await server.stop("the test is over");
+      await context[Symbol.asyncDispose]();
+    },
+  };
+};
+
+const startBinary = async (binary: string, directory: string, options: TestServerOptions) => {
+  const child = Bun.spawn([binary, "serve"], {
+    env: { PATH: process.env.PATH ?? "", HOME: directory, ...environment(directory, options) },
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const url = await announced(child.stdout);
+  return {
+    url,
+    context: undefined,
+    async stop() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+};
+
+/** The URL in the line that `serve` prints once it listens. */
+export const announced = async (output: ReadableStream<Uint8Array>): Promise<URL> => {
+  const reader = output
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>;
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    text += value ?? "";
+    const match = / is listening on (\S+)\n/.exec(text);
+    if (match) {
+      void drain(reader);
+      return new URL(match[1] as string);
+    }
+    if (done) throw new Error(`the server ended before it listened: ${text}`);
+  }
+};
+
+const drain = async (reader: ReadableStreamDefaultReader<string>): Promise<void> => {
+  while (!(await reader.read()).done);
+};
