@@ -1,0 +1,167 @@
+// Compiles driver.c into the bench's temporary folder and runs it pinned to the driver's core. The modes and keys are described in driver.c.
+// Refuses to go on without a C compiler: a driver in the server's own language would be the bottleneck.
+import { join } from "node:path";
+import { pinned } from "./machine.ts";
+
+/** Latencies in ms. */
+export interface Latency {
+  n: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  p999: number;
+  max: number;
+}
+
+/** Result of one `load` run; rates are per second of the measured window. */
+export interface LoadResult {
+  errors: number;
+  /** Batches a follower missed, got twice or out of order. */
+  gaps: number;
+  /** Acknowledged lines that a follower never got, or got too often. */
+  lines_missing: number;
+  followers_closed: number;
+  /** Share of the driver's core that was busy; near 1 the driver is the limit and the figures say nothing. */
+  driver_busy: number;
+  batches_per_s: number;
+  lines_per_s: number;
+  /** Lines received by all followers together. */
+  deliveries_per_s: number;
+  gets_per_s: number;
+  ack: Latency;
+  follow: Latency;
+  probe: Latency;
+  get: Latency;
+  stalled?: {
+    count: number;
+    closed_with_frame: number;
+    closed_without: number;
+    still_open: number;
+    reason: string;
+    codes: Record<string, number>;
+  };
+}
+
+/** Result of one `start` run: spawn to first 200, then memory once settled. */
+export interface StartResult {
+  start_ms: number;
+  rss_kib: number;
+  pss_kib: number;
+}
+
+/** One line of a plan; see the head of driver.c. */
+export type PlanLine =
+  | { kind: "patch"; agent: number; path: string; token: string; source: string }
+  | { kind: "follow"; agent: number; path: string; token: string }
+  | { kind: "probe" | "get"; path: string; token: string };
+
+export interface LoadKeys {
+  secs: number;
+  warm?: number;
+  lines?: number;
+  rate?: number;
+  probe_us?: number;
+  barrier?: 0 | 1;
+  stalled?: number;
+}
+
+export class Driver {
+  private plans = 0;
+
+  private constructor(
+    private readonly program: string,
+    private readonly dir: string,
+    private readonly core: number | undefined,
+  ) {}
+
+  /** Compiles the driver into `dir`. Throws a message for people when there is no C compiler or no epoll. */
+  static async compile(dir: string, core: number | undefined): Promise<Driver> {
+    if (process.platform !== "linux") throw new Error("The benchmark's driver needs Linux (epoll).");
+    const compiler = ["cc", "gcc", "clang"].find((name) => Bun.which(name));
+    if (!compiler) {
+      throw new Error(
+        "The benchmark needs a C compiler for its load driver: none of cc, gcc, clang was found (Debian: apt-get install gcc libc6-dev).",
+      );
+    }
+    const program = join(dir, "driver");
+    const build = Bun.spawn([compiler, "-O3", "-o", program, join(import.meta.dir, "driver.c")], { stderr: "pipe" });
+    if ((await build.exited) !== 0) throw new Error(`driver.c: ${await new Response(build.stderr).text()}`);
+    return new Driver(program, dir, core);
+  }
+
+  /** Runs the load of a plan. `onEvent` hears "stalled" and "released" as they happen. */
+  async load(port: number, plan: PlanLine[], keys: LoadKeys, onEvent?: (event: string) => void): Promise<LoadResult> {
+    const child = this.spawn(["load", String(port), await this.write(plan), ...keyArguments(keys)]);
+    let result: LoadResult | undefined;
+    for await (const line of linesOf(child.stdout)) {
+      const message = JSON.parse(line);
+      if (typeof message.event === "string") onEvent?.(message.event);
+      else result = message;
+    }
+    await succeeded(child);
+    if (!result) throw new Error("the driver gave no result");
+    return result;
+  }
+
+  /** Opens `count` followers and keeps them until disposed. Resolves when all are open. */
+  async hold(port: number, plan: PlanLine[], count: number): Promise<AsyncDisposable> {
+    const child = this.spawn(["hold", String(port), await this.write(plan), `count=${count}`], "pipe");
+    const opened = await linesOf(child.stdout).next();
+    if (opened.done) await succeeded(child);
+    return {
+      [Symbol.asyncDispose]: async () => {
+        child.stdin?.end();
+        await child.exited;
+      },
+    };
+  }
+
+  /** Spawns a command (not pinned, as a user would), measures until `path` answers 200, and ends it. */
+  async start(port: number, path: string, command: string[], settleMs: number): Promise<StartResult> {
+    const child = Bun.spawn([this.program, "start", String(port), path, ...command], {
+      env: { ...process.env, SETTLE_MS: String(settleMs) },
+      stderr: "inherit",
+    });
+    const text = await new Response(child.stdout).text();
+    await succeeded(child);
+    return JSON.parse(text);
+  }
+
+  private spawn(args: string[], stdin: "ignore" | "pipe" = "ignore") {
+    return Bun.spawn(pinned(this.core, [this.program, ...args]), { stdin, stdout: "pipe", stderr: "inherit" });
+  }
+
+  private async write(plan: PlanLine[]): Promise<string> {
+    const file = join(this.dir, `plan-${++this.plans}`);
+    const text = plan.map((line) =>
+      line.kind === "patch"
+        ? `patch ${line.agent} ${line.path} ${line.token} ${line.source}`
+        : line.kind === "follow"
+          ? `follow ${line.agent} ${line.path} ${line.token}`
+          : `${line.kind} ${line.path} ${line.token}`,
+    );
+    await Bun.write(file, `${text.join("\n")}\n`);
+    return file;
+  }
+}
+
+function keyArguments(keys: LoadKeys): string[] {
+  return Object.entries(keys).map(([key, value]) => `${key}=${value}`);
+}
+
+async function succeeded(child: { exited: Promise<number> }): Promise<void> {
+  const code = await child.exited;
+  if (code !== 0) throw new Error(`the driver ended with code ${code}; its reason is above`);
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder();
+  const reader = stream.getReader(); // kept open on purpose: `hold` takes one line and leaves the rest
+  let rest = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    rest += decoder.decode(part.value, { stream: true });
+    const lines = rest.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line) yield line;
+  }
+}

@@ -1,0 +1,50 @@
+// What the benchmark must know about the machine: its size, a core for the server and one for the driver, memory of a process, free ports.
+import { readFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+
+/** Size of the machine and versions, for the head of the results. */
+export function describeMachine(): string {
+  const cores = cpus();
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return `${cores.length} cores, ${memory} GiB memory, ${cores[0]?.model.trim() ?? "unknown processor"}, ${process.platform} ${process.arch}, Bun ${Bun.version}`;
+}
+
+/** Cores of the server under test and of the driver; undefined where pinning is impossible (one core, no taskset). */
+export function pinnedCores(): { server: number; driver: number } | undefined {
+  return cpus().length > 1 && Bun.which("taskset") ? { server: 0, driver: 1 } : undefined;
+}
+
+/** The command, pinned to a core when there is one. */
+export function pinned(core: number | undefined, command: string[]): string[] {
+  return core === undefined ? command : ["taskset", "-c", String(core), ...command];
+}
+
+/** Resident memory of a process in MiB; NaN when it is gone. */
+export function residentMiB(pid: number): number {
+  try {
+    const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+    return Number(line?.[1]) / 1024;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** File system that holds a directory, by its mount; memory file systems make commits look free. */
+export function fileSystemOf(dir: string): string {
+  const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
+  let best = { at: "", type: "unknown" };
+  for (const mount of mounts) {
+    const [, at = "", type = ""] = mount.split(" ");
+    const holds = dir === at || dir.startsWith(at.endsWith("/") ? at : `${at}/`);
+    if (at && holds && at.length >= best.at.length) best = { at, type };
+  }
+  return best.type;
+}
+
+/** A TCP port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}

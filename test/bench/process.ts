@@ -1,0 +1,57 @@
+// Starts one server under test as its own pinned process and ends it again. Used for the floor and for the product alike.
+import { readFileSync } from "node:fs";
+import { pinned } from "./machine.ts";
+
+export interface RunningServer extends AsyncDisposable {
+  url: string;
+  port: number;
+  pid: number;
+}
+
+export interface ServerCommand {
+  command: string[];
+  env: Record<string, string>;
+  port: number;
+  /** Path that answers 200 as soon as the server can be used. */
+  readyPath: string;
+  /** Core to pin to; undefined leaves it to the system. */
+  core: number | undefined;
+  /** File that takes the server's own output. */
+  logFile: string;
+}
+
+/** Spawns the server and waits for its first 200. Throws with the end of its output when it ends or stays silent for 30 s. */
+export async function startServer(server: ServerCommand): Promise<RunningServer> {
+  const child = Bun.spawn(pinned(server.core, server.command), {
+    env: { ...process.env, ...server.env },
+    stdin: "ignore",
+    stdout: Bun.file(server.logFile),
+    stderr: Bun.file(`${server.logFile}.err`),
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+  const giveUp = performance.now() + 30_000;
+  while (!(await answers(url + server.readyPath))) {
+    if (child.exitCode === null && performance.now() < giveUp) {
+      await Bun.sleep(20);
+      continue;
+    }
+    child.kill("SIGKILL");
+    const output = [server.logFile, `${server.logFile}.err`].map((file) => readFileSync(file, "utf8").slice(-2000));
+    throw new Error(`${server.command.join(" ")} did not answer ${server.readyPath}\n${output.join("\n")}`);
+  }
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    const ended = await Promise.race([child.exited.then(() => true), Bun.sleep(10_000).then(() => false)]);
+    if (!ended) child.kill("SIGKILL");
+    await child.exited;
+  };
+  return { url, port: server.port, pid: child.pid, [Symbol.asyncDispose]: stop };
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).status === 200;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,173 @@
+// The product as the benchmark sees it: start it on an empty data directory, sign in, and make agents through its REST API.
+// The template format (provisioner `echo`: no process is started, agents and tokens stand in the manifest) is known in this file only.
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { GetSample } from "./floor.ts";
+import { freePort } from "./machine.ts";
+import { type RunningServer, startServer } from "./process.ts";
+
+export interface Product extends RunningServer {
+  /** Session token of the first user, who is the administrator. */
+  adminToken: string;
+  dataDir: string;
+}
+
+export interface SeededAgent {
+  agentId: string;
+  token: string;
+  workspaceId: string;
+  logSourceId: string;
+}
+
+export interface ProductOptions {
+  /** What starts it, without the verb: the compiled binary, or bun and the entry file. */
+  command: string[];
+  dataDir: string;
+  env?: Record<string, string>;
+  core: number | undefined;
+}
+
+const admin = { email: "bench@example.com", username: "bench", password: "Bench-only-5b1f0c" };
+const agentsPerWorkspace = 100;
+
+/** The command of the product in this repository: the given binary, else dist/slipway, else the source. Undefined when none exists. */
+export function productCommand(binary?: string): string[] | undefined {
+  const root = join(import.meta.dir, "../..");
+  if (binary) return [binary];
+  if (existsSync(join(root, "dist/slipway"))) return [join(root, "dist/slipway")];
+  const main = join(root, "src/main.ts");
+  return existsSync(main) ? [process.execPath, main] : undefined;
+}
+
+/** `serve` on a port and a data directory; used by startProduct and by the row that measures the start itself. */
+export function serveCommand(command: string[], port: number, dataDir: string): string[] {
+  return [...command, "serve", "--address", `127.0.0.1:${port}`, "--data-dir", dataDir];
+}
+
+/** Starts the product and signs its first user in. The limit on an agent's logs is lifted: one agent takes more here than in its whole life. */
+export async function startProduct(options: ProductOptions): Promise<Product> {
+  mkdirSync(options.dataDir, { recursive: true });
+  const port = await freePort();
+  const server = await startServer({
+    command: serveCommand(options.command, port, options.dataDir),
+    env: {
+      SLIPWAY_ADMIN_EMAIL: admin.email,
+      SLIPWAY_ADMIN_USERNAME: admin.username,
+      SLIPWAY_ADMIN_PASSWORD: admin.password,
+      SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 40),
+      ...options.env,
+    },
+    port,
+    readyPath: "/readyz",
+    core: options.core,
+    logFile: join(options.dataDir, "..", `product-${port}.log`),
+  });
+  const login = { email: admin.email, password: admin.password };
+  const session = await call<{ session_token: string }>(server.url, "", "POST", "/api/v2/users/login", login);
+  return { ...server, adminToken: session.session_token, dataDir: options.dataDir };
+}
+
+/**
+ * Makes `count` agents, at most 100 in a workspace; each workspace is built from a template version of its own, since the
+ * manifest names the tokens. Resolves when all builds have succeeded and every agent has its log source.
+ */
+export async function seedAgents(product: Product, count: number): Promise<SeededAgent[]> {
+  const api = <T>(method: string, path: string, body?: unknown): Promise<T> =>
+    call<T>(product.url, product.adminToken, method, path, body);
+  const [organization] = await api<{ id: string }[]>("GET", "/api/v2/users/me/organizations");
+  if (!organization) throw new Error("the product has no organization");
+  const stamp = Bun.randomUUIDv7().slice(-8);
+  let templateId: string | undefined;
+  const seeded: SeededAgent[] = [];
+  while (seeded.length < count) {
+    const names = Array.from({ length: Math.min(agentsPerWorkspace, count - seeded.length) }, (_, i) => `agent-${i}`);
+    const tokens = new Map(names.map((name) => [name, crypto.randomUUID()]));
+    const file = await api<{ hash: string }>("POST", "/api/v2/files", await templateTar(tokens));
+    const version = await api<{ id: string }>("POST", `/api/v2/organizations/${organization.id}/templateversions`, {
+      storage_method: "file",
+      file_id: file.hash,
+      provisioner: "echo",
+      ...(templateId ? { template_id: templateId } : {}),
+    });
+    await succeeded(() => api<{ job: Job }>("GET", `/api/v2/templateversions/${version.id}`));
+    templateId ??= (
+      await api<{ id: string }>("POST", `/api/v2/organizations/${organization.id}/templates`, {
+        name: `bench-${stamp}`,
+        template_version_id: version.id,
+      })
+    ).id;
+    const workspace = await api<Workspace>("POST", "/api/v2/users/me/workspaces", {
+      name: `bench-${stamp}-${seeded.length}`,
+      template_version_id: version.id,
+    });
+    const built = await succeeded(async () => {
+      const current = await api<Workspace>("GET", `/api/v2/workspaces/${workspace.id}`);
+      return { ...current, job: current.latest_build.job };
+    });
+    for (const agent of built.latest_build.resources.flatMap((resource) => resource.agents ?? [])) {
+      const token = tokens.get(agent.name);
+      if (!token) continue;
+      const logSourceId = crypto.randomUUID();
+      const source = { id: logSourceId, display_name: "Bench", icon: "" };
+      await call(product.url, token, "POST", "/api/v2/workspaceagents/me/log-source", source);
+      seeded.push({ agentId: agent.id, token, workspaceId: workspace.id, logSourceId });
+    }
+  }
+  return seeded;
+}
+
+/** The statements that `GET /workspaces/{id}` runs, as the floor must run them too; keep in step with the product's reader. */
+export function workspaceReads(workspaceId: string): GetSample["queries"] {
+  return [{ sql: "select * from workspaces where id = ?", params: [workspaceId] }];
+}
+
+/** Records one `GET /workspaces/{id}` for the floor: the statements, the database and the exact answer. */
+export async function recordWorkspaceRead(product: Product, workspaceId: string): Promise<GetSample> {
+  const path = `/api/v2/workspaces/${workspaceId}`;
+  const response = await fetch(product.url + path, { headers: { "Service-Session-Token": product.adminToken } });
+  const body = await response.text();
+  const perConnection = new Set(["connection", "content-length", "date", "keep-alive", "transfer-encoding"]);
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => !perConnection.has(name)));
+  const database = join(product.dataDir, "slipway.db");
+  return { database, queries: workspaceReads(workspaceId), path, status: response.status, headers, body };
+}
+
+interface Job {
+  status: string;
+  error?: string;
+}
+interface Workspace {
+  id: string;
+  latest_build: { job: Job; resources: { agents?: { id: string; name: string }[] | null }[] };
+}
+
+async function templateTar(tokens: Map<string, string>): Promise<Uint8Array> {
+  const agents = [...tokens].map(
+    ([name, token]) => `  - name: ${name}\n    os: linux\n    arch: amd64\n    token: ${token}\n`,
+  );
+  const manifest = `provisioner: echo\nagents:\n${agents.join("")}`;
+  return new Bun.Archive({ "template.yaml": manifest }).bytes();
+}
+
+async function succeeded<T extends { job: Job }>(look: () => Promise<T>): Promise<T> {
+  for (const giveUp = performance.now() + 60_000; performance.now() < giveUp; await Bun.sleep(20)) {
+    const found = await look();
+    if (found.job.status === "succeeded") return found;
+    if (found.job.status === "failed" || found.job.status === "canceled") throw new Error(`job: ${found.job.error}`);
+  }
+  throw new Error("a job did not end in 60 s");
+}
+
+async function call<T>(url: string, token: string, method: string, path: string, body?: unknown): Promise<T> {
+  const raw = body instanceof Uint8Array;
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      "content-type": raw ? "application/x-tar" : "application/json",
+      ...(token ? { "Service-Session-Token": token } : {}),
+    },
+    body: body === undefined ? undefined : raw ? new Blob([body.slice()]) : JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}

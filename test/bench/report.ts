@@ -1,0 +1,98 @@
+// Turns the rounds of every row into medians, ratios and verdicts: one Markdown text for the terminal and for the README's result block.
+import type { Figures, Medians, Row, Verdict } from "./row.ts";
+import type { SideName } from "./sides.ts";
+
+/** All rounds of one row, per side. */
+export type Rounds = Partial<Record<SideName, Figures[]>>;
+
+export interface RowResult {
+  row: Row;
+  rounds: Rounds;
+}
+
+/** Median; of an even count the mean of the two in the middle. NaN when there are none. */
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+function mediansOf(rounds: Rounds): Medians {
+  const of = (figures: Figures[] | undefined): Figures | undefined => {
+    const names = Object.keys(figures?.[0] ?? {});
+    return figures?.length
+      ? Object.fromEntries(names.map((name) => [name, median(figures.map((f) => f[name] ?? Number.NaN))]))
+      : undefined;
+  };
+  return { floor: of(rounds.floor), product: of(rounds.product) };
+}
+
+/** Text of a number: three significant digits below 1,000, whole with separators above. */
+export function format(value: number): string {
+  if (!Number.isFinite(value)) return "-";
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");
+  return String(Number(value.toPrecision(3)));
+}
+
+/** Whether a verdict's target is reached; undefined when it could not be measured. */
+export function reached(verdict: Verdict, medians: Medians): boolean | undefined {
+  const value = verdict.value(medians);
+  if (value === undefined || Number.isNaN(value)) return undefined;
+  const bound = typeof verdict.bound === "number" ? verdict.bound : verdict.bound(medians);
+  return verdict.better === "higher" ? value >= bound : value <= bound;
+}
+
+/** The table of targets: one line for each verdict. */
+export function verdictTable(results: RowResult[]): string {
+  const lines = ["| row | what | measured | target | reached |", "|---|---|---|---|---|"];
+  for (const { row, rounds } of results) {
+    const medians = mediansOf(rounds);
+    for (const verdict of row.verdicts) {
+      const value = verdict.value(medians);
+      const ok = reached(verdict, medians);
+      const unit = verdict.unit === "ratio" || verdict.unit === "count" ? "" : ` ${verdict.unit}`;
+      const measured = value === undefined ? "not measured" : `${format(value)}${unit}`;
+      lines.push(
+        `| ${row.name} | ${verdict.what} | ${measured} | ${verdict.target} | ${ok === undefined ? "-" : ok ? "yes" : "NO"} |`,
+      );
+    }
+  }
+  return lines.join("\n");
+}
+
+/** The figures behind it: median (lowest-highest) of each side. */
+export function figureTables(results: RowResult[]): string {
+  return results
+    .map(({ row, rounds }) => {
+      const count = Math.max(rounds.floor?.length ?? 0, rounds.product?.length ?? 0);
+      const lines = [
+        `**${row.name}**: ${row.title} (${count} ${count === 1 ? "round" : "rounds"})`,
+        "",
+        "| | floor | product |",
+        "|---|---|---|",
+      ];
+      for (const [name, label] of Object.entries(row.figures)) {
+        const cell = (side: SideName): string => {
+          const values = (rounds[side] ?? []).map((figures) => figures[name] ?? Number.NaN);
+          if (!values.length) return "-";
+          const spread = values.length > 1 ? ` (${format(Math.min(...values))}-${format(Math.max(...values))})` : "";
+          return format(median(values)) + spread;
+        };
+        lines.push(`| ${label} | ${cell("floor")} | ${cell("product")} |`);
+      }
+      return lines.join("\n");
+    })
+    .join("\n\n");
+}
+
+const blockStart = "<!-- results: written by `bun run bench` -->";
+const blockEnd = "<!-- end of results -->";
+
+/** The README with its result block replaced. Throws when the markers are gone. */
+export function withResults(readme: string, block: string): string {
+  const from = readme.indexOf(blockStart);
+  const to = readme.indexOf(blockEnd);
+  if (from < 0 || to < from) throw new Error("test/bench/README.md has lost the markers of its result block");
+  return `${readme.slice(0, from)}${blockStart}\n\n${block}\n\n${readme.slice(to)}`;
+}

@@ -1,0 +1,100 @@
+// `bun run bench`: measures the product beside the floor, rounds interleaved, and prints ratios against the targets.
+// Never part of the tests; a missed target is a line in the table, not an exit code. Stops with a message when it cannot measure.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Driver } from "./driver.ts";
+import { describeMachine, fileSystemOf, pinnedCores } from "./machine.ts";
+import { productCommand } from "./product.ts";
+import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
+import type { Bench, Row } from "./row.ts";
+import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
+import { get, known, start } from "./rows-server.ts";
+import { type Sides, startSide, writeSample } from "./sides.ts";
+
+const rows: Row[] = [ingest, steady, get, fanout, stalled, idle, start, known];
+const help = `bun run bench [options]
+  --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
+  --only ROW     only this row; may be given again: ${rows.map((row) => row.name).join(", ")}
+  --seconds N    length of a measured window (default 3)
+  --stall N      seconds the stalled followers do not read (default 60)
+  --floor        only the floor, without the product
+  --product FILE the binary to measure (default dist/slipway, else the source)
+  --dir DIR      where databases are written (default the system's temporary folder)
+  --no-write     leave README.md as it is`;
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "5" },
+    only: { type: "string", multiple: true },
+    seconds: { type: "string", default: "3" },
+    stall: { type: "string", default: "60" },
+    floor: { type: "boolean", default: false },
+    product: { type: "string" },
+    dir: { type: "string", default: tmpdir() },
+    "no-write": { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const note = (text: string): void => void process.stderr.write(`${text}\n`);
+
+async function main(): Promise<void> {
+  if (options.help) return say(help);
+  const unknown = options.only?.find((name) => !rows.some((row) => row.name === name));
+  if (unknown) throw new Error(`There is no row "${unknown}".\n${help}`);
+  const chosen = rows.filter((row) => !options.only || options.only.includes(row.name));
+  const cores = pinnedCores();
+  if (!cores) note("No second core or no taskset: server and driver share cores, ratios will be rough.");
+  const dir = mkdtempSync(join(options.dir, "slipway-bench-"));
+  try {
+    if (["tmpfs", "ramfs"].includes(fileSystemOf(dir)))
+      note(`${dir} is in memory: commits cost nothing there. Use --dir.`);
+    const command = options.floor ? undefined : productCommand(options.product);
+    if (!command) note("No product to measure: the floor alone.");
+    const sides: Sides = { dir, core: cores?.server, productCommand: command };
+    let sample: Promise<string> | undefined;
+    const bench: Bench = {
+      driver: await Driver.compile(dir, cores?.driver),
+      sides,
+      seconds: Number(options.seconds),
+      stallSeconds: Number(options.stall),
+      start: (side, needs) => startSide(sides, side, needs),
+      sample: () => (sample ??= writeSample(sides)),
+    };
+    const results: RowResult[] = [];
+    for (const row of chosen) results.push(await runRow(bench, row));
+    const kind = command === undefined ? "floor only" : command.length > 1 ? "from source" : "compiled binary";
+    const date = new Date().toISOString().slice(0, 10);
+    const head = `Measured on ${date}: ${describeMachine()}, ${fileSystemOf(dir)}. Product: ${kind}.`;
+    const block = `${head}\n\n${verdictTable(results)}\n\n${figureTables(results)}`;
+    say(block);
+    const readme = join(import.meta.dir, "README.md");
+    if (!options["no-write"]) await Bun.write(readme, withResults(readFileSync(readme, "utf8"), block));
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+async function runRow(bench: Bench, row: Row): Promise<RowResult> {
+  const rounds: RowResult["rounds"] = {};
+  const sides = row.sides.filter((side) => side === "floor" || bench.sides.productCommand);
+  const count = Math.min(Number(options.rounds), row.maxRounds ?? Number.POSITIVE_INFINITY);
+  for (let round = 1; round <= count; round++) {
+    for (const side of sides) {
+      note(`${row.name} ${side} ${round}/${count}`);
+      rounds[side] ??= [];
+      rounds[side].push(await row.measure(bench, side));
+    }
+  }
+  return { row, rounds };
+}
+
+try {
+  await main();
+} catch (error) {
+  note(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,143 @@
+// The two sides of every comparison behind one interface: the floor and the product, each started fresh on an empty directory.
+
+import { Database } from "bun:sqlite";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { PlanLine } from "./driver.ts";
+import type { GetSample } from "./floor.ts";
+import { freePort } from "./machine.ts";
+import { startServer } from "./process.ts";
+import { recordWorkspaceRead, seedAgents, startProduct } from "./product.ts";
+
+export type SideName = "floor" | "product";
+
+/** A started server with its agents, described for the driver. */
+export interface Target extends AsyncDisposable {
+  side: SideName;
+  port: number;
+  pid: number;
+  /** One PATCH connection of an agent (its index). */
+  patch(agent: number): PlanLine;
+  follow(agent: number): PlanLine;
+  /** Fan-out: on the floor Bun's own publish without storing, on the product the ordinary PATCH. */
+  publish(agent: number): PlanLine;
+  /** An unrelated small read. */
+  probe(): PlanLine;
+  /** The read of one workspace; on the floor the replay of the recorded one. */
+  get(): PlanLine;
+}
+
+export interface SideNeeds {
+  agents: number;
+  /** Floor only: file with a GetSample to replay. */
+  sample?: string;
+}
+
+export interface Sides {
+  dir: string;
+  core: number | undefined;
+  /** Undefined when there is no product to measure. */
+  productCommand: string[] | undefined;
+}
+
+let started = 0;
+
+function freshDir(sides: Sides, name: string): string {
+  const dir = join(sides.dir, `${name}-${++started}`);
+  mkdirSync(dir, { recursive: true });
+  return dir;
+}
+
+export function startSide(sides: Sides, side: SideName, needs: SideNeeds): Promise<Target> {
+  return side === "floor" ? startFloor(sides, needs) : startProductSide(sides, needs);
+}
+
+async function startFloor(sides: Sides, needs: SideNeeds): Promise<Target> {
+  const port = await freePort();
+  const dir = freshDir(sides, "floor");
+  const program = join(import.meta.dir, "floor.ts");
+  const server = await startServer({
+    command: [process.execPath, program, String(port), dir, ...(needs.sample ? [needs.sample] : [])],
+    env: {},
+    port,
+    readyPath: "/probe",
+    core: sides.core,
+    logFile: join(dir, "floor.log"),
+  });
+  const source = "7c2f6a1e-3b0d-4c55-9a57-0a5f1e6b2c11";
+  return {
+    ...server,
+    side: "floor",
+    patch: (agent) => ({ kind: "patch", agent, path: "/api/v2/workspaceagents/me/logs", token: `${agent}`, source }),
+    publish: (agent) => ({ kind: "patch", agent, path: "/publish", token: `${agent}`, source }),
+    follow: (agent) => ({ kind: "follow", agent, path: `/api/v2/workspaceagents/${agent}/logs`, token: "none" }),
+    probe: () => ({ kind: "probe", path: "/probe", token: "none" }),
+    get: () => ({ kind: "get", path: "/sample", token: "none" }),
+  };
+}
+
+async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target> {
+  if (!sides.productCommand) throw new Error("there is no product to start");
+  const dataDir = freshDir(sides, "product");
+  const product = await startProduct({ command: sides.productCommand, dataDir, core: sides.core });
+  const agents = await seedAgents(product, needs.agents);
+  const [reader] = await seedAgents(product, 1); // a small workspace of its own for the reads
+  const at = (agent: number) => {
+    const found = agents[agent];
+    if (!found) throw new Error(`agent ${agent} was not seeded`);
+    return found;
+  };
+  const token = product.adminToken;
+  const read = `/api/v2/workspaces/${reader?.workspaceId}`;
+  const patch = (agent: number): PlanLine => {
+    const { token, logSourceId } = at(agent);
+    return { kind: "patch", agent, path: "/api/v2/workspaceagents/me/logs", token, source: logSourceId };
+  };
+  const query = "follow=true&no_compression&after=0";
+  return {
+    ...product,
+    side: "product",
+    patch,
+    publish: patch,
+    follow: (agent) => ({
+      kind: "follow",
+      agent,
+      path: `/api/v2/workspaceagents/${at(agent).agentId}/logs?${query}`,
+      token,
+    }),
+    probe: () => ({ kind: "probe", path: read, token }),
+    get: () => ({ kind: "get", path: read, token }),
+  };
+}
+
+/** Writes the sample that the floor replays: recorded from the product, or made up where there is no product. Returns its file. */
+export async function writeSample(sides: Sides): Promise<string> {
+  const file = join(sides.dir, "get-sample.json");
+  await Bun.write(file, JSON.stringify(sides.productCommand ? await recorded(sides) : invented(sides)));
+  return file;
+}
+
+async function recorded(sides: Sides): Promise<GetSample> {
+  if (!sides.productCommand) throw new Error("there is no product to record");
+  const dataDir = freshDir(sides, "sample");
+  await using product = await startProduct({ command: sides.productCommand, dataDir, core: sides.core });
+  const [agent] = await seedAgents(product, 1);
+  if (!agent) throw new Error("no agent was seeded");
+  return await recordWorkspaceRead(product, agent.workspaceId);
+}
+
+function invented(sides: Sides): GetSample {
+  const database = join(freshDir(sides, "sample"), "sample.db");
+  using db = new Database(database);
+  const names = Array.from({ length: 24 }, (_, index) => `c${index}`);
+  db.run(`create table workspaces(id text primary key, ${names.map((name) => `${name} text`).join(", ")})`);
+  const insert = db.prepare(`insert into workspaces values(?${",?".repeat(names.length)})`);
+  const ids = Array.from({ length: 1000 }, () => crypto.randomUUID());
+  for (const id of ids) insert.run(id, ...names.map((name) => `${name} of ${id}`));
+  const id = ids[500] ?? "";
+  const row = Object.fromEntries(names.map((name) => [name, `${name} of ${id}`]));
+  const body = JSON.stringify({ id, ...row, latest_build: row });
+  const queries = [{ sql: "select * from workspaces where id = ?", params: [id] }];
+  const headers = { "content-type": "application/json" };
+  return { database, queries, path: `/api/v2/workspaces/${id}`, status: 200, headers, body };
+}
