@@ -1,0 +1,117 @@
+// What `npm start` and `npm test` run: plain Node (20 or newer), no packages. Brings Bun at the version pinned in package.json,
+// brings the packages of bun.lock when they changed, then becomes the server or the tests: signals pass on, and so does the exit
+// code (rule RP-5). Does nothing else: arguments go through as they are.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const MODULES = join(ROOT, "node_modules");
+const RUNTIME = join(MODULES, ".bun-runtime");
+const STAMP = join(MODULES, ".slipway-install");
+const TARGETS = { serve: ["src/main.ts", "serve"], test: ["test/run.ts"] };
+
+const manifest = readFileSync(join(ROOT, "package.json"), "utf8");
+const pinned = JSON.parse(manifest).devDependencies.bun;
+
+const [verb = "", ...args] = process.argv.slice(2);
+const target = TARGETS[verb];
+if (!target) stop(`bootstrap: expected ${Object.keys(TARGETS).join(" or ")}, got "${verb}"`, 2);
+
+const bun = findBun() ?? fetchBun();
+installPackages(bun);
+const [script, ...first] = target;
+become(bun, ["--no-env-file", join(ROOT, script), ...first, ...args]);
+
+/** A Bun that is here already: the one running this, the one on the PATH, or one that an install left. */
+function findBun() {
+  if (process.versions.bun && atLeastPinned(process.versions.bun)) return process.execPath;
+  const places = [installedIn(MODULES), installedIn(join(RUNTIME, "node_modules"))].flat();
+  return ["bun", ...places].find((file) => versionOf(file) === pinned);
+}
+
+// The package's own launcher is only a note until its install script has run, and npm may be told not to run it. The platform
+// package beside it holds the real program either way.
+function installedIn(modules) {
+  const platforms = join(modules, "@oven");
+  const found = existsSync(platforms) ? readdirSync(platforms) : [];
+  const name = process.platform === "win32" ? "bun.exe" : "bun";
+  const files = [join(modules, "bun", "bin", "bun.exe"), ...found.map((one) => join(platforms, one, "bin", name))];
+  return files.filter((file) => existsSync(file));
+}
+
+function versionOf(file) {
+  const { status, stdout } = spawnSync(file, ["--version"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+function atLeastPinned(version) {
+  const [have, need] = [version, pinned].map((text) => text.split(/[.-]/).map(Number));
+  if (have[0] !== need[0]) return false;
+  return have[1] !== need[1] ? have[1] > need[1] : have[2] >= need[2];
+}
+
+function fetchBun() {
+  say(`fetching Bun ${pinned} with npm (once)`);
+  mkdirSync(RUNTIME, { recursive: true });
+  const flags = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+  const done = npm(["install", "--prefix", RUNTIME, ...flags, `bun@${pinned}`], "inherit");
+  if (done.status !== 0) stop("bootstrap: npm could not fetch Bun; see above", done.status ?? 1);
+  const file = installedIn(join(RUNTIME, "node_modules")).find((one) => versionOf(one) === pinned);
+  return file ?? stop(`bootstrap: the npm package bun@${pinned} has no program that runs on this machine`, 1);
+}
+
+function installPackages(bun) {
+  const hash = createHash("sha256")
+    .update(manifest)
+    .update(readFileSync(join(ROOT, "bun.lock")))
+    .digest("hex");
+  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash) return;
+  say("installing packages (only when they changed)");
+  const env = { ...process.env, ...registry() };
+  const done = spawnSync(bun, ["install", "--frozen-lockfile"], { cwd: ROOT, env, stdio: ["ignore", 2, 2] });
+  if (done.status !== 0) stop("bootstrap: the packages could not be installed; see above", done.status ?? 1);
+  writeFileSync(STAMP, hash);
+}
+
+// npm may know its registry from files that Bun does not read.
+function registry() {
+  if (process.versions.bun) return {};
+  const { status, stdout } = npm(["config", "get", "registry"], "pipe");
+  const url = status === 0 ? stdout.trim() : "";
+  return /^https?:/.test(url) ? { npm_config_registry: url } : {};
+}
+
+function npm(command, output) {
+  const cli = process.env.npm_execpath ?? "";
+  const own = /npm-cli\.c?js$/.test(cli) && !process.versions.bun;
+  const [file, before] = own ? [process.execPath, [cli]] : ["npm", []];
+  const stdio = ["ignore", output === "inherit" ? 2 : "pipe", output === "inherit" ? 2 : "ignore"];
+  return spawnSync(file, [...before, ...command], {
+    cwd: ROOT,
+    encoding: "utf8",
+    stdio,
+    shell: process.platform === "win32" && !own,
+  });
+}
+
+function become(file, argv) {
+  const child = spawn(file, argv, { stdio: "inherit" });
+  // In a terminal the child hears Ctrl-C by itself as well; src/main.ts takes both for one wish.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => stop(`bootstrap: ${error.message}`, 1));
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
+}
+
+// Progress goes to standard error: standard output belongs to the server.
+function say(text) {
+  process.stderr.write(`slipway: ${text}\n`);
+}
+
+function stop(text, code) {
+  process.stderr.write(`${text}\n`);
+  process.exit(code);
+}

@@ -1,0 +1,56 @@
+// `bun run build [-- --target=bun-linux-arm64] [--outfile=dist/slipway]`: the one binary, with pages, migrations and workers
+// inside. Not minified: the router reads the source of handlers. `.env` and bunfig.toml are not read (rule RP-6).
+import { existsSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { VERSION } from "#base/version.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+// Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`; the bundler does not follow that by itself. Inside
+// the binary all code counts as lying in one folder, so the entries must lie there too: names without folders.
+const WORKERS = ["db/checkpoint.worker.ts", "db/reader.worker.ts"];
+
+/** What was built. */
+export interface Built {
+  file: string;
+  bytes: number;
+}
+
+/** Compiles the program. Throws with the bundler's messages when it cannot. */
+export const build = async (options: { outfile?: string; target?: string } = {}): Promise<Built> => {
+  const outfile = resolve(ROOT, options.outfile ?? "dist/slipway");
+  const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
+  const command = [
+    ...[process.execPath, "build", "--compile", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
+    ...["--sourcemap=inline", "--entry-naming=[name].[ext]", `--outfile=${outfile}`],
+    ...["--define", `SLIPWAY_BUILD_VERSION=${JSON.stringify(VERSION)}`],
+    ...["--define", `SLIPWAY_BUILD_COMMIT=${JSON.stringify(await commit())}`],
+    ...(options.target ? [`--target=${options.target}`] : []),
+    ...["src/main.ts", ...workers],
+  ];
+  const child = Bun.spawn(command, { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (code !== 0) throw new Error(`the build failed:\n${output}${errors}`);
+  return { file: outfile, bytes: statSync(outfile).size };
+};
+
+// The image is built from a copy without Git; there the commit comes in by an argument.
+async function commit(): Promise<string> {
+  const given = process.env.BUILD_COMMIT;
+  if (given) return given;
+  try {
+    const child = Bun.spawn(["git", "rev-parse", "HEAD"], { cwd: ROOT, stdout: "pipe", stderr: "ignore" });
+    const text = await child.stdout.text();
+    return (await child.exited) === 0 ? text.trim() : "";
+  } catch {
+    return "";
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { target: { type: "string" }, outfile: { type: "string" } } });
+  const { file, bytes } = await build(values);
+  process.stdout.write(`${file}  ${(bytes / 1024 / 1024).toFixed(1)} MiB\n`);
+}
