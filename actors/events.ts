@@ -1,0 +1,29 @@
+// Every event that is announced inside the process, by kind of topic. The topic's id is the id of the actor that announced it.
+
+export type Events = {
+  /** Something a watcher of the workspace can see has been committed; `version` is the workspace's own counter. */
+  workspace: { version: number; latest_build_id: string };
+  /** Log lines of a provisioner job; `done` once the job has ended and nothing follows. The topic's id is the job's. */
+  job: { logs: readonly JobLogLine[]; done: boolean };
+  /** Log lines of an agent, in the order of their ids. */
+  agent_logs: { logs: readonly AgentLogLine[] };
+  /** The agent's build is no longer the latest: its token is void and its streams end. */
+  agent_gone: Record<string, never>;
+};
+
+export type JobLogLine = {
+  id: number;
+  created_at: string;
+  log_source: "provisioner_daemon" | "provisioner";
+  log_level: "trace" | "debug" | "info" | "warn" | "error";
+  stage: string;
+  output: string;
+};
+
+export type AgentLogLine = {
+  id: number;
+  created_at: string;
+  level: "trace" | "debug" | "info" | "warn" | "error";
+  output: string;
+  source_id: string;
+};

@@ -1,0 +1,61 @@
+// How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
+// a build, the provisioner does it outside of any mailbox, and what comes back is a message with the job it belongs to.
+import type { Manifest } from "#schema/manifest.ts";
+
+export type Transition = "start" | "stop" | "delete";
+
+/** Everything a provisioner is told. Holds secrets (agent tokens, variables): never logged. */
+export type ProvisionRequest = {
+  readonly job_id: string;
+  readonly build_id: string;
+  readonly build_number: number;
+  readonly transition: Transition;
+  readonly workspace: { readonly id: string; readonly name: string };
+  readonly owner: { readonly id: string; readonly username: string; readonly email: string };
+  /** The template with all texts filled in. */
+  readonly manifest: Manifest;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The agents of this build, by name: their ids and fresh tokens. Empty unless the transition is start. */
+  readonly agents: readonly { readonly name: string; readonly id: string; readonly token: string }[];
+  /** Where the workspace reaches the server. */
+  readonly access_url: string;
+  /** What the build before left behind; null for none. */
+  readonly state: string | null;
+};
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
+
+/** What a provisioner says while it works. Calls return at once. */
+export interface Report {
+  log(level: LogLevel, stage: string, output: string): void;
+  /** A finished piece of work, for the build timings; times in milliseconds since 1970. */
+  timing(timing: {
+    action: string;
+    resource: string;
+    source: string;
+    stage: string;
+    started_at: number;
+    ended_at: number;
+  }): void;
+}
+
+/** Ends a build as failed: the message is shown to people, the code is one of facts/platform 1.2 or empty. */
+export class ProvisionError extends Error {
+  override readonly name = "ProvisionError";
+  readonly code: string;
+  constructor(message: string, code = "") {
+    super(message);
+    this.code = code;
+  }
+}
+
+export interface Provisioner {
+  readonly name: Manifest["provisioner"];
+  /**
+   * Does one build and resolves with the state to remember. Must be repeatable: after a crash of the server the same build is run
+   * again with fresh tokens. Rejects with ProvisionError, or with the signal's reason when it was cancelled.
+   */
+  run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }>;
+  /** Told once at start which workspaces should be running, so that what died meanwhile can be started again or given up. */
+  recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
+}

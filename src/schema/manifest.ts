@@ -1,0 +1,217 @@
+// template.yaml: what a template is made of. The parser is src/provisioners/manifest.ts; the format is documented in README, and
+// `templateJsonSchema` there is this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
+// {{ workspace.id }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
+import { type Static, Type as t } from "@sinclair/typebox";
+
+const closed = { additionalProperties: false };
+const name = t.String({ pattern: "^[a-zA-Z0-9]+(?:[-_][a-zA-Z0-9]+)*$", minLength: 1, maxLength: 64 });
+const text = t.String({ maxLength: 4096 });
+const seconds = t.Integer({ minimum: 0, maximum: 2_592_000 });
+
+export const ManifestOption = t.Object(
+  { name: text, value: text, description: t.Optional(text), icon: t.Optional(text) },
+  closed,
+);
+
+/** A question asked when a workspace is made (or, if mutable, at each build). */
+export const ManifestParameter = t.Object(
+  {
+    name: t.String({ pattern: "^[a-zA-Z_][a-zA-Z0-9_-]*$", maxLength: 64 }),
+    display_name: t.Optional(text),
+    description: t.Optional(text),
+    icon: t.Optional(text),
+    type: t.Optional(t.Union([t.Literal("string"), t.Literal("number"), t.Literal("bool"), t.Literal("list(string)")])),
+    form_type: t.Optional(text),
+    /** May be changed after the workspace was made. Default false. */
+    mutable: t.Optional(t.Boolean()),
+    /** No default means required. Always text: "3", "true", "[\"a\"]". */
+    default: t.Optional(t.Union([text, t.Number(), t.Boolean()])),
+    /** Asked for this build only and not kept. */
+    ephemeral: t.Optional(t.Boolean()),
+    options: t.Optional(t.Array(ManifestOption, { maxItems: 256 })),
+    validation: t.Optional(
+      t.Object(
+        {
+          regex: t.Optional(text),
+          min: t.Optional(t.Integer()),
+          max: t.Optional(t.Integer()),
+          monotonic: t.Optional(t.Union([t.Literal("increasing"), t.Literal("decreasing")])),
+          error: t.Optional(text),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
+/** A value the template's author gives when a version is made, such as a region or a secret. */
+export const ManifestVariable = t.Object(
+  {
+    name: t.String({ pattern: "^[a-zA-Z_][a-zA-Z0-9_-]*$", maxLength: 64 }),
+    description: t.Optional(text),
+    type: t.Optional(t.Union([t.Literal("string"), t.Literal("number"), t.Literal("bool")])),
+    default: t.Optional(t.Union([text, t.Number(), t.Boolean()])),
+    sensitive: t.Optional(t.Boolean()),
+  },
+  closed,
+);
+
+export const ManifestPreset = t.Object(
+  {
+    name: text,
+    description: t.Optional(text),
+    icon: t.Optional(text),
+    default: t.Optional(t.Boolean()),
+    parameters: t.Record(t.String(), t.Union([text, t.Number(), t.Boolean()])),
+    /** Ready workspaces to keep. */
+    prebuilds: t.Optional(t.Integer({ minimum: 0, maximum: 100 })),
+  },
+  closed,
+);
+
+export const ManifestScript = t.Object(
+  {
+    display_name: text,
+    icon: t.Optional(text),
+    script: t.String({ maxLength: 262_144 }),
+    run_on_start: t.Optional(t.Boolean()),
+    run_on_stop: t.Optional(t.Boolean()),
+    /** People wait for it before they can sign in to the workspace. */
+    start_blocks_login: t.Optional(t.Boolean()),
+    cron: t.Optional(text),
+    /** Seconds; 0 = no limit. */
+    timeout: t.Optional(seconds),
+    log_path: t.Optional(text),
+  },
+  closed,
+);
+
+export const ManifestApp = t.Object(
+  {
+    slug: t.String({ pattern: "^[a-z0-9]+(?:-[a-z0-9]+)*$", maxLength: 64 }),
+    display_name: t.Optional(text),
+    command: t.Optional(text),
+    url: t.Optional(text),
+    external: t.Optional(t.Boolean()),
+    subdomain: t.Optional(t.Boolean()),
+    hidden: t.Optional(t.Boolean()),
+    group: t.Optional(text),
+    icon: t.Optional(text),
+    tooltip: t.Optional(text),
+    open_in: t.Optional(t.Union([t.Literal("slim-window"), t.Literal("tab")])),
+    share: t.Optional(
+      t.Union([t.Literal("owner"), t.Literal("authenticated"), t.Literal("organization"), t.Literal("public")]),
+    ),
+    healthcheck: t.Optional(
+      t.Object({ url: text, interval: t.Integer({ minimum: 1 }), threshold: t.Integer({ minimum: 1 }) }, closed),
+    ),
+  },
+  closed,
+);
+
+export const ManifestMetadata = t.Object(
+  {
+    key: name,
+    display_name: t.Optional(text),
+    script: t.String({ maxLength: 65_536 }),
+    /** Seconds. */
+    interval: t.Integer({ minimum: 1, maximum: 86_400 }),
+    /** Seconds. */
+    timeout: t.Optional(seconds),
+  },
+  closed,
+);
+
+export const ManifestAgent = t.Object(
+  {
+    name,
+    os: t.Optional(t.Union([t.Literal("linux"), t.Literal("darwin"), t.Literal("windows")])),
+    arch: t.Optional(t.Union([t.Literal("amd64"), t.Literal("arm64"), t.Literal("armv7")])),
+    /** Where terminals and scripts start; default: the workspace's own folder. */
+    directory: t.Optional(text),
+    env: t.Optional(t.Record(t.String(), text)),
+    display_apps: t.Optional(
+      t.Array(
+        t.Union([
+          t.Literal("vscode"),
+          t.Literal("vscode_insiders"),
+          t.Literal("web_terminal"),
+          t.Literal("port_forwarding_helper"),
+          t.Literal("ssh_helper"),
+        ]),
+      ),
+    ),
+    /** Seconds after which a daemon that never called is called late; 0 = never. Default 120. */
+    connection_timeout: t.Optional(seconds),
+    troubleshooting_url: t.Optional(text),
+    motd_file: t.Optional(text),
+    scripts: t.Optional(t.Array(ManifestScript, { maxItems: 64 })),
+    apps: t.Optional(t.Array(ManifestApp, { maxItems: 64 })),
+    metadata: t.Optional(t.Array(ManifestMetadata, { maxItems: 64 })),
+    /** Only with the provisioner `echo`, which starts nothing: the agent's token (a UUID), so that a test can be the agent. */
+    token: t.Optional(t.String({ format: "uuid" })),
+  },
+  closed,
+);
+
+export const ManifestResource = t.Object(
+  {
+    name,
+    type: t.Optional(text),
+    icon: t.Optional(text),
+    hide: t.Optional(t.Boolean()),
+    daily_cost: t.Optional(t.Integer({ minimum: 0 })),
+    metadata: t.Optional(
+      t.Array(t.Object({ key: text, value: text, sensitive: t.Optional(t.Boolean()) }, closed), { maxItems: 64 }),
+    ),
+    agents: t.Optional(t.Array(ManifestAgent, { maxItems: 16 })),
+  },
+  closed,
+);
+
+export const ManifestSchedule = t.Object(
+  {
+    /** Milliseconds a started workspace runs before it is stopped; 0 = for ever. */
+    default_ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
+    activity_bump_ms: t.Optional(t.Integer({ minimum: 0 })),
+    time_til_dormant_ms: t.Optional(t.Integer({ minimum: 0 })),
+  },
+  closed,
+);
+
+export const Manifest = t.Object(
+  {
+    /** Which provisioner brings it to life. `echo` starts nothing and is for tests. */
+    provisioner: t.Union([t.Literal("local"), t.Literal("docker"), t.Literal("external"), t.Literal("echo")]),
+    parameters: t.Optional(t.Array(ManifestParameter, { maxItems: 128 })),
+    variables: t.Optional(t.Array(ManifestVariable, { maxItems: 128 })),
+    presets: t.Optional(t.Array(ManifestPreset, { maxItems: 64 })),
+    schedule: t.Optional(ManifestSchedule),
+    resources: t.Array(ManifestResource, { minItems: 1, maxItems: 64 }),
+    /** Provisioner tags a worker must have. */
+    tags: t.Optional(t.Record(t.String(), text)),
+    /** Settings of the provisioner `echo`: how a build behaves. */
+    echo: t.Optional(
+      t.Object(
+        {
+          /** Lines it writes to the build log. */
+          logs: t.Optional(t.Array(text, { maxItems: 10_000 })),
+          /** Fails with this message. */
+          error: t.Optional(text),
+          /** Goes on until it is cancelled. */
+          hang: t.Optional(t.Boolean()),
+        },
+        closed,
+      ),
+    ),
+  },
+  { ...closed, $id: "slipway-template", title: "Slipway template" },
+);
+
+export type Manifest = Static<typeof Manifest>;
+export type ManifestParameter = Static<typeof ManifestParameter>;
+export type ManifestVariable = Static<typeof ManifestVariable>;
+export type ManifestPreset = Static<typeof ManifestPreset>;
+export type ManifestAgent = Static<typeof ManifestAgent>;
+export type ManifestResource = Static<typeof ManifestResource>;

@@ -1,0 +1,18 @@
+// A UUID that may be missing. The specification shows it as {uuid, valid}; clients of the upstream kind need a plain string or null
+// (DESIGN section 6). This is the one place that decides.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { NIL_UUID } from "#base/ids.ts";
+
+export const NullableUuid = t.Union(
+  [
+    t.Object({ uuid: t.String({ format: "uuid" }), valid: t.Boolean({ description: "False means there is none." }) }),
+    t.String({ format: "uuid" }),
+    t.Null(),
+  ],
+  { description: "An object {uuid, valid}; clients that sign in under the upstream names get a plain string or null." },
+);
+export type NullableUuid = Static<typeof NullableUuid>;
+
+/** Shows `id` in the form this caller understands. */
+export const nullableUuid = (id: string | null | undefined, compat: boolean): NullableUuid =>
+  compat ? (id ?? null) : { uuid: id ?? NIL_UUID, valid: id !== null && id !== undefined };
