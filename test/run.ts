@@ -1,0 +1,137 @@
+// What `npm test` runs: lint, types, unused code, every test, the binary, and the API tests again against it. The last line is
+// `N passed, N failed` (`, N skipped` if any), summed from the test reports plus one for each step that is no test. Parts of it:
+// `npm test -- --only lint,unit`. Leaves no process behind, and fails when a test did.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { readJunit, skipReason, type TestCase } from "./support/junit.ts";
+import { endLeftovers, leftovers, RUN_MARK } from "./support/leftovers.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const BINARY = join(ROOT, "dist", "slipway");
+const TEST_TIMEOUT_MS = 30_000;
+
+interface Step {
+  name: string;
+  command: string[];
+  env?: Record<string, string>;
+  /** Arguments of `bun test`; the step then counts its tests instead of itself. */
+  tests?: string[];
+}
+
+interface Tally {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+const STEPS: Step[] = [
+  { name: "lint", command: ["node_modules/@biomejs/biome/bin/biome", "check", "."] },
+  { name: "types", command: ["node_modules/typescript/bin/tsc", "--noEmit"] },
+  { name: "unused", command: ["node_modules/knip/bin/knip-bun.js"] },
+  { name: "unit", command: ["test"], tests: [] },
+  { name: "build", command: ["src/build.ts"] },
+  { name: "binary", command: ["test"], tests: ["test/api"], env: { SLIPWAY_TEST_BINARY: BINARY } },
+];
+
+const scratch = mkdtempSync(join(tmpdir(), "slipway-tests-"));
+const mark = `${process.pid}-${crypto.randomUUID()}`;
+const total: Tally = { passed: 0, failed: 0, skipped: 0 };
+const summary: string[] = [];
+let running: Bun.Subprocess | undefined;
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt());
+
+try {
+  for (const step of chosenSteps()) await runStep(step);
+  sweep();
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+say(["", ...summary, "", line(total)].join("\n"));
+process.exit(total.failed === 0 ? 0 : 1);
+
+function chosenSteps(): Step[] {
+  const { values } = parseArgs({ options: { only: { type: "string" } } });
+  const names = values.only?.split(",");
+  const unknown = names?.filter((name) => !STEPS.some((step) => step.name === name)) ?? [];
+  if (unknown.length > 0) {
+    say(`--only takes ${STEPS.map((step) => step.name).join(", ")}; got ${unknown.join(", ")}`);
+    process.exit(2);
+  }
+  return STEPS.filter((step) => names?.includes(step.name) ?? true);
+}
+
+async function runStep(step: Step): Promise<void> {
+  say(`\n== ${step.name}`);
+  const begun = performance.now();
+  const report = join(scratch, `${step.name}.xml`);
+  const code = await spawned(step, report);
+  const tally = step.tests
+    ? countTests(report, code)
+    : { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+  total.passed += tally.passed;
+  total.failed += tally.failed;
+  total.skipped += tally.skipped;
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+  summary.push(`${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(7)} ${line(tally)}  (${seconds} s)`);
+}
+
+async function spawned(step: Step, report: string): Promise<number> {
+  const flags = ["--only-failures", `--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
+  const arguments_ = step.tests ? [...step.command, ...flags, ...step.tests] : step.command;
+  running = Bun.spawn([process.execPath, "--no-env-file", ...arguments_], {
+    cwd: ROOT,
+    stdio: ["ignore", "inherit", "inherit"],
+    // Tools that look for `bun` find this one.
+    env: {
+      ...process.env,
+      PATH: dirname(process.execPath) + delimiter + process.env.PATH,
+      [RUN_MARK]: mark,
+      ...step.env,
+    },
+  });
+  return await running.exited;
+}
+
+/** A run that ended badly without a failed test (a file that does not load, a crash) is one failure by itself. */
+function countTests(report: string, code: number): Tally {
+  let cases: TestCase[] = [];
+  try {
+    cases = readJunit(readFileSync(report, "utf8"));
+  } catch {
+    summary.push("        no test report was written");
+  }
+  const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
+  for (const one of cases) {
+    if (one.outcome === "failed") summary.push(`        failed: ${one.file}: ${one.title}`);
+    if (one.outcome === "skipped") summary.push(`        skipped: ${one.file}: ${one.title} [${skipReason(one)}]`);
+  }
+  const failed = count("failed");
+  return { passed: count("passed"), failed: failed === 0 && code !== 0 ? 1 : failed, skipped: count("skipped") };
+}
+
+function sweep(): void {
+  const found = leftovers(mark);
+  endLeftovers(found);
+  if (found.length === 0) return;
+  total.failed += 1;
+  summary.push("FAILED  processes left behind:", ...found.map(({ pid, command }) => `        ${pid} ${command}`));
+}
+
+function interrupt(): void {
+  running?.kill("SIGTERM");
+  endLeftovers(leftovers(mark));
+  rmSync(scratch, { recursive: true, force: true });
+  process.exit(130);
+}
+
+function line({ passed, failed, skipped }: Tally): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,39 @@
+// For tests that want a program which is not on every machine: they run where it is found, and elsewhere they are counted as
+// skipped with the reason in their title, which test/run.ts prints. `.ci/run` installs all of them, so that there none is skipped.
+import { test } from "bun:test";
+
+export interface Need {
+  readonly found: boolean;
+  /** To finish the sentence "skipped: ...". */
+  readonly reason: string;
+  /** The program's path; empty when it is missing. */
+  readonly file: string;
+}
+
+const program = (...names: string[]): Need => {
+  const file = names.map((name) => Bun.which(name)).find((path) => path !== null) ?? "";
+  return { found: file !== "", reason: `needs the program ${names[0]}`, file };
+};
+
+/** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
+export const needs = {
+  chromium: program("chromium", "chromium-browser", "google-chrome"),
+  git: program("git"),
+  ssh: program("ssh"),
+  strace: program("strace"),
+  cc: program("gcc", "cc", "clang"),
+  node: program("node"),
+  npm: program("npm"),
+} as const;
+
+/** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */
+export const testNeeding = (
+  wanted: readonly Need[],
+  title: string,
+  run: () => Promise<void>,
+  timeout = 60_000,
+): void => {
+  const missing = wanted.filter((need) => !need.found).map((need) => need.reason);
+  if (missing.length === 0) test(title, run, timeout);
+  else test.skip(`${title} (skipped: ${missing.join(", ")})`, run);
+};
