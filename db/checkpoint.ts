@@ -1,44 +1,59 @@
 // Keeps the write-ahead log short: asks the checkpoint Worker after commits, and truncates the log itself when it has grown past a
-// bound (only then does the writer wait).
+// bound (only then does the writer wait, and never for a reader).
 import type { Database } from "bun:sqlite";
+import { armedFailpoint } from "#base/failpoint.ts";
+import { isDistrusted } from "./refusal.ts";
 
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
 
 type Report = { log?: number; error?: string; code?: string; closed?: true };
 
+export type CheckpointerOptions = {
+  file: string;
+  /** Bytes of write-ahead log above which the writer shortens it itself. */
+  limitBytes?: number;
+  /** The disk refused to flush, or the Worker has died: the process must stop. */
+  fatal(error: Error): void;
+};
+
 export class Checkpointer {
   readonly #worker: Worker;
   readonly #db: Database;
-  readonly #fatal: (error: Error) => void;
+  readonly #options: CheckpointerOptions;
   #told = false;
+  #ended = false;
   #closed: (() => void) | undefined;
 
-  constructor(db: Database, file: string, fatal: (error: Error) => void) {
+  constructor(db: Database, options: CheckpointerOptions) {
     this.#db = db;
-    this.#fatal = fatal;
+    this.#options = options;
     this.#worker = new Worker(new URL("./checkpoint.worker.ts", import.meta.url).href);
     this.#worker.unref();
     this.#worker.onmessage = ({ data }: MessageEvent<Report>) => this.#report(data);
-    this.#worker.postMessage({ open: file });
+    this.#worker.onerror = (event) => this.#died(event.message);
+    this.#worker.postMessage({ open: options.file, failpoint: armedFailpoint() });
   }
 
   /** Called after each committed group; one message is under way at a time. */
   committed(): void {
-    if (this.#told) return;
+    if (this.#told || this.#ended) return;
     this.#told = true;
     this.#worker.postMessage({ committed: true });
   }
 
   /** Ends the Worker and moves what is left of the log into the database. */
   async close(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#closed = resolve;
-      this.#worker.ref();
-      this.#worker.postMessage({ close: true });
-    });
+    if (!this.#ended) {
+      await new Promise<void>((resolve) => {
+        this.#closed = resolve;
+        this.#worker.ref();
+        this.#worker.postMessage({ close: true });
+      });
+    }
+    this.#ended = true;
     this.#worker.terminate();
-    this.#db.run("pragma wal_checkpoint(truncate)");
+    this.#truncate();
   }
 
   #report(report: Report): void {
@@ -48,9 +63,32 @@ export class Checkpointer {
     }
     this.#told = false;
     if (report.error) {
-      if (/IOERR_(FSYNC|DIR_FSYNC)|CORRUPT/.test(report.code ?? "")) this.#fatal(new Error(report.error));
+      const error = Object.assign(new Error(report.error), { code: report.code });
+      if (isDistrusted(error)) this.#options.fatal(error);
       return;
     }
-    if ((report.log ?? 0) * PAGE_BYTES > WAL_LIMIT_BYTES) this.#db.run("pragma wal_checkpoint(truncate)");
+    if ((report.log ?? 0) * PAGE_BYTES <= (this.#options.limitBytes ?? WAL_LIMIT_BYTES)) return;
+    try {
+      this.#truncate();
+    } catch (error) {
+      if (isDistrusted(error)) this.#options.fatal(error as Error);
+    }
+  }
+
+  /** A reader that is still in the log makes this a shorter checkpoint, not a wait: the next report tries again. */
+  #truncate(): void {
+    const { timeout } = this.#db.query("pragma busy_timeout").get() as { timeout: number };
+    this.#db.run("pragma busy_timeout=0");
+    try {
+      this.#db.run("pragma wal_checkpoint(truncate)");
+    } finally {
+      this.#db.run(`pragma busy_timeout=${timeout}`);
+    }
+  }
+
+  #died(message: string): void {
+    this.#ended = true;
+    this.#closed?.();
+    this.#options.fatal(new Error(`the checkpoint worker has died: ${message}`));
   }
 }

@@ -11,7 +11,10 @@ import { Writer } from "./writer.ts";
 export type LocalStoreOptions = {
   directory: string;
   cacheMb: number;
+  /** Milliseconds since 1970, for the names of backups and the table of migrations. */
   now: number;
+  /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
+  queueBytes?: number;
   /** The process must stop: the disk cannot be trusted or another process took over (RELIABILITY check 5 and 8). */
   fatal(error: Error): void;
 };
@@ -19,9 +22,15 @@ export type LocalStoreOptions = {
 /** Opens (and migrates) the database in this directory and raises its epoch. */
 export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   const { db, file, unlock } = openDatabase(options.directory, options);
-  db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
-  const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
-  return new LocalStore(db, file, value, options.fatal, unlock);
+  try {
+    db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
+    const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
+    return new LocalStore(db, file, value, options, unlock);
+  } catch (error) {
+    db.close();
+    unlock();
+    throw error;
+  }
 };
 
 export class LocalStore implements Store {
@@ -35,13 +44,19 @@ export class LocalStore implements Store {
   readonly #unlock: () => void;
   #closing: Promise<void> | undefined;
 
-  constructor(db: Database, file: string, epoch: number, fatal: (error: Error) => void, unlock: () => void) {
+  constructor(
+    db: Database,
+    file: string,
+    epoch: number,
+    { fatal, queueBytes }: Pick<LocalStoreOptions, "fatal" | "queueBytes">,
+    unlock: () => void,
+  ) {
     this.#db = db;
     this.epoch = epoch;
     this.#unlock = unlock;
     this.#readers = new Readers(file);
-    this.#checkpointer = new Checkpointer(db, file, fatal);
-    this.writer = new Writer(db, { epoch, fatal, committed: () => this.#checkpointer.committed() });
+    this.#checkpointer = new Checkpointer(db, { file, fatal });
+    this.writer = new Writer(db, { epoch, fatal, queueBytes, committed: () => this.#checkpointer.committed() });
     this.#sequences = new Sequences(this);
   }
 
@@ -78,10 +93,13 @@ export class LocalStore implements Store {
   async #close(): Promise<void> {
     await this.writer.stop();
     this.#readers.close();
-    await this.#checkpointer.close();
-    for (const prepared of this.#reads.values()) prepared.finalize();
-    this.#db.close();
-    this.#unlock();
+    try {
+      await this.#checkpointer.close();
+    } finally {
+      for (const prepared of this.#reads.values()) prepared.finalize();
+      this.#db.close();
+      this.#unlock();
+    }
   }
 
   #read(sql: string): Prepared {

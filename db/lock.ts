@@ -10,12 +10,14 @@ export class LockedError extends Error {
 export const lockDirectory = (directory: string): { close(): void } => {
   const db = new Database(`${directory}/lock`, { create: true });
   try {
+    db.run("pragma busy_timeout=0");
     db.run("pragma locking_mode=exclusive");
     db.run("begin exclusive");
     db.run("create table if not exists held (by integer)");
     return { close: () => db.close() };
   } catch (cause) {
     db.close();
+    if (!/^SQLITE_(BUSY|LOCKED)/.test(String((cause as { code?: unknown }).code))) throw cause;
     throw new LockedError(`the data directory ${directory} is in use by another Slipway process`, { cause });
   }
 };

@@ -1,7 +1,7 @@
 // Forward-only migrations, embedded in the binary. An existing database is copied before it is changed, a database of a newer
 // version is refused, and a kill in the middle leaves the old version whole: each step is one transaction.
 import type { Database } from "bun:sqlite";
-import { mkdirSync, renameSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { failpoint } from "#base/failpoint.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
@@ -13,7 +13,7 @@ export type Migration = { readonly name: string; readonly sql: string };
 
 /**
  * Brings the database to the newest version. Before the first step on a database that holds data, a consistent copy is written to
- * `<directory>/backups/before-<version>-<milliseconds>.db`. Returns the names of the steps that were applied.
+ * `<directory>/backups/before-<version>-<milliseconds>.db`, named after the first version it lacks. Returns the names of the steps that were applied.
  */
 export const migrate = (
   db: Database,
@@ -32,23 +32,33 @@ export const migrate = (
   const applied: string[] = [];
   for (let version = current; version < migrations.length; version++) {
     const step = migrations[version] as Migration;
-    db.run("begin immediate");
-    try {
-      for (const sql of step.sql.split("--> statement-breakpoint")) if (sql.trim()) db.run(sql);
-      failpoint("in_migration");
-      db.query("insert into migrations (version, name, applied_at) values (?, ?, ?)").run(
-        version + 1,
-        step.name,
-        options.now,
-      );
-      db.run("commit");
-    } catch (error) {
-      db.run("rollback");
-      throw new Error(`migration ${step.name} failed`, { cause: error });
-    }
+    apply(db, step, version + 1, options.now);
     applied.push(step.name);
   }
   return applied;
+};
+
+/**
+ * One step. Foreign keys are not enforced meanwhile (SQLite's own advice, and impossible to switch inside a transaction): a step
+ * that rebuilds a table drops the old one, and that would delete the rows that point to it. They are checked before the commit.
+ */
+const apply = (db: Database, step: Migration, version: number, now: number): void => {
+  const { foreign_keys } = db.query("pragma foreign_keys").get() as { foreign_keys: number };
+  db.run("pragma foreign_keys=off");
+  try {
+    db.run("begin immediate");
+    for (const sql of step.sql.split("--> statement-breakpoint")) if (sql.trim()) db.run(sql);
+    const broken = db.query("pragma foreign_key_check").all();
+    if (broken.length > 0) throw new Error(`${broken.length} rows point to nothing: ${JSON.stringify(broken[0])}`);
+    failpoint("in_migration");
+    db.query("insert into migrations (version, name, applied_at) values (?, ?, ?)").run(version, step.name, now);
+    db.run("commit");
+  } catch (cause) {
+    if (db.inTransaction) db.run("rollback");
+    throw new Error(`migration ${step.name} failed`, { cause });
+  } finally {
+    db.run(`pragma foreign_keys=${foreign_keys}`);
+  }
 };
 
 const currentVersion = (db: Database): number => {
@@ -63,5 +73,16 @@ const backUp = (db: Database, directory: string, version: number, now: number): 
   const file = `${directory}/backups/before-${version + 1}-${now}.db`;
   rmSync(`${file}.part`, { force: true });
   db.query("vacuum into ?").run(`${file}.part`);
+  flush(`${file}.part`);
   renameSync(`${file}.part`, file);
+  flush(`${directory}/backups`);
+};
+
+const flush = (path: string): void => {
+  const fd = openSync(path, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 };

@@ -1,7 +1,7 @@
 // Opens the one database file: directories, lock, pragmas, version check, migrations. Used by db/local.ts and by tools that
 // look at a data directory while no server runs.
 import { Database } from "bun:sqlite";
-import { mkdirSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { lockDirectory } from "./lock.ts";
 import { migrate } from "./migrate.ts";
 
@@ -17,9 +17,12 @@ const OLDEST_SQLITE = [3, 51, 3];
 export const openDatabase = (directory: string, options: { cacheMb: number; now: number }): OpenDatabase => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(directory);
+  const file = `${directory}/slipway.db`;
+  let db: Database | undefined;
   try {
-    const file = `${directory}/slipway.db`;
-    const db = new Database(file, { create: true, strict: true });
+    // Made before SQLite does it, so that nobody else can read it, whatever the directory allows; log and backups follow.
+    closeSync(openSync(file, "a", 0o600));
+    db = new Database(file, { readwrite: true, create: false, strict: true });
     checkVersion(db);
     db.run("pragma journal_mode=wal");
     db.run("pragma synchronous=full");
@@ -31,6 +34,7 @@ export const openDatabase = (directory: string, options: { cacheMb: number; now:
     db.run("pragma wal_autocheckpoint=0");
     return { db, file, unlock: () => lock.close() };
   } catch (error) {
+    db?.close();
     lock.close();
     throw error;
   }

@@ -4,20 +4,32 @@ import { Database } from "bun:sqlite";
 
 declare const self: Worker;
 
-let db: Database | undefined;
+type Order = { open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number };
 
-self.onmessage = ({
-  data,
-}: MessageEvent<{ open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number }>) => {
-  if (data.open) {
-    db = new Database(data.open, { readonly: true });
+let db: Database | undefined;
+let file = "";
+
+/** Opened at the first query, so that a failure is that query's answer and not the end of the Worker. */
+const connection = (): Database => {
+  if (!db) {
+    db = new Database(file, { readonly: true });
     db.run("pragma busy_timeout=1000");
     db.run("pragma query_only=on");
+  }
+  return db;
+};
+
+self.onmessage = ({ data }: MessageEvent<Order>) => {
+  if (data.open) {
+    file = data.open;
     return;
   }
   const { id, sql = "", params = [], limit = 0 } = data;
   try {
-    const rows = db?.query(sql).values(...(params as never[])) ?? [];
+    // The bound is part of the query: what is above it never comes into memory.
+    const rows = connection()
+      .query(`select * from (${sql}) limit ${limit + 1}`)
+      .values(...(params as never[]));
     if (rows.length > limit) self.postMessage({ id, error: `more than ${limit} rows` });
     else self.postMessage({ id, rows });
   } catch (error) {

@@ -1,51 +1,77 @@
 // The pool of reader Workers behind `store.scan`. Bounded: when too many queries wait, new ones are refused.
 import { AppError } from "#base/errors.ts";
 import type { Query, Value } from "./sql.ts";
+import { CommitError } from "./store.ts";
 
 const WORKERS = 2;
 const WAITING = 256;
 const ROWS = 50_000;
 
 type Waiting = { resolve(rows: Value[][]): void; reject(error: Error): void };
+type Reader = { worker: Worker; waiting: Map<number, Waiting> };
+type Answer = { id: number; rows?: Value[][]; error?: string };
 
 export class Readers {
-  readonly #workers: { worker: Worker; waiting: Map<number, Waiting> }[];
+  readonly #file: string;
+  readonly #readers: Reader[];
+  readonly #rows: number;
   #next = 0;
+  #closed = false;
 
-  constructor(file: string) {
-    this.#workers = Array.from({ length: WORKERS }, () => this.#start(file));
+  constructor(file: string, options: { workers?: number; rows?: number } = {}) {
+    this.#file = file;
+    this.#rows = options.rows ?? ROWS;
+    this.#readers = Array.from({ length: options.workers ?? WORKERS }, () => this.#start());
   }
 
   /** Runs the query on the least busy Worker. 503 when too many are waiting. */
   async scan<T>(query: Query<T>): Promise<T[]> {
-    const chosen = this.#workers.reduce((a, b) => (b.waiting.size < a.waiting.size ? b : a));
+    if (this.#closed) throw stopping();
+    const chosen = this.#readers.reduce((a, b) => (b.waiting.size < a.waiting.size ? b : a));
     if (chosen.waiting.size >= WAITING) throw new AppError("overloaded", "Too many searches are running.");
     const id = this.#next++;
     const rows = await new Promise<Value[][]>((resolve, reject) => {
       chosen.waiting.set(id, { resolve, reject });
-      chosen.worker.postMessage({ id, sql: query.sql, params: query.params, limit: ROWS });
+      // Waiting for an answer keeps the process alive, an idle reader does not.
+      if (chosen.waiting.size === 1) chosen.worker.ref();
+      chosen.worker.postMessage({ id, sql: query.sql, params: query.params, limit: this.#rows });
     });
     return rows.map(query.map);
   }
 
   close(): void {
-    for (const { worker, waiting } of this.#workers) {
+    this.#closed = true;
+    for (const { worker, waiting } of this.#readers) {
       worker.terminate();
-      for (const { reject } of waiting.values()) reject(new AppError("overloaded", "The server is stopping."));
+      for (const { reject } of waiting.values()) reject(stopping());
+      waiting.clear();
     }
   }
 
-  #start(file: string): { worker: Worker; waiting: Map<number, Waiting> } {
-    const waiting = new Map<number, Waiting>();
+  #start(): Reader {
     const worker = new Worker(new URL("./reader.worker.ts", import.meta.url).href);
+    const reader: Reader = { worker, waiting: new Map() };
     worker.unref();
-    worker.onmessage = ({ data }: MessageEvent<{ id: number; rows?: Value[][]; error?: string }>) => {
-      const waiter = waiting.get(data.id);
-      waiting.delete(data.id);
+    worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+      const waiter = reader.waiting.get(data.id);
+      reader.waiting.delete(data.id);
+      if (reader.waiting.size === 0) worker.unref();
       if (data.rows) waiter?.resolve(data.rows);
       else waiter?.reject(new Error(`reader: ${data.error}`));
     };
-    worker.postMessage({ open: file });
-    return { worker, waiting };
+    worker.onerror = (event) => this.#replace(reader, event.message);
+    worker.postMessage({ open: this.#file });
+    return reader;
+  }
+
+  /** A reader that died takes its queries with it; the next ones get a new Worker. */
+  #replace(reader: Reader, message: string): void {
+    for (const { reject } of reader.waiting.values()) reject(new Error(`reader: ${message}`));
+    reader.waiting.clear();
+    reader.worker.terminate();
+    const index = this.#readers.indexOf(reader);
+    if (!this.#closed && index >= 0) this.#readers[index] = this.#start();
   }
 }
+
+const stopping = (): CommitError => new CommitError("closed", "the store is closing");

@@ -41,7 +41,8 @@ const encodersOf = (params: unknown[]): ((values: Bindings) => Value)[] =>
 
 const bound = (values: Bindings, name: string): Value => {
   if (!(name in values)) throw new Error(`no value for placeholder "${name}"`);
-  return (values[name] ?? null) as Value;
+  const value = values[name] ?? null;
+  return typeof value === "boolean" ? Number(value) : (value as Value);
 };
 
 /**
@@ -79,7 +80,8 @@ export const insertInto = <T extends SQLiteTable>(
     if (is(column.default, SQL)) throw new Error(`${column.name}: a default made by SQL is not supported`);
     const fallback = column.default ?? null;
     return (row: Bindings): Value => {
-      const value = row[name] ?? fallback;
+      const given = row[name];
+      const value = given === undefined ? fallback : given;
       return value === null ? null : (column.mapToDriverValue(value) as Value);
     };
   });

@@ -8,13 +8,14 @@ import type { Query, Statement } from "./sql.ts";
  * `overloaded` the queue is full, `closed` the store is stopping: nothing was written, try later.
  * `full` no space on the disk: nothing was acknowledged.
  * `unknown` the commit failed or its answer was lost: the batch may or may not be there (PERFORMANCE section 3, rule 5).
+ * A statement that SQLite cannot run at all (a mistake of ours) is `unknown` too, and hurts nobody but its own batch.
  */
 export type Refusal = "constraint" | "stale" | "overloaded" | "closed" | "full" | "unknown";
 
 export class CommitError extends Error {
   override readonly name = "CommitError";
   readonly reason: Refusal;
-  /** For `constraint`: the columns, such as `users.username`. */
+  /** For `constraint`: the columns, such as `api_keys.id`, or for an index over expressions its name, such as `users_username`. */
   readonly constraint: string;
 
   constructor(reason: Refusal, message: string, options: { constraint?: string; cause?: unknown } = {}) {

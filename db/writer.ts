@@ -2,8 +2,12 @@
 // own savepoint, so that a refused batch does not hurt its neighbours (rules ST-1 to ST-6).
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { failpoint } from "#base/failpoint.ts";
+import { endsGroup, isDiskError, isDistrusted, refusalOf } from "./refusal.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
+
+/** What a waiting row costs beside its values, so that rows without values count too. */
+const ROW_BYTES = 32;
 
 /** A group ends here, so that one commit blocks the loop for less than 2 ms (PERFORMANCE section 4). */
 const GROUP_ROWS = 500;
@@ -36,6 +40,7 @@ export class Writer {
   #scheduled = false;
   #stopped: CommitError | undefined;
   #drained: (() => void)[] = [];
+  #diskErrors = 0;
   /** Groups and batches so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, rows: 0 };
 
@@ -145,9 +150,8 @@ export class Writer {
       }
       return undefined;
     } catch (error) {
-      const refusal = refusalOf(error);
-      if (refusal.reason === "unknown" || refusal.reason === "full") throw error;
-      return refusal;
+      if (endsGroup(error) || !this.#db.inTransaction) throw error;
+      return refusalOf(error);
     }
   }
 
@@ -159,21 +163,27 @@ export class Writer {
     return refusal;
   }
 
-  /** The whole group failed: nobody is acknowledged. After a failed flush the page cache cannot be trusted: stop. */
+  /**
+   * The whole group failed: nobody is acknowledged. After a failed flush, a second disk error or when another process has taken
+   * over, this process must stop: those who wait are refused as `closed`, since nothing of theirs was tried.
+   */
   #fail(group: Pending[], error: unknown): void {
     const refusal = error instanceof CommitError ? error : refusalOf(error);
     try {
       if (this.#db.inTransaction) this.#db.run("rollback");
     } catch {
-      // The transaction is gone already; what matters is that nobody is acknowledged.
+      // Looked at below: a transaction that cannot be ended is fatal.
     }
-    const fatal = refusal.reason === "closed" || isFlushFailure(error);
-    if (fatal) this.#stopped = refusal;
+    if (isDiskError(error)) this.#diskErrors += 1;
+    const fatal =
+      refusal.reason === "closed" || isDistrusted(error) || this.#diskErrors > 1 || this.#db.inTransaction === true;
     for (const pending of group) pending.reject(refusal);
-    if (fatal) {
-      for (const pending of this.#queue.splice(0)) pending.reject(refusal);
-      this.#options.fatal(error as Error);
-    }
+    if (!fatal) return;
+    const stopped = new CommitError("closed", "the store has stopped after a failure", { cause: error });
+    this.#stopped = stopped;
+    for (const pending of this.#queue.splice(0)) pending.reject(stopped);
+    this.#queuedBytes = 0;
+    this.#options.fatal(error instanceof Error ? error : new Error(String(error)));
   }
 
   #run(sql: string): void {
@@ -196,27 +206,11 @@ const sizeOf = (batch: readonly Statement[]): { rows: number; bytes: number } =>
   for (const statement of batch) {
     rows += statement.rows.length;
     for (const row of statement.rows) {
+      bytes += ROW_BYTES;
       for (const value of row) {
         bytes += typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 8;
       }
     }
   }
   return { rows, bytes };
-};
-
-const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
-
-const isFlushFailure = (error: unknown): boolean =>
-  /^SQLITE_IOERR_(FSYNC|DIR_FSYNC|TRUNCATE)|^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
-
-/** What SQLite said, as one of our reasons. */
-export const refusalOf = (error: unknown): CommitError => {
-  const code = codeOf(error);
-  const text = error instanceof Error ? error.message : String(error);
-  if (code.startsWith("SQLITE_CONSTRAINT")) {
-    const constraint = /constraint failed: (.*)$/.exec(text)?.[1] ?? "";
-    return new CommitError("constraint", "a rule of the database refused the change", { constraint, cause: error });
-  }
-  if (code.startsWith("SQLITE_FULL")) return new CommitError("full", "the disk is full", { cause: error });
-  return new CommitError("unknown", "the write could not be confirmed", { cause: error });
 };

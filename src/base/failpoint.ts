@@ -25,6 +25,9 @@ export const armFailpoint = (text: string): void => {
   remaining = Number(count ?? 1);
 };
 
+/** What is armed, in the form `armFailpoint` takes, for a Worker that must arm the same. */
+export const armedFailpoint = (): string | undefined => armed && `${armed}:${remaining}`;
+
 /** Dies here, as if by `kill -9`, when this point is armed and its turn has come. */
 export const failpoint = (name: Failpoint): void => {
   if (armed === undefined || armed !== name) return;
