@@ -1,0 +1,18 @@
+// The two services a workspace agent speaks, typed: what the server implements and what the daemon calls. Everything else in
+// this folder is free of them.
+import type { Opener } from "./drpc-client.ts";
+import { Agent } from "./gen/agent_pb.ts";
+import { Tailnet } from "./gen/tailnet_pb.ts";
+import { type Client, clientFor, type Handlers } from "./service.ts";
+
+export { Agent, Tailnet };
+export type AgentHandlers = Handlers<typeof Agent>;
+export type TailnetHandlers = Handlers<typeof Tailnet>;
+
+/** Newest agent API this server knows (facts 1.1); any 2.x is served. */
+export const AGENT_API_VERSION = "2.10";
+
+/** `agentClient(session).getManifest({})` */
+export const agentClient = (session: Opener): Client<typeof Agent> => clientFor(Agent, session);
+
+export const tailnetClient = (session: Opener): Client<typeof Tailnet> => clientFor(Tailnet, session);

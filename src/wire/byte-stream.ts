@@ -1,0 +1,184 @@
+// One byte stream over a socket that carries messages: Bun's ServerWebSocket, a client WebSocket (websocket.ts) or an
+// in-memory pair. The owner of the socket feeds `push`, `drain` and `end`; yamux reads and writes. Refuses text messages and
+// a peer that outruns the reader, and stops writing while the socket is full. [WI-1] [WI-2] [WI-3]
+import { chunksOf } from "./duplex.ts";
+import { Wakeup } from "./wakeup.ts";
+import { WireError } from "./wire-error.ts";
+
+export interface MessageSocket {
+  /** As Bun's ServerWebSocket: more than 0 sent, -1 taken but the socket is full (a `drain` follows), 0 dropped. */
+  send(bytes: Uint8Array): number;
+  close(code?: number, reason?: string): void;
+}
+
+export interface ByteStreamOptions {
+  /** Bytes that may wait for `read` before the peer is cut off. Default 4 MiB. */
+  max_unread?: number;
+  /** Bytes given to `send` that may wait for a full socket before the peer is cut off. Default 1 MiB. */
+  max_unsent?: number;
+}
+
+type Writer = { parts: readonly Uint8Array[]; done: PromiseWithResolvers<void> };
+
+const CLOSE_CODE = { unsupported: 1003, policy: 1008, failed: 1011 } as const;
+
+export class ByteStream {
+  /** Settles when nothing more will come: undefined after a clean end, else what broke it. Never rejects. */
+  readonly closed: Promise<WireError | undefined>;
+  readonly #socket: MessageSocket;
+  readonly #maxUnread: number;
+  readonly #maxUnsent: number;
+  readonly #settled = Promise.withResolvers<WireError | undefined>();
+  readonly #readable = new Wakeup();
+  #received: Uint8Array[] = [];
+  #unread = 0;
+  #urgent: Uint8Array[] = [];
+  #unsent = 0;
+  #writers: Writer[] = [];
+  #full = false;
+  #over = false;
+  #failure: WireError | undefined;
+
+  constructor(socket: MessageSocket, options: ByteStreamOptions = {}) {
+    this.#socket = socket;
+    this.#maxUnread = options.max_unread ?? 4 * 1024 * 1024;
+    this.#maxUnsent = options.max_unsent ?? 1024 * 1024;
+    this.closed = this.#settled.promise;
+  }
+
+  /** A message came in. The bytes now belong to the stream. */
+  push(message: Uint8Array | ArrayBuffer | string): void {
+    if (this.#over) return;
+    if (typeof message === "string") {
+      this.#fail(new WireError("protocol", "Only binary messages are allowed here."), CLOSE_CODE.unsupported);
+      return;
+    }
+    const chunk = message instanceof Uint8Array ? message : new Uint8Array(message);
+    if (chunk.byteLength === 0) return;
+    this.#unread += chunk.byteLength;
+    if (this.#unread > this.#maxUnread) {
+      this.#fail(new WireError("too_slow", "More came in than could be read."), CLOSE_CODE.policy);
+      return;
+    }
+    this.#received.push(chunk);
+    this.#readable.ring();
+  }
+
+  /** The socket takes bytes again. */
+  drain(): void {
+    this.#full = false;
+    while (!this.#blocked && this.#urgent.length > 0) {
+      const bytes = this.#urgent.shift()!;
+      this.#unsent -= bytes.byteLength;
+      this.#transmit(bytes);
+    }
+    while (!this.#blocked && this.#writers.length > 0) {
+      const writer = this.#writers.shift()!;
+      this.#transmit(join(writer.parts));
+      if (this.#failure) writer.done.reject(this.#failure);
+      else writer.done.resolve();
+    }
+  }
+
+  /** The socket is gone. `broken` says why when it was not closed in order. What came in before stays readable. */
+  end(broken?: WireError): void {
+    if (this.#over) return;
+    this.#stop(broken);
+  }
+
+  /** The next bytes; undefined after a clean end. Throws WireError when the connection broke. */
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = this.#received.shift();
+      if (chunk) {
+        this.#unread -= chunk.byteLength;
+        return chunk;
+      }
+      if (this.#failure) throw this.#failure;
+      if (this.#over) return undefined;
+      await this.#readable.wait();
+    }
+  }
+
+  /** Sends the parts as one message, in turn; waits while the socket is full, so a caller that awaits is bounded. */
+  write(...parts: readonly Uint8Array[]): Promise<void> {
+    if (this.#over) return Promise.reject(this.#failure ?? new WireError("closed", "The connection is closed."));
+    if (this.#full || this.#writers.length > 0) {
+      const done = Promise.withResolvers<void>();
+      this.#writers.push({ parts, done });
+      return done.promise;
+    }
+    this.#transmit(join(parts));
+    return this.#failure ? Promise.reject(this.#failure) : Promise.resolve();
+  }
+
+  /** Sends now, or before any waiting writer once the socket drains. For small control frames; bounded by `max_unsent`. */
+  send(bytes: Uint8Array): void {
+    if (this.#over) return;
+    if (!this.#full) {
+      this.#transmit(bytes);
+      return;
+    }
+    this.#urgent.push(bytes);
+    this.#unsent += bytes.byteLength;
+    if (this.#unsent > this.#maxUnsent) {
+      this.#fail(new WireError("too_slow", "The peer does not read."), CLOSE_CODE.policy);
+    }
+  }
+
+  /** Closes the socket in order. Bytes that still wait are dropped; bytes the socket has taken are delivered. */
+  close(code = 1000, reason = ""): void {
+    if (this.#over) return;
+    this.#stop(undefined);
+    this.#socket.close(code, fitting(reason));
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    return chunksOf(this);
+  }
+
+  get #blocked(): boolean {
+    return this.#full || this.#over;
+  }
+
+  #transmit(bytes: Uint8Array): void {
+    const taken = this.#socket.send(bytes);
+    if (taken < 0) this.#full = true;
+    else if (taken === 0) this.#fail(new WireError("closed", "The socket dropped a message."), CLOSE_CODE.failed);
+  }
+
+  #fail(failure: WireError, code: number): void {
+    this.#received = [];
+    this.#unread = 0;
+    this.#stop(failure);
+    this.#socket.close(code, fitting(failure.message));
+  }
+
+  #stop(failure: WireError | undefined): void {
+    this.#over = true;
+    this.#failure = failure;
+    this.#urgent = [];
+    const writers = this.#writers;
+    this.#writers = [];
+    for (const writer of writers) writer.done.reject(failure ?? new WireError("closed", "The connection is closed."));
+    this.#readable.ring();
+    this.#settled.resolve(failure);
+  }
+}
+
+const join = (parts: readonly Uint8Array[]): Uint8Array => {
+  const [first, second] = parts;
+  if (second === undefined) return first ?? new Uint8Array(0);
+  let size = 0;
+  for (const part of parts) size += part.byteLength;
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+};
+
+// A close frame has room for 123 bytes of reason (RFC 6455, 5.5). Our reasons are ASCII.
+const fitting = (reason: string): string => reason.slice(0, 123);

@@ -1,0 +1,154 @@
+// The calling side: opens one stream per call, sends the method and the requests, reads the answers. An Error packet becomes
+// an `RpcError`; an aborted signal tears the stream down. [WI-13] [WI-15]
+import { decodeError, KIND, MAX_PACKET, NO_BODY } from "./drpc-frame.ts";
+import { type Numberless, PacketReader, PacketWriter } from "./drpc-packets.ts";
+import type { Duplex } from "./duplex.ts";
+import { WireError } from "./wire-error.ts";
+
+/** Where streams come from; a `YamuxSession`. */
+export interface Opener {
+  open(): Promise<Duplex>;
+}
+
+/** One bidirectional call. Iterate once for the answers; leaving the loop early cancels the call. */
+export interface BidiCall extends AsyncIterable<Uint8Array> {
+  /** Sends one request; waits while the peer grants no window. */
+  send(request: Uint8Array): Promise<void>;
+  /** No more requests; answers go on. */
+  closeSend(): Promise<void>;
+  /** Tears the call down. */
+  cancel(reason?: string): void;
+}
+
+// On a fresh yamux stream the call is number 1 (facts 1.4).
+const STREAM_ID = 1;
+
+/** Unary call: the answer's bytes. Throws RpcError for the peer's error, WireError when the stream broke or `signal` fired. */
+export const call = async (
+  session: Opener,
+  method: string,
+  request: Uint8Array,
+  signal?: AbortSignal,
+): Promise<Uint8Array> => {
+  mustFit(request);
+  const outgoing = await OutgoingCall.open(session, signal);
+  // The answer is read meanwhile: an error may come before a long request has left.
+  outgoing.post([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
+  try {
+    const answer = await outgoing.next();
+    if (!answer) throw new WireError("closed", "The call ended without an answer.");
+    return answer;
+  } finally {
+    outgoing.finish();
+  }
+};
+
+/** Server-streaming call: the answers' bytes until the server ends. Leaving the loop early cancels the call. */
+export async function* callServerStream(
+  session: Opener,
+  method: string,
+  request: Uint8Array,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  mustFit(request);
+  const outgoing = await OutgoingCall.open(session, signal);
+  outgoing.post([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
+  yield* outgoing.answers();
+}
+
+/** Bidirectional call. Resolves when the method has been sent. */
+export const callBidi = async (session: Opener, method: string, signal?: AbortSignal): Promise<BidiCall> => {
+  const outgoing = await OutgoingCall.open(session, signal);
+  await outgoing.send([KIND.invoke, utf8(method)]);
+  return {
+    send: (request) => outgoing.send([KIND.message, request]),
+    closeSend: () => outgoing.send([KIND.close_send, NO_BODY]),
+    cancel: (reason) => outgoing.cancel(reason),
+    [Symbol.asyncIterator]: () => outgoing.answers(),
+  };
+};
+
+class OutgoingCall {
+  readonly #stream: Duplex;
+  readonly #in: PacketReader;
+  readonly #out: PacketWriter;
+  readonly #unlisten: () => void;
+  #unsent = 0;
+  #ended = false;
+
+  static async open(session: Opener, signal?: AbortSignal): Promise<OutgoingCall> {
+    if (signal?.aborted) throw cancelled(signal);
+    const stream = await session.open();
+    return new OutgoingCall(stream, signal);
+  }
+
+  constructor(stream: Duplex, signal?: AbortSignal) {
+    this.#stream = stream;
+    this.#in = new PacketReader(stream);
+    this.#out = new PacketWriter(stream, STREAM_ID);
+    const abort = (): void => this.cancel("The call was cancelled.");
+    signal?.addEventListener("abort", abort, { once: true });
+    this.#unlisten = () => signal?.removeEventListener("abort", abort);
+    if (signal?.aborted) abort();
+  }
+
+  async send(...packets: readonly Numberless[]): Promise<void> {
+    this.#unsent += 1;
+    await this.#out.send(...packets);
+    this.#unsent -= 1;
+  }
+
+  /** Sends without waiting; that the stream broke shows when the answer is read. */
+  post(...packets: readonly Numberless[]): void {
+    this.send(...packets).catch(() => {});
+  }
+
+  /** The next answer; undefined when the server has ended in order. */
+  async next(): Promise<Uint8Array | undefined> {
+    const packet = await this.#in.next();
+    if (packet?.kind === KIND.message) return packet.body;
+    this.#ended = true;
+    if (packet?.kind === KIND.close_send) return undefined;
+    if (packet?.kind === KIND.error) throw decodeError(packet.body);
+    throw new WireError("closed", "The server ended the call early.");
+  }
+
+  async *answers(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (;;) {
+        const answer = await this.next();
+        if (!answer) return;
+        yield answer;
+      }
+    } finally {
+      if (this.#ended) this.finish();
+      else this.cancel();
+    }
+  }
+
+  /** In order: Close, then the end of our side. A request still on its way is not worth finishing. */
+  finish(): void {
+    this.#unlisten();
+    if (this.#unsent > 0) {
+      this.#stream.reset();
+      return;
+    }
+    this.#out
+      .send([KIND.close, NO_BODY])
+      .then(() => this.#stream.end())
+      .catch(() => this.#stream.reset());
+  }
+
+  cancel(reason = "The call was cancelled."): void {
+    this.#unlisten();
+    this.#stream.reset(reason);
+  }
+}
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+const mustFit = (request: Uint8Array): void => {
+  if (request.byteLength > MAX_PACKET) throw new WireError("too_large", "A request of more than 4 MiB.");
+};
+
+const cancelled = (signal: AbortSignal): WireError => new WireError("closed", "The call was cancelled.", signal.reason);

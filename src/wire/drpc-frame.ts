@@ -1,0 +1,117 @@
+// DRPC framing: bytes of packets and of the frames they are cut into. Used by drpc-packets.ts and both sides of a call.
+// Refuses to make a packet over 4 MiB. [WI-11]
+import { AppError } from "#base/errors.ts";
+import { WireError } from "./wire-error.ts";
+
+export const KIND = { invoke: 1, message: 2, error: 3, cancel: 4, close: 5, close_send: 6, metadata: 7 } as const;
+export type Kind = (typeof KIND)[keyof typeof KIND];
+
+export interface Packet {
+  kind: Kind;
+  stream_id: number;
+  message_id: number;
+  body: Uint8Array;
+}
+
+export const MAX_PACKET = 4 * 1024 * 1024;
+export const SPLIT_AT = 64 * 1024;
+/** Bits of the control byte: the last frame of its packet; safe to ignore when the kind is unknown. */
+export const DONE = 0x01;
+export const CONTROL = 0x80;
+/** Control byte and three varints of up to ten bytes. */
+const MAX_HEADER = 31;
+
+/** Code of a call to a method nobody serves. */
+export const UNIMPLEMENTED = 12;
+
+/** What the other side says about one call: a number (0 when there is nothing to tell) and a text. */
+export class RpcError extends AppError {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super("internal", message);
+    this.code = code;
+  }
+}
+
+/** Several packets as bytes, split into frames of at most 64 KiB payload. Throws WireError `too_large` beyond 4 MiB. */
+export const encodePackets = (...packets: readonly Packet[]): Uint8Array => {
+  let size = 0;
+  for (const { body } of packets) {
+    if (body.byteLength > MAX_PACKET) throw new WireError("too_large", "A message of more than 4 MiB.");
+    size += body.byteLength + MAX_HEADER * Math.max(1, Math.ceil(body.byteLength / SPLIT_AT));
+  }
+  const out = new Uint8Array(size);
+  let at = 0;
+  for (const packet of packets) {
+    let from = 0;
+    do {
+      const piece = packet.body.subarray(from, from + SPLIT_AT);
+      from += piece.byteLength;
+      const done = from === packet.body.byteLength;
+      out[at++] = (packet.kind << 1) | (done ? DONE : 0) | (packet.kind === KIND.cancel ? CONTROL : 0);
+      at = putVarint(out, at, packet.stream_id);
+      at = putVarint(out, at, packet.message_id);
+      at = putVarint(out, at, piece.byteLength);
+      out.set(piece, at);
+      at += piece.byteLength;
+    } while (from < packet.body.byteLength);
+  }
+  return out.subarray(0, at);
+};
+
+export const NO_BODY = new Uint8Array(0);
+
+export const encodeError = (code: number, text: string): Uint8Array => {
+  const words = new TextEncoder().encode(text);
+  const body = new Uint8Array(8 + words.byteLength);
+  new DataView(body.buffer).setBigUint64(0, BigInt(code));
+  body.set(words, 8);
+  return body;
+};
+
+export const decodeError = (body: Uint8Array): RpcError => {
+  if (body.byteLength < 8) throw new WireError("protocol", "An error packet without a code.");
+  const code = new DataView(body.buffer, body.byteOffset, 8).getBigUint64(0);
+  return new RpcError(Number(code), new TextDecoder().decode(body.subarray(8)));
+};
+
+const putVarint = (out: Uint8Array, at: number, value: number): number => {
+  let rest = value;
+  let next = at;
+  while (rest >= 0x80) {
+    out[next++] = (rest % 0x80) | 0x80;
+    rest = Math.floor(rest / 0x80);
+  }
+  out[next++] = rest;
+  return next;
+};
+
+/** The number at `at` and where the next one starts; undefined when bytes are missing. */
+const takeVarint = (bytes: Uint8Array, at: number): [number, number] | undefined => {
+  let value = 0;
+  let scale = 1;
+  for (let i = at; i < at + 10; i++) {
+    const byte = bytes[i];
+    if (byte === undefined) return undefined;
+    value += (byte & 0x7f) * scale;
+    if (value > Number.MAX_SAFE_INTEGER) break;
+    if (byte < 0x80) return [value, i + 1];
+    scale *= 0x80;
+  }
+  throw new WireError("protocol", "A number that is too large.");
+};
+
+export type Frame = { control: number; stream_id: number; message_id: number; length: number };
+type FrameStart = Frame & { size: number };
+
+/** The frame start at `from` and its size; undefined when bytes are missing. Throws WireError `protocol`. */
+export const takeFrameStart = (bytes: Uint8Array, from: number): FrameStart | undefined => {
+  const control = bytes[from];
+  if (control === undefined) return undefined;
+  const stream = takeVarint(bytes, from + 1);
+  const message = stream && takeVarint(bytes, stream[1]);
+  const length = message && takeVarint(bytes, message[1]);
+  if (!length) return undefined;
+  return { control, stream_id: stream[0], message_id: message[0], length: length[0], size: length[1] - from };
+};

@@ -1,0 +1,167 @@
+// DRPC packets of one stream, read and written: gathers frames, keeps the ids in order. A packet is one or more frames with
+// the same ids. Refuses ids that go backwards, unknown kinds and packets over 4 MiB. [WI-11] [WI-12]
+import { compact } from "./chunk-queue.ts";
+import {
+  CONTROL,
+  DONE,
+  encodePackets,
+  type Frame,
+  KIND,
+  type Kind,
+  MAX_PACKET,
+  NO_BODY,
+  type Packet,
+  takeFrameStart,
+} from "./drpc-frame.ts";
+import type { Duplex } from "./duplex.ts";
+import { WireError } from "./wire-error.ts";
+
+/** Turns bytes in any chunks into packets. Only a packet in several frames or chunks is gathered; others are views. */
+export class PacketParser {
+  #chunk: Uint8Array = NO_BODY;
+  #at = 0;
+  /** The frame being read and the bytes it still lacks. */
+  #frame: Frame | undefined;
+  #missing = 0;
+  /** The packet being gathered. */
+  #open: { kind: number; body: Gathered } | undefined;
+  #lastStream = 0;
+  #lastMessage = 0;
+
+  /** True between the first byte of a packet and its last: a stream that ends here was cut. */
+  get inside(): boolean {
+    return this.#frame !== undefined || this.#open !== undefined || this.#at < this.#chunk.byteLength;
+  }
+
+  /** Gives the next bytes. Only after `next` has returned undefined. */
+  push(chunk: Uint8Array): void {
+    const left = this.#chunk.subarray(this.#at);
+    this.#chunk = left.byteLength === 0 ? chunk : concat(left, chunk);
+    this.#at = 0;
+  }
+
+  /** The next packet; undefined when bytes are missing. Throws WireError `protocol` or `too_large`. */
+  next(): Packet | undefined {
+    for (;;) {
+      if (!this.#frame && !this.#start()) return undefined;
+      const frame = this.#frame!;
+      const piece = this.#chunk.subarray(this.#at, this.#at + this.#missing);
+      this.#at += piece.byteLength;
+      this.#missing -= piece.byteLength;
+      const done = this.#missing === 0 && (frame.control & DONE) !== 0;
+      const open = this.#open!;
+      if (done && open.body.size === 0) open.body.replace(compact(piece));
+      else open.body.add(piece);
+      if (this.#missing > 0) return undefined;
+      this.#frame = undefined;
+      if (!done) continue;
+      this.#open = undefined;
+      const { kind } = open;
+      if (isKind(kind)) {
+        return { kind, stream_id: frame.stream_id, message_id: frame.message_id, body: open.body.bytes };
+      }
+      if ((frame.control & CONTROL) === 0) throw new WireError("protocol", "Unknown kind of packet.");
+    }
+  }
+
+  #start(): boolean {
+    const frame = takeFrameStart(this.#chunk, this.#at);
+    if (!frame) return false;
+    this.#at += frame.size;
+    const kind = (frame.control >> 1) & 0x3f;
+    const ahead = frame.stream_id - this.#lastStream || frame.message_id - this.#lastMessage;
+    if (ahead < 0) throw new WireError("protocol", "Packet ids went backwards.");
+    if (ahead > 0) this.#open = { kind, body: new Gathered() };
+    else if (!this.#open) throw new WireError("protocol", "A packet id was used twice.");
+    else if (this.#open.kind !== kind) throw new WireError("protocol", "A packet changed its kind.");
+    if (this.#open.body.size + frame.length > MAX_PACKET)
+      throw new WireError("too_large", "A packet of more than 4 MiB.");
+    this.#lastStream = frame.stream_id;
+    this.#lastMessage = frame.message_id;
+    this.#frame = frame;
+    this.#missing = frame.length;
+    return true;
+  }
+}
+
+const isKind = (kind: number): kind is Kind => kind >= KIND.invoke && kind <= KIND.metadata;
+
+const concat = (a: Uint8Array, b: Uint8Array): Uint8Array => {
+  const both = new Uint8Array(a.byteLength + b.byteLength);
+  both.set(a);
+  both.set(b, a.byteLength);
+  return both;
+};
+
+/** A body that grows with what has really come in, never with what was announced. */
+class Gathered {
+  size = 0;
+  #buffer: Uint8Array = NO_BODY;
+
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.size);
+  }
+
+  replace(whole: Uint8Array): void {
+    this.#buffer = whole;
+    this.size = whole.byteLength;
+  }
+
+  add(piece: Uint8Array): void {
+    const needed = this.size + piece.byteLength;
+    if (needed > this.#buffer.byteLength) {
+      const larger = new Uint8Array(Math.min(MAX_PACKET, Math.max(needed, this.#buffer.byteLength * 2)));
+      larger.set(this.bytes);
+      this.#buffer = larger;
+    }
+    this.#buffer.set(piece, this.size);
+    this.size = needed;
+  }
+}
+
+/** Packets of one stream as they are asked for, so that an unread stream holds its peer back. */
+export class PacketReader {
+  readonly #source: Pick<Duplex, "read">;
+  readonly #parser = new PacketParser();
+
+  constructor(source: Pick<Duplex, "read">) {
+    this.#source = source;
+  }
+
+  /** The next packet; undefined when the peer has ended its side. Throws WireError. */
+  async next(): Promise<Packet | undefined> {
+    for (;;) {
+      const packet = this.#parser.next();
+      if (packet) return packet;
+      const chunk = await this.#source.read();
+      if (chunk) this.#parser.push(chunk);
+      else if (this.#parser.inside) throw new WireError("closed", "The stream was cut inside a packet.");
+      else return undefined;
+    }
+  }
+}
+
+/** A packet before it gets its ids. */
+export type Numberless = readonly [kind: Kind, body: Uint8Array];
+
+/** Numbers and sends the packets of one side of a call. */
+export class PacketWriter {
+  readonly #target: Pick<Duplex, "write">;
+  readonly #streamId: number;
+  #messageId = 0;
+
+  constructor(target: Pick<Duplex, "write">, streamId: number) {
+    this.#target = target;
+    this.#streamId = streamId;
+  }
+
+  /** Sends packets in one go. Resolves when they have left. */
+  async send(...packets: readonly Numberless[]): Promise<void> {
+    const numbered: Packet[] = [];
+    for (const [kind, body] of packets) {
+      this.#messageId += 1;
+      numbered.push({ kind, stream_id: this.#streamId, message_id: this.#messageId, body });
+    }
+    await this.#target.write(encodePackets(...numbered));
+  }
+}

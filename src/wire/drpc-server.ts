@@ -1,0 +1,166 @@
+// The answering side of calls: one stream, one call. Finds the handler by path, runs it, sends its answer or its error, and
+// tells it by an AbortSignal when the caller has gone. An unknown method answers code 12. [WI-13] [WI-14]
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { encodeError, KIND, NO_BODY, RpcError, UNIMPLEMENTED } from "./drpc-frame.ts";
+import { PacketReader, PacketWriter } from "./drpc-packets.ts";
+import { chunksOf, type Duplex } from "./duplex.ts";
+import { Inbox } from "./inbox.ts";
+import { WireError } from "./wire-error.ts";
+import type { YamuxSession } from "./yamux.ts";
+
+export interface CallContext {
+  /** `/package.Service/Method` */
+  method: string;
+  /** Aborts when the caller cancels or its stream is torn down. Handlers of streams must heed it. */
+  signal: AbortSignal;
+}
+
+/** How a method is answered, on bytes. `service.ts` makes these from typed handlers. */
+export type Handler =
+  | { kind: "unary"; run(request: Uint8Array, call: CallContext): Promise<Uint8Array> }
+  | { kind: "server_streaming"; run(request: Uint8Array, call: CallContext): AsyncIterable<Uint8Array> }
+  | { kind: "bidi_streaming"; run(requests: AsyncIterable<Uint8Array>, call: CallContext): AsyncIterable<Uint8Array> };
+
+/** Handlers by method path. */
+export type Router = ReadonlyMap<string, Handler>;
+
+export interface ServeOptions {
+  clock: Clock;
+  /** Milliseconds the caller may take to end its side after our answer. Default 30 s. */
+  linger_ms?: number;
+  /** Told of errors that are not meant for the caller; it got a plain text instead. */
+  onError?(method: string, error: unknown): void;
+}
+
+const LINGER_MS = 30_000;
+
+/** Serves every stream the peer opens until the session is over. Never rejects. */
+export const serveSession = async (session: YamuxSession, router: Router, options: ServeOptions): Promise<void> => {
+  for (;;) {
+    const stream = await session.accept();
+    if (!stream) return;
+    void serve(stream, router, options);
+  }
+};
+
+/** Serves the one call of a stream and ends the stream. Never rejects: whatever goes wrong ends this stream only. */
+export const serve = async (stream: Duplex, router: Router, options: ServeOptions): Promise<void> => {
+  const packets = new PacketReader(stream);
+  try {
+    const opening = await nextInvoke(packets);
+    if (!opening) return await stream.end();
+    await new ServedCall(stream, packets, opening.stream_id, options).run(opening.method, router);
+  } catch {
+    // Only the stream itself can throw here, so there is nobody left to tell.
+    stream.reset();
+  }
+};
+
+const nextInvoke = async (packets: PacketReader): Promise<{ stream_id: number; method: string } | undefined> => {
+  for (;;) {
+    const packet = await packets.next();
+    if (!packet) return undefined;
+    if (packet.kind === KIND.invoke) {
+      return { stream_id: packet.stream_id, method: new TextDecoder().decode(packet.body) };
+    }
+    if (packet.kind !== KIND.metadata) throw new WireError("protocol", "A call must start with its method.");
+  }
+};
+
+class ServedCall {
+  readonly #stream: Duplex;
+  readonly #packets: PacketReader;
+  readonly #out: PacketWriter;
+  readonly #options: ServeOptions;
+  readonly #inbox = new Inbox();
+  readonly #abort = new AbortController();
+
+  constructor(stream: Duplex, packets: PacketReader, streamId: number, options: ServeOptions) {
+    this.#stream = stream;
+    this.#packets = packets;
+    this.#out = new PacketWriter(stream, streamId);
+    this.#options = options;
+  }
+
+  async run(method: string, router: Router): Promise<void> {
+    void this.#stream.closed.then((failure) => {
+      if (failure) this.#cancel(failure);
+    });
+    const pump = this.#pump();
+    await this.#answer(method, router);
+    // From here the caller's packets are only read to see its end; then we end too (1.4: the client closes).
+    this.#inbox.close();
+    const timer = this.#options.clock.after(this.#options.linger_ms ?? LINGER_MS, () =>
+      this.#stream.reset("The caller never ended the call."),
+    );
+    await pump;
+    timer.cancel();
+    await this.#stream.end();
+  }
+
+  /** Sends the answer or the error. Throws only when the stream is broken. */
+  async #answer(method: string, router: Router): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      const handler = router.get(method);
+      if (!handler) throw new RpcError(UNIMPLEMENTED, `unknown rpc: ${method}`);
+      const call: CallContext = { method, signal };
+      if (handler.kind === "unary") {
+        const reply = await handler.run(await this.#onlyRequest(), call);
+        if (!signal.aborted) await this.#out.send([KIND.message, reply], [KIND.close_send, NO_BODY]);
+        return;
+      }
+      const replies =
+        handler.kind === "bidi_streaming"
+          ? handler.run(chunksOf({ read: () => this.#inbox.take() }), call)
+          : handler.run(await this.#onlyRequest(), call);
+      for await (const reply of replies) {
+        if (signal.aborted) return;
+        await this.#out.send([KIND.message, reply]);
+      }
+      if (!signal.aborted) await this.#out.send([KIND.close_send, NO_BODY]);
+    } catch (error) {
+      const { code, text, hidden } = describe(error);
+      if (hidden && !signal.aborted) this.#options.onError?.(method, error);
+      await this.#out.send([KIND.error, encodeError(code, text)]).catch(() => {});
+    }
+  }
+
+  async #onlyRequest(): Promise<Uint8Array> {
+    const request = await this.#inbox.take();
+    if (!request) throw new RpcError(0, "The call came without a request.");
+    return request;
+  }
+
+  /** Reads what the caller sends after the method, to its end. Never rejects. */
+  async #pump(): Promise<void> {
+    try {
+      for (;;) {
+        const packet = await this.#packets.next();
+        if (packet?.kind === KIND.message) await this.#inbox.put(packet.body);
+        else if (packet?.kind === KIND.close_send) this.#inbox.close();
+        else if (packet?.kind !== KIND.metadata) break;
+      }
+      // Cancel, Close, Error, or the end of the stream: the caller does not want an answer (any more).
+      this.#cancel(new WireError("closed", "The caller has ended the call."));
+    } catch (error) {
+      this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));
+    }
+  }
+
+  #cancel(reason: WireError): void {
+    this.#inbox.fail(reason);
+    this.#abort.abort(reason);
+  }
+}
+
+/** What the caller may know of an error: its own words only when they were meant for callers. */
+const describe = (error: unknown): { code: number; text: string; hidden: boolean } => {
+  if (error instanceof RpcError) return { code: error.code, text: error.message, hidden: false };
+  if (error instanceof AppError && error.kind !== "internal") {
+    return { code: 0, text: error.detail ? `${error.message} ${error.detail}` : error.message, hidden: false };
+  }
+  if (error instanceof WireError) return { code: 0, text: error.message, hidden: false };
+  return { code: 0, text: "internal error", hidden: true };
+};

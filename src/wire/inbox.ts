@@ -1,0 +1,46 @@
+// Messages on their way from a pump to a consumer, one at a time: the pump waits until the last one was taken, so a consumer
+// that does not read holds the peer back. Used by the server side of a call.
+import { Wakeup } from "./wakeup.ts";
+
+export class Inbox {
+  readonly #changed = new Wakeup();
+  #waiting: Uint8Array | undefined;
+  #over = false;
+  #failure: Error | undefined;
+
+  /** Resolves when the consumer has room again. Dropped when the inbox is closed. */
+  async put(message: Uint8Array): Promise<void> {
+    while (this.#waiting && !this.#over) await this.#changed.wait();
+    if (this.#over) return;
+    this.#waiting = message;
+    this.#changed.ring();
+  }
+
+  /** The next message; undefined after a clean close. Throws what `fail` was given. */
+  async take(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const message = this.#waiting;
+      if (message) {
+        this.#waiting = undefined;
+        this.#changed.ring();
+        return message;
+      }
+      if (this.#failure) throw this.#failure;
+      if (this.#over) return undefined;
+      await this.#changed.wait();
+    }
+  }
+
+  /** No more messages; one that waits can still be taken. */
+  close(): void {
+    this.#over = true;
+    this.#changed.ring();
+  }
+
+  /** No more messages, and the reader shall know why. */
+  fail(failure: Error): void {
+    if (this.#over) return;
+    this.#failure = failure;
+    this.close();
+  }
+}

@@ -1,0 +1,153 @@
+// Typed calls: turns generated service descriptors into a router of handlers (server) and an object of methods (daemon).
+// Knows nothing of any particular service. A request that cannot be parsed is answered with an error.
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import type { GenService, GenServiceMethods } from "@bufbuild/protobuf/codegenv2";
+import { type BidiCall, call, callBidi, callServerStream, type Opener } from "./drpc-client.ts";
+import { RpcError } from "./drpc-frame.ts";
+import type { CallContext, Handler, Router } from "./drpc-server.ts";
+
+/** Any generated service. */
+type Service = GenService<GenServiceMethods>;
+type Method = Pick<DescMethod, "input" | "output" | "methodKind">;
+type Input<M extends Method> = MessageShape<M["input"]>;
+type InputInit<M extends Method> = MessageInitShape<M["input"]>;
+type Output<M extends Method> = MessageShape<M["output"]>;
+type OutputInit<M extends Method> = MessageInitShape<M["output"]>;
+
+type HandlerOf<M extends Method> = M["methodKind"] extends "unary"
+  ? (request: Input<M>, call: CallContext) => Promise<OutputInit<M>> | OutputInit<M>
+  : M["methodKind"] extends "server_streaming"
+    ? (request: Input<M>, call: CallContext) => AsyncIterable<OutputInit<M>>
+    : M["methodKind"] extends "bidi_streaming"
+      ? (requests: AsyncIterable<Input<M>>, call: CallContext) => AsyncIterable<OutputInit<M>>
+      : never;
+
+/** One handler per method, by its local name (`getManifest`). Answers are plain objects or messages. */
+export type Handlers<S extends Service> = { [K in keyof S["method"]]: HandlerOf<S["method"][K]> };
+
+/** A typed bidirectional call; see BidiCall. */
+export interface TypedBidiCall<M extends Method> extends AsyncIterable<Output<M>> {
+  send(request: InputInit<M>): Promise<void>;
+  closeSend(): Promise<void>;
+  cancel(reason?: string): void;
+}
+
+type CallerOf<M extends Method> = M["methodKind"] extends "unary"
+  ? (request: InputInit<M>, signal?: AbortSignal) => Promise<Output<M>>
+  : M["methodKind"] extends "server_streaming"
+    ? (request: InputInit<M>, signal?: AbortSignal) => AsyncGenerator<Output<M>, void, undefined>
+    : M["methodKind"] extends "bidi_streaming"
+      ? (signal?: AbortSignal) => Promise<TypedBidiCall<M>>
+      : never;
+
+/** One function per method, by its local name. */
+export type Client<S extends Service> = { [K in keyof S["method"]]: CallerOf<S["method"][K]> };
+
+/** The path of a method on the wire: `/package.Service/Method`. */
+export const methodPath = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
+
+/** Handlers by path, for `serve`. Methods without a handler are answered with code 12. Several services: `mergeRouters`. */
+export const routerFor = <S extends Service>(service: S, handlers: Partial<Handlers<S>>): Router => {
+  const router = new Map<string, Handler>();
+  for (const method of Object.values(service.method)) {
+    const run: unknown = handlers[method.localName];
+    if (run !== undefined) router.set(methodPath(method), onBytes(method, run));
+  }
+  return router;
+};
+
+/** One router of several services. */
+export const mergeRouters = (...routers: readonly Router[]): Router =>
+  new Map(routers.flatMap((router) => [...router]));
+
+/** Typed methods over a session. Unary ones throw RpcError for the server's error, WireError when the connection broke. */
+export const clientFor = <S extends Service>(service: S, session: Opener): Client<S> => {
+  const methods: Record<string, unknown> = {};
+  for (const method of Object.values(service.method)) methods[method.localName] = caller(method, session);
+  return methods as Client<S>;
+};
+
+// The generic types above say what a handler takes and gives for callers; here, with the method known only at run time, the
+// same shapes are spelled without them.
+type Init = MessageInitShape<DescMessage>;
+type Shape = MessageShape<DescMessage>;
+type AnyUnary = (request: Shape, call: CallContext) => Promise<Init> | Init;
+type AnyServerStream = (request: Shape, call: CallContext) => AsyncIterable<Init>;
+type AnyBidi = (requests: AsyncIterable<Shape>, call: CallContext) => AsyncIterable<Init>;
+
+const onBytes = (method: DescMethod, run: unknown): Handler => {
+  const { input, output } = method;
+  switch (method.methodKind) {
+    case "unary":
+      return {
+        kind: "unary",
+        run: async (request, call) => encode(output, await (run as AnyUnary)(decode(input, request), call)),
+      };
+    case "server_streaming":
+      return {
+        kind: "server_streaming",
+        run: (request, call) =>
+          mapped((run as AnyServerStream)(decode(input, request), call), (item) => encode(output, item)),
+      };
+    case "bidi_streaming":
+      return {
+        kind: "bidi_streaming",
+        run: (requests, call) =>
+          mapped(
+            (run as AnyBidi)(
+              mapped(requests, (item) => decode(input, item)),
+              call,
+            ),
+            (item) => encode(output, item),
+          ),
+      };
+    case "client_streaming":
+      throw new Error("No service here streams from the client only.");
+  }
+};
+
+const caller = (method: DescMethod, session: Opener): unknown => {
+  const { input, output } = method;
+  const path = methodPath(method);
+  switch (method.methodKind) {
+    case "unary":
+      return async (request: Init, signal?: AbortSignal) =>
+        fromBinary(output, await call(session, path, encode(input, request), signal));
+    case "server_streaming":
+      return (request: Init, signal?: AbortSignal) =>
+        mapped(callServerStream(session, path, encode(input, request), signal), (item) => fromBinary(output, item));
+    case "bidi_streaming":
+      return async (signal?: AbortSignal) => typedBidi(method, await callBidi(session, path, signal));
+    case "client_streaming":
+      throw new Error("No service here streams from the client only.");
+  }
+};
+
+const typedBidi = ({ input, output }: DescMethod, bidi: BidiCall): TypedBidiCall<DescMethod> => ({
+  send: (request) => bidi.send(encode(input, request)),
+  closeSend: () => bidi.closeSend(),
+  cancel: (reason) => bidi.cancel(reason),
+  [Symbol.asyncIterator]: () => mapped(bidi, (item) => fromBinary(output, item)),
+});
+
+const encode = (schema: DescMessage, message: Init): Uint8Array => toBinary(schema, create(schema, message));
+
+const decode = (schema: DescMessage, bytes: Uint8Array): Shape => {
+  try {
+    return fromBinary(schema, bytes);
+  } catch {
+    throw new RpcError(0, `The request is not a ${schema.typeName}.`);
+  }
+};
+
+async function* mapped<T, U>(source: AsyncIterable<T>, change: (item: T) => U): AsyncGenerator<U, void, undefined> {
+  for await (const item of source) yield change(item);
+}

@@ -1,0 +1,57 @@
+// A client WebSocket as a byte stream, for the daemon and other programs that dial a server. Such sockets have no drain
+// event, so fullness is read from `bufferedAmount` and looked at again on the clock until it has gone. [WI-3]
+import type { Clock } from "#base/clock.ts";
+import { ByteStream, type ByteStreamOptions } from "./byte-stream.ts";
+import { WireError } from "./wire-error.ts";
+
+/** Bytes the socket may hold unsent before writers wait. */
+const FULL_AT = 512 * 1024;
+const LOOK_AGAIN_MS = 4;
+
+/**
+ * Waits until the socket is open and wraps it. Throws WireError `closed` when it cannot be opened. The socket's events
+ * belong to the stream from here on.
+ */
+export const streamOverWebSocket = (
+  socket: WebSocket,
+  clock: Clock,
+  options: ByteStreamOptions = {},
+): Promise<ByteStream> => {
+  socket.binaryType = "arraybuffer";
+  const opened = Promise.withResolvers<ByteStream>();
+  let polling = false;
+  const look = (): void => {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    if (socket.bufferedAmount > FULL_AT / 2) {
+      clock.after(LOOK_AGAIN_MS, look);
+      return;
+    }
+    polling = false;
+    stream.drain();
+  };
+  const stream = new ByteStream(
+    {
+      send(bytes) {
+        if (socket.readyState !== WebSocket.OPEN) return 0;
+        // The DOM type of `send` rules out shared buffers, which nothing here ever makes.
+        socket.send(bytes as Uint8Array<ArrayBuffer>);
+        if (socket.bufferedAmount <= FULL_AT) return bytes.byteLength;
+        if (!polling) clock.after(LOOK_AGAIN_MS, look);
+        polling = true;
+        return -1;
+      },
+      close: (code, reason) => socket.close(code, reason),
+    },
+    options,
+  );
+  socket.addEventListener("open", () => opened.resolve(stream));
+  socket.addEventListener("message", (event: MessageEvent<ArrayBuffer | string>) => stream.push(event.data));
+  socket.addEventListener("close", (event) => {
+    const clean = event.code === 1000 || event.code === 1001;
+    const broken = new WireError("closed", `The connection was closed: ${event.code} ${event.reason}`.trimEnd());
+    opened.reject(broken);
+    stream.end(clean ? undefined : broken);
+  });
+  if (socket.readyState === WebSocket.OPEN) opened.resolve(stream);
+  return opened.promise;
+};

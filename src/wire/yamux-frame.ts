@@ -1,0 +1,95 @@
+// yamux frames: a 12-byte big-endian header, data frames followed by `length` bytes. The parser takes the byte stream in any
+// chunks and hands payload on as views, without gathering a frame first. Refuses unknown versions and types. [WI-4]
+import { WireError } from "./wire-error.ts";
+
+export const FRAME = { data: 0, window: 1, ping: 2, go_away: 3 } as const;
+export const FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
+export const GO_AWAY = { normal: 0, protocol_error: 1, internal_error: 2 } as const;
+
+export const HEADER_BYTES = 12;
+/** Bytes a stream may have in flight per direction when it starts. */
+export const INITIAL_WINDOW = 256 * 1024;
+const MAX_U32 = 0xffff_ffff;
+
+export type FrameType = (typeof FRAME)[keyof typeof FRAME];
+export type FrameHeader = { type: FrameType; flags: number; stream_id: number; length: number };
+
+export interface FrameSink {
+  /** A header is complete. May throw WireError `protocol`, which ends the parsing. */
+  header(header: FrameHeader): void;
+  /** Payload of the data frame whose header came last; `last` with its final piece. Never called for empty payloads. */
+  payload(piece: Uint8Array, last: boolean): void;
+}
+
+/** A header as bytes. `length` is payload bytes, window increment, ping value or go-away code, by type. */
+export const encodeHeader = (type: FrameType, flags: number, streamId: number, length: number): Uint8Array => {
+  if (length > MAX_U32) throw new RangeError("A yamux length has 32 bits.");
+  const bytes = new Uint8Array(HEADER_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setUint8(1, type);
+  view.setUint16(2, flags);
+  view.setUint32(4, streamId);
+  view.setUint32(8, length);
+  return bytes;
+};
+
+const decodeHeader = (bytes: Uint8Array, at: number): FrameHeader => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset + at, HEADER_BYTES);
+  const type = view.getUint8(1);
+  if (view.getUint8(0) !== 0) throw new WireError("protocol", "Unknown yamux version.");
+  if (!isFrameType(type)) throw new WireError("protocol", "Unknown yamux frame type.");
+  return { type, flags: view.getUint16(2), stream_id: view.getUint32(4), length: view.getUint32(8) };
+};
+
+const isFrameType = (type: number): type is FrameType => type <= FRAME.go_away;
+
+export class FrameParser {
+  readonly #sink: FrameSink;
+  readonly #carry = new Uint8Array(HEADER_BYTES);
+  #carried = 0;
+  #remaining = 0;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  /** True while a frame has begun and not ended: a connection that ends here was cut. */
+  get inside(): boolean {
+    return this.#carried > 0 || this.#remaining > 0;
+  }
+
+  /** Takes the next bytes of the connection. Throws WireError `protocol` on the first malformed frame. */
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    while (at < chunk.byteLength) {
+      at = this.#remaining > 0 ? this.#takePayload(chunk, at) : this.#takeHeader(chunk, at);
+    }
+  }
+
+  #takePayload(chunk: Uint8Array, at: number): number {
+    const end = Math.min(at + this.#remaining, chunk.byteLength);
+    this.#remaining -= end - at;
+    this.#sink.payload(chunk.subarray(at, end), this.#remaining === 0);
+    return end;
+  }
+
+  #takeHeader(chunk: Uint8Array, at: number): number {
+    if (this.#carried === 0 && chunk.byteLength - at >= HEADER_BYTES) {
+      this.#begin(decodeHeader(chunk, at));
+      return at + HEADER_BYTES;
+    }
+    const end = Math.min(at + HEADER_BYTES - this.#carried, chunk.byteLength);
+    this.#carry.set(chunk.subarray(at, end), this.#carried);
+    this.#carried += end - at;
+    if (this.#carried === HEADER_BYTES) {
+      this.#carried = 0;
+      this.#begin(decodeHeader(this.#carry, 0));
+    }
+    return end;
+  }
+
+  #begin(header: FrameHeader): void {
+    if (header.type === FRAME.data) this.#remaining = header.length;
+    this.#sink.header(header);
+  }
+}

@@ -1,0 +1,246 @@
+// A yamux session, either side: many streams over one connection, each with its own window, so that a stalled stream never
+// stalls another. Agents are clients, the server is server; both may open. A peer that breaks the protocol, stops answering
+// pings or does not acknowledge streams ends the session with a reason. [WI-4] .. [WI-10]
+import type { Clock, Timer } from "#base/clock.ts";
+import type { ByteStream } from "./byte-stream.ts";
+import { Keepalive } from "./keepalive.ts";
+import { Wakeup } from "./wakeup.ts";
+import { asWireError, WireError } from "./wire-error.ts";
+import { encodeHeader, FLAG, FRAME, type FrameHeader, FrameParser, GO_AWAY } from "./yamux-frame.ts";
+import { YamuxStream } from "./yamux-stream.ts";
+
+/** What a session runs on; a `ByteStream`. */
+export type Transport = Pick<ByteStream, "read" | "write" | "send" | "close">;
+
+export interface YamuxOptions {
+  role: "client" | "server";
+  clock: Clock;
+  /** Streams alive at once, both sides together. Default 512; each may hold 256 KiB unread. */
+  max_streams?: number;
+  /** Streams the peer opened that nobody has accepted yet; more are reset. Also how many of ours may wait. Default 256. */
+  accept_backlog?: number;
+  /** Milliseconds between our pings, 0 for none. Default 30 s. */
+  ping_interval_ms?: number;
+  /** Milliseconds an answer to a ping may take before the session is dead. Default 10 s. */
+  ping_timeout_ms?: number;
+  /** Milliseconds the peer may take to acknowledge a stream. Default 75 s. */
+  open_timeout_ms?: number;
+  /** Milliseconds of silence after which a half-closed stream is reset. Default 5 min. */
+  half_closed_ms?: number;
+  /** Each answered ping, with the milliseconds there and back: the sign of life. */
+  alive?(round_trip_ms: number): void;
+}
+
+export class YamuxSession {
+  /** Settles when the session is over: undefined after an orderly end, else why. Never rejects. */
+  readonly closed: Promise<WireError | undefined>;
+  readonly #transport: Transport;
+  readonly #options: Required<Omit<YamuxOptions, "alive">>;
+  readonly #keepalive: Keepalive;
+  readonly #settled = Promise.withResolvers<WireError | undefined>();
+  readonly #streams = new Map<number, YamuxStream>();
+  readonly #unacknowledged = new Map<number, Timer>();
+  readonly #accepted = new Wakeup();
+  readonly #slot = new Wakeup();
+  #backlog: YamuxStream[] = [];
+  #nextId: number;
+  #current: YamuxStream | undefined;
+  #endsWithPayload = false;
+  #goingAway = false;
+  #peerGoingAway = false;
+  #over: WireError | undefined;
+
+  constructor(transport: Transport, options: YamuxOptions) {
+    this.#transport = transport;
+    this.#options = {
+      max_streams: 512,
+      accept_backlog: 256,
+      ping_interval_ms: 30_000,
+      ping_timeout_ms: 10_000,
+      open_timeout_ms: 75_000,
+      half_closed_ms: 300_000,
+      ...options,
+    };
+    this.#nextId = options.role === "client" ? 1 : 2;
+    this.closed = this.#settled.promise;
+    this.#keepalive = new Keepalive({
+      clock: options.clock,
+      interval_ms: this.#options.ping_interval_ms,
+      timeout_ms: this.#options.ping_timeout_ms,
+      send: (value) => this.#transport.send(encodeHeader(FRAME.ping, FLAG.syn, 0, value)),
+      dead: () => this.#stop(new WireError("timeout", "The peer does not answer."), GO_AWAY.internal_error),
+      alive: options.alive,
+    });
+    void this.#run();
+  }
+
+  /** Streams alive now. */
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  /**
+   * Opens a stream; bytes may be written at once. Waits while too many of ours are unacknowledged. Throws WireError
+   * `refused` at the bound of streams or when the peer is going away, `closed` after the end.
+   */
+  async open(): Promise<YamuxStream> {
+    while (!this.#over && this.#unacknowledged.size >= this.#options.accept_backlog) await this.#slot.wait();
+    if (this.#over) throw this.#over;
+    if (this.#goingAway || this.#peerGoingAway) throw new WireError("refused", "The session takes no more streams.");
+    if (this.#streams.size >= this.#options.max_streams) throw new WireError("refused", "Too many streams.");
+    const id = this.#nextId;
+    this.#nextId += 2;
+    const stream = this.#add(id);
+    const late = (): void =>
+      this.#stop(new WireError("timeout", "The peer does not acknowledge streams."), GO_AWAY.internal_error);
+    this.#unacknowledged.set(id, this.#options.clock.after(this.#options.open_timeout_ms, late));
+    this.#sendWindow(id, FLAG.syn, 0);
+    return stream;
+  }
+
+  /** The next stream the peer opens; undefined when the session is over. */
+  async accept(): Promise<YamuxStream | undefined> {
+    for (;;) {
+      if (this.#over) return undefined;
+      const stream = this.#backlog.shift();
+      if (stream) {
+        this.#sendWindow(stream.id, FLAG.ack, 0);
+        return stream;
+      }
+      await this.#accepted.wait();
+    }
+  }
+
+  /** Milliseconds there and back; undefined when the session ends first. An answer that stays out ends the session. */
+  ping(): Promise<number | undefined> {
+    return this.#over ? Promise.resolve(undefined) : this.#keepalive.ping();
+  }
+
+  /** Tells the peer to open no more streams; those alive go on. */
+  goAway(): void {
+    if (this.#goingAway || this.#over) return;
+    this.#goingAway = true;
+    this.#transport.send(encodeHeader(FRAME.go_away, 0, 0, GO_AWAY.normal));
+  }
+
+  /** Ends the session and every stream now. */
+  close(reason = "The session was closed."): void {
+    this.goAway();
+    this.#stop(undefined, undefined, reason);
+  }
+
+  async #run(): Promise<void> {
+    const parser = new FrameParser({
+      header: (header) => this.#onHeader(header),
+      payload: (piece, last) => this.#onPayload(piece, last),
+    });
+    try {
+      for (;;) {
+        const chunk = await this.#transport.read();
+        if (this.#over) return;
+        if (chunk === undefined) break;
+        parser.push(chunk);
+      }
+      this.#stop(parser.inside ? new WireError("closed", "The connection was cut inside a frame.") : undefined);
+    } catch (error) {
+      const failure = asWireError(error);
+      this.#stop(failure, failure.failure === "protocol" ? GO_AWAY.protocol_error : undefined);
+    }
+  }
+
+  #onHeader(header: FrameHeader): void {
+    const { type, flags, length } = header;
+    if (type === FRAME.ping) {
+      if (flags & FLAG.syn) this.#transport.send(encodeHeader(FRAME.ping, FLAG.ack, 0, length));
+      else this.#keepalive.answered(length);
+    } else if (type === FRAME.go_away) {
+      this.#peerGoingAway = true;
+      if (length !== GO_AWAY.normal) throw new WireError("closed", `The peer gave up on the session: code ${length}.`);
+    } else {
+      this.#onStreamHeader(header);
+    }
+  }
+
+  #onStreamHeader({ type, flags, stream_id, length }: FrameHeader): void {
+    if (flags & FLAG.syn) this.#onOpen(stream_id);
+    const stream = this.#streams.get(stream_id);
+    this.#current = stream;
+    this.#endsWithPayload = false;
+    // Frames of streams that are over or were refused are on their way when we forget the id: they are skipped.
+    if (!stream) return;
+    if (flags & FLAG.ack) this.#acknowledged(stream_id);
+    if (flags & FLAG.rst) {
+      stream.fail(new WireError("reset", "The peer reset the stream."));
+      return;
+    }
+    if (type === FRAME.window) stream.grant(length);
+    else stream.expect(length);
+    if ((flags & FLAG.fin) === 0) return;
+    if (type === FRAME.data && length > 0) this.#endsWithPayload = true;
+    else stream.peerEnded();
+  }
+
+  #onPayload(piece: Uint8Array, last: boolean): void {
+    this.#current?.receive(piece);
+    if (last && this.#endsWithPayload) this.#current?.peerEnded();
+  }
+
+  #onOpen(id: number): void {
+    const theirs = this.#options.role === "client" ? 0 : 1;
+    if (id === 0 || id % 2 !== theirs) throw new WireError("protocol", "A stream id of the wrong side.");
+    if (this.#streams.has(id)) throw new WireError("protocol", "A stream was opened twice.");
+    const full =
+      this.#streams.size >= this.#options.max_streams || this.#backlog.length >= this.#options.accept_backlog;
+    if (this.#goingAway || full) {
+      this.#sendWindow(id, FLAG.rst, 0);
+      return;
+    }
+    this.#backlog.push(this.#add(id));
+    this.#accepted.ring();
+  }
+
+  #add(id: number): YamuxStream {
+    const stream = new YamuxStream(id, {
+      sendWindow: (streamId, flags, increment) => this.#sendWindow(streamId, flags, increment),
+      sendData: (streamId, payload) =>
+        this.#transport.write(encodeHeader(FRAME.data, 0, streamId, payload.byteLength), payload),
+      forget: (over) => this.#forget(over),
+      whenHalfClosed: (giveUp) => this.#options.clock.after(this.#options.half_closed_ms, giveUp),
+    });
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  #forget(stream: YamuxStream): void {
+    this.#streams.delete(stream.id);
+    this.#acknowledged(stream.id);
+    const waiting = this.#backlog.indexOf(stream);
+    if (waiting >= 0) this.#backlog.splice(waiting, 1);
+  }
+
+  #acknowledged(id: number): void {
+    this.#unacknowledged.get(id)?.cancel();
+    if (this.#unacknowledged.delete(id)) this.#slot.ring();
+  }
+
+  #sendWindow(streamId: number, flags: number, increment: number): void {
+    this.#transport.send(encodeHeader(FRAME.window, flags, streamId, increment));
+  }
+
+  /** Ends everything once. `code` is told to the peer; `reason` goes into the socket's close frame. */
+  #stop(failure: WireError | undefined, code?: number, reason = failure?.message ?? ""): void {
+    if (this.#over) return;
+    this.#over = failure ?? new WireError("closed", "The session is over.");
+    this.#keepalive.stop();
+    if (code !== undefined) this.#transport.send(encodeHeader(FRAME.go_away, 0, 0, code));
+    const streams = [...this.#streams.values()];
+    for (const stream of streams) stream.fail(this.#over);
+    for (const timer of this.#unacknowledged.values()) timer.cancel();
+    this.#unacknowledged.clear();
+    this.#backlog = [];
+    this.#transport.close(failure?.failure === "protocol" ? 1002 : 1000, reason);
+    this.#accepted.ring();
+    this.#slot.ring();
+    this.#settled.resolve(failure);
+  }
+}
