@@ -13,9 +13,14 @@ export const run: RunVerb = async (input) => {
   const url = new URL("/readyz", accessUrl({ ...config, access_url: undefined }, port));
   // The server answers only to its own names; the setting is the way to know one.
   const host = config.allowed_hosts?.[0];
-  const deadline = AbortSignal.any([input.signal, AbortSignal.timeout(DEADLINE_MS)]);
+  const late = new AbortController();
+  const timer = input.clock.after(DEADLINE_MS, () => late.abort(new Error(`no answer within ${DEADLINE_MS / 1000} s`)));
   try {
-    const answer = await fetch(url, { signal: deadline, redirect: "manual", headers: host ? { host } : {} });
+    const answer = await fetch(url, {
+      signal: AbortSignal.any([input.signal, late.signal]),
+      redirect: "manual",
+      headers: host ? { host } : {},
+    });
     await answer.body?.cancel();
     if (answer.ok) {
       input.print("ready");
@@ -23,7 +28,10 @@ export const run: RunVerb = async (input) => {
     }
     input.printError(`not ready: ${url} answered ${answer.status}\n`);
   } catch (error) {
+    if (input.signal.aborted) return EXIT.interrupted;
     input.printError(`not ready: ${url} does not answer (${error instanceof Error ? error.message : String(error)})\n`);
+  } finally {
+    timer.cancel();
   }
   return EXIT.failed;
 };

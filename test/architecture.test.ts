@@ -1,0 +1,114 @@
+// The shape of the source: layers, lengths, and what may be touched where. The rules are in test/support/layers.ts and
+// test/support/source-rules.ts; here they meet every file, and examples that must fail.
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { importProblem, importsOf, placeOf } from "./support/layers.ts";
+import { lengthProblem, lineCount, sourceProblems } from "./support/source-rules.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const MEDIAN_LINES = 100;
+
+const filesUnder = (...folders: string[]): { file: string; source: string }[] =>
+  folders
+    .flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT })])
+    .filter((file) => !file.endsWith(".d.ts"))
+    .sort()
+    .map((file) => ({ file, source: readFileSync(ROOT + file, "utf8") }));
+
+const product = filesUnder("src", "actors", "db");
+const tests = filesUnder("test");
+
+describe("the source as it is", () => {
+  test("[RP-1] imports point down, by alias between folders", () => {
+    expect(product.length).toBeGreaterThan(20);
+    const problems = product.flatMap(({ file, source }) =>
+      importsOf(source).flatMap((specifier) => importProblem(file, specifier) ?? []),
+    );
+    expect(problems).toEqual([]);
+  });
+
+  test("[RP-2] no file is above 400 lines", () => {
+    expect([...product, ...tests].flatMap(({ file, source }) => lengthProblem(file, source) ?? [])).toEqual([]);
+    const lengths = product.map(({ source }) => lineCount(source)).sort((a, b) => a - b);
+    const median = lengths[Math.floor(lengths.length / 2)] ?? 0;
+    if (median > MEDIAN_LINES) process.stderr.write(`the median file has ${median} lines; aim below ${MEDIAN_LINES}\n`);
+  });
+
+  test("[RP-3] clock, randomness, environment, process and transactions only where they belong", () => {
+    expect(product.flatMap(({ file, source }) => sourceProblems(file, source))).toEqual([]);
+  });
+});
+
+describe("the rules bite", () => {
+  // biome-ignore format: a table of cases
+  const forbidden: [string, string][] = [
+    ["src/base/ids.ts", "#schema/user.ts"], ["src/schema/user.ts", "#db/users.ts"], ["src/schema/user.ts", "../api/users.ts"],
+    ["db/users.ts", "#actors/chat/chat.ts"], ["db/users.ts", "#src/wire/yamux.ts"], ["src/llm/openai.ts", "#src/provisioners/local.ts"],
+    ["src/wire/yamux.ts", "#src/tailnet/derp.ts"], ["actors/agent/agent.ts", "#src/api/errors.ts"], ["actors/actor.ts", "#src/context.ts"],
+    ["src/api/users.ts", "#src/server.ts"], ["src/api/users.ts", "#src/cli/serve.ts"], ["src/server.ts", "#src/daemon/daemon.ts"],
+    ["src/daemon/daemon.ts", "#db/users.ts"], ["src/daemon/daemon.ts", "#actors/actor.ts"], ["src/web/page.tsx", "#src/api/users.ts"],
+    ["src/client.ts", "#actors/actor.ts"], ["src/api/users.ts", "../../actors/actor.ts"], ["src/api/users.ts", "#test/support/server.ts"],
+    ["src/api/users.ts", "#base/errors"], ["src/api/users.ts", "#src/nowhere/x.ts"], ["src/new-folder/x.ts", "#base/errors.ts"],
+    ["src/api/users.ts", "bun:sqlite"], ["actors/actor.ts", "drizzle-orm"], ["actors/actor.ts", "elysia"], ["actors/chat/turn.ts", "ai"],
+    ["src/api/users.ts", "p-queue"], ["actors/actor.ts", "@bufbuild/protobuf"], ["db/users.ts", "nanoid"],
+  ];
+  test.each(forbidden)("[RP-1] %s may not import %s", (file, specifier) => {
+    const problem = importProblem(file, specifier);
+    expect(problem).toContain(file);
+    if (placeOf(file)) expect(problem).toContain(specifier);
+  });
+
+  // biome-ignore format: a table of cases
+  const allowed: [string, string][] = [
+    ["src/main.ts", "./cli/verbs.ts"], ["src/cli/serve.ts", "#src/context.ts"], ["src/cli/agent.ts", "#src/daemon/daemon.ts"],
+    ["src/server.ts", "#db/open.ts"], ["src/api/organizations/index.ts", "../caller.ts"], ["src/api/users.ts", "#db/users.ts"],
+    ["actors/agent/agent.ts", "#src/wire/agent-api.ts"], ["db/users.ts", "#schema/user.ts"], ["db/users.ts", "drizzle-orm"],
+    ["src/tailnet/derp.ts", "#src/wire/gen/tailnet_pb.ts"], ["src/daemon/daemon.ts", "#src/client.ts"], ["db/users.ts", "node:fs"],
+    ["src/base/version.ts", "../../package.json"], ["src/base/config.ts", "./config/kinds.ts"],
+  ];
+  test.each(allowed)("[RP-1] %s may import %s", (file, specifier) => {
+    expect(importProblem(file, specifier)).toBeUndefined();
+  });
+
+  test("[RP-1] every way to write an import is seen", () => {
+    const source = [
+      'import a from "one";',
+      'import type { B } from "two";',
+      'import { type C } from "three";',
+      'export type { D } from "four";',
+      'export * from "five";',
+      'import "six";',
+      'const e = await import("seven");',
+      'import {\n  type F,\n  g,\n} from "eight";',
+      'type H = import("nine").H;',
+    ].join("\n");
+    expect(importsOf(source).sort()).toEqual("one two three four five six seven eight nine".split(" ").sort());
+  });
+
+  test("[RP-2] a file of 401 lines is too long, generated code is not", () => {
+    expect(lengthProblem("db/users.ts", "x\n".repeat(401))).toContain("401 lines");
+    expect(lengthProblem("db/users.ts", "x\n".repeat(400))).toBeUndefined();
+    expect(lengthProblem("src/wire/gen/agent_pb.ts", "x\n".repeat(4000))).toBeUndefined();
+  });
+
+  // biome-ignore format: a table of cases
+  const said: string[] = [
+    "const t = Date.now();", "const t = new Date();", "performance.now();", "setTimeout(f, 1);", "setInterval(f, 1);", "await Bun.sleep(1);",
+    "AbortSignal.timeout(5)", "Math.random()", "crypto.randomUUID()", "process.env.HOME", "Bun.env.HOME", "process.exit(1)",
+    'process.on("SIGTERM", f)', 'console.log("x")', "db.transaction(() => {})",
+  ];
+  test.each(said)("[RP-3] an actor may not say %s", (line) => {
+    expect(sourceProblems("actors/x.ts", `// first\n${line}\n`)).toEqual([expect.stringContaining("actors/x.ts:2: ")]);
+  });
+
+  test("[RP-3] comments may say anything, and so may the files that own a thing", () => {
+    expect(sourceProblems("actors/x.ts", "// Date.now() is not for us\n/* nor\nprocess.exit() */\n")).toEqual([]);
+    expect(sourceProblems("src/base/clock.ts", "Date.now(); setTimeout(f, 1);")).toEqual([]);
+    expect(sourceProblems("src/main.ts", "process.exit(process.env.X)")).toEqual([]);
+    expect(sourceProblems("db/writer.ts", "this.raw.transaction(run)")).toEqual([]);
+    expect(sourceProblems("actors/x.ts", 'const a = new Date(ms); clock.setTimeout(f); const u = "http://x";')).toEqual(
+      [],
+    );
+  });
+});

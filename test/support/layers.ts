@@ -1,0 +1,103 @@
+// The layers of the product as data and pure functions: who may import whom. Used by test/architecture.test.ts, which feeds it
+// the real files and examples that must fail.
+import { dirname, extname, join } from "node:path/posix";
+
+// Arrows point down. A place may import itself, what it lists here, and everything those may import.
+const PLACES: Readonly<Record<string, readonly string[]>> = {
+  "src/main.ts": ["src/cli"],
+  "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
+  "src/server.ts": ["src/context.ts", "src/api", "src/web"],
+  "src/context.ts": ["src/api"],
+  "src/api": ["actors"],
+  actors: ["db", "src/llm", "src/tools", "src/provisioners", "src/identity", "src/git", "src/tailnet", "src/wire"],
+  db: ["src/schema"],
+  "src/llm": ["src/schema"],
+  "src/tools": ["src/schema"],
+  "src/provisioners": ["src/schema"],
+  "src/identity": ["src/schema"],
+  "src/git": ["src/schema"],
+  "src/tailnet": ["src/wire"],
+  "src/wire": ["src/schema"],
+  "src/schema": ["src/base"],
+  "src/base": [],
+  // The other side of the wire, and what runs by itself.
+  "src/daemon": ["src/client.ts", "src/wire"],
+  "src/web": ["src/client.ts"],
+  "src/client.ts": ["src/schema"],
+  "src/build.ts": ["src/base"],
+  "src/bootstrap.mjs": [],
+};
+
+// Packages that only some places know, so that each can be replaced by changing one folder.
+const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
+  { name: /^bun:sqlite$/, places: ["db"] },
+  { name: /^drizzle-/, places: ["db"] },
+  { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
+  { name: /^p-queue$/, places: ["actors"] },
+  { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
+  { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
+  { name: /^(nanoid|@logtape\/.*)$/, places: ["src/base"] },
+];
+
+const ALIASES: Readonly<Record<string, string>> = {
+  "#base/": "src/base/",
+  "#schema/": "src/schema/",
+  "#actors/": "actors/",
+  "#db/": "db/",
+  "#src/": "src/",
+  "#test/": "test/",
+};
+
+/** Every module a file imports, types included: Bun's scanner for the values, the text itself for what it leaves out. */
+export const importsOf = (source: string): string[] => {
+  const scanned = new Bun.Transpiler({ loader: "tsx" }).scanImports(source).map((one) => one.path);
+  const written = [...source.matchAll(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*"([^"]+)"/gm)].map(
+    ([, path = ""]) => path,
+  );
+  const named = [...source.matchAll(/\bimport\("([^"]+)"\)/g)].map(([, path = ""]) => path);
+  return [...new Set([...scanned, ...written, ...named])];
+};
+
+/** What is wrong with `file` importing `specifier`; undefined when nothing is (rule RP-1). */
+export const importProblem = (file: string, specifier: string): string | undefined => {
+  const from = placeOf(file);
+  if (from === undefined) return `${file} is in no layer: add it to test/support/layers.ts`;
+  const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
+  if (alias === undefined && !specifier.startsWith(".")) return packageProblem(file, from, specifier);
+  const target = alias ? ALIASES[alias] + specifier.slice(alias.length) : join(dirname(file), specifier);
+  if (target === "package.json") return undefined;
+  if (extname(target) === "") return `${file} imports ${specifier} without its extension`;
+  const to = placeOf(target);
+  if (target.startsWith("test/")) return `${file} imports ${specifier}: the product knows no test`;
+  if (to === undefined) return `${file} imports ${specifier}, which is in no layer`;
+  if (to === from) return undefined;
+  if (!below(from).has(to)) return `${file} imports ${specifier}: ${from} may not import ${to}`;
+  return alias === undefined && sharesNoFolder(file, target)
+    ? `${file} imports ${specifier}: between folders use an alias`
+    : undefined;
+};
+
+/** The longest entry of PLACES that holds the file. */
+export function placeOf(file: string): string | undefined {
+  return Object.keys(PLACES)
+    .filter((place) => file === place || file.startsWith(`${place}/`))
+    .sort((a, b) => b.length - a.length)[0];
+}
+
+function packageProblem(file: string, from: string, specifier: string): string | undefined {
+  const rule = PACKAGES.find(({ name }) => name.test(specifier));
+  if (!rule || rule.places.includes(from)) return undefined;
+  return `${file} imports ${specifier}: only ${rule.places.join(", ")} may`;
+}
+
+// src/main.ts and src/cli/help.ts: `./cli/help.ts` leads into a folder beside the file.
+const sharesNoFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
+
+function below(place: string, seen = new Set<string>()): Set<string> {
+  for (const next of PLACES[place] ?? []) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    below(next, seen);
+  }
+  return seen;
+}

@@ -1,0 +1,79 @@
+// What source may say only in certain places, and how long it may be: pure functions for test/architecture.test.ts.
+
+interface SourceRule {
+  /** Says why, and what to use. */
+  says: string;
+  pattern: RegExp;
+  /** Files and folders where it is right. */
+  places: readonly string[];
+}
+
+// Workers have no clock handed in, and pages run in a browser.
+const WORKERS_AND_PAGES = ["db/checkpoint.worker.ts", "db/reader.worker.ts", "src/web/"];
+
+const RULES: readonly SourceRule[] = [
+  {
+    says: "time comes from Clock (src/base/clock.ts)",
+    pattern: /\b(Date\.now\(|new Date\(\)|performance\.now\(|Bun\.nanoseconds\()/,
+    places: ["src/base/clock.ts", ...WORKERS_AND_PAGES],
+  },
+  {
+    says: "timers come from Clock (src/base/clock.ts)",
+    pattern: /(?<![.\w]|typeof )(setTimeout|setInterval)\(|\b(Bun\.sleep(Sync)?|AbortSignal\.timeout)\(/,
+    places: ["src/base/clock.ts", ...WORKERS_AND_PAGES],
+  },
+  {
+    says: "ids and randomness come from src/base/",
+    pattern: /\b(Math\.random|crypto\.randomUUID|getRandomValues|randomBytes|randomUUIDv7)\b/,
+    places: ["src/base/", "src/web/"],
+  },
+  {
+    says: "the environment is read in src/main.ts and handed in",
+    pattern: /\b(process|Bun|import\.meta)\.env\b/,
+    places: ["src/main.ts", "src/build.ts"],
+  },
+  {
+    says: "only src/main.ts ends the process and listens to signals",
+    pattern: /\bprocess\.(exit|exitCode|on|once|abort)\b/,
+    places: ["src/main.ts"],
+  },
+  {
+    says: "the log is log(area) of src/base/log.ts",
+    pattern: /(?<![.\w])console\./,
+    places: [],
+  },
+  {
+    says: "there are no interactive transactions: submit a batch to the store",
+    pattern: /\.transaction\(/,
+    places: ["db/"],
+  },
+];
+
+/** Generated code, and tables of data that nobody reads as code. */
+const MAY_BE_LONG = ["src/wire/gen/"];
+
+export const MAX_LINES = 400;
+
+/** Every rule the source breaks, with its line (rule RP-3). */
+export const sourceProblems = (file: string, source: string): string[] => {
+  const lines = withoutComments(source).split("\n");
+  return RULES.filter((rule) => !rule.places.some((place) => file === place || file.startsWith(place))).flatMap(
+    (rule) => lines.flatMap((line, index) => (rule.pattern.test(line) ? [`${file}:${index + 1}: ${rule.says}`] : [])),
+  );
+};
+
+/** That a file is too long (rule RP-2). */
+export const lengthProblem = (file: string, source: string): string | undefined => {
+  const lines = lineCount(source);
+  const free = MAY_BE_LONG.some((place) => file.startsWith(place));
+  return lines > MAX_LINES && !free ? `${file} has ${lines} lines, more than ${MAX_LINES}` : undefined;
+};
+
+export const lineCount = (source: string): number => source.split("\n").length - (source.endsWith("\n") ? 1 : 0);
+
+// Keeps the line numbers. A `//` behind a colon is part of an address.
+function withoutComments(source: string): string {
+  return source
+    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "))
+    .replace(/(^|[^:"'`])\/\/.*$/gm, "$1");
+}
