@@ -1,5 +1,4 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
-import type { AnyElysia } from "elysia";
 import type { Events } from "#actors/events.ts";
 import { Scheduler } from "#actors/scheduler.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -28,7 +27,6 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly topics = new Topics<Events>();
   readonly sockets: Sockets;
   readonly scheduler: Scheduler;
-  app: AnyElysia | undefined;
   accessUrl = new URL("http://localhost/");
   draining = false;
 

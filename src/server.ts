@@ -2,18 +2,19 @@
 // the way becomes the generic error body. Stopping ends what is open in order.
 
 import type { Server } from "bun";
-import { Elysia } from "elysia";
+import { type AnyElysia, Elysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { parseJson, UPLOAD_LIMIT } from "./api/body.ts";
 import { remember } from "./api/caller.ts";
-import { errorResponse } from "./api/errors.ts";
+import { errorResponse, pathOf } from "./api/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/gate.ts";
 import { health } from "./api/health.ts";
 import { credentialOf, identify } from "./api/identify.ts";
 import { api } from "./api/index.ts";
-import { methodsOf } from "./api/methods.ts";
+import { methodsByPath } from "./api/methods.ts";
+import { swaggerPage } from "./api/swagger.ts";
 import type { Context } from "./context.ts";
 
 export interface RunningServer {
@@ -23,27 +24,31 @@ export interface RunningServer {
 }
 
 /** All routes as one Elysia app; it does not listen. */
-export const createApp = (ctx: Context) =>
-  new Elysia({ normalize: true, serve: { idleTimeout: 30 } })
+const createApp = (ctx: Context): AnyElysia => {
+  const app: AnyElysia = new Elysia({ normalize: true })
     .onError(({ error, request, code }) =>
-      errorResponse(code === "NOT_FOUND" ? wrongMethod(ctx, request, error) : error, request),
+      errorResponse(code === "NOT_FOUND" ? noRoute(request, error) : error, request),
     )
     .onParse(({ request }) => parseJson({ request }))
-    .use(health(ctx))
-    .use(api(ctx));
-
-const wrongMethod = (ctx: Context, request: Request, error: unknown): unknown => {
-  const methods = methodsOf(ctx, request);
-  if (methods.length === 0) return error;
-  return new AppError("method_not_allowed", "Method not allowed.", {
-    detail: `This route takes ${methods.join(", ")}.`,
-  });
+    .use(routes(ctx))
+    .use(swaggerPage(() => routes(ctx)));
+  const methodsOf = methodsByPath(app);
+  const noRoute = (request: Request, error: unknown): unknown => {
+    const methods = methodsOf(pathOf(request.url));
+    if (methods.length === 0) return error;
+    return new AppError("method_not_allowed", "Method not allowed.", {
+      detail: `This route takes ${methods.join(", ")}.`,
+    });
+  };
+  return app;
 };
+
+/** Everything the OpenAPI document describes. */
+const routes = (ctx: Context) => new Elysia().use(health(ctx)).use(api(ctx));
 
 /** Listens on the configured address (port 0 = any) and answers until stopped. */
 export const startServer = async (ctx: Context): Promise<RunningServer> => {
   const app = createApp(ctx);
-  ctx.app = app;
   let hosts: AllowedHosts = new Set();
   const { host, port } = ctx.config.address;
 

@@ -1,0 +1,154 @@
+// The OpenAPI document. @elysiajs/swagger collects it from the routes; what it writes is then brought into valid OpenAPI 3.0: one
+// content type for each body instead of three, no JSON Schema words that 3.0 does not know, and the same error body everywhere.
+import { swagger } from "@elysiajs/swagger";
+import { type AnyElysia, Elysia } from "elysia";
+import { VERSION } from "#base/version.ts";
+import { SESSION_HEADER } from "./identify.ts";
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+type JsonObject = { [key: string]: Json };
+
+const TAGS: { name: string; description: string }[] = [
+  { name: "General", description: "Is it alive, which version is it." },
+  { name: "Users", description: "People, their sign-ins and their API tokens." },
+  { name: "Organizations", description: "Organizations, their members and roles." },
+  { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },
+  { name: "Workspaces", description: "Workspaces and how to watch them." },
+  { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
+  { name: "Agents", description: "Workspace agents as people see them: state and logs." },
+  { name: "Agent daemon", description: "What the program inside a workspace calls with its agent token." },
+];
+
+const DESCRIPTION = `Sign in with \`POST /api/v2/users/login\`, or make a token at \`/settings/tokens\`, and send it in the header
+\`${SESSION_HEADER}\`. The button *Authorize* does that for every call made from this page.
+
+Errors have one shape: \`{message, detail, validations}\`. A 4xx means that nothing was changed.`;
+
+/** The document of these routes; `routes` is mounted on an app of its own, so that nothing but the document is served from it. */
+export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> => {
+  const app = new Elysia().use(routes).use(
+    swagger({
+      path: "/generated",
+      exclude: ["/generated", "/generated/json"],
+      documentation: {
+        info: {
+          title: "Slipway",
+          version: VERSION,
+          description: DESCRIPTION,
+          license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+        },
+        tags: TAGS,
+        security: [{ session_token: [] }],
+        components: {
+          securitySchemes: {
+            session_token: {
+              type: "apiKey",
+              in: "header",
+              name: SESSION_HEADER,
+              description: "A session token from signing in, an API token, or a workspace agent's token.",
+            },
+          },
+        },
+      },
+    }),
+  );
+  const response = await app.handle(new Request("http://localhost/generated/json"));
+  const document = (await response.json()) as JsonObject;
+  for (const item of Object.values(document.paths as JsonObject)) {
+    for (const operation of Object.values(item as JsonObject)) tidyOperation(operation as JsonObject);
+  }
+  return document;
+};
+
+const STATUS_WORDS: Record<string, string> = {
+  101: "Switching to a WebSocket.",
+  200: "Done.",
+  201: "Created.",
+  204: "Done; no body.",
+};
+
+const tidyOperation = (operation: JsonObject): void => {
+  const accepts = take(operation, "x-accepts") as string[] | undefined;
+  const answers = take(operation, "x-answers") as string[] | undefined;
+  const body = operation.requestBody as JsonObject | undefined;
+  if (body)
+    operation.requestBody = {
+      required: take(operation, "x-body-optional") !== true,
+      content: contentOf(body, accepts),
+    };
+  else if (accepts) operation.requestBody = { required: true, content: binary(accepts) };
+  const responses = operation.responses as JsonObject;
+  for (const [status, value] of Object.entries(responses)) {
+    const answer = value as JsonObject;
+    const tidy: JsonObject = { description: answer.description ?? STATUS_WORDS[status] ?? "The answer." };
+    const ok = status.startsWith("2");
+    if (answer.content && Object.keys(answer.content).length > 0)
+      tidy.content = contentOf(answer, ok ? answers : undefined);
+    else if (ok && answers) tidy.content = binary(answers);
+    responses[status] = tidy;
+  }
+  for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
+    parameter.schema = tidySchema(parameter.schema as Json);
+    if (parameter.examples === undefined) delete parameter.examples;
+    if (Array.isArray(parameter.examples)) {
+      parameter.example = parameter.examples[0] as Json;
+      delete parameter.examples;
+    }
+  }
+};
+
+const take = (from: JsonObject, key: string): Json | undefined => {
+  const value = from[key];
+  delete from[key];
+  return value;
+};
+
+const contentOf = (holder: JsonObject, types: string[] = ["application/json"]): JsonObject => {
+  const [first] = Object.values(holder.content as JsonObject) as JsonObject[];
+  const schema = tidySchema((first?.schema ?? {}) as Json);
+  return Object.fromEntries(types.map((type) => [type, { schema }]));
+};
+
+const binary = (types: string[]): JsonObject =>
+  Object.fromEntries(types.map((type) => [type, { schema: { type: "string", format: "binary" } }]));
+
+const UNKNOWN_TO_3_0 = new Set(["$id", "$schema", "examples", "patternProperties", "error"]);
+
+/** A JSON Schema as TypeBox writes it, in the words of OpenAPI 3.0. */
+const tidySchema = (schema: Json): Json => {
+  if (Array.isArray(schema)) return schema.map(tidySchema);
+  if (schema === null || typeof schema !== "object") return schema;
+  const out: JsonObject = {};
+  for (const [key, value] of Object.entries(schema)) {
+    if (UNKNOWN_TO_3_0.has(key)) continue;
+    if (key === "const") out.enum = [value];
+    else if (key === "properties") out.properties = mapValues(value as JsonObject, tidySchema);
+    else out[key] = key === "default" || key === "enum" || key === "required" ? value : tidySchema(value);
+  }
+  const values = schema.patternProperties as JsonObject | undefined;
+  if (values) out.additionalProperties = tidySchema(Object.values(values)[0] as Json);
+  return tidyUnion(out);
+};
+
+const mapValues = (object: JsonObject, map: (value: Json) => Json): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
+
+/** A union with null becomes `nullable`, a union of constants becomes one enum. */
+const tidyUnion = (schema: JsonObject): Json => {
+  const members = schema.anyOf as JsonObject[] | undefined;
+  if (!members) return schema.type === "null" ? { ...schema, type: "string", nullable: true } : schema;
+  const { anyOf: _, ...rest } = schema;
+  const given = members.filter((member) => !(member.nullable === true && member.type === "string" && !member.enum));
+  const nullable: JsonObject = given.length < members.length ? { nullable: true } : {};
+  const constants = given.every((member) => Array.isArray(member.enum) && member.type === given[0]?.type);
+  if (constants && given.length > 0) {
+    return {
+      ...rest,
+      ...nullable,
+      type: given[0]?.type ?? "string",
+      enum: given.flatMap((member) => member.enum as Json[]),
+    };
+  }
+  if (given.length === 1) return { ...(given[0] as JsonObject), ...rest, ...nullable };
+  return { ...rest, ...nullable, anyOf: given };
+};
