@@ -1,0 +1,127 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  decodeError,
+  encodeError,
+  encodePackets,
+  KIND,
+  type Kind,
+  MAX_PACKET,
+  NO_BODY,
+  type Packet,
+  SPLIT_AT,
+} from "#src/wire/drpc-frame.ts";
+import { PacketParser, PacketReader } from "#src/wire/drpc-packets.ts";
+import { cutBy, hex, pattern } from "./support.ts";
+
+const parse = (chunks: readonly Uint8Array[]): Packet[] => {
+  const parser = new PacketParser();
+  const packets: Packet[] = [];
+  for (const chunk of chunks) {
+    parser.push(chunk);
+    for (let packet = parser.next(); packet; packet = parser.next()) packets.push(packet);
+  }
+  expect(parser.inside).toBe(false);
+  return packets;
+};
+
+const packet = (kind: Kind, message_id: number, body: Uint8Array = NO_BODY, stream_id = 1): Packet => ({
+  kind,
+  stream_id,
+  message_id,
+  body,
+});
+
+const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+describe("DRPC packets", () => {
+  test("[WI-11] are written as the Go client writes them", () => {
+    expect(encodePackets(packet(KIND.invoke, 1, ascii("/svc/Echo")))).toEqual(
+      Uint8Array.of(0x03, 1, 1, 9, ...ascii("/svc/Echo")),
+    );
+    expect(encodePackets(packet(KIND.message, 2, ascii("hello")))).toEqual(hex("05 01 02 05 68 65 6c 6c 6f"));
+    expect(encodePackets(packet(KIND.close_send, 3), packet(KIND.close, 4))).toEqual(hex("0d 01 03 00 0b 01 04 00"));
+    expect(encodePackets(packet(KIND.cancel, 5))).toEqual(hex("89 01 05 00"));
+    expect(encodePackets(packet(KIND.metadata, 300, NO_BODY, 128))).toEqual(hex("0f 80 01 ac 02 00"));
+    expect(encodePackets(packet(KIND.error, 2, encodeError(12, "no")))).toEqual(
+      hex("07 01 02 0a 000000000000000c 6e 6f"),
+    );
+    expect(decodeError(encodeError(12, "no"))).toMatchObject({ code: 12, message: "no" });
+    expect(() => decodeError(hex("00 00"))).toThrow("without a code");
+  });
+
+  test("[WI-11] over 64 KiB are split in frames with the same ids, only the last marked done", () => {
+    const body = pattern(2 * SPLIT_AT + 1);
+    const bytes = encodePackets(packet(KIND.message, 7, body));
+    const size = hex("80 80 04");
+    const first = Uint8Array.of(0x04, 1, 7, ...size);
+    expect(bytes.subarray(0, 6)).toEqual(first);
+    expect(bytes.subarray(6 + SPLIT_AT, 12 + SPLIT_AT)).toEqual(first);
+    expect(bytes.subarray(12 + 2 * SPLIT_AT)).toEqual(Uint8Array.of(0x05, 1, 7, 1, body.at(-1)!));
+    expect(parse([bytes])).toEqual([packet(KIND.message, 7, body)]);
+    expect(encodePackets(packet(KIND.message, 1, pattern(SPLIT_AT)))[0]).toBe(0x05);
+  });
+
+  test("[WI-11] come out the same from any chunking of the bytes", () => {
+    const size = fc.oneof(fc.nat(20), fc.nat(3_000), fc.integer({ min: SPLIT_AT - 2, max: 2 * SPLIT_AT + 2 }));
+    const one = fc.tuple(fc.constantFrom<Kind>(1, 2, 3, 4, 5, 6, 7), size, fc.integer({ min: 1, max: 300 }));
+    fc.assert(
+      fc.property(
+        fc.array(one, { maxLength: 8 }),
+        fc.array(fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 70_000 })), { minLength: 1 }),
+        (ones, sizes) => {
+          let id = 0;
+          const packets = ones.map(([kind, length, step], i) => {
+            id += step;
+            return packet(kind, id, pattern(length, i), 1 + i);
+          });
+          expect(parse(cutBy(sizes.length > 1 ? sizes : [4_000])(encodePackets(...packets)))).toEqual(packets);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test("[WI-12] whose ids go backwards, repeat, or change their kind midway are refused", () => {
+    const two = encodePackets(packet(KIND.message, 2));
+    expect(() => parse([two, encodePackets(packet(KIND.message, 1))])).toThrow("backwards");
+    expect(() => parse([two, two])).toThrow("twice");
+    expect(() => parse([encodePackets(packet(KIND.message, 1, NO_BODY, 2)), two])).toThrow("backwards");
+    expect(() => parse([hex("04 01 01 01 aa"), hex("03 01 01 01 bb")])).toThrow("kind");
+    // A new packet may begin before the last one was done: what was gathered of that is dropped.
+    expect(parse([hex("04 01 01 01 aa"), hex("05 01 02 01 bb")])).toEqual([packet(KIND.message, 2, hex("bb"))]);
+  });
+
+  test("[WI-12] of an unknown kind are refused, unless marked as control", () => {
+    expect(() => parse([hex("21 01 01 00")])).toThrow("kind");
+    expect(parse([hex("a1 01 01 02 aabb"), hex("0d 01 02 00")])).toEqual([packet(KIND.close_send, 2)]);
+  });
+
+  test("[WI-12] over 4 MiB are refused, announced or gathered, and never made", () => {
+    const parser = new PacketParser();
+    parser.push(hex("05 01 01 81 80 80 02"));
+    expect(() => parser.next()).toThrow("4 MiB");
+    const gathering = new PacketParser();
+    const half = hex("04 01 01 80 80 80 01");
+    gathering.push(Buffer.concat([half, new Uint8Array(2 * 1024 * 1024)]));
+    expect(gathering.next()).toBeUndefined();
+    gathering.push(Buffer.concat([half, new Uint8Array(2 * 1024 * 1024)]));
+    expect(gathering.next()).toBeUndefined();
+    gathering.push(hex("05 01 01 01 aa"));
+    expect(() => gathering.next()).toThrow("4 MiB");
+    const largest = new Uint8Array(MAX_PACKET);
+    expect(parse([encodePackets(packet(KIND.message, 1, largest))])[0]?.body.byteLength).toBe(MAX_PACKET);
+    expect(() => encodePackets(packet(KIND.message, 1, new Uint8Array(MAX_PACKET + 1)))).toThrow("4 MiB");
+  });
+
+  test("[WI-12] with numbers of more than 53 bits are refused", () => {
+    expect(() => parse([hex("05 ff ff ff ff ff ff ff ff ff 01")])).toThrow("too large");
+    expect(() => parse([hex("05 80 80 80 80 80 80 80 80 80 80 01")])).toThrow("too large");
+  });
+
+  test("[WI-12] cut off by the end of the stream are an error", async () => {
+    const chunks = [hex("05 01 01 05 68 65")];
+    const reader = new PacketReader({ read: async () => chunks.shift() });
+    await expect(reader.next()).rejects.toMatchObject({ failure: "closed" });
+  });
+});

@@ -1,0 +1,340 @@
+import { describe, expect, test } from "bun:test";
+import { notFound } from "#base/errors.ts";
+import { call, callBidi, callServerStream } from "#src/wire/drpc-client.ts";
+import { encodePackets, KIND, MAX_PACKET, NO_BODY, RpcError } from "#src/wire/drpc-frame.ts";
+import { PacketReader } from "#src/wire/drpc-packets.ts";
+import { type Handler, type Router, serve, serveSession } from "#src/wire/drpc-server.ts";
+import { hex, pattern, readAll, sessionPair, settled } from "./support.ts";
+
+const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+/** A client session whose peer serves these handlers. */
+const serving = (handlers: Record<string, Handler>, onError?: (method: string, error: unknown) => void) => {
+  const pair = sessionPair();
+  const router: Router = new Map(Object.entries(handlers));
+  const served = serveSession(pair.server, router, { clock: pair.clock, onError });
+  return { ...pair, served };
+};
+
+const unary = (run: (request: Uint8Array, signal: AbortSignal) => Promise<Uint8Array> | Uint8Array): Handler => ({
+  kind: "unary",
+  run: async (request, { signal }) => run(request, signal),
+});
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
+describe("a call", () => {
+  test("[WI-13] unary, byte for byte as the Go client makes it and as it is answered", async () => {
+    const { client, server, clock } = sessionPair();
+    const answer = call(client, "/svc/Echo", ascii("hello"));
+    const stream = await server.accept();
+    if (!stream) throw new Error("The session ended.");
+    const asked = await stream.read();
+    expect(asked).toEqual(
+      Uint8Array.of(
+        ...hex("03 01 01 09"),
+        ...ascii("/svc/Echo"),
+        ...hex("05 01 02 05"),
+        ...ascii("hello"),
+        ...hex("0d 01 03 00"),
+      ),
+    );
+    await stream.write(hex("05 01 01 05 776f726c64 0d 01 02 00"));
+    expect(text(await answer)).toBe("world");
+    expect(await readAll(stream)).toEqual(Buffer.from(hex("0b 01 04 00")));
+    await stream.end();
+
+    const raw = await client.open();
+    const theirs = await server.accept();
+    void serve(theirs!, new Map([["/svc/Echo", unary((request) => request)]]), { clock });
+    await raw.write(asked!);
+    expect(await raw.read()).toEqual(hex("05 01 01 05 68656c6c6f 0d 01 02 00"));
+    await raw.write(hex("0b 01 04 00"));
+    await raw.end();
+    expect(await readAll(raw)).toHaveLength(0);
+    expect(client.streams + server.streams).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  test("[WI-13] metadata before the method is passed over", async () => {
+    const { client } = serving({ "/svc/Echo": unary((request) => request) });
+    const raw = await client.open();
+    await raw.write(
+      encodePackets(
+        { kind: KIND.metadata, stream_id: 1, message_id: 1, body: hex("0a 04 0a00 1200") },
+        { kind: KIND.invoke, stream_id: 1, message_id: 2, body: ascii("/svc/Echo") },
+        { kind: KIND.message, stream_id: 1, message_id: 3, body: ascii("hi") },
+      ),
+    );
+    expect(await new PacketReader(raw).next()).toMatchObject({ kind: KIND.message, body: ascii("hi") });
+  });
+
+  test("[WI-13] of 3 MiB goes there and back through 256 KiB windows", async () => {
+    const { client } = serving({ "/svc/Echo": unary((request) => request) });
+    const request = pattern(3 * 1024 * 1024);
+    const answer = await call(client, "/svc/Echo", request);
+    expect(Buffer.from(answer).equals(request)).toBe(true);
+  });
+
+  test("[WI-12] of more than 4 MiB is refused on both sides", async () => {
+    const { client } = serving({
+      "/svc/Echo": unary((request) => request),
+      "/svc/Huge": unary(() => new Uint8Array(MAX_PACKET + 1)),
+    });
+    await expect(call(client, "/svc/Echo", new Uint8Array(MAX_PACKET + 1))).rejects.toMatchObject({
+      failure: "too_large",
+    });
+    await expect(call(client, "/svc/Huge", NO_BODY)).rejects.toMatchObject({
+      code: 0,
+      message: "A message of more than 4 MiB.",
+    });
+    const raw = await client.open();
+    await raw.write(encodePackets({ kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Echo") }));
+    await raw.write(hex("05 01 02 81 80 80 02"));
+    const answer = await new PacketReader(raw).next();
+    expect(answer?.kind).toBe(KIND.error);
+    expect(text(answer!.body.subarray(8))).toContain("4 MiB");
+    expect(await raw.read()).toBeUndefined();
+  });
+
+  test("[WI-14] of an unknown method is answered with code 12", async () => {
+    const { client } = serving({});
+    const failed = call(client, "/svc/Nothing", pattern(2_000_000));
+    await expect(failed).rejects.toMatchObject({ code: 12, message: "unknown rpc: /svc/Nothing" });
+  });
+
+  test("[WI-14] that fails carries code and text; an unexpected error is hidden and reported", async () => {
+    const errors: unknown[] = [];
+    const { client } = serving(
+      {
+        "/svc/Coded": unary(() => {
+          throw new RpcError(7, "not yours");
+        }),
+        "/svc/Known": unary(() => {
+          throw notFound();
+        }),
+        "/svc/Broken": unary(() => {
+          throw new Error("password is hunter2");
+        }),
+      },
+      (method, error) => errors.push([method, error]),
+    );
+    await expect(call(client, "/svc/Coded", NO_BODY)).rejects.toMatchObject({ code: 7, message: "not yours" });
+    await expect(call(client, "/svc/Known", NO_BODY)).rejects.toMatchObject({ code: 0, message: notFound().message });
+    await expect(call(client, "/svc/Broken", NO_BODY)).rejects.toMatchObject({ code: 0, message: "internal error" });
+    expect(errors).toEqual([["/svc/Broken", new Error("password is hunter2")]]);
+  });
+
+  test("[WI-15] that is cancelled tears its stream down and aborts the handler", async () => {
+    const seen = Promise.withResolvers<AbortSignal>();
+    const over = Promise.withResolvers<void>();
+    const { client, server } = serving({
+      "/svc/Wait": unary(async (_, signal) => {
+        seen.resolve(signal);
+        await aborted(signal);
+        over.resolve();
+        return NO_BODY;
+      }),
+    });
+    const gone = new AbortController();
+    const answer = call(client, "/svc/Wait", NO_BODY, gone.signal);
+    const signal = await seen.promise;
+    expect(signal.aborted).toBe(false);
+    gone.abort();
+    await expect(answer).rejects.toMatchObject({ failure: "reset" });
+    await over.promise;
+    await settled();
+    expect(client.streams + server.streams).toBe(0);
+    await expect(call(client, "/svc/Wait", NO_BODY, gone.signal)).rejects.toMatchObject({ failure: "closed" });
+  });
+
+  test.each([
+    ["a Cancel packet", hex("89 01 03 00"), false],
+    ["a Close packet", hex("0b 01 03 00"), false],
+    ["the end of the caller's side", hex(""), true],
+  ])("[WI-15] is aborted by %s", async (_what, bytes, ends) => {
+    const over = Promise.withResolvers<void>();
+    const { client } = serving({
+      "/svc/Wait": unary(async (_request, signal) => {
+        await aborted(signal);
+        over.resolve();
+        return NO_BODY;
+      }),
+    });
+    const raw = await client.open();
+    await raw.write(
+      encodePackets(
+        { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Wait") },
+        { kind: KIND.message, stream_id: 1, message_id: 2, body: NO_BODY },
+      ),
+    );
+    await raw.write(bytes);
+    if (ends) await raw.end();
+    await over.promise;
+  });
+
+  test("[WI-15] is aborted when the session is lost", async () => {
+    const started = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const { client, a, served } = serving({
+      "/svc/Wait": unary(async (_request, signal) => {
+        started.resolve();
+        await aborted(signal);
+        over.resolve();
+        return NO_BODY;
+      }),
+    });
+    const answer = call(client, "/svc/Wait", NO_BODY);
+    await started.promise;
+    a.stream.close();
+    await over.promise;
+    await served;
+    await expect(answer).rejects.toMatchObject({ failure: "closed" });
+  });
+
+  test("[WI-15] whose caller never ends it is reset 30 s after the answer", async () => {
+    const { client, server, clock } = serving({ "/svc/Echo": unary((request) => request) });
+    const raw = await client.open();
+    await raw.write(
+      encodePackets(
+        { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Echo") },
+        { kind: KIND.message, stream_id: 1, message_id: 2, body: NO_BODY },
+      ),
+    );
+    await settled();
+    await clock.advance(29_999);
+    expect(server.streams).toBe(1);
+    await clock.advance(1);
+    expect(await raw.closed).toMatchObject({ failure: "reset" });
+  });
+
+  test("[WI-13] with a malformed start resets its stream and leaves the session alone", async () => {
+    const { client } = serving({ "/svc/Echo": unary((request) => request) });
+    const raw = await client.open();
+    await raw.write(hex("05 01 01 00"));
+    expect(await raw.closed).toMatchObject({ failure: "reset" });
+    expect(text(await call(client, "/svc/Echo", ascii("fine")))).toBe("fine");
+  });
+});
+
+describe("a streaming call", () => {
+  const counting: Handler = {
+    kind: "server_streaming",
+    async *run(request) {
+      for (let i = 0; i < Number(text(request)); i++) yield ascii(`${i}`);
+    },
+  };
+
+  test("[WI-13] from the server ends with CloseSend after all messages", async () => {
+    const { client, server } = serving({ "/svc/Count": counting });
+    const seen: string[] = [];
+    for await (const answer of callServerStream(client, "/svc/Count", ascii("100"))) seen.push(text(answer));
+    expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => `${i}`));
+    await settled();
+    expect(client.streams + server.streams).toBe(0);
+  });
+
+  test("[WI-13] holds the server back while nobody reads", async () => {
+    let made = 0;
+    const { client } = serving({
+      "/svc/Flood": {
+        kind: "server_streaming",
+        async *run(_request, { signal }) {
+          while (!signal.aborted) {
+            made += 1;
+            yield new Uint8Array(32 * 1024);
+          }
+        },
+      },
+    });
+    const answers = callServerStream(client, "/svc/Flood", NO_BODY);
+    await answers.next();
+    await settled();
+    const reached = made;
+    expect(reached).toBeLessThan(16);
+    await settled();
+    expect(made).toBe(reached);
+    await answers.return();
+  });
+
+  test("[WI-15] that the client leaves early is aborted on the server", async () => {
+    const over = Promise.withResolvers<void>();
+    const { client } = serving({
+      "/svc/Once": {
+        kind: "server_streaming",
+        async *run(_request, { signal }) {
+          yield ascii("only");
+          await aborted(signal);
+          over.resolve();
+        },
+      },
+    });
+    for await (const _answer of callServerStream(client, "/svc/Once", NO_BODY)) break;
+    await over.promise;
+  });
+
+  test("[WI-14] can fail after some messages", async () => {
+    const { client } = serving({
+      "/svc/Half": {
+        kind: "server_streaming",
+        async *run() {
+          yield ascii("one");
+          throw new RpcError(3, "no more");
+        },
+      },
+    });
+    const answers = callServerStream(client, "/svc/Half", NO_BODY);
+    expect((await answers.next()).value).toEqual(ascii("one"));
+    await expect(answers.next()).rejects.toMatchObject({ code: 3, message: "no more" });
+  });
+
+  const shouting: Handler = {
+    kind: "bidi_streaming",
+    async *run(requests) {
+      for await (const request of requests) yield ascii(text(request).toUpperCase());
+      yield ascii("END");
+    },
+  };
+
+  test("[WI-13] in both directions keeps both sides open until each ends", async () => {
+    const { client, server } = serving({ "/svc/Shout": shouting });
+    const bidi = await callBidi(client, "/svc/Shout");
+    const answers = bidi[Symbol.asyncIterator]();
+    await bidi.send(ascii("a"));
+    expect(await answers.next()).toEqual({ done: false, value: ascii("A") });
+    await bidi.send(ascii("b"));
+    expect(await answers.next()).toEqual({ done: false, value: ascii("B") });
+    await bidi.closeSend();
+    expect(await answers.next()).toEqual({ done: false, value: ascii("END") });
+    expect((await answers.next()).done).toBe(true);
+    await settled();
+    expect(client.streams + server.streams).toBe(0);
+  });
+
+  test("[WI-15] in both directions can be cancelled", async () => {
+    const failed = Promise.withResolvers<unknown>();
+    const { client } = serving({
+      "/svc/Listen": {
+        kind: "bidi_streaming",
+        // biome-ignore lint/correctness/useYield: it only listens
+        async *run(requests) {
+          try {
+            for await (const _request of requests);
+          } catch (error) {
+            failed.resolve(error);
+          }
+        },
+      },
+    });
+    const bidi = await callBidi(client, "/svc/Listen");
+    await bidi.send(ascii("a"));
+    bidi.cancel();
+    expect(await failed.promise).toMatchObject({ failure: "reset" });
+    await expect(bidi.send(ascii("b"))).rejects.toMatchObject({ failure: "reset" });
+  });
+});

@@ -1,0 +1,178 @@
+// What the wire tests share: a clock that stands still, and two byte streams joined in memory, with or without sessions on
+// them. The joint can be cut into any chunks and can be stopped, as a full socket is.
+import type { Clock, Timer } from "#base/clock.ts";
+import { ByteStream } from "#src/wire/byte-stream.ts";
+import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
+
+type Due = { at: number; run: () => void; every: number | undefined };
+
+/** Time moves only by `advance`. */
+export class StillClock implements Clock {
+  #now = 0;
+  readonly #due = new Set<Due>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  after(ms: number, run: () => void): Timer {
+    return this.#add({ at: this.#now + ms, run, every: undefined });
+  }
+
+  every(ms: number, run: () => void): Timer {
+    return this.#add({ at: this.#now + ms, run, every: ms });
+  }
+
+  /** Timers that wait. */
+  get timers(): number {
+    return this.#due.size;
+  }
+
+  /** Runs what falls due, in order of time, and lets the rest of the world settle after each. */
+  async advance(ms: number): Promise<void> {
+    const until = this.#now + ms;
+    for (;;) {
+      const next = [...this.#due].filter((due) => due.at <= until).sort((a, b) => a.at - b.at)[0];
+      if (!next) break;
+      this.#now = next.at;
+      if (next.every === undefined) this.#due.delete(next);
+      else next.at += next.every;
+      next.run();
+      await settled();
+    }
+    this.#now = until;
+  }
+
+  #add(due: Due): Timer {
+    this.#due.add(due);
+    return { cancel: () => this.#due.delete(due) };
+  }
+}
+
+/** Everything that can happen without time or input has happened. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** One end of the joint. */
+class End {
+  readonly stream: ByteStream;
+  peer: ByteStream | undefined;
+  stopped = false;
+  held: Uint8Array[] = [];
+  /** Every message this end sent, for byte-exact tests. */
+  readonly sent: Uint8Array[] = [];
+  closed: { code: number | undefined; reason: string | undefined } | undefined;
+
+  constructor(cut: (bytes: Uint8Array) => Uint8Array[]) {
+    this.stream = new ByteStream({
+      send: (bytes) => {
+        const message = bytes.slice();
+        this.sent.push(message);
+        if (this.stopped) {
+          this.held.push(message);
+          return -1;
+        }
+        this.#deliver(cut(message));
+        return bytes.byteLength;
+      },
+      close: (code, reason) => {
+        this.closed = { code, reason };
+        queueMicrotask(() => this.peer?.end());
+      },
+    });
+  }
+
+  /** From now on this end's socket is full. */
+  stop(): void {
+    this.stopped = true;
+  }
+
+  /** The socket drains. */
+  go(): void {
+    this.stopped = false;
+    const held = this.held;
+    this.held = [];
+    this.#deliver(held);
+    this.stream.drain();
+  }
+
+  #deliver(pieces: Uint8Array[]): void {
+    queueMicrotask(() => {
+      for (const piece of pieces) this.peer?.push(piece);
+    });
+  }
+}
+
+export const streamPair = (cut: (bytes: Uint8Array) => Uint8Array[] = (bytes) => [bytes]): { a: End; b: End } => {
+  const a = new End(cut);
+  const b = new End(cut);
+  a.peer = b.stream;
+  b.peer = a.stream;
+  return { a, b };
+};
+
+export type SessionPair = {
+  client: YamuxSession;
+  server: YamuxSession;
+  a: End;
+  b: End;
+  clock: StillClock;
+};
+
+/** A client session on end `a` and a server session on end `b`. */
+export const sessionPair = (
+  options: Partial<YamuxOptions> = {},
+  cut?: (bytes: Uint8Array) => Uint8Array[],
+): SessionPair => {
+  const clock = new StillClock();
+  const { a, b } = streamPair(cut);
+  const client = new YamuxSession(a.stream, { clock, ping_interval_ms: 0, ...options, role: "client" });
+  const server = new YamuxSession(b.stream, { clock, ping_interval_ms: 0, ...options, role: "server" });
+  return { client, server, a, b, clock };
+};
+
+/** A server session of which the test is the peer, byte by byte. */
+export const barePeer = (
+  options: Partial<YamuxOptions> = {},
+): { session: YamuxSession; peer: ByteStream; end: End; clock: StillClock } => {
+  const clock = new StillClock();
+  const { a, b } = streamPair();
+  const session = new YamuxSession(b.stream, { clock, ping_interval_ms: 0, role: "server", ...options });
+  return { session, peer: a.stream, end: b, clock };
+};
+
+/** All bytes until the other side ends. */
+export const readAll = async (source: AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of source) chunks.push(chunk);
+  return Buffer.concat(chunks);
+};
+
+/** Bytes that differ by seed and place, so that a mix-up shows. */
+export const pattern = (size: number, seed = 1): Uint8Array => {
+  const bytes = new Uint8Array(size);
+  let state = (seed * 2654435761) >>> 0;
+  for (let i = 0; i < size; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    bytes[i] = state >>> 24;
+  }
+  return bytes;
+};
+
+/** Cuts at the given sizes, over and over. */
+export const cutBy =
+  (sizes: readonly number[]) =>
+  (bytes: Uint8Array): Uint8Array[] => {
+    const pieces: Uint8Array[] = [];
+    for (let at = 0, i = 0; at < bytes.byteLength; i++) {
+      const size = sizes[i % sizes.length] ?? bytes.byteLength;
+      pieces.push(bytes.slice(at, at + size));
+      at += size;
+    }
+    return pieces;
+  };
+
+export const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text.replaceAll(" ", ""), "hex"));

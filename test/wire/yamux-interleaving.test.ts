@@ -1,0 +1,64 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { cutBy, pattern, readAll, sessionPair } from "./support.ts";
+
+/** One stream's script: who opens it, what is written in which pieces, how eagerly the other side reads. */
+const script = fc.record({
+  byClient: fc.boolean(),
+  writes: fc.array(fc.oneof(fc.nat(50), fc.nat(5_000), fc.nat(400_000)), { maxLength: 6 }),
+  answer: fc.nat(100_000),
+  pauses: fc.nat(5),
+});
+
+describe("many streams on one connection", () => {
+  test("[WI-6] any interleaving and any cutting of messages delivers each stream's bytes intact", async () => {
+    const seed = Number(process.env.WIRE_SEED ?? (Math.random() * 2 ** 31) | 0);
+    console.info(`WIRE_SEED=${seed}`);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(script, { minLength: 1, maxLength: 12 }),
+        fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 5 }),
+        async (scripts, sizes) => {
+          // One-byte cuts of megabytes only cost time; the frame test covers them.
+          const pair = sessionPair({}, cutBy(sizes.map((size) => Math.max(size, 64))));
+          const accepted = { client: 0, server: 0 };
+          for (const { byClient } of scripts) accepted[byClient ? "server" : "client"] += 1;
+          // The opener's first four bytes name its script, so that the other side knows what to expect.
+          const answering = async (session: typeof pair.client): Promise<void> => {
+            const stream = await session.accept();
+            if (!stream) throw new Error("The session ended.");
+            const read = Buffer.from(await readAll(stream));
+            const index = read.readUInt32BE(0);
+            const { writes, answer } = scripts[index]!;
+            const expected = Buffer.concat(writes.map((size, i) => pattern(size, index * 10 + i)));
+            expect(read.subarray(4).equals(expected)).toBe(true);
+            await stream.write(pattern(answer, index));
+            await stream.end();
+          };
+          const opening = async (index: number): Promise<void> => {
+            const { byClient, writes, answer, pauses } = scripts[index]!;
+            const stream = await (byClient ? pair.client : pair.server).open();
+            const name = Buffer.alloc(4);
+            name.writeUInt32BE(index);
+            await stream.write(name);
+            for (const [i, size] of writes.entries()) {
+              for (let n = 0; n < pauses; n++) await Promise.resolve();
+              await stream.write(pattern(size, index * 10 + i));
+            }
+            await stream.end();
+            expect(Buffer.from(await readAll(stream)).equals(pattern(answer, index))).toBe(true);
+          };
+          await Promise.all([
+            ...Array.from({ length: accepted.client }, () => answering(pair.client)),
+            ...Array.from({ length: accepted.server }, () => answering(pair.server)),
+            ...scripts.map((_, index) => opening(index)),
+          ]);
+          expect(pair.client.streams + pair.server.streams).toBe(0);
+          pair.client.close();
+          expect(await pair.server.closed).toBeUndefined();
+        },
+      ),
+      { numRuns: 25, seed },
+    );
+  }, 30_000);
+});

@@ -1,0 +1,323 @@
+import { describe, expect, test } from "bun:test";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { encodeHeader, FLAG, FRAME, INITIAL_WINDOW } from "#src/wire/yamux-frame.ts";
+import { barePeer, hex, pattern, readAll, sessionPair, settled } from "./support.ts";
+
+const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
+const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
+
+/** A stream opened by the client and accepted by the server. */
+const joined = async ({
+  client,
+  server,
+}: ReturnType<typeof sessionPair>): Promise<{ ours: Duplex; theirs: Duplex }> => {
+  const ours = await client.open();
+  const theirs = await server.accept();
+  if (!theirs) throw new Error("The session ended.");
+  return { ours, theirs };
+};
+
+describe("a yamux session", () => {
+  test("[WI-4] opens with SYN on odd ids, answers with ACK, ends each half with FIN", async () => {
+    const pair = sessionPair();
+    const { ours, theirs } = await joined(pair);
+    await ours.write(bytes("ping"));
+    expect(text(await theirs.read())).toBe("ping");
+    await ours.end();
+    expect(await theirs.read()).toBeUndefined();
+    await theirs.write(bytes("pong"));
+    await theirs.end();
+    expect(text(await readAll(ours))).toBe("pong");
+    expect(await ours.closed).toBeUndefined();
+    expect(await theirs.closed).toBeUndefined();
+    expect(pair.client.streams + pair.server.streams).toBe(0);
+    expect(Buffer.concat(pair.a.sent)).toEqual(
+      Buffer.concat([
+        hex("00 01 0001 00000001 00000000"),
+        hex("00 00 0000 00000001 00000004"),
+        bytes("ping"),
+        hex("00 01 0004 00000001 00000000"),
+      ]),
+    );
+    expect(Buffer.concat(pair.b.sent).subarray(0, 12)).toEqual(Buffer.from(hex("00 01 0002 00000001 00000000")));
+    expect(pair.clock.timers).toBe(0);
+  });
+
+  test("[WI-4] the server opens streams too, on even ids", async () => {
+    const { client, server, b } = sessionPair();
+    const stream = await server.open();
+    const accepted = await client.accept();
+    expect(b.sent[0]).toEqual(hex("00 01 0001 00000002 00000000"));
+    await stream.write(bytes("hello"));
+    expect(text(await accepted?.read())).toBe("hello");
+  });
+
+  test("[WI-5] a writer stops at 256 KiB until the reader has read, and goes on after half a window", async () => {
+    const pair = sessionPair();
+    const { ours, theirs } = await joined(pair);
+    const data = pattern(INITIAL_WINDOW + 1000);
+    let done = false;
+    const written = ours.write(data).then(() => {
+      done = true;
+    });
+    await settled();
+    const payload = (): number =>
+      pair.a.sent.reduce((sum, message) => sum + (message[1] === FRAME.data ? message.byteLength - 12 : 0), 0);
+    expect(payload()).toBe(INITIAL_WINDOW);
+    const first = await theirs.read();
+    await settled();
+    expect(done).toBe(false);
+    const second = await theirs.read();
+    await written;
+    expect(payload()).toBe(data.byteLength);
+    await ours.end();
+    const rest = await readAll(theirs);
+    expect(Buffer.concat([first!, second!, rest])).toEqual(Buffer.from(data));
+  });
+
+  test("[WI-5] window updates come at half a window, not for every read", async () => {
+    const { session, peer, end } = barePeer();
+    peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
+    const stream = await session.accept();
+    end.sent.length = 0;
+    const quarter = INITIAL_WINDOW / 4;
+    peer.send(Buffer.concat([encodeHeader(FRAME.data, 0, 1, quarter), new Uint8Array(quarter)]));
+    await stream?.read();
+    expect(end.sent).toEqual([]);
+    peer.send(Buffer.concat([encodeHeader(FRAME.data, 0, 1, quarter), new Uint8Array(quarter)]));
+    await stream?.read();
+    expect(end.sent).toEqual([encodeHeader(FRAME.window, 0, 1, INITIAL_WINDOW / 2)]);
+  });
+
+  test("[WI-6] a stalled stream does not stall others", async () => {
+    const pair = sessionPair();
+    const { ours: stalled } = await joined(pair);
+    void stalled.write(pattern(2 * INITIAL_WINDOW)).catch(() => {});
+    const { ours, theirs } = await joined(pair);
+    const data = pattern(4 * INITIAL_WINDOW, 2);
+    const sent = ours.write(data).then(() => ours.end());
+    expect(Buffer.from(await readAll(theirs)).equals(data)).toBe(true);
+    await sent;
+    stalled.reset();
+  });
+
+  test("[WI-6] hundreds of parallel streams echo their own bytes, and the session forgets them", async () => {
+    const { client, server, clock } = sessionPair();
+    const echo = async (): Promise<void> => {
+      for (;;) {
+        const stream = await server.accept();
+        if (!stream) return;
+        void (async () => {
+          for await (const chunk of stream) await stream.write(chunk);
+          await stream.end();
+        })();
+      }
+    };
+    void echo();
+    const results = await Promise.all(
+      Array.from({ length: 400 }, async (_, i) => {
+        const stream = await client.open();
+        const data = pattern(1 + ((i * 997) % 20_000), i);
+        const [back] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
+        return Buffer.from(back).equals(data);
+      }),
+    );
+    expect(results.every(Boolean)).toBe(true);
+    expect(client.streams + server.streams).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  test("[WI-6] a full socket holds writers back and loses nothing", async () => {
+    const pair = sessionPair();
+    const { ours, theirs } = await joined(pair);
+    pair.a.stop();
+    const data = pattern(200_000);
+    const written = ours.write(data).then(() => ours.end());
+    await settled();
+    expect(pair.a.held.length).toBe(1);
+    pair.a.go();
+    await written;
+    expect(Buffer.from(await readAll(theirs)).equals(data)).toBe(true);
+  });
+
+  test("[WI-7] RST breaks both directions at once and wakes reader and writer", async () => {
+    const pair = sessionPair();
+    const { ours, theirs } = await joined(pair);
+    const reading = ours.read();
+    const writing = ours.write(pattern(2 * INITIAL_WINDOW));
+    const ended = ours.end();
+    theirs.reset("enough");
+    await expect(reading).rejects.toMatchObject({ failure: "reset" });
+    await expect(writing).rejects.toMatchObject({ failure: "reset" });
+    await ended;
+    expect(await ours.closed).toMatchObject({ failure: "reset" });
+    expect(await theirs.closed).toMatchObject({ failure: "reset", message: "enough" });
+    await expect(theirs.read()).rejects.toMatchObject({ failure: "reset" });
+    expect(pair.client.streams + pair.server.streams).toBe(0);
+    // Frames that were on their way when the id was forgotten are skipped.
+    const { ours: next, theirs: nextTheirs } = await joined(pair);
+    await next.write(bytes("still here"));
+    expect(text(await nextTheirs.read())).toBe("still here");
+  });
+
+  test("[WI-7] a stream can be half closed, and is reset after five silent minutes", async () => {
+    const pair = sessionPair();
+    const { ours, theirs } = await joined(pair);
+    await ours.end();
+    await expect(ours.write(bytes("more"))).rejects.toMatchObject({ failure: "closed" });
+    await pair.clock.advance(299_000);
+    await theirs.write(bytes("late"));
+    expect(text(await ours.read())).toBe("late");
+    await pair.clock.advance(299_000);
+    expect(pair.client.streams).toBe(1);
+    await pair.clock.advance(1_000);
+    expect(await ours.closed).toMatchObject({ failure: "reset" });
+    expect(await theirs.closed).toMatchObject({ failure: "reset" });
+  });
+
+  test("[WI-8] after go-away nothing new is opened, what is alive goes on", async () => {
+    const pair = sessionPair();
+    const { ours, theirs } = await joined(pair);
+    pair.server.goAway();
+    await settled();
+    await expect(pair.client.open()).rejects.toMatchObject({ failure: "refused" });
+    await expect(pair.server.open()).rejects.toMatchObject({ failure: "refused" });
+    await ours.write(bytes("on"));
+    expect(text(await theirs.read())).toBe("on");
+    pair.server.close();
+    expect(await pair.client.closed).toBeUndefined();
+    await expect(ours.read()).rejects.toMatchObject({ failure: "closed" });
+    expect(await pair.client.accept()).toBeUndefined();
+    expect(pair.clock.timers).toBe(0);
+  });
+
+  test("[WI-8] a go-away with an error code ends the session", async () => {
+    const { session, peer } = barePeer();
+    peer.send(encodeHeader(FRAME.go_away, 0, 0, 2));
+    expect(await session.closed).toMatchObject({ failure: "closed" });
+  });
+
+  test("[WI-8] a lost connection leaves what came in readable", async () => {
+    const { client, server, a } = sessionPair();
+    const ours = await client.open();
+    await ours.write(bytes("last words"));
+    const theirs = await server.accept();
+    await settled();
+    a.stream.close();
+    expect(await server.closed).toBeUndefined();
+    expect(text(await theirs?.read())).toBe("last words");
+    await expect(theirs?.read()).rejects.toMatchObject({ failure: "closed" });
+  });
+
+  test("[WI-9] pings are answered both ways, with the time they took", async () => {
+    const { client, server } = sessionPair();
+    expect(await client.ping()).toBe(0);
+    expect(await server.ping()).toBe(0);
+    const { peer, end } = barePeer();
+    peer.send(encodeHeader(FRAME.ping, FLAG.syn, 0, 77));
+    await settled();
+    expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.ack, 0, 77)]);
+  });
+
+  test("[WI-9] a session pings at its interval, tells each sign of life, and is dead when an answer stays out", async () => {
+    const lives: number[] = [];
+    const { session, peer, end, clock } = barePeer({
+      ping_interval_ms: 15_000,
+      ping_timeout_ms: 30_000,
+      alive: (took) => lives.push(took),
+    });
+    await clock.advance(15_000);
+    expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.syn, 0, 1)]);
+    await clock.advance(200);
+    peer.send(encodeHeader(FRAME.ping, FLAG.ack, 0, 1));
+    await settled();
+    expect(lives).toEqual([200]);
+    await clock.advance(14_800);
+    await clock.advance(29_999);
+    expect(session.streams).toBe(0);
+    expect(end.closed).toBeUndefined();
+    await clock.advance(1);
+    expect(await session.closed).toMatchObject({ failure: "timeout" });
+    expect(await session.ping()).toBeUndefined();
+    expect(clock.timers).toBe(0);
+  });
+
+  test("[WI-10] a stream that is not acknowledged for 75 s ends the session", async () => {
+    const { client, clock } = sessionPair();
+    const stream = await client.open();
+    await clock.advance(74_999);
+    expect(client.streams).toBe(1);
+    await clock.advance(1);
+    expect(await client.closed).toMatchObject({ failure: "timeout" });
+    expect(await stream.closed).toMatchObject({ failure: "timeout" });
+  });
+
+  test("[WI-10] streams beyond the accept backlog and beyond the bound are reset, the session lives", async () => {
+    const { session, peer, end } = barePeer({ accept_backlog: 2, max_streams: 3 });
+    const open = (id: number): void => peer.send(encodeHeader(FRAME.window, FLAG.syn, id, 0));
+    open(1);
+    open(3);
+    open(5);
+    await settled();
+    expect(end.sent).toEqual([encodeHeader(FRAME.window, FLAG.rst, 5, 0)]);
+    await session.accept();
+    await session.accept();
+    end.sent.length = 0;
+    open(7);
+    open(9);
+    await settled();
+    expect(end.sent).toEqual([encodeHeader(FRAME.window, FLAG.rst, 9, 0)]);
+    expect(session.streams).toBe(3);
+    await expect(session.open()).rejects.toMatchObject({ failure: "refused" });
+  });
+
+  test("[WI-10] an opener waits while too many of its streams are unacknowledged", async () => {
+    const { client, server } = sessionPair({ accept_backlog: 2 });
+    await client.open();
+    await client.open();
+    let opened = false;
+    const third = client.open().then(() => {
+      opened = true;
+    });
+    await settled();
+    expect(opened).toBe(false);
+    await server.accept();
+    await third;
+  });
+
+  test("[WI-10] a stream the peer reset before it was accepted is never handed out", async () => {
+    const { session, peer } = barePeer();
+    peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
+    peer.send(encodeHeader(FRAME.window, FLAG.rst, 1, 0));
+    peer.send(encodeHeader(FRAME.window, FLAG.syn, 3, 0));
+    await settled();
+    expect((await session.accept())?.id).toBe(3);
+  });
+
+  const open = hex("00 01 0001 00000001 00000000");
+  test.each([
+    ["an unknown version", [hex("07 00 0000 00000001 00000000")]],
+    ["an unknown type", [hex("00 09 0000 00000001 00000000")]],
+    ["a stream of our own side", [hex("00 01 0001 00000002 00000000")]],
+    ["stream 0", [hex("00 01 0001 00000000 00000000")]],
+    ["a stream opened twice", [open, open]],
+    ["more data than the window", [open, hex("00 00 0000 00000001 00040001")]],
+    ["data after FIN", [open, hex("00 01 0004 00000001 00000000"), hex("00 00 0000 00000001 00000001 aa")]],
+    ["a window beyond 32 bits", [open, hex("00 01 0000 00000001 ffffffff")]],
+  ])("[WI-4] a protocol error closes the session with a reason: %s", async (_what, frames) => {
+    const { session, peer, end } = barePeer();
+    for (const frame of frames) peer.send(frame);
+    const failure = await session.closed;
+    expect(failure).toMatchObject({ failure: "protocol" });
+    expect(end.sent.at(-1)).toEqual(encodeHeader(FRAME.go_away, 0, 0, 1));
+    expect(end.closed).toEqual({ code: 1002, reason: failure?.message });
+  });
+
+  test("[WI-4] a connection that ends inside a frame is an error", async () => {
+    const { session, peer } = barePeer();
+    peer.send(hex("00 00 0000 00"));
+    await settled();
+    peer.close();
+    expect(await session.closed).toMatchObject({ failure: "closed" });
+  });
+});
