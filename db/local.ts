@@ -81,7 +81,8 @@ export class LocalStore implements Store {
       : this.#readers.scan(query);
   }
 
-  reserve(sequence: SequenceName, count: number): Promise<number> {
+  async reserve(sequence: SequenceName, count: number): Promise<number> {
+    if (this.#closing) throw new CommitError("closed", "the store is closing");
     return this.#sequences.reserve(sequence, count);
   }
 

@@ -127,7 +127,8 @@ export const deleteBy = <T extends SQLiteTable>(
   return (id) => bind({ key: id });
 };
 
-type Selecting = Compilable & { getSelectedFields(): Record<string, unknown> };
+/** The fields as they were asked for: `getSelectedFields` wraps them in a proxy that refuses expressions without an alias. */
+type Selecting = Compilable & { readonly config: { readonly fields: Record<string, unknown> } };
 /** The row type of a Drizzle select. */
 export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
 
@@ -136,7 +137,7 @@ export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bi
   const selecting = builder as unknown as Selecting;
   const { sql: text, params } = selecting.toSQL();
   const encoders = encodersOf(params);
-  const map = mapperOf<RowOf<B>>(selecting.getSelectedFields());
+  const map = mapperOf<RowOf<B>>(selecting.config.fields);
   return (values = {}) => ({ sql: text, params: encoders.map((encode) => encode(values)), map });
 };
 

@@ -1,0 +1,45 @@
+// Statements and queries the store's tests write with: plain rows of the product's own tables.
+import { asc, eq, sql } from "drizzle-orm";
+import { settings } from "#db/schema/core.ts";
+import { users } from "#db/schema/users.ts";
+import { build, deleteBy, insertInto, query, statement, updateBy } from "#db/sql.ts";
+
+export const putSetting = insertInto(settings);
+export const changeSetting = updateBy(settings, settings.key);
+export const dropSetting = deleteBy(settings, settings.key);
+export const upsertSetting = statement<{ key: string; value: string }>(
+  build
+    .insert(settings)
+    .values({ key: sql.placeholder("key"), value: sql.placeholder("value") })
+    .onConflictDoUpdate({ target: settings.key, set: { value: sql`excluded.value` } }),
+);
+/** Changes the value only when it is still `from`. */
+export const swapSetting = statement<{ key: string; from: string; to: string }>(
+  build
+    .update(settings)
+    .set({ value: sql`${sql.placeholder("to")}` })
+    .where(sql`${settings.key} = ${sql.placeholder("key")} and ${settings.value} = ${sql.placeholder("from")}`),
+  { expect: 1 },
+);
+
+export const settingOf = query(
+  build
+    .select()
+    .from(settings)
+    .where(eq(settings.key, sql.placeholder("key"))),
+);
+/** Every setting by key. */
+export const allSettings = query(build.select().from(settings).orderBy(asc(settings.key)));
+/** Every setting in the order in which it was written. */
+export const settingsAsWritten = query(build.select({ key: settings.key }).from(settings).orderBy(sql`rowid`));
+
+export const putUser = insertInto(users);
+export const userNamed = (username: string): typeof users.$inferInsert => ({
+  id: `id-of-${username}`,
+  email: `${username}@example.com`,
+  username,
+  status: "active",
+  login_type: "password",
+  created_at: 1,
+  updated_at: 1,
+});

@@ -1,0 +1,224 @@
+// What every implementation of `Store` promises, as one suite. A deployment gives a place on disk on which stores are opened one
+// after another; `crash` ends whatever process owns the place without warning.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Statement } from "#db/sql.ts";
+import { CommitError, type SequenceName, type Store } from "#db/store.ts";
+import {
+  allSettings,
+  changeSetting,
+  dropSetting,
+  putSetting,
+  putUser,
+  settingOf,
+  settingsAsWritten,
+  swapSetting,
+  upsertSetting,
+  userNamed,
+} from "./batches.ts";
+
+export type Deployment = {
+  /** Opens the place; `queueBytes` bounds what may wait. */
+  open(options?: { queueBytes?: number }): Promise<Store>;
+  /** Ends the owner of the place at once, as `kill -9` does. The store handed out before is useless afterwards. */
+  crash(): Promise<void>;
+  remove(): Promise<void>;
+};
+
+/** The reason for which a commit was refused, or "done". */
+export const outcomeOf = (commit: Promise<void>): Promise<string> =>
+  commit.then(
+    () => "done",
+    (error) => (error instanceof CommitError ? error.reason : `not a CommitError: ${error}`),
+  );
+
+export const storeContract = (name: string, deploy: () => Promise<Deployment>): void =>
+  describe(`the store's contract, kept by ${name}`, () => {
+    let place: Deployment;
+    let store: Store;
+    beforeEach(async () => {
+      place = await deploy();
+      store = await place.open();
+    });
+    afterEach(async () => {
+      await store.close();
+      await place.remove();
+    });
+    const keys = async (): Promise<string[]> => (await store.all(allSettings())).map((row) => row.key);
+    const settingAt = async (key: string) => (await store.get(settingOf({ key })))?.value;
+
+    test("[ST-8] a commit that resolved is read by get, all and scan", async () => {
+      await store.commit([putSetting({ key: "a", value: "1" })]);
+      expect(await store.get(settingOf({ key: "a" }))).toEqual({ key: "a", value: "1" });
+      expect(await store.get(settingOf({ key: "b" }))).toBeUndefined();
+      expect(await store.all(allSettings())).toEqual([{ key: "a", value: "1" }]);
+      expect(await store.scan(allSettings())).toEqual([{ key: "a", value: "1" }]);
+    });
+
+    test("[ST-2] a batch is written whole or not at all", async () => {
+      await store.commit([putSetting({ key: "taken", value: "" })]);
+      const batch = [
+        upsertSetting([
+          { key: "x", value: "1" },
+          { key: "y", value: "2" },
+        ]),
+        putSetting({ key: "taken", value: "again" }),
+      ];
+      expect(await outcomeOf(store.commit(batch))).toBe("constraint");
+      expect(await keys()).toEqual(["taken"]);
+    });
+
+    test("[ST-2] a refused batch does not hurt those submitted beside it", async () => {
+      await store.commit([putSetting({ key: "taken", value: "" })]);
+      const outcomes = await Promise.all([
+        outcomeOf(store.commit([putSetting({ key: "before", value: "" })])),
+        outcomeOf(store.commit([putSetting({ key: "half", value: "" }), putSetting({ key: "taken", value: "" })])),
+        outcomeOf(store.commit([changeSetting("nobody", { value: "" }, { expect: 1 })])),
+        outcomeOf(store.commit([putSetting({ key: "after", value: "" })])),
+      ]);
+      expect(outcomes).toEqual(["done", "constraint", "stale", "done"]);
+      expect(await keys()).toEqual(["after", "before", "taken"]);
+    });
+
+    test("[ST-2] a statement that cannot be run is refused alone", async () => {
+      const wrong: Statement = { sql: "insert into no_such_table values (?)", rows: [[1]] };
+      const outcomes = await Promise.all([
+        outcomeOf(store.commit([putSetting({ key: "before", value: "" })])),
+        outcomeOf(store.commit([putSetting({ key: "half", value: "" }), wrong])),
+        outcomeOf(store.commit([putSetting({ key: "after", value: "" })])),
+      ]);
+      expect(outcomes).toEqual(["done", "unknown", "done"]);
+      expect(await keys()).toEqual(["after", "before"]);
+    });
+
+    test("[ST-3] a guard that does not touch exactly its rows refuses the whole batch as stale", async () => {
+      await store.commit([putSetting({ key: "turn", value: "1" })]);
+      const swap = swapSetting({ key: "turn", from: "1", to: "2" });
+      expect(await outcomeOf(store.commit([upsertSetting({ key: "note", value: "first" }), swap]))).toBe("done");
+      expect(await outcomeOf(store.commit([upsertSetting({ key: "note", value: "second" }), swap]))).toBe("stale");
+      expect([await settingAt("turn"), await settingAt("note")]).toEqual(["2", "first"]);
+    });
+
+    test("[ST-3] of two changes that start from the same state only one is made", async () => {
+      await store.commit([putSetting({ key: "turn", value: "1" })]);
+      const outcomes = await Promise.all(
+        ["a", "b", "c"].map((to) => outcomeOf(store.commit([swapSetting({ key: "turn", from: "1", to })]))),
+      );
+      expect(outcomes).toEqual(["done", "stale", "stale"]);
+      expect(await settingAt("turn")).toBe("a");
+    });
+
+    test("[ST-3] a guard counts for each of the rows of its statement", async () => {
+      await store.commit([putSetting(["a", "b"].map((key) => ({ key, value: "1" })))]);
+      const both = swapSetting(["a", "b"].map((key) => ({ key, from: "1", to: "2" })));
+      const oneGone = swapSetting(["a", "c"].map((key) => ({ key, from: "2", to: "3" })));
+      expect(await outcomeOf(store.commit([both]))).toBe("done");
+      expect(await outcomeOf(store.commit([oneGone]))).toBe("stale");
+      expect([await settingAt("a"), await settingAt("b")]).toEqual(["2", "2"]);
+    });
+
+    test("[ST-4] what must be unique is, and the refusal names the columns or the index", async () => {
+      await store.commit([putUser(userNamed("ada"))]);
+      const sameKey = await store.commit([putUser({ ...userNamed("bob"), id: "id-of-ada" })]).catch((e) => e);
+      const sameName = await store.commit([putUser({ ...userNamed("ADA"), id: "other", email: "" })]).catch((e) => e);
+      expect([sameKey.reason, sameKey.constraint]).toEqual(["constraint", "users.id"]);
+      expect([sameName.reason, sameName.constraint]).toEqual(["constraint", "users_username"]);
+    });
+
+    test("[ST-7] a caller's commits happen in the order in which it submitted them", async () => {
+      const names = Array.from({ length: 40 }, (_, i) => `k${String(i).padStart(2, "0")}`).reverse();
+      const settled: string[] = [];
+      await Promise.all(
+        names.map(async (key) => {
+          await store.commit([putSetting({ key, value: "" })]);
+          settled.push(key);
+        }),
+      );
+      expect((await store.all(settingsAsWritten())).map((row) => row.key)).toEqual(names);
+      expect(settled).toEqual(names);
+    });
+
+    test("[ST-9] an empty batch resolves and writes nothing, also one whose statements have no rows", async () => {
+      await store.commit([]);
+      await store.commit([putSetting([])]);
+      expect(await keys()).toEqual([]);
+    });
+
+    test("[ST-9] every kind of value comes back as it was", async () => {
+      const bytes = new Uint8Array([0, 1, 255]);
+      const values = ["", "é😀\0x", 0, -1, 2 ** 52, 0.1, null, bytes];
+      await store.commit([putSetting({ key: "k", value: "v" })]);
+      const read = { sql: `select ${values.map(() => "?").join(", ")}`, params: values, map: (row: unknown[]) => row };
+      expect(await store.get(read)).toEqual(values);
+      expect((await store.scan(read))[0]).toEqual(values);
+    });
+
+    test("[ST-10] with a full queue a new batch is refused as overloaded, and those that wait are written", async () => {
+      await store.close();
+      store = await place.open({ queueBytes: 10_000 });
+      const big = "x".repeat(4_000);
+      const outcomes = await Promise.all(
+        ["a", "b", "c", "d"].map((key) => outcomeOf(store.commit([putSetting({ key, value: big })]))),
+      );
+      expect(outcomes).toEqual(["done", "done", "overloaded", "overloaded"]);
+      expect(await outcomeOf(store.commit([putSetting({ key: "e", value: big })]))).toBe("done");
+      expect(await keys()).toEqual(["a", "b", "e"]);
+    });
+
+    test("[ST-11] closing waits for the batches that were submitted, and refuses later ones", async () => {
+      await store.reserve("jobs", 1);
+      const waiting = ["a", "b", "c"].map((key) => outcomeOf(store.commit([putSetting({ key, value: "" })])));
+      const closing = store.close();
+      expect(await outcomeOf(store.commit([putSetting({ key: "late", value: "" })]))).toBe("closed");
+      expect(await outcomeOf(store.commit([]))).toBe("closed");
+      await closing;
+      expect(await Promise.all(waiting)).toEqual(["done", "done", "done"]);
+      expect(await outcomeOf(store.get(settingOf({ key: "a" })).then(() => {}))).toBe("closed");
+      expect(await outcomeOf(store.scan(allSettings()).then(() => {}))).toBe("closed");
+      expect(await outcomeOf(store.reserve("jobs", 1).then(() => {}))).toBe("closed");
+      store = await place.open();
+      expect(await keys()).toEqual(["a", "b", "c"]);
+    });
+
+    test("[ST-12] numbers ascend, belong to one caller, and are never given out again, restart or crash", async () => {
+      const taken = new Map<SequenceName, number>();
+      const reserve = async (sequence: SequenceName, count: number) => {
+        const first = await store.reserve(sequence, count);
+        expect(first).toBeGreaterThan(taken.get(sequence) ?? 0);
+        taken.set(sequence, first + count - 1);
+        return first;
+      };
+      const firsts = await Promise.all([1, 2, 3].map((count) => reserve("agent_logs", count)));
+      expect(firsts).toEqual([1, 2, 4]);
+      expect(await reserve("jobs", 1)).toBe(1);
+      // More than a block, beside one that fits.
+      await Promise.all([reserve("agent_logs", 100_000), store.reserve("messages", 5), reserve("jobs", 7)]);
+      await store.close();
+      store = await place.open();
+      await reserve("agent_logs", 10);
+      await reserve("jobs", 10);
+      await place.crash();
+      store = await place.open();
+      await reserve("agent_logs", 10);
+      await reserve("jobs", 10);
+      expect(store.reserve("jobs", 0)).rejects.toThrow(RangeError);
+    });
+
+    test("[ST-5] every opening has a higher epoch than all before", async () => {
+      const first = store.epoch;
+      await store.close();
+      store = await place.open();
+      expect(store.epoch).toBeGreaterThan(first);
+      const second = store.epoch;
+      await place.crash();
+      store = await place.open();
+      expect(store.epoch).toBeGreaterThan(second);
+    });
+
+    test("[ST-6] what was acknowledged before a crash is there after it", async () => {
+      await store.commit([putSetting({ key: "kept", value: "" }), putSetting({ key: "gone", value: "" })]);
+      await store.commit([dropSetting("gone")]);
+      await place.crash();
+      store = await place.open();
+      expect(await keys()).toEqual(["kept"]);
+    });
+  });

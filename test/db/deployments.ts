@@ -1,0 +1,102 @@
+// Where the store's tests run stores: a directory of this process, or another process behind a bad network.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type LocalStore, openLocalStore } from "#db/local.ts";
+import type { Deployment } from "./contract.ts";
+import { type Faults, ProxyStore } from "./proxy-store.ts";
+
+/** A directory that is there until the end of the test. */
+export const temporaryDirectory = (): { path: string; [Symbol.dispose](): void } => {
+  const path = mkdtempSync(join(tmpdir(), "slipway-store-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+};
+
+export const openIn = (
+  directory: string,
+  options: { queueBytes?: number; fatal?: (error: Error) => void } = {},
+): LocalStore =>
+  openLocalStore({
+    directory,
+    cacheMb: 8,
+    now: 1_700_000_000_000,
+    fatal: (error) => {
+      throw error;
+    },
+    ...options,
+  });
+
+/** Random numbers below 1 that the seed alone decides (mulberry32). */
+export const randomFrom = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+};
+
+/**
+ * SQLite in this process. A crash cannot be had here, so it is what a crash leaves to the next owner: the files as they are,
+ * copied while the store is open (test/crash does it with real kills).
+ */
+export const localDeployment = async (): Promise<Deployment> => {
+  const places: ReturnType<typeof temporaryDirectory>[] = [];
+  const opened: LocalStore[] = [];
+  const enter = (): string => {
+    const place = temporaryDirectory();
+    places.push(place);
+    return place.path;
+  };
+  let directory = enter();
+  return {
+    open: async (options) => {
+      const store = openIn(directory, options);
+      opened.push(store);
+      return store;
+    },
+    crash: async () => {
+      const next = enter();
+      for (const file of ["slipway.db", "slipway.db-wal"]) {
+        await Bun.write(join(next, file), Bun.file(join(directory, file)));
+      }
+      directory = next;
+    },
+    remove: async () => {
+      for (const store of opened) await store.close();
+      for (const place of places) place[Symbol.dispose]();
+    },
+  };
+};
+
+/** Another process, reached over a Unix socket through faults drawn from the seed. */
+export const proxyDeployment = async (seed: number, faults: Faults): Promise<Deployment> => {
+  const place = temporaryDirectory();
+  const random = randomFrom(seed);
+  let server: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
+  const kill = async (): Promise<void> => {
+    server?.kill("SIGKILL");
+    await server?.exited;
+    server = undefined;
+  };
+  return {
+    open: async (options) => {
+      await kill();
+      const socket = join(place.path, `socket-${random()}`);
+      server = Bun.spawn([process.execPath, join(import.meta.dir, "proxy-server.ts"), place.path, socket], {
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "inherit",
+      });
+      const { value } = await server.stdout.getReader().read();
+      const epoch = Number(/^epoch (\d+)/.exec(new TextDecoder().decode(value))?.[1]);
+      return new ProxyStore({ socket, epoch, random, faults, ...options });
+    },
+    crash: kill,
+    remove: async () => {
+      await kill();
+      place[Symbol.dispose]();
+    },
+  };
+};

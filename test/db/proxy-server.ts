@@ -1,0 +1,60 @@
+// A process that owns a LocalStore and answers for it over a Unix socket: what a replicated store will be to the product, with
+// nothing of it but the shape. One request is one batch; its id is written with it, so a batch that is sent twice is applied once.
+
+import { deserialize, serialize } from "bun:jsc";
+import { Database } from "bun:sqlite";
+import { openLocalStore } from "#db/local.ts";
+import type { Query, Value } from "#db/sql.ts";
+import { CommitError } from "#db/store.ts";
+
+/** A batch of plain SQL, or one read. */
+export type ProxyRequest =
+  | { kind: "batch"; id: string; queries: { sql: string; params: Value[] }[] }
+  | { kind: "read"; sql: string; params: Value[]; how: "fresh" | "scan" };
+
+export type ProxyAnswer = { rows?: Value[][]; refused?: { reason: string; constraint: string; message: string } };
+
+const [directory = "", socket = ""] = process.argv.slice(2);
+const store = openLocalStore({
+  directory,
+  cacheMb: 8,
+  now: Date.now(),
+  fatal: (error) => {
+    process.stderr.write(`${error.stack}\n`);
+    process.exit(70);
+  },
+});
+
+// Bookkeeping of the proxy: ids of applied batches, and a table that refuses a false guard.
+const aside = new Database(`${directory}/slipway.db`);
+aside.run("create table if not exists proxy_batches (id text primary key)");
+aside.run("create table if not exists proxy_guard (ok integer not null, constraint proxy_guard check (ok = 1))");
+aside.close();
+
+const apply = async ({ id, queries }: Extract<ProxyRequest, { kind: "batch" }>): Promise<ProxyAnswer> => {
+  const statements = queries.map(({ sql, params }) => ({ sql, rows: [params] }));
+  try {
+    await store.commit([{ sql: "insert into proxy_batches (id) values (?)", rows: [[id]] }, ...statements]);
+    return {};
+  } catch (error) {
+    if (!(error instanceof CommitError)) throw error;
+    // Applied already: the answer was lost on its way, or the request came twice.
+    if (error.constraint === "proxy_batches.id") return {};
+    return { refused: { reason: error.reason, constraint: error.constraint, message: error.message } };
+  }
+};
+
+const read = async ({ sql, params, how }: Extract<ProxyRequest, { kind: "read" }>): Promise<ProxyAnswer> => {
+  const query: Query<Value[]> = { sql, params, map: (row) => row };
+  return { rows: await (how === "scan" ? store.scan(query) : store.all(query)) };
+};
+
+Bun.serve({
+  unix: socket,
+  fetch: async (request) => {
+    const message = deserialize(await request.arrayBuffer()) as ProxyRequest;
+    const answer = message.kind === "batch" ? await apply(message) : await read(message);
+    return new Response(serialize(answer));
+  },
+});
+process.stdout.write(`epoch ${store.epoch}\n`);

@@ -1,0 +1,171 @@
+// `Store` over drizzle-orm/sqlite-proxy to another process, through a network that misbehaves from a seed: requests are delayed,
+// refused or sent twice, and answers are lost after the commit. A retry carries the id of its batch (PERFORMANCE section 3).
+import { deserialize, serialize } from "bun:jsc";
+import { type SQL, sql } from "drizzle-orm";
+import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
+import { Sequences } from "#db/sequences.ts";
+import type { Query, Statement, Value } from "#db/sql.ts";
+import { CommitError, type Refusal, type SequenceName, type Store } from "#db/store.ts";
+import type { ProxyAnswer, ProxyRequest } from "./proxy-server.ts";
+
+/** How often of 1 each thing happens to a request. */
+export type Faults = { delay?: number; lost?: number; twice?: number; refused?: number };
+
+export type ProxyOptions = {
+  socket: string;
+  epoch: number;
+  random(): number;
+  faults: Faults;
+  /** Times a batch is sent before its fate is called unknown. */
+  attempts?: number;
+  queueBytes?: number;
+};
+
+class LostAnswer extends Error {}
+class Turned extends Error {}
+
+export class ProxyStore implements Store {
+  readonly epoch: number;
+  /** What the network did, for tests that must know that it did something. */
+  readonly seen = { sent: 0, lost: 0, twice: 0, refused: 0, delayed: 0 };
+  readonly #options: ProxyOptions;
+  readonly #sequences = new Sequences(this);
+  readonly #drizzle: SqliteRemoteDatabase;
+  readonly #scans: SqliteRemoteDatabase;
+  #id = "";
+  #last: Promise<unknown> = Promise.resolve();
+  #waitingBytes = 0;
+  #closed = false;
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    this.epoch = options.epoch;
+    const reading = (how: "fresh" | "scan") => async (text: string, params: Value[]) => ({
+      rows: (await this.#send({ kind: "read", sql: text, params, how })).rows ?? [],
+    });
+    this.#scans = drizzle(reading("scan"));
+    this.#drizzle = drizzle(reading("fresh"), async (queries: { sql: string; params: unknown[] }[]) => {
+      const id = this.#id;
+      const plain = queries.map((one) => ({ sql: one.sql, params: one.params as Value[] }));
+      const answer = await this.#send({ kind: "batch", id, queries: plain });
+      if (answer.refused) throw refusalOf(answer.refused);
+      return queries.map(() => ({ rows: [] }));
+    });
+  }
+
+  async commit(batch: readonly Statement[]): Promise<void> {
+    this.#refuseWhenClosed();
+    const queries = batch.flatMap(inSql);
+    const [first, ...rest] = queries;
+    if (!first) return;
+    const bytes = serialize(batch).byteLength;
+    const limit = this.#options.queueBytes ?? 64 * 1024 * 1024;
+    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > limit) {
+      throw new CommitError("overloaded", "too many writes are waiting");
+    }
+    this.#waitingBytes += bytes;
+    const id = crypto.randomUUID();
+    // One at a time, so that a retry of one batch cannot be overtaken by the next.
+    const done = this.#last.then(() => this.#commitWithRetries(id, [first, ...rest]));
+    this.#last = done.catch(() => {});
+    try {
+      await done;
+    } finally {
+      this.#waitingBytes -= bytes;
+    }
+  }
+
+  async get<T>(query: Query<T>): Promise<T | undefined> {
+    return (await this.all(query))[0];
+  }
+
+  all<T>(query: Query<T>): Promise<T[]> {
+    return this.#read(query, this.#drizzle);
+  }
+
+  scan<T>(query: Query<T>): Promise<T[]> {
+    return this.#read(query, this.#scans);
+  }
+
+  async reserve(sequence: SequenceName, count: number): Promise<number> {
+    this.#refuseWhenClosed();
+    return this.#sequences.reserve(sequence, count);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#last;
+  }
+
+  async #read<T>(query: Query<T>, through: SqliteRemoteDatabase): Promise<T[]> {
+    this.#refuseWhenClosed();
+    const rows = await through.values<Value[]>(filled(query.sql, query.params));
+    return rows.map(query.map);
+  }
+
+  async #commitWithRetries(id: string, queries: [SQL, ...SQL[]]): Promise<void> {
+    let lost = false;
+    for (let attempt = 0; attempt < (this.#options.attempts ?? 20); attempt++) {
+      try {
+        this.#id = id;
+        const [first, ...rest] = queries;
+        await this.#drizzle.batch([this.#drizzle.run(first), ...rest.map((one) => this.#drizzle.run(one))]);
+        return;
+      } catch (error) {
+        const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+        if (cause instanceof CommitError) throw cause;
+        if (!(cause instanceof Turned)) lost = true;
+      }
+    }
+    if (lost) throw new CommitError("unknown", "no answer came back");
+    throw new CommitError("overloaded", "the other side turned every attempt away");
+  }
+
+  async #send(message: ProxyRequest): Promise<ProxyAnswer> {
+    const { random, faults, socket } = this.#options;
+    const happens = (chance = 0, what: keyof ProxyStore["seen"]): boolean => {
+      const does = random() < chance;
+      if (does) this.seen[what] += 1;
+      return does;
+    };
+    const post = async (): Promise<ProxyAnswer> => {
+      this.seen.sent += 1;
+      const answer = await fetch("http://proxy/", { unix: socket, method: "POST", body: serialize(message) });
+      if (!answer.ok) throw new Error(await answer.text());
+      return deserialize(await answer.arrayBuffer()) as ProxyAnswer;
+    };
+    if (happens(faults.delay, "delayed")) await Bun.sleep(random() * 3);
+    if (message.kind === "read") return post();
+    if (happens(faults.refused, "refused")) throw new Turned("turned away");
+    const answers = happens(faults.twice, "twice") ? [post(), post()] : [post()];
+    const answer = await Promise.race(answers);
+    await Promise.allSettled(answers);
+    if (happens(faults.lost, "lost")) throw new LostAnswer("the answer was lost");
+    return answer;
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#closed) throw new CommitError("closed", "the store is closing");
+  }
+}
+
+/** Each row as one query; a guard becomes a statement that the other side's table refuses when it does not hold. */
+const inSql = ({ sql: text, rows, expect }: Statement): SQL[] =>
+  rows.flatMap((row) =>
+    expect === undefined
+      ? [filled(text, row)]
+      : [filled(text, row), sql`insert into proxy_guard select changes() = ${expect}`, sql`delete from proxy_guard`],
+  );
+
+/** Compiled SQL and its parameters as Drizzle's own value. */
+const filled = (text: string, params: readonly Value[]): SQL => {
+  const parts = text.split("?");
+  if (parts.length !== params.length + 1) throw new Error(`${params.length} parameters for: ${text}`);
+  const chunks = parts.flatMap((part, i) => (i === 0 ? [sql.raw(part)] : [sql.param(params[i - 1]), sql.raw(part)]));
+  return sql.join(chunks);
+};
+
+const refusalOf = ({ reason, constraint, message }: NonNullable<ProxyAnswer["refused"]>): CommitError =>
+  constraint === "proxy_guard"
+    ? new CommitError("stale", "the row has changed meanwhile")
+    : new CommitError(reason as Refusal, message, { constraint });

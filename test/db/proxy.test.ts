@@ -1,0 +1,44 @@
+// What happens between a store in another process and its caller when the network is at its worst.
+import { afterEach, describe, expect, test } from "bun:test";
+import { allSettings, putSetting } from "./batches.ts";
+import { type Deployment, outcomeOf } from "./contract.ts";
+import { proxyDeployment } from "./deployments.ts";
+import type { ProxyStore } from "./proxy-store.ts";
+
+describe("a store behind a network", () => {
+  let place: Deployment;
+  afterEach(() => place.remove());
+  const openWith = async (faults: Parameters<typeof proxyDeployment>[1]) => {
+    place = await proxyDeployment(7, faults);
+    return (await place.open()) as ProxyStore;
+  };
+  const put = (store: ProxyStore, key: string) => outcomeOf(store.commit([putSetting({ key, value: "" })]));
+
+  test("[ST-22] a lost answer is asked for again under the same id, and the batch is there once", async () => {
+    const store = await openWith({ lost: 0.5, twice: 0.5 });
+    const keys = Array.from({ length: 30 }, (_, i) => `k${10 + i}`);
+    expect(await Promise.all(keys.map((key) => put(store, key)))).toEqual(keys.map(() => "done"));
+    expect((await store.all(allSettings())).map((row) => row.key)).toEqual(keys);
+    expect(store.seen.lost).toBeGreaterThan(0);
+    expect(store.seen.twice).toBeGreaterThan(0);
+  });
+
+  test("[ST-22] when no answer ever comes the fate is unknown, though the batch was written", async () => {
+    const store = await openWith({ lost: 1 });
+    expect(await put(store, "a")).toBe("unknown");
+    expect((await store.all(allSettings())).map((row) => row.key)).toEqual(["a"]);
+  });
+
+  test("[ST-22] when every attempt was turned away the refusal is definite: nothing was written", async () => {
+    const store = await openWith({ refused: 1 });
+    expect(await put(store, "a")).toBe("overloaded");
+    expect(await store.all(allSettings())).toEqual([]);
+  });
+
+  test("[ST-22] when the other process dies, what is under way is unknown", async () => {
+    const store = await openWith({});
+    expect(await put(store, "a")).toBe("done");
+    await place.crash();
+    expect(await put(store, "b")).toBe("unknown");
+  });
+});

@@ -1,0 +1,44 @@
+// Why there are no interactive transactions (PERFORMANCE section 3, rule 1): what Drizzle's own do on this driver. Should this
+// test ever fail, the driver has been mended and the rule may be reconsidered.
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { drizzle } from "drizzle-orm/bun-sqlite";
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+
+const notes = sqliteTable("notes", { id: integer().primaryKey(), said: text().notNull() });
+
+const notebook = () => {
+  const client = new Database(":memory:");
+  client.run("create table notes (id integer primary key, said text not null)");
+  const saidSoFar = () => client.query("select said from notes order by id").values().flat();
+  return { client, db: drizzle(client), saidSoFar };
+};
+
+describe("the reason for batches", () => {
+  test("[ST-20] an async transaction of Drizzle commits at its first await and does not roll back", async () => {
+    const { db, client, saidSoFar } = notebook();
+    const failing = db.transaction(async (tx) => {
+      tx.insert(notes).values({ said: "first half" }).run();
+      await Promise.resolve();
+      throw new Error("no");
+    });
+    expect(client.inTransaction).toBe(false);
+    expect(failing).rejects.toThrow("no");
+    await failing.catch(() => {});
+    expect(saidSoFar()).toEqual(["first half"]);
+  });
+
+  test("[ST-20] and what others write meanwhile falls between its halves", async () => {
+    const { db, client, saidSoFar } = notebook();
+    const gate = Promise.withResolvers<void>();
+    const slow = db.transaction(async (tx) => {
+      tx.insert(notes).values({ said: "first half" }).run();
+      await gate.promise;
+      tx.insert(notes).values({ said: "second half" }).run();
+    });
+    client.run("insert into notes (said) values ('another request')");
+    gate.resolve();
+    await slow;
+    expect(saidSoFar()).toEqual(["first half", "another request", "second half"]);
+  });
+});

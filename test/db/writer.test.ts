@@ -1,0 +1,106 @@
+// The writer of LocalStore: what shares a commit, what a group may hold, and when it stops for good.
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { LocalStore } from "#db/local.ts";
+import { Writer } from "#db/writer.ts";
+import { allSettings, putSetting } from "./batches.ts";
+import { outcomeOf } from "./contract.ts";
+import { openIn, temporaryDirectory } from "./deployments.ts";
+
+describe("the group-committing writer", () => {
+  let place: ReturnType<typeof temporaryDirectory>;
+  let store: LocalStore;
+  let stops: Error[];
+  beforeEach(() => {
+    place = temporaryDirectory();
+    stops = [];
+    store = openIn(place.path, { fatal: (error) => stops.push(error) });
+  });
+  afterEach(async () => {
+    await store.close();
+    place[Symbol.dispose]();
+  });
+  const put = (key: string, value = "") => store.commit([putSetting({ key, value })]);
+  const putMany = (count: number, prefix: string) =>
+    store.commit([putSetting(Array.from({ length: count }, (_, i) => ({ key: `${prefix}${i}`, value: "" })))]);
+
+  test("[ST-1] all batches of one turn share one commit, those of the next turn have their own", async () => {
+    await Promise.all(Array.from({ length: 100 }, (_, i) => put(`a${i}`)));
+    expect(store.writer.counts).toEqual({ groups: 1, batches: 100, rows: 100 });
+    await put("later");
+    expect(store.writer.counts).toEqual({ groups: 2, batches: 101, rows: 101 });
+  });
+
+  test("[ST-1] a group ends at 500 rows, and the rest follow in the next groups", async () => {
+    await Promise.all([putMany(300, "a"), putMany(200, "b"), putMany(1, "c"), putMany(2_000, "d"), putMany(1, "e")]);
+    expect(store.writer.counts).toEqual({ groups: 4, batches: 5, rows: 2_502 });
+  });
+
+  test("[ST-1] a group ends at 256 KiB", async () => {
+    const big = "x".repeat(100 * 1024);
+    await Promise.all(["a", "b", "c", "d"].map((key) => put(key, big)));
+    expect(store.writer.counts.groups).toBe(2);
+  });
+
+  test("[ST-1] the loop turns between two groups, so that others are served", async () => {
+    const seen: string[] = [];
+    const first = putMany(500, "a").then(() => seen.push("first group"));
+    const second = putMany(500, "b").then(() => seen.push("second group"));
+    setImmediate(() => seen.push("somebody else"));
+    await Promise.all([first, second]);
+    expect(seen).toEqual(["first group", "somebody else", "second group"]);
+  });
+
+  test("[ST-6] when a batch resolves, another connection sees it", async () => {
+    const other = new Database(join(place.path, "slipway.db"), { readonly: true });
+    await put("a");
+    expect(other.query("select key from settings").values()).toEqual([["a"]]);
+    other.close();
+  });
+
+  test("[ST-5] a writer whose epoch is no longer the newest writes nothing, refuses all that waits and stops", async () => {
+    await put("mine");
+    const other = new Database(join(place.path, "slipway.db"));
+    other.run("pragma busy_timeout=5000");
+    other.run("update epoch set value = value + 1");
+    const outcomes = await Promise.all([
+      outcomeOf(put("a")),
+      outcomeOf(put("b")),
+      outcomeOf(putMany(600, "next group ")),
+    ]);
+    expect(outcomes).toEqual(["closed", "closed", "closed"]);
+    expect(stops.map((stop) => stop.message)).toEqual(["another process owns this data directory (epoch 2)"]);
+    expect(await outcomeOf(put("later"))).toBe("closed");
+    expect(other.query("select key from settings").values()).toEqual([["mine"]]);
+    other.close();
+  });
+
+  test("[ST-10] while another program holds the database, a batch is refused as overloaded, and the next is written", async () => {
+    const file = join(place.path, "slipway.db");
+    const mine = new Database(file);
+    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
+    const writer = new Writer(mine, { epoch, committed: () => {}, fatal: (error) => stops.push(error) });
+    const other = new Database(file);
+    other.run("begin immediate");
+    expect(await outcomeOf(writer.submit([putSetting({ key: "a", value: "" })]))).toBe("overloaded");
+    other.run("rollback");
+    expect(await outcomeOf(writer.submit([putSetting({ key: "b", value: "" })]))).toBe("done");
+    expect((await store.all(allSettings())).map((row) => row.key)).toEqual(["b"]);
+    expect(stops).toEqual([]);
+    await writer.stop();
+    other.close();
+    mine.close();
+  });
+
+  test("[ST-10] rows without values count too, so that no queue is without bound", async () => {
+    const mine = new Database(join(place.path, "slipway.db"));
+    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
+    const writer = new Writer(mine, { epoch, queueBytes: 100, committed: () => {}, fatal: () => {} });
+    const nothing = { sql: "delete from settings where false", rows: [[]] };
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => outcomeOf(writer.submit([nothing]))));
+    expect(outcomes).toEqual(["done", "done", "done", "overloaded", "overloaded"]);
+    await writer.stop();
+    mine.close();
+  });
+});
