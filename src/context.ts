@@ -8,6 +8,8 @@ import { Topics } from "#base/topics.ts";
 import { openLocalStore } from "#db/local.ts";
 import type { Store } from "#db/store.ts";
 import type { ApiContext } from "./api/context.ts";
+import { OpenStreams } from "./api/open-streams.ts";
+import { Requests } from "./api/requests.ts";
 import { Sockets } from "./api/socket.ts";
 
 export type ContextOptions = {
@@ -26,6 +28,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly store: Store;
   readonly topics = new Topics<Events>();
   readonly sockets: Sockets;
+  readonly requests: Requests;
+  readonly streams = new OpenStreams();
   readonly scheduler: Scheduler;
   accessUrl = new URL("http://localhost/");
   draining = false;
@@ -35,6 +39,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.clock = options.clock ?? systemClock;
     this.store = store;
     this.sockets = new Sockets(this.clock);
+    this.requests = new Requests(this.clock, this.config.max_connections);
     this.scheduler = new Scheduler(
       store,
       this.clock,

@@ -57,8 +57,11 @@ export const startServer = async (ctx: Context): Promise<RunningServer> => {
       checkHost(request, hosts);
       const credential = credentialOf(request);
       checkOrigin(request, credential, hosts);
-      remember(request, await identify(credential, ctx.store, ctx.clock));
-      return await app.fetch(request);
+      if (isProbe(request)) return await app.fetch(request);
+      return await ctx.requests.run(request, async () => {
+        remember(request, await identify(credential, ctx.store, ctx.clock));
+        return app.fetch(request);
+      });
     } catch (error) {
       return errorResponse(error, request);
     }
@@ -78,6 +81,7 @@ export const startServer = async (ctx: Context): Promise<RunningServer> => {
     },
   });
   ctx.sockets.attach(server as never);
+  ctx.requests.attach(server);
   ctx.accessUrl = accessUrl(ctx.config, server.port as number);
   hosts = new Set(allowedHosts(ctx.config).map((name) => name.toLowerCase()));
   await ctx.started();
@@ -86,11 +90,19 @@ export const startServer = async (ctx: Context): Promise<RunningServer> => {
     url: listeningUrl(host, server.port as number),
     async stop(reason) {
       ctx.draining = true;
-      await ctx.drain();
+      ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
+      await ctx.requests.drain();
+      await ctx.drain();
       await server.stop(true);
     },
   };
+};
+
+/** Health checks are answered also while the server is overloaded or stopping. */
+const isProbe = (request: Request): boolean => {
+  const path = pathOf(request.url);
+  return path === "/healthz" || path === "/readyz";
 };
 
 const listeningUrl = (host: string, port: number): URL =>

@@ -5,6 +5,8 @@ import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/store.ts";
+import type { OpenStreams } from "./open-streams.ts";
+import type { Requests } from "./requests.ts";
 import type { Sockets } from "./socket.ts";
 
 export interface ApiContext {
@@ -13,6 +15,8 @@ export interface ApiContext {
   readonly store: Store;
   readonly topics: Topics<Events>;
   readonly sockets: Sockets;
+  readonly requests: Requests;
+  readonly streams: OpenStreams;
   /** The URL people and workspaces use, known once the server listens. */
   readonly accessUrl: URL;
   /** True once the server has begun to stop: /readyz answers 503. */
