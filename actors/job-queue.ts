@@ -1,6 +1,8 @@
 // The provisioner's slots: jobs that are on disk as pending wait here for their turn, the oldest of the most urgent first. The queue
 // lives in memory only; after a start the owners submit their pending jobs again (rules JB-1 to JB-3).
 
+import { uuid } from "#base/ids.ts";
+
 /** Human-started work goes before prebuilds (facts/platform 2.1). */
 export type Urgency = "person" | "background";
 
@@ -13,7 +15,12 @@ export type QueuedJob = {
   run(signal: AbortSignal): Promise<void>;
 };
 
+/** Tags of the built-in worker: it takes the jobs that ask for nothing else. */
+const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
+
 export class JobQueue {
+  /** This process is the only worker; a new id at each start. */
+  readonly worker = { id: uuid(), name: "built-in" };
   readonly #slots: number;
   readonly #waiting: QueuedJob[] = [];
   readonly #running = new Map<string, { abort: AbortController; done: Promise<void> }>();
@@ -35,6 +42,16 @@ export class JobQueue {
     const at = this.#waiting.findIndex((job) => job.id === id);
     if (at >= 0) this.#waiting.splice(at, 1);
     this.#running.get(id)?.abort.abort(new Error(reason));
+  }
+
+  /** The workers that could take a job with these tags. */
+  workersFor(tags: Readonly<Record<string, string>>): readonly string[] {
+    return Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value) ? [this.worker.id] : [];
+  }
+
+  /** Jobs that run or wait here. */
+  holds(id: string): boolean {
+    return this.#running.has(id) || this.#waiting.some((job) => job.id === id);
   }
 
   /** Place in the queue counted from 1, and its length; 0 for a job that does not wait. */

@@ -1,0 +1,67 @@
+// A job's log: cutting at the limit, the rows to write, and the lines as followers see them (rules JB-9 and JB-10).
+import { rfc3339 } from "#base/clock.ts";
+import type { JobLogRow } from "#db/jobs.ts";
+import { JOB_LOG_SOURCES, type JobLogSource, LOG_LEVELS, type LogLevel } from "#schema/job.ts";
+import type { JobLogLine } from "../events.ts";
+import type { JobPatch, JobState } from "./state.ts";
+
+/** Bytes of output a job may write; what comes after is dropped (facts/platform 2.1). */
+export const JOB_LOG_LIMIT = 1_048_576;
+/** Longer lines are cut. */
+const LINE_LIMIT = 65_536;
+
+export type NewLogLine = {
+  readonly created_at: number;
+  readonly source: JobLogSource;
+  readonly level: LogLevel;
+  readonly stage: string;
+  readonly output: string;
+};
+
+/**
+ * The rows for as many of these lines as fit, numbered from `firstId`, and the job's new counters. Undefined when nothing changes,
+ * as for a job whose log is full. The patch has no other columns than logs_length, logs_overflowed and updated_at.
+ */
+export const appendLogs = (
+  job: JobState,
+  lines: readonly NewLogLine[],
+  firstId: number,
+  now: number,
+): { rows: JobLogRow[]; patch: JobPatch } | undefined => {
+  if (job.logs_overflowed || lines.length === 0) return undefined;
+  const rows: JobLogRow[] = [];
+  let length = job.logs_length;
+  let overflowed = false;
+  for (const line of lines) {
+    const output = clean(line.output);
+    const bytes = Buffer.byteLength(output);
+    if (length + bytes > JOB_LOG_LIMIT) {
+      overflowed = true;
+      break;
+    }
+    length += bytes;
+    rows.push({
+      id: firstId + rows.length,
+      job: job.key,
+      created_at: line.created_at,
+      source: JOB_LOG_SOURCES.indexOf(line.source),
+      level: LOG_LEVELS.indexOf(line.level),
+      stage: line.stage,
+      output,
+    });
+  }
+  return { rows, patch: { logs_length: length, logs_overflowed: overflowed, updated_at: now } };
+};
+
+// NUL ends a text for half of the programs that may read it.
+const clean = (output: string): string => output.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, LINE_LIMIT);
+
+/** A stored line as callers and followers see it. */
+export const showJobLog = (row: JobLogRow): JobLogLine => ({
+  id: row.id,
+  created_at: rfc3339(row.created_at),
+  log_source: JOB_LOG_SOURCES[row.source] ?? "provisioner",
+  log_level: LOG_LEVELS[row.level] ?? "info",
+  stage: row.stage,
+  output: row.output,
+});

@@ -1,0 +1,75 @@
+// What a running job says, gathered and handed to the job's owner once per turn of the event loop: a build that prints a thousand
+// lines costs its mailbox one message. In order, one message at a time, bounded by the log's own limit (rule JB-11).
+import { type Clock, sleep } from "#base/clock.ts";
+import type { JobTiming } from "#db/schema/jobs.ts";
+import type { JobLogSource, LogLevel } from "#schema/job.ts";
+import type { Report } from "#src/provisioners/provisioner.ts";
+import { JOB_LOG_LIMIT, type NewLogLine } from "./logs.ts";
+
+export type Said = { readonly logs: readonly NewLogLine[]; readonly timings: readonly JobTiming[] };
+
+const TRIES = 20;
+const RETRY_MS = 250;
+/** Lines of one message, so that one commit stays short. */
+const LINES = 400;
+
+export class JobReport implements Report {
+  readonly #clock: Clock;
+  readonly #send: (said: Said) => Promise<unknown>;
+  #logs: NewLogLine[] = [];
+  #timings: JobTiming[] = [];
+  #bytes = 0;
+  #sending: Promise<void> | undefined;
+
+  /** `send` hands it to the owner; it is tried again when the owner is overloaded. */
+  constructor(clock: Clock, send: (said: Said) => Promise<unknown>) {
+    this.#clock = clock;
+    this.#send = send;
+  }
+
+  log(level: LogLevel, stage: string, output: string): void {
+    this.say("provisioner", level, stage, output);
+  }
+
+  /** A line of the given source. Several lines in one text become several. */
+  say(source: JobLogSource, level: LogLevel, stage: string, text: string): void {
+    for (const output of text.split(/\r?\n/)) {
+      // The line that passes the limit still goes out: it tells the owner that the log has overflowed.
+      if (this.#bytes > JOB_LOG_LIMIT) return;
+      this.#bytes += Buffer.byteLength(output);
+      this.#logs.push({ created_at: this.#clock.now(), source, level, stage, output });
+    }
+    this.#flush();
+  }
+
+  timing(timing: JobTiming): void {
+    this.#timings.push(timing);
+    this.#flush();
+  }
+
+  /** Resolves when everything said so far has been handed over or given up. */
+  async settled(): Promise<void> {
+    while (this.#sending) await this.#sending;
+  }
+
+  #flush(): void {
+    this.#sending ??= new Promise<void>((resolve) => setImmediate(resolve))
+      .then(() => this.#hand())
+      .finally(() => {
+        this.#sending = undefined;
+        if (this.#logs.length > 0 || this.#timings.length > 0) this.#flush();
+      });
+  }
+
+  async #hand(): Promise<void> {
+    const said: Said = { logs: this.#logs.splice(0, LINES), timings: this.#timings.splice(0) };
+    for (let left = TRIES; left > 0; left--) {
+      try {
+        await this.#send(said);
+        return;
+      } catch {
+        await sleep(this.#clock, RETRY_MS);
+      }
+    }
+  }
+}

@@ -1,0 +1,82 @@
+// What can happen to a provisioner job, as pure functions (facts/platform 2.1; rules JB-4 to JB-8). Used by whoever owns the job: the
+// workspace actor for builds, the template-version actor for imports. A command that comes too late answers undefined.
+import { isActive, type JobFacts, jobStatus } from "#schema/job.ts";
+
+export const PENDING_LIMIT_MS = 30 * 60_000;
+export const SILENCE_LIMIT_MS = 5 * 60_000;
+export const CANCEL_LIMIT_MS = 3 * 60_000;
+
+/** What the owner keeps in memory of its job; the row has more. */
+export type JobState = JobFacts & {
+  readonly id: string;
+  /** Integer key, used by the logs. */
+  readonly key: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly error_code: string;
+  readonly worker_id: string | null;
+  readonly worker_name: string;
+  readonly logs_length: number;
+  readonly logs_overflowed: boolean;
+};
+
+/** Columns of `jobs` to write; apply with `{...job, ...patch}`. */
+export type JobPatch = Partial<Omit<JobState, "id" | "key" | "created_at">> & { readonly updated_at: number };
+
+export type JobCommand =
+  | { readonly type: "start"; readonly now: number; readonly worker: { readonly id: string; readonly name: string } }
+  | { readonly type: "cancel"; readonly now: number }
+  /** The work has ended well, or has ended because it was told to cancel. */
+  | { readonly type: "complete"; readonly now: number }
+  | { readonly type: "fail"; readonly now: number; readonly error: string; readonly error_code?: string }
+  /** The time limits are checked; nothing happens before they have passed. */
+  | { readonly type: "reap"; readonly now: number }
+  /** The worker is alive. */
+  | { readonly type: "touch"; readonly now: number };
+
+/** The change, or undefined when the command does not apply in the job's state (a late report is `stale`). */
+export const transitionJob = (job: JobState, command: JobCommand): JobPatch | undefined => {
+  if (!isActive(job)) return undefined;
+  const { now } = command;
+  const status = jobStatus(job);
+  switch (command.type) {
+    case "start":
+      if (status !== "pending") return undefined;
+      return { started_at: now, updated_at: now, worker_id: command.worker.id, worker_name: command.worker.name };
+    case "cancel":
+      if (status === "canceling") return undefined;
+      // Nobody has a pending job, so there is nobody to wait for.
+      return { canceled_at: now, updated_at: now, ...(status === "pending" ? { completed_at: now } : {}) };
+    case "complete":
+      return status === "pending" ? undefined : { completed_at: now, updated_at: now };
+    case "fail":
+      return failed(job, now, command.error, command.error_code);
+    case "reap":
+      return now < reapDue(job) ? undefined : failed(job, now, reapReason(job));
+    case "touch":
+      return status === "pending" ? undefined : { updated_at: now };
+  }
+};
+
+// A job that never started has started_at set too, so that its duration is zero and not negative.
+const failed = (job: JobState, now: number, error: string, code = ""): JobPatch => ({
+  completed_at: now,
+  updated_at: now,
+  error: error || "The job failed.",
+  error_code: code,
+  ...(job.started_at === null ? { started_at: now } : {}),
+});
+
+/** When the job has to be ended by force if nothing more is heard; milliseconds since 1970. */
+export const reapDue = (job: JobState): number => {
+  if (job.canceled_at !== null) return job.canceled_at + CANCEL_LIMIT_MS;
+  return job.updated_at + (job.started_at === null ? PENDING_LIMIT_MS : SILENCE_LIMIT_MS);
+};
+
+/** Why a reaped job ended, in words for people. */
+export const reapReason = (job: JobState): string => {
+  const minutes = (ms: number): string => `${ms / 60_000} minutes`;
+  if (job.canceled_at !== null) return `The job did not end within ${minutes(CANCEL_LIMIT_MS)} after it was cancelled.`;
+  if (job.started_at === null) return `No worker took the job for ${minutes(PENDING_LIMIT_MS)}, so it was given up.`;
+  return `Nothing was heard of the job for ${minutes(SILENCE_LIMIT_MS)}, so it was given up.`;
+};
