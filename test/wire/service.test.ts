@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import {
+  Agent,
+  type AgentHandlers,
+  agentClient,
+  Tailnet,
+  type TailnetHandlers,
+  tailnetClient,
+} from "#src/wire/agent-api.ts";
+import { call } from "#src/wire/drpc-client.ts";
+import { serveSession } from "#src/wire/drpc-server.ts";
+import { AppHealth, Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
+import { CoordinateResponse_PeerUpdate_Kind } from "#src/wire/gen/tailnet_pb.ts";
+import { mergeRouters, methodPath, routerFor } from "#src/wire/service.ts";
+import { hex, sessionPair } from "./support.ts";
+
+const uuid = hex("00112233445566778899aabbccddeeff");
+
+const serving = (agent: Partial<AgentHandlers>, tailnet: Partial<TailnetHandlers> = {}) => {
+  const pair = sessionPair();
+  const router = mergeRouters(routerFor(Agent, agent), routerFor(Tailnet, tailnet));
+  void serveSession(pair.server, router, { clock: pair.clock });
+  return { agent: agentClient(pair.client), tailnet: tailnetClient(pair.client), ...pair };
+};
+
+describe("the agent's services", () => {
+  test("[WI-16] have the paths that deployed agents call", () => {
+    const paths = [...Agent.methods, ...Tailnet.methods].map(methodPath);
+    expect(paths).toContain("/coder.agent.v2.Agent/GetManifest");
+    expect(paths).toContain("/coder.tailnet.v2.Tailnet/Coordinate");
+    expect(paths).toHaveLength(24);
+    expect(Tailnet.method.coordinate.methodKind).toBe("bidi_streaming");
+    expect(Tailnet.method.streamDERPMaps.methodKind).toBe("server_streaming");
+    expect(Tailnet.method.workspaceUpdates.methodKind).toBe("server_streaming");
+  });
+
+  test("[WI-16] carry typed messages both ways, empty submessages included", async () => {
+    const { agent } = serving({
+      getManifest: () => ({
+        agentId: uuid,
+        environmentVariables: { A: "1" },
+        derpMap: { homeParams: {}, regions: { 999: { regionId: 999n, embeddedRelay: true } } },
+        apps: [{ slug: "web", healthcheck: {} }],
+      }),
+      updateLifecycle: ({ lifecycle }) => lifecycle ?? {},
+      batchUpdateAppHealths: ({ updates }) => {
+        expect(updates[0]?.health).toBe(AppHealth.HEALTHY);
+        return {};
+      },
+    });
+    const manifest = await agent.getManifest({});
+    expect(manifest.agentId).toEqual(uuid);
+    expect(manifest.parentId).toBeUndefined();
+    expect(manifest.derpMap?.homeParams).toBeDefined();
+    expect(manifest.derpMap?.regions["999"]?.embeddedRelay).toBe(true);
+    expect(manifest.apps[0]?.healthcheck).toBeDefined();
+    const answer = await agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.READY } });
+    expect(answer.state).toBe(Lifecycle_State.READY);
+    await agent.batchUpdateAppHealths({ updates: [{ id: uuid, health: AppHealth.HEALTHY }] });
+  });
+
+  test("[WI-16] write an empty relay map entry as tag and length 0, where agents look for it unchecked", async () => {
+    const { client } = serving({ getManifest: () => ({ derpMap: { homeParams: {} } }) });
+    expect(await call(client, "/coder.agent.v2.Agent/GetManifest", hex(""))).toEqual(hex("4a 02 0a 00"));
+  });
+
+  test("[WI-14] answer code 12 where there is no handler, and an error for bytes that are no message", async () => {
+    const { agent, client } = serving({ updateStats: () => ({}) });
+    await expect(agent.listSubAgents({})).rejects.toMatchObject({ code: 12 });
+    await expect(call(client, "/coder.agent.v2.Agent/UpdateStats", hex("0a ff"))).rejects.toMatchObject({
+      code: 0,
+      message: "The request is not a coder.agent.v2.UpdateStatsRequest.",
+    });
+  });
+
+  test("[WI-16] stream relay maps and coordinate both ways", async () => {
+    const { tailnet } = serving(
+      {},
+      {
+        async *streamDERPMaps() {
+          yield { homeParams: {} };
+          yield { homeParams: {}, regions: { 1: { regionCode: "one" } } };
+        },
+        async *coordinate(requests) {
+          for await (const request of requests) {
+            if (request.disconnect) return;
+            yield { peerUpdates: [{ id: request.addTunnel?.id, kind: CoordinateResponse_PeerUpdate_Kind.NODE }] };
+          }
+        },
+      },
+    );
+    const codes: (string | undefined)[] = [];
+    for await (const map of tailnet.streamDERPMaps({})) codes.push(map.regions["1"]?.regionCode);
+    expect(codes).toEqual([undefined, "one"]);
+    const coordinate = await tailnet.coordinate();
+    await coordinate.send({ addTunnel: { id: uuid } });
+    const answers = coordinate[Symbol.asyncIterator]();
+    const first = await answers.next();
+    expect(first.value.peerUpdates[0]?.id).toEqual(uuid);
+    await coordinate.send({ disconnect: {} });
+    expect((await answers.next()).done).toBe(true);
+  });
+});

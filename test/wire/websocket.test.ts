@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { systemClock } from "#base/clock.ts";
+import { ByteStream } from "#src/wire/byte-stream.ts";
+import { call } from "#src/wire/drpc-client.ts";
+import { serveSession } from "#src/wire/drpc-server.ts";
+import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+import { pattern, readAll } from "./support.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A real server whose every WebSocket becomes a byte stream, as the product does it. */
+const listen = (use: (stream: ByteStream) => void): string => {
+  const server = Bun.serve<{ stream?: ByteStream }, "/">({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request, self) => (self.upgrade(request, { data: {} }) ? undefined : new Response("no", { status: 400 })),
+    websocket: {
+      open(ws) {
+        ws.data.stream = new ByteStream({
+          send: (bytes) => ws.sendBinary(bytes),
+          close: (code, reason) => ws.close(code, reason),
+        });
+        use(ws.data.stream);
+      },
+      message: (ws, message) => ws.data.stream?.push(message),
+      drain: (ws) => ws.data.stream?.drain(),
+      close: (ws) => ws.data.stream?.end(),
+    },
+  });
+  cleanups.push(() => server.stop(true));
+  return `ws://127.0.0.1:${server.port}/`;
+};
+
+const sessions = async (): Promise<{ client: YamuxSession; server: YamuxSession }> => {
+  const opened = Promise.withResolvers<YamuxSession>();
+  const url = listen((stream) => opened.resolve(new YamuxSession(stream, { role: "server", clock: systemClock })));
+  const stream = await streamOverWebSocket(new WebSocket(url), systemClock);
+  const client = new YamuxSession(stream, { role: "client", clock: systemClock });
+  cleanups.push(() => client.close());
+  return { client, server: await opened.promise };
+};
+
+describe("over real WebSockets", () => {
+  test("[WI-6] a hundred streams each way carry their bytes, and both sides end in order", async () => {
+    const { client, server } = await sessions();
+    const one = async (from: YamuxSession, i: number): Promise<boolean> => {
+      const stream = await from.open();
+      const data = pattern(1000 + i * 1777, i);
+      const [back] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
+      return Buffer.from(back).equals(data);
+    };
+    const echo = async (at: YamuxSession): Promise<void> => {
+      for (let stream = await at.accept(); stream; stream = await at.accept()) {
+        const accepted = stream;
+        void (async () => {
+          for await (const chunk of accepted) await accepted.write(chunk);
+          await accepted.end();
+        })();
+      }
+    };
+    const echoes = [echo(client), echo(server)];
+    const indices = Array.from({ length: 100 }, (_, i) => i);
+    const results = await Promise.all(indices.flatMap((i) => [one(client, i), one(server, i)]));
+    expect(results.every(Boolean)).toBe(true);
+    client.close();
+    expect(await server.closed).toBeUndefined();
+    await Promise.all(echoes);
+  });
+
+  test("[WI-13] a call of 3 MiB is answered", async () => {
+    const { client, server } = await sessions();
+    const router = new Map([["/svc/Echo", { kind: "unary" as const, run: async (request: Uint8Array) => request }]]);
+    void serveSession(server, router, { clock: systemClock });
+    const request = pattern(3 * 1024 * 1024);
+    expect(Buffer.from(await call(client, "/svc/Echo", request)).equals(request)).toBe(true);
+    expect(await client.ping()).toBeGreaterThan(0);
+  });
+
+  test("[WI-3] a client that writes much faster than the socket carries it waits, and nothing is lost", async () => {
+    const { client, server } = await sessions();
+    const data = pattern(8 * 1024 * 1024);
+    const stream = await client.open();
+    const sent = stream.write(data).then(() => stream.end());
+    const accepted = await server.accept();
+    expect(Buffer.from(await readAll(accepted!)).equals(data)).toBe(true);
+    await sent;
+  });
+
+  test("[WI-3] a peer that stops reading its socket stops our writers; they go on when it reads again", async () => {
+    const opened = Promise.withResolvers<ByteStream>();
+    const url = new URL(listen((stream) => opened.resolve(stream)));
+    const socket: Socket = connect(Number(url.port), "127.0.0.1");
+    cleanups.push(() => socket.destroy());
+    let received = 0;
+    socket.on("data", (bytes: Buffer) => {
+      received += bytes.byteLength;
+    });
+    socket.write(
+      `GET / HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${btoa("0123456789abcdef")}\r\n\r\n`,
+    );
+    const stream = await opened.promise;
+    socket.pause();
+    const message = new Uint8Array(64 * 1024);
+    const total = 64 * 1024 * 1024;
+    let written = 0;
+    let resumed = false;
+    while (written < total) {
+      let waits = true;
+      const writing = stream.write(message).then(() => {
+        waits = false;
+      });
+      await Promise.resolve();
+      await Promise.resolve();
+      if (waits && !resumed) {
+        // The kernel's buffers and ours are full, far below what we want to write.
+        expect(written).toBeLessThan(total / 2);
+        resumed = true;
+        socket.resume();
+      }
+      await writing;
+      written += message.byteLength;
+    }
+    expect(resumed).toBe(true);
+    const ended = new Promise((resolve) => socket.once("close", resolve));
+    stream.close();
+    await ended;
+    expect(received).toBeGreaterThan(total);
+  });
+
+  test("[WI-1] a server that refuses, and one that goes away, are told apart from a clean end", async () => {
+    const refused = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 401 }) });
+    cleanups.push(() => refused.stop(true));
+    await expect(
+      streamOverWebSocket(new WebSocket(`ws://127.0.0.1:${refused.port}/`), systemClock),
+    ).rejects.toMatchObject({ failure: "closed" });
+    const url = listen((stream) => stream.close(1011, "gone mad"));
+    const stream = await streamOverWebSocket(new WebSocket(url), systemClock);
+    expect(await stream.closed).toMatchObject({
+      failure: "closed",
+      message: "The connection was closed: 1011 gone mad",
+    });
+    await expect(stream.read()).rejects.toMatchObject({ failure: "closed" });
+  });
+});
