@@ -1,20 +1,8 @@
 // Answers that many routes share, as schemas for the OpenAPI document.
-import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+import { type TSchema, Type as t } from "@sinclair/typebox";
+import { Generic } from "#schema/generic.ts";
 
-/** The generic body: every error has it, and some successes. */
-export const Generic = t.Object({
-  message: t.String({ description: "What happened, in one sentence." }),
-  detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),
-  validations: t.Optional(
-    t.Array(
-      t.Object({
-        field: t.String({ description: "JSON or query name of the field." }),
-        detail: t.String({ description: "The rule it breaks." }),
-      }),
-    ),
-  ),
-});
-export type Generic = Static<typeof Generic>;
+export { Generic };
 
 const WORDS: Record<number, string> = {
   400: "The request is malformed or breaks a rule; `validations` names the fields.",

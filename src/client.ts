@@ -1,0 +1,168 @@
+// The public client of a Slipway server: typed requests, errors as values of one class, WebSockets as async iterables. Used by the
+// daemon, the command line, the benchmark and the tests; it knows nothing of the server's insides.
+import type { Generic } from "#schema/generic.ts";
+
+/** What a server answers when it does not do what it was asked. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly body: Generic;
+
+  constructor(status: number, body: Generic) {
+    super(body.detail ? `${body.message} ${body.detail}` : body.message);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export type RequestOptions = { headers?: Record<string, string>; signal?: AbortSignal };
+
+export class Client {
+  readonly url: URL;
+  readonly token: string | undefined;
+
+  constructor(url: URL | string, token?: string) {
+    this.url = new URL(url);
+    this.token = token;
+  }
+
+  /** Signs in with a password and returns a client that is that user. */
+  async signIn(email: string, password: string): Promise<Client> {
+    const { session_token } = await this.post<{ session_token: string }>("/api/v2/users/login", { email, password });
+    return this.as(session_token);
+  }
+
+  /** The same server, another caller. */
+  as(token: string | undefined): Client {
+    return new Client(this.url, token);
+  }
+
+  get<T>(path: string, options?: RequestOptions): Promise<T> {
+    return this.#json<T>("GET", path, undefined, options);
+  }
+  post<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
+    return this.#json<T>("POST", path, body, options);
+  }
+  put<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
+    return this.#json<T>("PUT", path, body, options);
+  }
+  patch<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
+    return this.#json<T>("PATCH", path, body, options);
+  }
+  delete<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
+    return this.#json<T>("DELETE", path, body, options);
+  }
+
+  /** The bare answer, whatever its status. A body that is not text or bytes is sent as JSON. */
+  fetch(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
+    const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+    const headers: Record<string, string> = { ...this.#credentials(), ...options.headers };
+    if (body !== undefined && !raw) headers["content-type"] ??= "application/json";
+    return fetch(new URL(path, this.url), {
+      method,
+      headers,
+      redirect: "manual",
+      ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
+  }
+
+  /** Opens a WebSocket; resolves once it is open, rejects with ApiError-like text when the server refuses it. */
+  async socket(path: string, options: { headers?: Record<string, string> } = {}): Promise<ClientSocket> {
+    const url = new URL(path, this.url);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(url, { headers: { ...this.#credentials(), ...options.headers } } as never);
+    const client = new ClientSocket(socket);
+    await client.opened;
+    return client;
+  }
+
+  #credentials(): Record<string, string> {
+    return this.token === undefined ? {} : { "Service-Session-Token": this.token };
+  }
+
+  async #json<T>(method: string, path: string, body: unknown, options?: RequestOptions): Promise<T> {
+    const response = await this.fetch(method, path, body, options);
+    const text = await response.text();
+    if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
+    throw new ApiError(response.status, genericOf(text, response.status));
+  }
+}
+
+const genericOf = (text: string, status: number): Generic => {
+  try {
+    const body = JSON.parse(text) as Generic;
+    if (typeof body.message === "string") return body;
+  } catch {
+    // Not JSON: a proxy in between has answered.
+  }
+  return { message: `The server answered ${status}.`, detail: text.slice(0, 200) };
+};
+
+/** An open WebSocket: `for await` gives each message; the loop ends when it is closed, and `closed` says why. */
+export class ClientSocket implements AsyncIterable<string | Uint8Array>, Disposable {
+  readonly opened: Promise<void>;
+  readonly closed: Promise<{ code: number; reason: string }>;
+  readonly #socket: WebSocket;
+  readonly #messages: (string | Uint8Array)[] = [];
+  #ended = false;
+  #wake: (() => void) | undefined;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = ({ data }) => {
+      this.#messages.push(typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer));
+      this.#wake?.();
+    };
+    this.opened = new Promise((resolve, reject) => {
+      socket.onopen = () => resolve();
+      socket.onerror = (event) => reject(new Error((event as ErrorEvent).message || "the WebSocket was refused"));
+    });
+    this.closed = new Promise((resolve) => {
+      socket.onclose = ({ code, reason }) => {
+        this.#ended = true;
+        this.#wake?.();
+        resolve({ code, reason });
+      };
+    });
+  }
+
+  send(data: string | Uint8Array<ArrayBuffer>): void {
+    this.#socket.send(data);
+  }
+
+  close(code = 1000, reason = ""): void {
+    this.#socket.close(code, reason);
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.terminate();
+  }
+
+  /** The next message, or undefined when the socket has closed and nothing is left. */
+  async next(): Promise<string | Uint8Array | undefined> {
+    while (this.#messages.length === 0) {
+      if (this.#ended) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#messages.shift();
+  }
+
+  /** The next message as JSON. Rejects when the socket closed instead. */
+  async json<T>(): Promise<T> {
+    const message = await this.next();
+    if (typeof message !== "string") throw new Error("the WebSocket closed or sent bytes where JSON was expected");
+    return JSON.parse(message) as T;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<string | Uint8Array> {
+    for (;;) {
+      const message = await this.next();
+      if (message === undefined) return;
+      yield message;
+    }
+  }
+}

@@ -1,0 +1,16 @@
+// The generic body of the specification: every error has it, and some successes.
+import { type Static, Type as t } from "@sinclair/typebox";
+
+export const Generic = t.Object({
+  message: t.String({ description: "What happened, in one sentence." }),
+  detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),
+  validations: t.Optional(
+    t.Array(
+      t.Object({
+        field: t.String({ description: "JSON or query name of the field." }),
+        detail: t.String({ description: "The rule it breaks." }),
+      }),
+    ),
+  ),
+});
+export type Generic = Static<typeof Generic>;
