@@ -62,7 +62,7 @@ export class Client {
       method,
       headers,
       redirect: "manual",
-      ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: raw ? (body as Bun.BodyInit) : JSON.stringify(body) }),
       ...(options.signal ? { signal: options.signal } : {}),
     });
   }
