@@ -4,7 +4,8 @@
 //   driver start PORT PATH cmd args...    spawn to first 200 (PATH), then memory after settle ms (environment SETTLE_MS)
 // PLAN, one line each:  patch AGENT PATH TOKEN SOURCE | follow AGENT PATH TOKEN | probe PATH TOKEN | get PATH TOKEN
 // Keys of load: secs, warm (both seconds), lines (in a batch), rate (batches/s in total, 0 = closed loop), probe_us (gap of the probe),
-//   barrier=1 (all PATCHes go out together once every follower has all of the last ones), stalled=N (followers of the first plan line that stop reading).
+//   barrier=1 (all PATCHes go out together once every follower has all of the last ones), stalled=N (followers of the first plan line that stop reading),
+//   drain (seconds to wait at the end for what is still missing, default 10).
 // Latencies are in ms. Open loop: counted from the time a send was due, not from the time it was done.
 #include "driver-net.h"
 
@@ -248,7 +249,7 @@ static int load(int argc, char **argv) {
     turn(next < end ? next : end);
   }
   if (stalled) releaseStalled();
-  uint64_t limit = now() + 10000000000ull;
+  uint64_t limit = now() + (uint64_t)(option(argc, argv, "drain", 10) * 1e9);
   while (!caughtUp() && now() < limit) turn(now() + 1000000);
   printf("{\"errors\":%llu,\"gaps\":%llu,\"lines_missing\":%llu,\"followers_closed\":%llu,\"driver_busy\":%.3f,\"batches_per_s\":%.1f,\"lines_per_s\":%.0f,\"deliveries_per_s\":%.0f,\"gets_per_s\":%.0f",
          (unsigned long long)errors, (unsigned long long)gaps, (unsigned long long)missing(), (unsigned long long)followersClosed, busyNs / (secs * 1e9),

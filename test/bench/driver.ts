@@ -63,6 +63,8 @@ export interface LoadKeys {
   probe_us?: number;
   barrier?: 0 | 1;
   stalled?: number;
+  /** Seconds to wait at the end for lines that are still on their way; default 10. */
+  drain?: number;
 }
 
 export class Driver {

@@ -29,6 +29,17 @@ export function residentMiB(pid: number): number {
   }
 }
 
+/** Processor time in ticks (1/100 s): of the whole machine, and of this process with the children it has waited for. */
+export function processorTicks(): { machine: number; own: number } {
+  const [, user, nice, system, , , irq, softirq] = readFileSync("/proc/stat", "utf8").split(/\s+/, 8).map(Number);
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const own = fields.slice(11, 15).map(Number); // utime, stime, cutime, cstime
+  const sum = (ticks: (number | undefined)[]): number =>
+    ticks.reduce<number>((total, value) => total + (value ?? 0), 0);
+  return { machine: sum([user, nice, system, irq, softirq]), own: sum(own) };
+}
+
 /** File system that holds a directory, by its mount; memory file systems make commits look free. */
 export function fileSystemOf(dir: string): string {
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");

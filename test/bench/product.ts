@@ -28,7 +28,9 @@ export interface ProductOptions {
 }
 
 const admin = { email: "bench@example.com", username: "bench", password: "Bench-only-5b1f0c" };
-const agentsPerWorkspace = 100;
+/** The manifest allows 16 agents in a resource. */
+const agentsPerResource = 16;
+const agentsPerWorkspace = 6 * agentsPerResource;
 
 /** The command of the product in this repository: the given binary, else dist/slipway, else the source. Undefined when none exists. */
 export function productCommand(binary?: string): string[] | undefined {
@@ -68,7 +70,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
 }
 
 /**
- * Makes `count` agents, at most 100 in a workspace; each workspace is built from a template version of its own, since the
+ * Makes `count` agents, at most 96 in a workspace; each workspace is built from a template version of its own, since the
  * manifest names the tokens. Resolves when all builds have succeeded and every agent has its log source.
  */
 export async function seedAgents(product: Product, count: number): Promise<SeededAgent[]> {
@@ -117,7 +119,7 @@ export async function seedAgents(product: Product, count: number): Promise<Seede
 }
 
 /** The statements that `GET /workspaces/{id}` runs, as the floor must run them too; keep in step with the product's reader. */
-export function workspaceReads(workspaceId: string): GetSample["queries"] {
+function workspaceReads(workspaceId: string): GetSample["queries"] {
   return [{ sql: "select * from workspaces where id = ?", params: [workspaceId] }];
 }
 
@@ -141,11 +143,15 @@ interface Workspace {
   latest_build: { job: Job; resources: { agents?: { id: string; name: string }[] | null }[] };
 }
 
+/** A template as `src/schema/manifest.ts` describes it: JSON is YAML too. */
 async function templateTar(tokens: Map<string, string>): Promise<Uint8Array> {
-  const agents = [...tokens].map(
-    ([name, token]) => `  - name: ${name}\n    os: linux\n    arch: amd64\n    token: ${token}\n`,
-  );
-  const manifest = `provisioner: echo\nagents:\n${agents.join("")}`;
+  const agents = [...tokens].map(([name, token]) => ({ name, token }));
+  const groups = Math.ceil(agents.length / agentsPerResource);
+  const resources = Array.from({ length: groups }, (_, index) => ({
+    name: `group-${index}`,
+    agents: agents.slice(index * agentsPerResource, (index + 1) * agentsPerResource),
+  }));
+  const manifest = JSON.stringify({ provisioner: "echo", resources });
   return new Bun.Archive({ "template.yaml": manifest }).bytes();
 }
 

@@ -29,14 +29,14 @@ function mediansOf(rounds: Rounds): Medians {
 }
 
 /** Text of a number: three significant digits below 1,000, whole with separators above. */
-export function format(value: number): string {
+function format(value: number): string {
   if (!Number.isFinite(value)) return "-";
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");
   return String(Number(value.toPrecision(3)));
 }
 
 /** Whether a verdict's target is reached; undefined when it could not be measured. */
-export function reached(verdict: Verdict, medians: Medians): boolean | undefined {
+function reached(verdict: Verdict, medians: Medians): boolean | undefined {
   const value = verdict.value(medians);
   if (value === undefined || Number.isNaN(value)) return undefined;
   const bound = typeof verdict.bound === "number" ? verdict.bound : verdict.bound(medians);

@@ -147,46 +147,52 @@ export const fanout: Row = {
   ],
 };
 
+const comeBackSeconds = 14;
+
+/**
+ * Twice: once the stalled ones come back after 14 s and must find the close frame with its reason; once they stay away for the
+ * whole time. (Bun keeps a close frame that the kernel does not take for about 15 s, then it drops the connection.)
+ */
 export const stalled: Row = {
   name: "stalled",
   title: "50 followers that stop reading, beside 10 that read (25 batches/s of 100 lines)",
   sides: ["floor", "product"],
   maxRounds: 1,
   async measure(bench, side) {
-    await using target = await bench.start(side, { agents: 1 });
-    const plan = [target.patch(0), ...range(10).map(() => target.follow(0))];
-    let before = Number.NaN;
+    await using target = await bench.start(side, { agents: 2 });
+    let before: number | undefined;
     let highest = 0;
-    let sampling: ReturnType<typeof setInterval> | undefined;
-    const result = await bench.driver.load(
-      target.port,
-      plan,
-      { secs: bench.stallSeconds, warm: 5, rate: 25, stalled: 50 },
-      (event) => {
+    const hold = async (agent: number, secs: number) => {
+      const plan = [target.patch(agent), ...range(10).map(() => target.follow(agent))];
+      let sampling: ReturnType<typeof setInterval> | undefined;
+      return await bench.driver.load(target.port, plan, { secs, warm: 5, rate: 25, stalled: 50 }, (event) => {
         if (event === "released") return clearInterval(sampling);
-        before = residentMiB(target.pid);
+        before ??= residentMiB(target.pid);
         sampling = setInterval(() => {
           highest = Math.max(highest, residentMiB(target.pid));
         }, 100);
-      },
-    );
-    const ends = result.stalled;
+      });
+    };
+    const short = await hold(0, Math.min(comeBackSeconds, bench.stallSeconds));
+    const long = await hold(1, bench.stallSeconds);
+    const stillOpen = (short.stalled?.still_open ?? 0) + (long.stalled?.still_open ?? 0);
     return {
-      rss_before_mb: before,
-      rss_growth_mb: highest - before,
-      closed_with_reason: ends?.closed_with_frame ?? 0,
-      closed_without_reason: ends?.closed_without ?? 0,
-      still_open: ends?.still_open ?? 0,
-      follow_p50: result.follow.p50,
-      follow_p99: result.follow.p99,
-      ...faults(result),
+      rss_before_mb: before ?? Number.NaN,
+      rss_growth_mb: highest - (before ?? Number.NaN),
+      closed: (long.stalled?.closed_with_frame ?? 0) + (long.stalled?.closed_without ?? 0),
+      told_reason: short.stalled?.closed_with_frame ?? 0,
+      still_open: stillOpen,
+      follow_p50: long.follow.p50,
+      follow_p99: long.follow.p99,
+      faults: (faults(short).faults ?? 0) + (faults(long).faults ?? 0),
+      driver_busy: long.driver_busy,
     };
   },
   figures: {
     rss_before_mb: "memory before MB",
     rss_growth_mb: "memory growth MB",
-    closed_with_reason: "closed with a reason",
-    closed_without_reason: "closed without",
+    closed: "closed while away",
+    told_reason: "told the reason, back after 14 s",
     still_open: "still open",
     follow_p50: "other followers p50 ms",
     follow_p99: "other followers p99 ms",
@@ -202,9 +208,17 @@ export const stalled: Row = {
       unit: "MB",
     },
     {
-      what: "stalled followers closed with a reason",
+      what: "stalled followers closed while away",
       target: "50 of 50",
-      value: productFigure("closed_with_reason"),
+      value: productFigure("closed"),
+      bound: 50,
+      better: "higher",
+      unit: "count",
+    },
+    {
+      what: "stalled followers told the reason when back after 14 s",
+      target: "50 of 50",
+      value: productFigure("told_reason"),
       bound: 50,
       better: "higher",
       unit: "count",

@@ -5,13 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Driver } from "./driver.ts";
-import { describeMachine, fileSystemOf, pinnedCores } from "./machine.ts";
+import { describeMachine, fileSystemOf, pinnedCores, processorTicks } from "./machine.ts";
 import { productCommand } from "./product.ts";
 import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
 import type { Bench, Row } from "./row.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
 import { get, known, start } from "./rows-server.ts";
 import { type Sides, startSide, writeSample } from "./sides.ts";
+
+/** Interrupts are counted as others' too, so that it is never quite 0. */
+const others = "cores used by other programs";
 
 const rows: Row[] = [ingest, steady, get, fanout, stalled, idle, start, known];
 const help = `bun run bench [options]
@@ -86,10 +89,15 @@ async function runRow(bench: Bench, row: Row): Promise<RowResult> {
     for (const side of sides) {
       note(`${row.name} ${side} ${round}/${count}`);
       rounds[side] ??= [];
-      rounds[side].push(await row.measure(bench, side));
+      const before = processorTicks();
+      const from = performance.now();
+      const figures = await row.measure(bench, side);
+      const after = processorTicks();
+      const foreign = after.machine - before.machine - (after.own - before.own);
+      rounds[side].push({ ...figures, others: Math.max(0, foreign) / ((performance.now() - from) / 10) });
     }
   }
-  return { row, rounds };
+  return { row: { ...row, figures: { ...row.figures, others } }, rounds };
 }
 
 try {

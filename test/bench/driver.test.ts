@@ -1,0 +1,95 @@
+// The driver must see what it is there to see: these tests put it before a server that misbehaves on purpose. Nothing here is about speed.
+// Skipped where there is no C compiler.
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { Driver, type PlanLine } from "./driver.ts";
+
+type Fault = "none" | "lost" | "doubled" | "swapped";
+
+/** Takes PATCHes like the product and hands each batch to the followers, except that every tenth suffers the fault. */
+function faultyServer(fault: Fault) {
+  let batches = 0;
+  let held: string | undefined;
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    routes: {
+      "/logs": async (request) => {
+        const { logs } = (await request.json()) as { logs: unknown };
+        const frame = JSON.stringify(logs);
+        const hit = ++batches % 10 === 0;
+        if (hit && fault === "swapped") held = frame;
+        else if (!hit || fault !== "lost") server.publish("all", frame);
+        if (hit && fault === "doubled") server.publish("all", frame);
+        if (!hit && held) {
+          server.publish("all", held);
+          held = undefined;
+        }
+        return new Response("{}");
+      },
+      "/follow": (request) => {
+        if (server.upgrade(request)) return;
+        return new Response("websocket only", { status: 400 });
+      },
+    },
+    websocket: {
+      open(socket) {
+        socket.subscribe("all");
+      },
+      message() {},
+    },
+  });
+  return server;
+}
+
+async function drive(fault: Fault) {
+  const dir = mkdtempSync(join(tmpdir(), "slipway-driver-"));
+  const server = faultyServer(fault);
+  try {
+    const driver = await Driver.compile(dir, undefined);
+    const plan: PlanLine[] = [
+      { kind: "patch", agent: 0, path: "/logs", token: "t", source: crypto.randomUUID() },
+      { kind: "follow", agent: 0, path: "/follow", token: "t" },
+    ];
+    return await driver.load(server.port ?? 0, plan, { secs: 0.3, warm: 0, lines: 5, rate: 200, drain: 0.5 });
+  } finally {
+    server.stop(true);
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+testNeeding([needs.cc], "[BM-1] a server that loses nothing has no faults", async () => {
+  const result = await drive("none");
+  expect(result).toMatchObject({ errors: 0, gaps: 0, lines_missing: 0, followers_closed: 0 });
+  expect(result.ack.n).toBeGreaterThan(0);
+  expect(result.follow.n).toBeGreaterThan(0);
+});
+
+testNeeding(
+  [needs.cc],
+  "[BM-1] lost and doubled batches are counted in lines, too few as well as too many",
+  async () => {
+    for (const fault of ["lost", "doubled"] as const) {
+      const result = await drive(fault);
+      expect(result.gaps).toBeGreaterThan(0);
+      expect(result.lines_missing).toBeGreaterThan(0);
+    }
+  },
+);
+
+testNeeding([needs.cc], "[BM-1] swapped batches are counted though every line arrives", async () => {
+  expect((await drive("swapped")).gaps).toBeGreaterThan(0);
+});
+
+test("[BM-2] without a C compiler the bench stops and says what to install", async () => {
+  const bench = Bun.spawn([process.execPath, join(import.meta.dir, "run.ts"), "--floor", "--only", "start"], {
+    env: { ...process.env, PATH: "" },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  expect(await new Response(bench.stderr).text()).toContain("C compiler");
+  expect(await bench.exited).toBe(1);
+});
