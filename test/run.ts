@@ -33,7 +33,7 @@ const STEPS: Step[] = [
   { name: "unused", command: ["node_modules/knip/bin/knip-bun.js"] },
   { name: "unit", command: ["test"], tests: [] },
   { name: "build", command: ["src/build.ts"] },
-  { name: "binary", command: ["test"], tests: ["test/api"], env: { SLIPWAY_TEST_BINARY: BINARY } },
+  { name: "binary", command: ["test"], tests: ["test/api", "test/binary"], env: { SLIPWAY_TEST_BINARY: BINARY } },
 ];
 
 const scratch = mkdtempSync(join(tmpdir(), "slipway-tests-"));

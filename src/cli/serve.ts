@@ -1,17 +1,28 @@
 // `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it when told to.
 import { resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { address } from "#base/config/kinds.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
+import { LockedError } from "#db/lock.ts";
+import { NewerDatabaseError } from "#db/migrate.ts";
 import { startLogging } from "./logging.ts";
 import { EXIT, type RunVerb, type VerbInput } from "./verb.ts";
 
 /** What `serve` needs of src/context.ts and src/server.ts. */
 export interface ServeParts<Context extends ServedContext> {
-  openContext(options: { config: Config; clock: Clock; signal: AbortSignal }): Promise<Context>;
+  openContext(options: OpenOptions): Promise<Context>;
   startServer(context: Context): Promise<{ url: URL; stop(reason: string): Promise<void> }>;
+}
+
+interface OpenOptions {
+  config: Config;
+  clock: Clock;
+  signal: AbortSignal;
+  /** Called by a part that finds the process unfit to go on, such as a disk that no longer takes writes. */
+  fatal(error: Error): void;
 }
 
 export interface ServedContext extends AsyncDisposable {
@@ -24,12 +35,32 @@ export const run: RunVerb = async (input) => {
   startLogging(config, input);
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const [{ openContext }, { startServer }] = await Promise.all([import("#src/context.ts"), import("#src/server.ts")]);
-  return serve(input, config, { openContext, startServer });
+  try {
+    return await serve(input, config, { openContext, startServer });
+  } catch (error) {
+    const reason = reasonForPeople(error, config);
+    if (reason === undefined) throw error;
+    input.printError(`slipway serve: ${reason}\n`);
+    return EXIT.failed;
+  }
 };
+
+/** Words for what is no defect but a state of this machine; undefined for everything else. */
+function reasonForPeople(error: unknown, config: Config): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (error instanceof LockedError || error instanceof NewerDatabaseError) return error.message;
+  const code = "code" in error ? String(error.code) : "";
+  const at = address.print(config.address);
+  if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;
+  if (code === "EADDRNOTAVAIL") return `${at} is no address of this machine; choose another with --address`;
+  if (["EACCES", "EROFS", "ENOENT", "ENOSPC", "ENOTDIR"].includes(code))
+    return `${error.message} (data directory ${config.data_dir})`;
+  return undefined;
+}
 
 /**
  * Serves until the signal aborts, then stops: new work refused, streams ended, writes on disk. Answers 0 when all of that was
- * done within `shutdown_timeout`, else 1 (rule CF-8).
+ * done within `shutdown_timeout`, else 1 (rule CF-8). A part that reports itself unfit ends it at once with 1.
  */
 export const serve = async <Context extends ServedContext>(
   input: VerbInput,
@@ -37,7 +68,8 @@ export const serve = async <Context extends ServedContext>(
   parts: ServeParts<Context>,
 ): Promise<number> => {
   const { clock, signal } = input;
-  const context = await parts.openContext({ config, clock, signal });
+  const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
+  const context = await parts.openContext({ config, clock, signal, fatal });
   let server: { url: URL; stop(reason: string): Promise<void> };
   try {
     server = await parts.startServer(context);
@@ -46,7 +78,8 @@ export const serve = async <Context extends ServedContext>(
     throw error;
   }
   announce(input, config, server.url, context);
-  await aborted(signal);
+  // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so leaving at once loses nothing.
+  if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
     await server.stop("the server is shutting down");
     await context[Symbol.asyncDispose]();

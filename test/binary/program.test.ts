@@ -1,0 +1,136 @@
+// The program as people start it: as a process, with arguments, an environment and signals. Runs from source, and once more
+// against the compiled binary when SLIPWAY_TEST_BINARY names it.
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { VERSION } from "#base/version.ts";
+
+const BINARY = process.env.SLIPWAY_TEST_BINARY;
+const SOURCE = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const COMMAND = BINARY ? [BINARY] : [process.execPath, "--no-env-file", SOURCE];
+
+/** An empty folder that is the program's working directory; gone when disposed. */
+const emptyFolder = () => {
+  const path = mkdtempSync(join(tmpdir(), "slipway-program-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+};
+
+const start = (args: string[], cwd: string, env: Record<string, string> = {}) =>
+  Bun.spawn([...COMMAND, ...args], {
+    cwd,
+    // Of the tests' own environment only what marks the run.
+    env: { PATH: process.env.PATH, HOME: cwd, TEST_RUN_MARK: process.env.TEST_RUN_MARK, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+
+const run = async (args: string[], env: Record<string, string> = {}) => {
+  using folder = emptyFolder();
+  const child = start(args, folder.path, env);
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { out, err, code };
+};
+
+/** Reads lines until one matches. */
+const lineMatching = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<RegExpExecArray> => {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true });
+    const found = pattern.exec(text);
+    if (found) return found;
+  }
+  throw new Error(`the program ended without ${pattern}: ${text}`);
+};
+
+test("[CF-9] version, help and example print and exit 0", async () => {
+  const version = await run(["version", "--json"]);
+  expect(JSON.parse(version.out)).toMatchObject({ version: VERSION, bun: Bun.version });
+  expect(version.code).toBe(0);
+  const help = await run(["help"]);
+  expect(help.out).toContain("serve");
+  expect((await run(["serve", "--help"])).out).toContain("--data-dir PATH");
+  expect((await run(["config", "example"])).out).toContain("#data_dir: ./data");
+});
+
+test("[CF-9] wrong usage exits 2 and says what is wrong on standard error", async () => {
+  const verb = await run(["srve"]);
+  expect(verb).toMatchObject({ code: 2, out: "" });
+  expect(verb.err).toContain("Did you mean serve?");
+  const setting = await run(["serve", "--address", "7080"], { SLIPWAY_DATADIR: "/x" });
+  expect(setting).toMatchObject({ code: 2, out: "" });
+  expect(setting.err).toContain("--address (command line): expected host:port");
+  expect(setting.err).toContain("SLIPWAY_DATADIR (environment): unknown setting. Did you mean SLIPWAY_DATA_DIR?");
+});
+
+test("[CF-5] config show prints where a secret comes from, not what it is", async () => {
+  const { out, code } = await run(["config", "show", "--json"], {
+    SLIPWAY_ADMIN_EMAIL: "a@b.example",
+    SLIPWAY_ADMIN_USERNAME: "admin",
+    SLIPWAY_ADMIN_PASSWORD: "correct-horse",
+  });
+  expect(code).toBe(0);
+  expect(out).not.toContain("correct-horse");
+  expect(JSON.parse(out)).toContainEqual({
+    key: "admin_password",
+    value: "(hidden)",
+    from: "env",
+    name: "SLIPWAY_ADMIN_PASSWORD",
+  });
+});
+
+test("[CF-8] serve announces its address, is healthy, and exits 0 on SIGTERM; a second one on its data is refused", async () => {
+  using folder = emptyFolder();
+  const server = start(["serve", "--address=127.0.0.1:0"], folder.path);
+  const [, url = ""] = await lineMatching(server.stdout, /^Slipway \S+ is listening on (http:\/\/127\.0\.0\.1:\d+)$/m);
+  const address = url.replace("http://", "");
+  expect(await run(["health", `--address=${address}`])).toMatchObject({ code: 0, out: "ready\n" });
+  const second = start(["serve", "--address=127.0.0.1:0"], folder.path);
+  expect(await second.stderr.text()).toContain("is in use by another Slipway process");
+  expect(await second.exited).toBe(1);
+  server.kill("SIGTERM");
+  expect(await server.exited).toBe(0);
+  expect((await run(["health", `--address=${address}`])).code).toBe(1);
+});
+
+test("[CF-9] Ctrl-C while waiting for somebody exits 130", async () => {
+  using folder = emptyFolder();
+  const asked = Promise.withResolvers<void>();
+  const silent = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => {
+      asked.resolve();
+      return new Promise<Response>(() => {});
+    },
+  });
+  try {
+    const child = start(["health", `--address=127.0.0.1:${silent.port}`], folder.path);
+    await asked.promise;
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+  } finally {
+    await silent.stop(true);
+  }
+});
+
+// Source run by Bun itself would read bunfig.toml: this is a promise of the binary.
+if (BINARY) {
+  test("[RP-6] the binary, copied alone into a folder with a hostile .env and bunfig.toml, serves", async () => {
+    using folder = emptyFolder();
+    const copy = join(folder.path, "slipway");
+    await Bun.write(copy, Bun.file(BINARY), { mode: 0o755 });
+    writeFileSync(join(folder.path, ".env"), "SLIPWAY_ADDRESS=nonsense\n");
+    writeFileSync(join(folder.path, "bunfig.toml"), 'preload = ["./missing.ts"]\n');
+    const server = Bun.spawn([copy, "serve", "--address=127.0.0.1:0"], {
+      cwd: folder.path,
+      env: { PATH: "/nowhere", TEST_RUN_MARK: process.env.TEST_RUN_MARK },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [, url = ""] = await lineMatching(server.stdout, /listening on (\S+)$/m);
+    expect((await fetch(`${url}/swagger`)).status).toBe(200);
+    server.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+  });
+}

@@ -1,0 +1,100 @@
+// What `serve` says and how it ends, with a server that stops as the test wants.
+import { expect, test } from "bun:test";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { loadConfig } from "#base/config.ts";
+import { VERSION } from "#base/version.ts";
+import { serve } from "#src/cli/serve.ts";
+import type { VerbInput } from "#src/cli/verb.ts";
+
+/** A clock whose timers fire when the test says so. */
+const heldClock = (): Clock & { fire(): void } => {
+  const due: (() => void)[] = [];
+  return {
+    ...systemClock,
+    after: (_ms, run) => {
+      due.push(run);
+      return { cancel: () => {} };
+    },
+    fire() {
+      for (const run of due) run();
+    },
+  };
+};
+
+const setUp = (stop: (reason: string) => Promise<void>, setup?: string) => {
+  const printed: string[] = [];
+  const steps: string[] = [];
+  const stopping = new AbortController();
+  const clock = heldClock();
+  const input: VerbInput = {
+    argv: [],
+    env: {},
+    readFile: () => "",
+    signal: stopping.signal,
+    clock,
+    isTerminal: false,
+    print: (text) => printed.push(text),
+    printError: () => {},
+  };
+  const { config } = loadConfig({ ...input, argv: ["--data-dir=/srv/slipway"] });
+  let fatal: (error: Error) => void = () => {};
+  const ended = serve(input, config, {
+    openContext: async (options) => {
+      fatal = options.fatal;
+      return {
+        setupUrl: (url) => setup && new URL(setup, url).href,
+        async [Symbol.asyncDispose]() {
+          steps.push("disposed");
+        },
+      };
+    },
+    startServer: async () => ({
+      url: new URL("http://127.0.0.1:4711/"),
+      stop: async (reason) => {
+        await stop(reason);
+        steps.push("stopped");
+      },
+    }),
+  });
+  return { ended, printed, steps, stopping, clock, fatal: (error: Error) => fatal(error) };
+};
+
+test("[CF-8] announces the real address, the setup link, the documentation and the data directory", async () => {
+  const { ended, printed, stopping } = setUp(async () => {}, "/setup?token=abc");
+  stopping.abort();
+  await ended;
+  expect(printed[0]).toBe(`Slipway ${VERSION} is listening on http://127.0.0.1:4711`);
+  expect(printed[1]).toEndWith(" http://127.0.0.1:4711/setup?token=abc");
+  expect(printed[2]).toBe("API documentation: http://127.0.0.1:4711/swagger");
+  expect(printed[3]).toBe("Data is kept in /srv/slipway");
+});
+
+test("[CF-8] stops the server, then the context, and exits 0", async () => {
+  const { ended, steps, stopping, printed } = setUp(async () => {});
+  stopping.abort();
+  expect(await ended).toBe(0);
+  expect(steps).toEqual(["stopped", "disposed"]);
+  expect(printed.join("\n")).not.toContain("/setup");
+});
+
+test("[CF-8] exits 1 when shutdown_timeout passes first", async () => {
+  const stopCalled = Promise.withResolvers<void>();
+  const { ended, steps, stopping, clock } = setUp(() => {
+    stopCalled.resolve();
+    return new Promise(() => {});
+  });
+  stopping.abort();
+  await stopCalled.promise;
+  clock.fire();
+  expect(await ended).toBe(1);
+  expect(steps).toEqual([]);
+});
+
+test("[CF-8] exits 1 at once when a part is unfit to go on", async () => {
+  const { ended, steps, fatal } = setUp(async () => {});
+  // The context is open once this turn is over.
+  await Promise.resolve();
+  fatal(new Error("the disk takes no more writes"));
+  expect(await ended).toBe(1);
+  expect(steps).toEqual([]);
+});
