@@ -27,6 +27,8 @@ export const jobs = sqliteTable(
     started_at: integer(),
     canceled_at: integer(),
     completed_at: integer(),
+    /** How often a worker has begun it: once, and once more after each stop of the server meanwhile. */
+    attempts: integer().notNull().default(0),
     logs_length: integer().notNull().default(0),
     logs_overflowed: integer({ mode: "boolean" }).notNull().default(false),
     /** Stage timings the provisioner reported: {action, resource, source, stage, started_at, ended_at}. */
