@@ -1,4 +1,3 @@
-#!/usr/bin/env bun
 // The program: arguments -> verb -> exit code. The only file that touches signals, the environment and process.exit; everything
 // below gets what it needs handed in.
 import { readFileSync } from "node:fs";

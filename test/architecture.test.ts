@@ -23,7 +23,7 @@ describe("the source as it is", () => {
   test("[RP-1] imports point down, by alias between folders", () => {
     expect(product.length).toBeGreaterThan(20);
     const problems = product.flatMap(({ file, source }) =>
-      importsOf(source).flatMap((specifier) => importProblem(file, specifier) ?? []),
+      importsOf(source, file.endsWith("x") ? "tsx" : "ts").flatMap((specifier) => importProblem(file, specifier) ?? []),
     );
     expect(problems).toEqual([]);
   });

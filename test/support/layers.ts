@@ -49,8 +49,8 @@ const ALIASES: Readonly<Record<string, string>> = {
 };
 
 /** Every module a file imports, types included: Bun's scanner for the values, the text itself for what it leaves out. */
-export const importsOf = (source: string): string[] => {
-  const scanned = new Bun.Transpiler({ loader: "tsx" }).scanImports(source).map((one) => one.path);
+export const importsOf = (source: string, loader: "ts" | "tsx" = "ts"): string[] => {
+  const scanned = new Bun.Transpiler({ loader }).scanImports(source).map((one) => one.path);
   const written = [...source.matchAll(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*"([^"]+)"/gm)].map(
     ([, path = ""]) => path,
   );
