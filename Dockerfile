@@ -1,7 +1,7 @@
 # The image: the one binary on a small system, as a user without rights, with all data in /data.
 #   docker build --build-arg BUILD_COMMIT=$(git rev-parse HEAD) -t slipway .
 #   docker run -p 7080:7080 -v slipway:/data -e SLIPWAY_ACCESS_URL=http://localhost:7080 slipway
-FROM oven/bun:1.4.5-debian AS build
+FROM oven/bun:1.4.5 AS build
 WORKDIR /build
 COPY package.json bun.lock bunfig.toml tsconfig.json ./
 RUN bun install --frozen-lockfile

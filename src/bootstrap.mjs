@@ -100,7 +100,7 @@ function npm(command, output) {
 
 function become(file, argv) {
   // Listening begins before the child does: a signal in between would end only this process. In a terminal the child hears
-  // Ctrl-C by itself as well; src/main.ts takes both for one wish.
+  // Ctrl-C by itself as well; src/cli/signals.ts takes both for one wish.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   const child = spawn(file, argv, { stdio: "inherit" });
   child.on("error", (error) => stop(`bootstrap: ${error.message}`, 1));

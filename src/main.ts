@@ -6,11 +6,9 @@ import { didYouMean } from "#base/config/nearest.ts";
 import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { programHelp, verbHelp } from "./cli/help.ts";
+import { onSignal } from "./cli/signals.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { VERBS } from "./cli/verbs.ts";
-
-// A terminal sends Ctrl-C to every process of the job, and npm passes it on once more: that is one wish, not two.
-const SAME_WISH_MS = 300;
 
 const stopping = new AbortController();
 // Should the event loop run dry while a verb still waits, that is a failure and not success.
@@ -70,16 +68,12 @@ function failed(verb: string, error: unknown): number {
 }
 
 function listenForSignals(): void {
-  let first: number | undefined;
-  const wish = (signal: NodeJS.Signals): void => {
-    const now = systemClock.monotonic();
-    if (first === undefined) {
-      first = now;
-      stopping.abort(new Error(`stopped by ${signal}`));
-    } else if (signal === "SIGINT" && now - first > SAME_WISH_MS) process.exit(EXIT.interrupted);
-  };
-  process.on("SIGINT", wish);
-  process.on("SIGTERM", wish);
+  const listener = onSignal(systemClock, {
+    stop: (signal) => stopping.abort(new Error(`stopped by ${signal}`)),
+    end: () => process.exit(EXIT.interrupted),
+  });
+  process.on("SIGINT", listener);
+  process.on("SIGTERM", listener);
 }
 
 // A defect that reached the top leaves state nobody can vouch for. What was acknowledged is on disk: stop, and start afresh.

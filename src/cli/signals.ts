@@ -1,0 +1,20 @@
+// What a signal means to the program: the first one asks it to stop in order, a second Ctrl-C ends it (rule CF-9).
+import type { Clock } from "#base/clock.ts";
+
+// A terminal sends Ctrl-C to every process of the job, and npm passes it on once more: that is one wish, not two.
+const SAME_WISH_MS = 300;
+
+/** The listener for SIGINT and SIGTERM. `stop` is called once; `end` when the person insists. */
+export const onSignal = (
+  clock: Clock,
+  act: { stop(signal: string): void; end(): void },
+): ((signal: string) => void) => {
+  let first: number | undefined;
+  return (signal) => {
+    const now = clock.monotonic();
+    if (first === undefined) {
+      first = now;
+      act.stop(signal);
+    } else if (signal === "SIGINT" && now - first > SAME_WISH_MS) act.end();
+  };
+};

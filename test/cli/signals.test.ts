@@ -1,0 +1,40 @@
+// What signals ask of the program.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { onSignal } from "#src/cli/signals.ts";
+
+const setUp = () => {
+  const acts: string[] = [];
+  let now = 1000;
+  const clock = { ...systemClock, monotonic: () => now };
+  const signal = onSignal(clock, { stop: (name) => acts.push(`stop ${name}`), end: () => acts.push("end") });
+  const later = (ms: number): void => {
+    now += ms;
+  };
+  return { acts, signal, later };
+};
+
+test("[CF-9] a second Ctrl-C ends the program at once", () => {
+  const { acts, signal, later } = setUp();
+  signal("SIGINT");
+  later(1000);
+  signal("SIGINT");
+  expect(acts).toEqual(["stop SIGINT", "end"]);
+});
+
+test("[CF-9] the same Ctrl-C heard from the terminal, npm and the bootstrap is one wish", () => {
+  const { acts, signal, later } = setUp();
+  for (const ms of [0, 5, 40]) {
+    later(ms);
+    signal("SIGINT");
+  }
+  expect(acts).toEqual(["stop SIGINT"]);
+});
+
+test("[CF-9] a second SIGTERM changes nothing", () => {
+  const { acts, signal, later } = setUp();
+  signal("SIGTERM");
+  later(1000);
+  signal("SIGTERM");
+  expect(acts).toEqual(["stop SIGTERM"]);
+});
