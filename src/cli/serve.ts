@@ -96,10 +96,10 @@ function announce(input: VerbInput, config: Config, url: URL, context: ServedCon
   input.print(`Data is kept in ${resolve(config.data_dir)}`);
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
+const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((done) => {
-    if (signal.aborted) done();
-    else signal.addEventListener("abort", () => done(), { once: true });
+    if (signal.aborted) done(undefined);
+    else signal.addEventListener("abort", () => done(undefined), { once: true });
   });
 
 async function withinDeadline(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
