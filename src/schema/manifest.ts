@@ -1,5 +1,5 @@
-// template.yaml: what a template is made of. The parser is src/provisioners/manifest.ts; the format is documented in README, and
-// `templateJsonSchema` there is this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
+// template.yaml: what a template is made of. The parser is src/provisioners/manifest.ts; the format is documented in the README of
+// that folder, and GET /api/v2/templates/schema serves this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
 // {{ workspace.id }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
 import { type Static, Type as t } from "@sinclair/typebox";
 

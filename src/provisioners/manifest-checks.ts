@@ -1,0 +1,226 @@
+// What the schema of a manifest cannot say: names that must differ, placeholders that must exist, defaults and presets that must pass
+// their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
+import type { Manifest, ManifestAgent, ManifestParameter } from "#schema/manifest.ts";
+import type { Finding } from "./manifest.ts";
+import { checkValue, defaultOf, typeOf } from "./parameters.ts";
+import { compilePattern } from "./pattern.ts";
+import { environmentName, knownNames, placeholdersIn } from "./placeholders.ts";
+
+const FORM_TYPES: Record<string, readonly string[]> = {
+  string: ["input", "textarea", "dropdown", "radio"],
+  number: ["input", "slider", "dropdown", "radio"],
+  bool: ["checkbox", "switch", "radio", "dropdown"],
+  "list(string)": ["tag-select", "multi-select", "radio"],
+};
+
+/** Everything wrong with a manifest that fits the schema; empty when it can be built from. */
+export const checkManifest = (manifest: Manifest): Finding[] => [
+  ...checkParameters(manifest),
+  ...checkVariables(manifest),
+  ...checkPresets(manifest),
+  ...checkResources(manifest),
+  ...checkPlaceholders(manifest),
+  ...(manifest.echo && manifest.provisioner !== "echo"
+    ? [{ pointer: "/echo", reason: "is only for the provisioner echo" }]
+    : []),
+];
+
+/** One finding for each later entry whose key was there before. */
+const repeated = (pointers: readonly { pointer: string; key: string; shown: string }[], what: string): Finding[] => {
+  const seen = new Set<string>();
+  return pointers.flatMap(({ pointer, key, shown }) => {
+    if (seen.has(key)) return [{ pointer, reason: `there is another ${what} named ${shown}` }];
+    seen.add(key);
+    return [];
+  });
+};
+
+const namesIn = (list: readonly { name: string }[] | undefined, at: string, key: (name: string) => string) =>
+  (list ?? []).map(({ name }, i) => ({ pointer: `${at}/${i}/name`, key: key(name), shown: name }));
+
+const checkParameters = ({ parameters = [] }: Manifest): Finding[] => [
+  // Two names that differ only in letter case or hyphens would share one environment variable.
+  ...repeated(
+    namesIn(parameters, "/parameters", (name) => environmentName(`parameters.${name}`)),
+    "parameter",
+  ),
+  ...parameters.flatMap((parameter, i) => checkParameter(parameter, `/parameters/${i}`)),
+];
+
+const checkParameter = (parameter: ManifestParameter, at: string): Finding[] => {
+  const findings: Finding[] = [];
+  const { validation, options, form_type } = parameter;
+  const type = typeOf(parameter);
+  const find = (key: string, reason: string): void => void findings.push({ pointer: `${at}${key}`, reason });
+  if (form_type !== undefined && !FORM_TYPES[type]?.includes(form_type)) {
+    find("/form_type", `a parameter of type ${type} takes ${FORM_TYPES[type]?.join(", ")}`);
+  }
+  if (validation?.regex !== undefined) {
+    const reason = patternMistake(validation.regex);
+    if (type !== "string") find("/validation/regex", "is only for parameters of type string");
+    else if (reason) find("/validation/regex", reason);
+  }
+  for (const key of ["min", "max", "monotonic"] as const) {
+    if (validation?.[key] !== undefined && type !== "number") {
+      find(`/validation/${key}`, "is only for parameters of type number");
+    }
+  }
+  if (validation?.min !== undefined && validation.max !== undefined && validation.min > validation.max) {
+    find("/validation/min", "is larger than max");
+  }
+  if (options?.length === 0) find("/options", "must have at least one entry");
+  if (parameter.ephemeral && !parameter.mutable) find("/ephemeral", "an ephemeral parameter must be mutable");
+  if (parameter.ephemeral && parameter.default === undefined)
+    find("/ephemeral", "an ephemeral parameter needs a default");
+  const values = new Map((options ?? []).map(({ value }, i) => [value, i]));
+  if (options && values.size < options.length) find("/options", "two options have the same value");
+  if (findings.length > 0) return findings;
+  for (const [i, option] of (options ?? []).entries()) {
+    const reason = checkValue({ ...parameter, options: undefined }, option.value);
+    if (reason && type !== "list(string)") find(`/options/${i}/value`, reason);
+  }
+  const given = defaultOf(parameter);
+  const reason = given === undefined ? undefined : checkValue(parameter, given);
+  if (reason) find("/default", reason);
+  return findings;
+};
+
+const patternMistake = (source: string): string | undefined => {
+  try {
+    compilePattern(source);
+    return undefined;
+  } catch (error) {
+    return `the pattern ${(error as Error).message}`;
+  }
+};
+
+const checkVariables = ({ variables = [] }: Manifest): Finding[] => [
+  ...repeated(
+    namesIn(variables, "/variables", (name) => environmentName(`variables.${name}`)),
+    "variable",
+  ),
+  ...variables.flatMap((variable, i) => {
+    const given = defaultOf(variable);
+    const reason = given === undefined ? undefined : checkValue({ name: variable.name, type: variable.type }, given);
+    return reason ? [{ pointer: `/variables/${i}/default`, reason }] : [];
+  }),
+];
+
+const checkPresets = ({ presets = [], parameters = [] }: Manifest): Finding[] => {
+  const byName = new Map(parameters.map((parameter) => [parameter.name, parameter]));
+  const defaults = presets.flatMap((preset, i) => (preset.default ? [i] : []));
+  return [
+    ...repeated(
+      namesIn(presets, "/presets", (name) => name),
+      "preset",
+    ),
+    ...defaults
+      .slice(1)
+      .map((i) => ({ pointer: `/presets/${i}/default`, reason: "only one preset can be the default" })),
+    ...presets.flatMap((preset, i) =>
+      Object.entries(preset.parameters).flatMap(([name, value]) => {
+        const parameter = byName.get(name);
+        const reason = parameter ? checkValue(parameter, String(value)) : "there is no parameter of this name";
+        return reason ? [{ pointer: `/presets/${i}/parameters/${name}`, reason }] : [];
+      }),
+    ),
+  ];
+};
+
+const checkResources = (manifest: Manifest): Finding[] => {
+  const { resources } = manifest;
+  const agents = resources.flatMap((resource, r) =>
+    (resource.agents ?? []).map((agent, a) => ({ agent, at: `/resources/${r}/agents/${a}` })),
+  );
+  return [
+    ...repeated(
+      namesIn(resources, "/resources", (name) => name),
+      "resource",
+    ),
+    ...resources.flatMap((resource, r) =>
+      repeated(
+        (resource.metadata ?? []).map(({ key }, i) => ({
+          pointer: `/resources/${r}/metadata/${i}/key`,
+          key,
+          shown: key,
+        })),
+        "metadata entry",
+      ),
+    ),
+    ...repeated(
+      agents.map(({ agent, at }) => ({ pointer: `${at}/name`, key: agent.name.toLowerCase(), shown: agent.name })),
+      "agent",
+    ),
+    ...agents.flatMap(({ agent, at }) => checkAgent(manifest, agent, at)),
+  ];
+};
+
+const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Finding[] => [
+  ...(agent.token !== undefined && manifest.provisioner !== "echo"
+    ? [{ pointer: `${at}/token`, reason: "is only for the provisioner echo" }]
+    : []),
+  ...Object.keys(agent.env ?? {})
+    .filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    .map((name) => ({ pointer: `${at}/env/${name}`, reason: "is not a name of an environment variable" })),
+  ...repeated(
+    (agent.metadata ?? []).map(({ key }, i) => ({ pointer: `${at}/metadata/${i}/key`, key, shown: key })),
+    "metadata entry",
+  ),
+  ...repeated(
+    (agent.apps ?? []).map(({ slug }, i) => ({ pointer: `${at}/apps/${i}/slug`, key: slug, shown: slug })),
+    "app",
+  ),
+  ...(agent.apps ?? []).flatMap((app, i) => checkApp(app, `${at}/apps/${i}`)),
+  ...(agent.scripts ?? []).flatMap((script, i) =>
+    script.cron === undefined || isCron(script.cron)
+      ? []
+      : [
+          {
+            pointer: `${at}/scripts/${i}/cron`,
+            reason: "must be five fields (minute hour day month weekday), such as 0 9 * * 1-5",
+          },
+        ],
+  ),
+];
+
+const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): Finding[] => {
+  const findings: Finding[] = [];
+  if (app.command !== undefined && app.url !== undefined) {
+    findings.push({ pointer: `${at}/command`, reason: "an app has a command or a url, not both" });
+  }
+  if (app.external && app.url === undefined) findings.push({ pointer: `${at}/external`, reason: "needs a url" });
+  // A page would run such a link as a script of its own.
+  if (app.url !== undefined && /^[\s\p{Cc}]*(?:javascript|data|vbscript)\s*:/iu.test(app.url)) {
+    findings.push({ pointer: `${at}/url`, reason: "must not be a script" });
+  }
+  return findings;
+};
+
+/** Five fields; a nickname such as @daily too. */
+const isCron = (text: string): boolean => {
+  try {
+    return Bun.cron.parse(text) !== null;
+  } catch {
+    return false;
+  }
+};
+
+const checkPlaceholders = (manifest: Manifest): Finding[] => {
+  const known = knownNames(manifest);
+  const findings: Finding[] = [];
+  const walk = (value: unknown, pointer: string): void => {
+    if (typeof value === "string") {
+      for (const name of placeholdersIn(value)) {
+        if (!known.has(name)) {
+          findings.push({ pointer, reason: `{{ ${name} }} is not known; write \\{{ for a plain {{` });
+        }
+      }
+    } else if (typeof value === "object" && value !== null) {
+      for (const [key, inner] of Object.entries(value)) {
+        walk(inner, `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+      }
+    }
+  };
+  walk(manifest.resources, "/resources");
+  return findings;
+};

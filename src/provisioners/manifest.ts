@@ -1,0 +1,115 @@
+// template.yaml -> Manifest. Every mistake is reported with its line, its path and a reason a template's author understands; a manifest
+// that comes out is safe to build from (rules TP-8 to TP-12). Used by the import of template versions.
+import type { TSchema } from "@sinclair/typebox";
+import { FormatRegistry } from "@sinclair/typebox";
+import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { isUuid } from "#base/ids.ts";
+import { Manifest } from "#schema/manifest.ts";
+import { checkManifest } from "./manifest-checks.ts";
+import { parseYaml, YamlError } from "./yaml.ts";
+import { yamlLines } from "./yaml-lines.ts";
+
+/** One mistake: `path` in dots (`resources.0.name`, empty for the whole file), `line` counted from 1. */
+export type Problem = { readonly line: number; readonly path: string; readonly reason: string };
+
+/** A mistake before its line is known; `pointer` as in JSON Pointer, `/resources/0/name`. */
+export type Finding = { readonly pointer: string; readonly reason: string };
+
+export type ParsedManifest =
+  | { readonly manifest: Manifest; readonly problems: readonly [] }
+  | { readonly manifest: undefined; readonly problems: readonly Problem[] };
+
+/** Mistakes reported at most. */
+const PROBLEM_LIMIT = 20;
+
+if (!FormatRegistry.Has("uuid")) FormatRegistry.Set("uuid", isUuid);
+
+/** Reads and checks a manifest. Never throws for what the text contains. */
+export const parseManifest = (text: string): ParsedManifest => {
+  let value: unknown;
+  try {
+    value = parseYaml(text);
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    return failed([{ line: error.line, path: "", reason: error.message }]);
+  }
+  const lines = yamlLines(text);
+  const findings: Finding[] = lines.duplicates.map(({ pointer }) => ({ pointer, reason: "is given twice" }));
+  const duplicateLines = new Map(lines.duplicates.map(({ pointer, line }) => [pointer, line]));
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    findings.push({ pointer: "", reason: "must be a mapping with the key `provisioner` and the list `resources`" });
+  } else if (Value.Check(Manifest, value)) {
+    findings.push(...checkManifest(value));
+    if (findings.length === 0) return { manifest: value, problems: [] };
+  } else {
+    findings.push(...schemaFindings(value));
+  }
+  const problems = findings.slice(0, PROBLEM_LIMIT).map(({ pointer, reason }) => ({
+    line: (reason === "is given twice" ? duplicateLines.get(pointer) : undefined) ?? lines.lineOf(pointer),
+    path: pointer.slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~"),
+    reason,
+  }));
+  return failed(problems.sort((a, b) => a.line - b.line));
+};
+
+/** `template.yaml line 7: resources.0.name: must be ...` */
+export const problemText = (file: string, { line, path, reason }: Problem): string =>
+  `${file} line ${line}: ${path === "" ? reason : `${path}: ${reason}`}`;
+
+const failed = (problems: readonly Problem[]): ParsedManifest => ({ manifest: undefined, problems });
+
+const schemaFindings = (value: object): Finding[] => {
+  const findings = new Map<string, string>();
+  for (const error of Value.Errors(Manifest, value)) {
+    if (findings.size >= PROBLEM_LIMIT) break;
+    if (!findings.has(error.path)) findings.set(error.path, describe(error));
+  }
+  return [...findings].map(([pointer, reason]) => ({ pointer, reason }));
+};
+
+const describe = (error: ValueError): string => {
+  const { schema } = error;
+  switch (error.type) {
+    case ValueErrorType.ObjectAdditionalProperties:
+      return "is not a known key here";
+    case ValueErrorType.ObjectRequiredProperty:
+      return "is missing";
+    case ValueErrorType.StringPattern:
+      return `must match ${schema.pattern}`;
+    case ValueErrorType.StringFormat:
+      return "must be a UUID";
+    case ValueErrorType.StringMaxLength:
+      return `must be at most ${schema.maxLength} characters long`;
+    case ValueErrorType.StringMinLength:
+      return "must not be empty";
+    case ValueErrorType.ArrayMaxItems:
+      return `must have at most ${schema.maxItems} entries`;
+    case ValueErrorType.ArrayMinItems:
+      return "must have at least one entry";
+    default:
+      return `must be ${expected(schema)}`;
+  }
+};
+
+/** What a schema takes, in words. */
+const expected = (schema: TSchema): string => {
+  if (Array.isArray(schema.anyOf)) {
+    const members = schema.anyOf as TSchema[];
+    const constants = members.every((member) => "const" in member);
+    return constants
+      ? `one of ${members.map((member) => member.const).join(", ")}`
+      : members.map(expected).join(" or ");
+  }
+  const words: Record<string, string> = {
+    string: "text",
+    number: "a number",
+    boolean: "true or false",
+    array: "a list",
+  };
+  if (schema.type === "object") return "a mapping";
+  if (schema.type !== "integer") return words[String(schema.type)] ?? "something else";
+  const { minimum, maximum } = schema;
+  if (minimum !== undefined && maximum !== undefined) return `a whole number from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `a whole number of at least ${minimum}`;
+  return maximum === undefined ? "a whole number" : `a whole number of at most ${maximum}`;
+};

@@ -1,0 +1,165 @@
+// The values of a build's parameters and of a version's variables: which are allowed, and which apply (facts/platform 3.2 and 9.4).
+// Pure; used by the import (defaults, presets) and by whoever makes a build.
+import { AppError, type Validation } from "#base/errors.ts";
+import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/manifest.ts";
+import { compilePattern } from "./pattern.ts";
+
+/** Characters of a value. */
+export const VALUE_LIMIT = 65_536;
+/** Characters of a value that has a pattern to match. */
+const PATTERN_VALUE_LIMIT = 4_096;
+const LIST_LIMIT = 256;
+
+/** The type of a parameter or variable; `string` when none is given. */
+export const typeOf = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
+  parameter.type ?? "string";
+
+/** The default as text; undefined when there is none, which means that a value is required. */
+export const defaultOf = (one: { default?: string | number | boolean }): string | undefined =>
+  one.default === undefined ? undefined : String(one.default);
+
+/** How a form asks for it. */
+export const formTypeOf = (parameter: ManifestParameter): string => {
+  if (parameter.form_type) return parameter.form_type;
+  const type = typeOf(parameter);
+  if (type === "list(string)") return parameter.options ? "multi-select" : "tag-select";
+  if (parameter.options) return "radio";
+  return type === "bool" ? "checkbox" : "input";
+};
+
+/** Why this text is not a value of the parameter; undefined when it is. `previous` is the value of the build before. */
+export const checkValue = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {
+  if (value.length > VALUE_LIMIT) return `must be at most ${VALUE_LIMIT} characters long`;
+  if (value.includes("\0")) return "must not contain NUL";
+  const wrongType = checkType(parameter, value);
+  if (wrongType) return wrongType;
+  return checkOptions(parameter, value) ?? checkValidation(parameter, value, previous);
+};
+
+const NUMBER = /^-?\d+(?:\.\d+)?$/;
+
+const checkType = (parameter: ManifestParameter, value: string): string | undefined => {
+  switch (typeOf(parameter)) {
+    case "number":
+      return NUMBER.test(value) && value.length <= 32 ? undefined : "must be a number";
+    case "bool":
+      return value === "true" || value === "false" ? undefined : "must be true or false";
+    case "list(string)":
+      return listOf(value) ? undefined : `must be a JSON list of at most ${LIST_LIMIT} texts`;
+    case "string":
+      return undefined;
+  }
+};
+
+const listOf = (value: string): string[] | undefined => {
+  try {
+    const list: unknown = JSON.parse(value);
+    const good = Array.isArray(list) && list.length <= LIST_LIMIT && list.every((one) => typeof one === "string");
+    return good ? (list as string[]) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const checkOptions = (parameter: ManifestParameter, value: string): string | undefined => {
+  if (!parameter.options) return undefined;
+  const allowed = new Set(parameter.options.map((option) => option.value));
+  const chosen = typeOf(parameter) === "list(string)" ? (listOf(value) ?? []) : [value];
+  return chosen.every((one) => allowed.has(one))
+    ? undefined
+    : `must be one of ${[...allowed].join(", ").slice(0, 500)}`;
+};
+
+const checkValidation = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {
+  const { validation } = parameter;
+  if (!validation) return undefined;
+  if (validation.regex !== undefined) {
+    if (value.length > PATTERN_VALUE_LIMIT) return `must be at most ${PATTERN_VALUE_LIMIT} characters long`;
+    if (!compilePattern(validation.regex).test(value)) return validation.error ?? `must match ${validation.regex}`;
+  }
+  const { min, max, monotonic } = validation;
+  const number = Number(value);
+  const fill = (text: string): string =>
+    (validation.error ?? text)
+      .replaceAll("{min}", String(min ?? ""))
+      .replaceAll("{max}", String(max ?? ""))
+      .replaceAll("{value}", value);
+  if (min !== undefined && number < min) return fill(`must be at least ${min}`);
+  if (max !== undefined && number > max) return fill(`must be at most ${max}`);
+  if (monotonic === undefined || previous === undefined || !NUMBER.test(previous)) return undefined;
+  const wrongWay = monotonic === "increasing" ? number < Number(previous) : number > Number(previous);
+  return wrongWay ? `can only ${monotonic === "increasing" ? "grow" : "shrink"}; it was ${previous}` : undefined;
+};
+
+export type ParameterValue = { readonly name: string; readonly value: string };
+
+export type ParameterInput = {
+  readonly manifest: Manifest;
+  /** `rich_parameter_values` of the request. */
+  readonly given: readonly ParameterValue[];
+  /** The values of the build before; undefined for the first build. */
+  readonly previous?: Readonly<Record<string, string>>;
+  /** Fills gaps and wins over given values of the same name (facts/platform 3.2). */
+  readonly preset?: ManifestPreset;
+};
+
+/**
+ * The complete values of a build, by parameter name. Those not given keep the value of the build before (except ephemeral ones), else
+ * they take the default. Throws 400 with one validation entry for each unknown, missing, repeated, immutable or invalid value.
+ */
+export const resolveParameters = ({ manifest, given, previous, preset }: ParameterInput): Record<string, string> => {
+  const parameters = manifest.parameters ?? [];
+  const known = new Set(parameters.map(({ name }) => name));
+  const validations: Validation[] = [];
+  const wanted = new Map<string, string>();
+  for (const { name, value } of given) {
+    if (!known.has(name)) validations.push({ field: name, detail: "the template has no parameter of this name" });
+    else if (wanted.has(name)) validations.push({ field: name, detail: "is given twice" });
+    else wanted.set(name, value);
+  }
+  for (const [name, value] of Object.entries(preset?.parameters ?? {})) wanted.set(name, String(value));
+  const values: Record<string, string> = {};
+  for (const parameter of parameters) {
+    const { name } = parameter;
+    const before = previous && Object.hasOwn(previous, name) ? previous[name] : undefined;
+    const value = wanted.get(name) ?? (parameter.ephemeral ? undefined : before) ?? defaultOf(parameter);
+    const fixed = before !== undefined && !parameter.mutable && value !== before;
+    const reason =
+      value === undefined
+        ? "is required"
+        : fixed
+          ? "cannot be changed after the workspace was made"
+          : checkValue(parameter, value, before);
+    if (reason) validations.push({ field: name, detail: reason });
+    else values[name] = value as string;
+  }
+  if (validations.length > 0) throw new AppError("invalid", "Parameter values are invalid.", { validations });
+  return values;
+};
+
+/** The values of the parameters that are kept for the next build. */
+export const keptParameters = (manifest: Manifest, values: Readonly<Record<string, string>>): ParameterValue[] =>
+  (manifest.parameters ?? [])
+    .filter(({ name, ephemeral }) => !ephemeral && Object.hasOwn(values, name))
+    .map(({ name }) => ({ name, value: values[name] as string }));
+
+/** What came of a version's variables: complete values, the names that lack one, or what is wrong with a value. */
+export const resolveVariables = (
+  variables: readonly ManifestVariable[],
+  given: Readonly<Record<string, string>>,
+): { values: Record<string, string>; missing: string[]; invalid: Validation[] } => {
+  const values: Record<string, string> = {};
+  const missing: string[] = [];
+  const invalid: Validation[] = [];
+  for (const variable of variables) {
+    const value = Object.hasOwn(given, variable.name) ? given[variable.name] : defaultOf(variable);
+    if (value === undefined) {
+      missing.push(variable.name);
+      continue;
+    }
+    const reason = checkValue({ name: variable.name, type: variable.type }, value);
+    if (reason) invalid.push({ field: variable.name, detail: reason });
+    else values[variable.name] = value;
+  }
+  return { values, missing, invalid };
+};

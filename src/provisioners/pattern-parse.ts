@@ -1,0 +1,256 @@
+// Reads a regular expression and writes the steps of its automaton (src/provisioners/pattern.ts). Supported: literals, `.`, classes,
+// \d \w \s and their opposites, \b, anchors, groups (all kinds that only group), alternation, and * + ? {m,n} greedy or lazy.
+import type { Step } from "./pattern.ts";
+
+const STEP_LIMIT = 5_000;
+const SOURCE_LIMIT = 1_000;
+const GROUP_LIMIT = 50;
+
+type Test = (code: number) => boolean;
+type Node =
+  | { kind: "test"; test: Test }
+  | { kind: "assert"; assert: "start" | "end" | "word" | "not_word" }
+  | { kind: "sequence"; parts: Node[] }
+  | { kind: "choice"; options: Node[] }
+  | { kind: "repeat"; part: Node; min: number; max: number };
+
+const between = (from: string, to: string): Test => {
+  const low = from.charCodeAt(0);
+  const high = to.charCodeAt(0);
+  return (code) => code >= low && code <= high;
+};
+const any =
+  (...tests: Test[]): Test =>
+  (code) =>
+    tests.some((test) => test(code));
+const not =
+  (test: Test): Test =>
+  (code) =>
+    !test(code);
+const isOneOf = (text: string): Test => {
+  const codes = new Set(Array.from(text, (char) => char.codePointAt(0)));
+  return (code) => codes.has(code);
+};
+
+const digit = between("0", "9");
+const word = any(digit, between("a", "z"), between("A", "Z"), isOneOf("_"));
+const space = isOneOf(" \t\n\r\v\f\u00a0\ufeff\u2028\u2029");
+const CLASSES: Record<string, Test> = { d: digit, D: not(digit), w: word, W: not(word), s: space, S: not(space) };
+const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v", 0: "\0" };
+
+export const parsePattern = (source: string): Step[] => {
+  if (source.length > SOURCE_LIMIT) throw new SyntaxError(`is longer than ${SOURCE_LIMIT} characters`);
+  const node = new Reader(Array.from(source)).whole();
+  const steps: Step[] = [];
+  emit(node, steps);
+  push(steps, { op: "match" });
+  return steps;
+};
+
+class Reader {
+  readonly #text: readonly string[];
+  #at = 0;
+  #depth = 0;
+
+  constructor(text: readonly string[]) {
+    this.#text = text;
+  }
+
+  whole(): Node {
+    const node = this.#choice();
+    if (this.#at < this.#text.length) throw new SyntaxError("has a ) without (");
+    return node;
+  }
+
+  #choice(): Node {
+    const options = [this.#sequence()];
+    while (this.#take("|")) options.push(this.#sequence());
+    return options.length === 1 ? (options[0] as Node) : { kind: "choice", options };
+  }
+
+  #sequence(): Node {
+    const parts: Node[] = [];
+    for (;;) {
+      const char = this.#text[this.#at];
+      if (char === undefined || char === "|" || char === ")") return { kind: "sequence", parts };
+      parts.push(this.#repeated());
+    }
+  }
+
+  #repeated(): Node {
+    let part = this.#one();
+    const times = this.#times();
+    if (!times) return part;
+    if (part.kind === "assert") throw new SyntaxError("repeats something that has no length");
+    part = { kind: "repeat", part, ...times };
+    // Lazy or greedy makes no difference to whether it matches.
+    this.#take("?");
+    if (this.#times()) throw new SyntaxError("has nothing to repeat");
+    return part;
+  }
+
+  #times(): { min: number; max: number } | undefined {
+    if (this.#take("*")) return { min: 0, max: Number.POSITIVE_INFINITY };
+    if (this.#take("+")) return { min: 1, max: Number.POSITIVE_INFINITY };
+    if (this.#take("?")) return { min: 0, max: 1 };
+    const match = /^\{(\d{1,4})(?:(,)(\d{1,4})?)?\}/.exec(this.#text.slice(this.#at, this.#at + 12).join(""));
+    if (!match) return undefined;
+    this.#at += match[0].length;
+    const min = Number(match[1]);
+    const max = match[2] === undefined ? min : match[3] === undefined ? Number.POSITIVE_INFINITY : Number(match[3]);
+    if (max < min) throw new SyntaxError("has numbers out of order in {}");
+    return { min, max };
+  }
+
+  #one(): Node {
+    const char = this.#text[this.#at++] as string;
+    if (char === "(") return this.#group();
+    if (char === "[") return { kind: "test", test: this.#set() };
+    if (char === "^") return { kind: "assert", assert: "start" };
+    if (char === "$") return { kind: "assert", assert: "end" };
+    if (char === ".") return { kind: "test", test: not(isOneOf("\n\r\u2028\u2029")) };
+    if (char === "\\") return this.#escape();
+    if (char === "*" || char === "+" || char === "?") throw new SyntaxError("has nothing to repeat");
+    return { kind: "test", test: isOneOf(char) };
+  }
+
+  #group(): Node {
+    this.#depth += 1;
+    if (this.#depth > GROUP_LIMIT) throw new SyntaxError("is nested too deeply");
+    if (this.#take("?")) {
+      const rest = this.#text.slice(this.#at, this.#at + 40).join("");
+      const grouping = /^(?::|P?<[A-Za-z]\w*>)/.exec(rest);
+      if (!grouping) throw new SyntaxError("uses (?, which is supported only as (?:...) and (?<name>...)");
+      this.#at += grouping[0].length;
+    }
+    const node = this.#choice();
+    if (!this.#take(")")) throw new SyntaxError("has a ( without )");
+    this.#depth -= 1;
+    return node;
+  }
+
+  #escape(): Node {
+    const char = this.#text[this.#at++];
+    if (char === "b") return { kind: "assert", assert: "word" };
+    if (char === "B") return { kind: "assert", assert: "not_word" };
+    if (char === "A") return { kind: "assert", assert: "start" };
+    if (char === "z") return { kind: "assert", assert: "end" };
+    return { kind: "test", test: this.#escaped(char) };
+  }
+
+  #escaped(char: string | undefined): Test {
+    if (char === undefined) throw new SyntaxError("ends with \\");
+    const known = CLASSES[char];
+    if (known) return known;
+    return isOneOf(this.#literal(char));
+  }
+
+  #literal(char: string): string {
+    const control = CONTROLS[char];
+    if (control !== undefined) return control;
+    if (char === "x" || char === "u") {
+      const digits = this.#text.slice(this.#at, this.#at + (char === "x" ? 2 : 4)).join("");
+      if (!/^[0-9a-f]+$/i.test(digits)) throw new SyntaxError(`has \\${char} without its hexadecimal digits`);
+      this.#at += digits.length;
+      return String.fromCodePoint(Number.parseInt(digits, 16));
+    }
+    if (/[1-9k]/.test(char)) throw new SyntaxError("uses a back-reference, which is not supported");
+    if (/[a-zA-Z]/.test(char)) throw new SyntaxError(`uses \\${char}, which is not supported`);
+    return char;
+  }
+
+  #set(): Test {
+    const negated = this.#take("^");
+    const tests: Test[] = [];
+    for (let first = true; ; first = false) {
+      const char = this.#text[this.#at++];
+      if (char === undefined) throw new SyntaxError("has a [ without ]");
+      if (char === "]" && !first) break;
+      if (char === "]") return negated ? () => true : () => false;
+      const low = this.#member(char);
+      if (typeof low !== "string") tests.push(low);
+      else if (this.#text[this.#at] === "-" && (this.#text[this.#at + 1] ?? "]") !== "]") {
+        this.#at += 1;
+        const high = this.#member(this.#text[this.#at++] as string);
+        if (typeof high !== "string") throw new SyntaxError("has a range in [] that ends with a class");
+        const from = low.codePointAt(0) as number;
+        const to = high.codePointAt(0) as number;
+        if (to < from) throw new SyntaxError("has a range out of order in []");
+        tests.push((code) => code >= from && code <= to);
+      } else tests.push(isOneOf(low));
+    }
+    return negated ? not(any(...tests)) : any(...tests);
+  }
+
+  /** One character of a set, or a class such as \d. */
+  #member(char: string): string | Test {
+    if (char !== "\\") return char;
+    const next = this.#text[this.#at++];
+    if (next === undefined) throw new SyntaxError("ends with \\");
+    if (next === "b") return "\b";
+    return CLASSES[next] ?? this.#literal(next);
+  }
+
+  #take(char: string): boolean {
+    if (this.#text[this.#at] !== char) return false;
+    this.#at += 1;
+    return true;
+  }
+}
+
+const push = (steps: Step[], step: Step): number => {
+  if (steps.length >= STEP_LIMIT) throw new SyntaxError("is too large when its repetitions are written out");
+  return steps.push(step) - 1;
+};
+
+const emit = (node: Node, steps: Step[]): void => {
+  switch (node.kind) {
+    case "test":
+      push(steps, { op: "char", test: node.test });
+      return;
+    case "assert":
+      push(steps, { op: "assert", kind: node.assert });
+      return;
+    case "sequence":
+      for (const part of node.parts) emit(part, steps);
+      return;
+    case "choice":
+      return emitChoice(node.options, steps);
+    case "repeat":
+      return emitRepeat(node, steps);
+  }
+};
+
+const emitChoice = (options: readonly Node[], steps: Step[]): void => {
+  const ends: number[] = [];
+  options.forEach((option, i) => {
+    if (i === options.length - 1) return emit(option, steps);
+    const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });
+    emit(option, steps);
+    ends.push(push(steps, { op: "jump", to: 0 }));
+    steps[split] = { op: "split", a: split + 1, b: steps.length };
+  });
+  for (const end of ends) steps[end] = { op: "jump", to: steps.length };
+};
+
+const emitRepeat = (node: Node & { kind: "repeat" }, steps: Step[]): void => {
+  const before = steps.length;
+  for (let i = 0; i < node.min; i++) {
+    emit(node.part, steps);
+    // Repeating nothing is nothing, however often.
+    if (steps.length === before) return;
+  }
+  if (node.max === Number.POSITIVE_INFINITY) {
+    const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });
+    emit(node.part, steps);
+    push(steps, { op: "jump", to: split });
+    steps[split] = { op: "split", a: split + 1, b: steps.length };
+    return;
+  }
+  const splits: number[] = [];
+  for (let i = node.min; i < node.max; i++) {
+    splits.push(push(steps, { op: "split", a: steps.length + 1, b: 0 }));
+    emit(node.part, steps);
+  }
+  for (const split of splits) steps[split] = { op: "split", a: split + 1, b: steps.length };
+};

@@ -1,0 +1,93 @@
+// Regular expressions that template authors write and every user's input is matched against. JavaScript's engine backtracks, so an
+// innocent-looking pattern can hang the server; here patterns are compiled to an automaton that reads each character once. What
+// cannot work that way (look-around, back-references) is refused, as in RE2 (rule TP-12).
+import { parsePattern } from "./pattern-parse.ts";
+
+/** One step of the automaton: consume a character, or go on without. */
+export type Step =
+  | { op: "char"; test: (code: number) => boolean }
+  | { op: "split"; a: number; b: number }
+  | { op: "jump"; to: number }
+  | { op: "assert"; kind: "start" | "end" | "word" | "not_word" }
+  | { op: "match" };
+
+export type Pattern = {
+  /** True when the pattern is found anywhere in the text (anchors are the pattern's own business). Time: length of text times steps. */
+  test(text: string): boolean;
+};
+
+const isWord = (code: number | undefined): boolean =>
+  code !== undefined &&
+  ((code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95);
+
+/** Throws a SyntaxError that says what is wrong or not supported. */
+export const compilePattern = (source: string): Pattern => {
+  const steps = parsePattern(source);
+  return {
+    test: (text) =>
+      run(
+        steps,
+        Array.from(text, (char) => char.codePointAt(0) as number),
+      ),
+  };
+};
+
+const run = (steps: readonly Step[], text: readonly number[]): boolean => {
+  let current = new Threads(steps.length);
+  let next = new Threads(steps.length);
+  for (let at = 0; at <= text.length; at++) {
+    // A match may begin at every place.
+    if (follow(steps, 0, text, at, current)) return true;
+    const code = text[at];
+    if (code === undefined) return false;
+    for (const pc of current.list) {
+      const step = steps[pc] as Step;
+      if (step.op === "char" && step.test(code) && follow(steps, pc + 1, text, at + 1, next)) return true;
+    }
+    [current, next] = [next, current];
+    next.clear();
+  }
+  return false;
+};
+
+/** The places the automaton is at, each once. */
+class Threads {
+  readonly seen: Uint8Array;
+  list: number[] = [];
+  constructor(size: number) {
+    this.seen = new Uint8Array(size);
+  }
+  clear(): void {
+    this.list = [];
+    this.seen.fill(0);
+  }
+}
+
+/** Adds `start` and all that is reached from it without a character; true when the match is reached. */
+const follow = (
+  steps: readonly Step[],
+  start: number,
+  text: readonly number[],
+  at: number,
+  threads: Threads,
+): boolean => {
+  const todo = [start];
+  for (let pc = todo.pop(); pc !== undefined; pc = todo.pop()) {
+    if (threads.seen[pc] === 1) continue;
+    threads.seen[pc] = 1;
+    const step = steps[pc] as Step;
+    if (step.op === "match") return true;
+    if (step.op === "jump") todo.push(step.to);
+    else if (step.op === "split") todo.push(step.b, step.a);
+    else if (step.op === "assert") {
+      if (holds(step.kind, text, at)) todo.push(pc + 1);
+    } else threads.list.push(pc);
+  }
+  return false;
+};
+
+const holds = (kind: "start" | "end" | "word" | "not_word", text: readonly number[], at: number): boolean => {
+  if (kind === "start") return at === 0;
+  if (kind === "end") return at === text.length;
+  return (isWord(text[at - 1]) !== isWord(text[at])) === (kind === "word");
+};

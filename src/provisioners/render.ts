@@ -1,0 +1,89 @@
+// Fills in the {{ }} of a template for one build. Text that a shell will read (scripts, commands, metadata scripts) never gets a value
+// pasted in: the placeholder becomes a reference to an environment variable, which a shell expands without reading it as code. Only
+// a text that is one placeholder and nothing else is replaced by the value, because then the value is the script (rule TP-20).
+import type { Manifest, ManifestAgent, ManifestResource } from "#schema/manifest.ts";
+import { environmentName, fillIn, onlyPlaceholder, placeholdersIn } from "./placeholders.ts";
+
+export type RenderValues = {
+  /** All parameters of the build, complete (see resolveParameters). */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** All variables of the version, complete (see resolveVariables). */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly workspace: { readonly id: string; readonly name: string };
+  readonly owner: { readonly username: string; readonly email: string };
+};
+
+/**
+ * The manifest with all texts of its resources filled in. Each agent's env gets SLIPWAY_PARAM_<NAME> for every parameter, and for
+ * variables and built-in names those its scripts use. What the template sets in `env` itself wins.
+ */
+export const renderManifest = (manifest: Manifest, values: RenderValues): Manifest => {
+  const valueOf = (name: string): string => lookUp(name, values);
+  return { ...manifest, resources: manifest.resources.map((resource) => renderResource(resource, values, valueOf)) };
+};
+
+type ValueOf = (name: string) => string;
+
+const lookUp = (name: string, values: RenderValues): string => {
+  const dot = name.indexOf(".");
+  const kind = name.slice(0, dot);
+  const key = name.slice(dot + 1);
+  const group: Record<string, string> | undefined =
+    kind === "parameters" || kind === "variables" || kind === "workspace" || kind === "owner"
+      ? values[kind]
+      : undefined;
+  // The import has refused unknown names; a parameter without value is empty.
+  return group && Object.hasOwn(group, key) ? String(group[key]) : "";
+};
+
+const renderResource = (resource: ManifestResource, values: RenderValues, valueOf: ValueOf): ManifestResource => ({
+  ...fillAll({ ...resource, agents: undefined }, valueOf),
+  ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, values, valueOf)) } : {}),
+});
+
+const renderAgent = (agent: ManifestAgent, values: RenderValues, valueOf: ValueOf): ManifestAgent => {
+  const reference = referenceOn(agent.os ?? "linux");
+  const shell = (text: string): string => {
+    const only = onlyPlaceholder(text);
+    return only === undefined ? fillIn(text, (name) => reference(environmentName(name))) : valueOf(only);
+  };
+  const used = [
+    ...(agent.scripts ?? []).map(({ script }) => script),
+    ...(agent.metadata ?? []).map(({ script }) => script),
+    ...(agent.apps ?? []).map(({ command }) => command ?? ""),
+  ].flatMap(placeholdersIn);
+  const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...used]);
+  const env = Object.fromEntries([...names].map((name) => [environmentName(name), valueOf(name)]));
+  const { scripts, metadata, apps, ...rest } = agent;
+  const filled = fillAll(rest, valueOf);
+  return {
+    ...filled,
+    env: { ...env, ...filled.env },
+    ...(scripts && {
+      scripts: scripts.map(({ script, ...one }) => ({ ...fillAll(one, valueOf), script: shell(script) })),
+    }),
+    ...(metadata && {
+      metadata: metadata.map(({ script, ...one }) => ({ ...fillAll(one, valueOf), script: shell(script) })),
+    }),
+    ...(apps && {
+      apps: apps.map(({ command, ...one }) => ({
+        ...fillAll(one, valueOf),
+        ...(command === undefined ? {} : { command: shell(command) }),
+      })),
+    }),
+  };
+};
+
+const referenceOn =
+  (os: string) =>
+  (variable: string): string =>
+    os === "windows" ? `\${env:${variable}}` : `\${${variable}}`;
+
+/** Every text in a plain value, filled in; keys stay. Members that are undefined are left out. */
+const fillAll = <T>(value: T, valueOf: ValueOf): T => {
+  if (typeof value === "string") return fillIn(value, valueOf) as T;
+  if (Array.isArray(value)) return value.map((one) => fillAll(one, valueOf)) as T;
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  return Object.fromEntries(entries.map(([key, inner]) => [key, fillAll(inner as unknown, valueOf)])) as T;
+};

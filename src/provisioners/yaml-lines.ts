@@ -1,0 +1,134 @@
+// Which line of a YAML text a value stands on. Bun's parser gives no positions, so this walks the block structure (mappings,
+// sequences, block texts, flow values taken whole) and notes the first line of each path. Only used to word errors; a text it does
+// not understand yields a coarser line, never a wrong parse. It also finds keys that are given twice, which the parser accepts.
+
+export type YamlLines = {
+  /** The line (counted from 1) of this JSON pointer, or of the nearest thing around it that has one. */
+  lineOf(pointer: string): number;
+  /** Keys given twice in one mapping: pointer and line of the second. */
+  readonly duplicates: readonly { pointer: string; line: number }[];
+};
+
+type Container =
+  | { kind: "map"; indent: number; pointer: string; key: string; keys: Set<string> }
+  | { kind: "seq"; indent: number; pointer: string; index: number };
+
+const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"[\]{},|>%@`][^#]*?)\s*:(?:\s+(.*))?$/;
+const BLOCK_TEXT = /^(?:[&!]\S*\s+)*[|>][-+0-9]*(?:\s+#.*)?$/;
+
+/** Reads the structure of the text. */
+export const yamlLines = (text: string): YamlLines => {
+  const walk = new Walk();
+  text.split(/\r?\n/).forEach((line, at) => {
+    walk.line(line, at + 1);
+  });
+  return {
+    lineOf: (pointer) => {
+      for (let rest = pointer; rest !== ""; rest = rest.slice(0, rest.lastIndexOf("/"))) {
+        const line = walk.lines.get(rest);
+        if (line !== undefined) return line;
+      }
+      return 1;
+    },
+    duplicates: walk.duplicates,
+  };
+};
+
+class Walk {
+  readonly lines = new Map<string, number>();
+  readonly duplicates: { pointer: string; line: number }[] = [];
+  readonly #stack: Container[] = [];
+  /** Inside a block text: lines indented deeper than this belong to it. */
+  #textIndent: number | undefined;
+  #flow = { depth: 0, quote: "" };
+
+  line(raw: string, line: number): void {
+    const content = raw.trimStart();
+    const indent = raw.length - content.length;
+    if (this.#textIndent !== undefined) {
+      if (content === "" || indent > this.#textIndent) return;
+      this.#textIndent = undefined;
+    }
+    if (this.#flow.depth > 0 || this.#flow.quote !== "") return this.#readFlow(content);
+    if (content === "" || content.startsWith("#") || /^(?:---|\.\.\.|%)/.test(raw)) return;
+    this.#place(content.trimEnd(), indent, line);
+  }
+
+  #place(content: string, column: number, line: number): void {
+    if (content === "-" || content.startsWith("- ")) return this.#item(content, column, line);
+    const match = KEY.exec(content);
+    if (match) return this.#entry(unquote(match[1] as string), match[2] ?? "", column, line);
+    this.#value(content, this.#stack.at(-1)?.indent ?? -1);
+  }
+
+  #item(content: string, column: number, line: number): void {
+    this.#leave(column);
+    let top = this.#stack.at(-1);
+    if (top?.kind !== "seq" || top.indent !== column) {
+      top = { kind: "seq", indent: column, pointer: pointerIn(top), index: -1 };
+      this.#stack.push(top);
+    }
+    top.index += 1;
+    this.#note(`${top.pointer}/${top.index}`, line);
+    const rest = content.slice(1).trimStart();
+    if (rest === "" || rest.startsWith("#")) return;
+    if (BLOCK_TEXT.test(rest)) this.#textIndent = column;
+    else this.#place(rest, column + content.length - rest.length, line);
+  }
+
+  #entry(key: string, value: string, column: number, line: number): void {
+    this.#leave(column);
+    // A sequence may stand at the indent of the key it belongs to; the next key ends it.
+    if (this.#stack.at(-1)?.kind === "seq" && this.#stack.at(-1)?.indent === column) this.#stack.pop();
+    let top = this.#stack.at(-1);
+    if (top?.kind !== "map" || top.indent !== column) {
+      top = { kind: "map", indent: column, pointer: pointerIn(top), key: "", keys: new Set() };
+      this.#stack.push(top);
+    }
+    top.key = key;
+    const pointer = pointerIn(top);
+    if (top.keys.has(key) && key !== "<<") this.duplicates.push({ pointer, line });
+    top.keys.add(key);
+    this.#note(pointer, line);
+    this.#value(value, column);
+  }
+
+  #value(value: string, indent: number): void {
+    if (BLOCK_TEXT.test(value)) this.#textIndent = indent;
+    else if (/^(?:[&!]\S*\s+)*["'[{]/.test(value)) this.#readFlow(value);
+  }
+
+  /** Brackets and quotes that stay open make the following lines part of this value. */
+  #readFlow(text: string): void {
+    const flow = this.#flow;
+    for (let i = 0; i < text.length; i++) {
+      const char = text[i] as string;
+      if (flow.quote !== "") {
+        if (char === "\\" && flow.quote === '"') i++;
+        else if (char === flow.quote) flow.quote = "";
+      } else if (char === '"' || char === "'") {
+        if (i === 0 || /[\s[{,:]/.test(text[i - 1] as string)) flow.quote = char;
+      } else if (char === "[" || char === "{") flow.depth++;
+      else if (char === "]" || char === "}") flow.depth = Math.max(0, flow.depth - 1);
+      else if (char === "#" && (i === 0 || text[i - 1] === " ")) return;
+    }
+  }
+
+  #leave(column: number): void {
+    while ((this.#stack.at(-1)?.indent ?? -1) > column) this.#stack.pop();
+  }
+
+  #note(pointer: string, line: number): void {
+    if (!this.lines.has(pointer)) this.lines.set(pointer, line);
+  }
+}
+
+const pointerIn = (top: Container | undefined): string => {
+  if (!top) return "";
+  return `${top.pointer}/${top.kind === "map" ? escapeKey(top.key) : top.index}`;
+};
+
+const escapeKey = (key: string): string => key.replaceAll("~", "~0").replaceAll("/", "~1");
+
+const unquote = (key: string): string =>
+  key.startsWith('"') || key.startsWith("'") ? key.slice(1, -1).replaceAll("''", "'") : key;

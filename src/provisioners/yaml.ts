@@ -1,0 +1,96 @@
+// YAML from strangers: bounded in size, in what its aliases unfold to and in depth, with the line of a mistake. Bun's parser does the
+// reading; it gives no positions, so a mistake is found by parsing shorter and shorter beginnings, within a budget.
+
+/** Bytes of a YAML text. */
+export const YAML_LIMIT = 512 * 1024;
+/** Values and characters after aliases are unfolded: what later walks and copies of the document cost. */
+const NODE_LIMIT = 100_000;
+const TEXT_LIMIT = 4 * 1024 * 1024;
+const DEPTH_LIMIT = 64;
+/** Characters parsed again to find the line of a mistake. */
+const SEARCH_BUDGET = 2 * 1024 * 1024;
+
+export class YamlError extends Error {
+  override readonly name = "YamlError";
+  readonly line: number;
+  constructor(line: number, message: string) {
+    super(message);
+    this.line = line;
+  }
+}
+
+/** The document's value. Throws YamlError. */
+export const parseYaml = (text: string): unknown => {
+  if (text.length > YAML_LIMIT) throw new YamlError(1, `is larger than ${YAML_LIMIT} bytes`);
+  let value: unknown;
+  try {
+    value = Bun.YAML.parse(text);
+  } catch (error) {
+    throw new YamlError(lineOfMistake(text), `is not valid YAML: ${reasonOf(error)}`);
+  }
+  checkSize(value);
+  return value;
+};
+
+const reasonOf = (error: unknown): string => {
+  if (error instanceof RangeError) return "it is nested too deeply";
+  const { message } = error as Error;
+  return message.replace(/^YAML Parse error: /, "").replace(/^./, (first) => first.toLowerCase());
+};
+
+const parses = (lines: readonly string[], count: number): boolean => {
+  try {
+    Bun.YAML.parse(lines.slice(0, count).join("\n"));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Lines before and after a place that are tried too, because a flow value over several lines parses only as a whole. */
+const NEAR = 8;
+
+/** The line after the longest beginning that parses. */
+const lineOfMistake = (text: string): number => {
+  const lines = text.split("\n");
+  let good = 0;
+  let bad = lines.length;
+  let budget = SEARCH_BUDGET;
+  const tryAt = (count: number): boolean => {
+    budget -= (text.length * count) / lines.length;
+    return budget > 0 && parses(lines, count);
+  };
+  while (bad - good > 1 && budget > 0) {
+    const middle = (good + bad) >> 1;
+    const later = range(middle, Math.min(bad, middle + NEAR)).find(tryAt);
+    if (later !== undefined) good = later;
+    else {
+      const before = range(Math.max(good + 1, middle - NEAR), middle)
+        .reverse()
+        .find(tryAt);
+      if (before !== undefined) good = before;
+      bad = before === undefined ? Math.max(good + 1, middle - NEAR) : before + 1;
+    }
+  }
+  return Math.min(good + 1, lines.length);
+};
+
+const range = (from: number, to: number): number[] =>
+  Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
+
+const checkSize = (root: unknown): void => {
+  let nodes = 0;
+  let characters = 0;
+  const walk = (value: unknown, depth: number): void => {
+    nodes += 1;
+    if (depth > DEPTH_LIMIT) throw new YamlError(1, "is nested too deeply");
+    if (typeof value === "string") characters += value.length;
+    if (nodes > NODE_LIMIT || characters > TEXT_LIMIT) throw new YamlError(1, "unfolds to too much data");
+    if (typeof value !== "object" || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      characters += key.length;
+      walk(inner, depth + 1);
+    }
+  };
+  walk(root, 0);
+};
