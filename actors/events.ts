@@ -7,6 +7,14 @@ export type Events = {
   job: { logs: readonly JobLogLine[]; done: boolean };
   /** Log lines of an agent, in the order of their ids. */
   agent_logs: { logs: readonly AgentLogLine[] };
+  /** Something of an agent that its workspace shows has been committed; the topic's id is the workspace's. */
+  workspace_changed: { agent_id: string };
+  /** This connection speaks for the agent from now on; any other ends. */
+  agent_connection: { connection_id: string };
+  /** New results of the agent's metadata have been committed. */
+  agent_metadata: Record<string, never>;
+  /** The API key with this id is gone (revoked, or its user suspended): what was opened with it ends. */
+  key_gone: Record<string, never>;
   /** The agent's build is no longer the latest: its token is void and its streams end. */
   agent_gone: Record<string, never>;
 };

@@ -2,7 +2,7 @@
 import { eq, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
 import { settings } from "./schema/core.ts";
-import { build, query, statement } from "./sql.ts";
+import { build, insertInto, query, statement } from "./sql.ts";
 import type { Store } from "./store.ts";
 
 const settingOf = query(
@@ -17,6 +17,9 @@ const setOnce = statement<{ key: string; value: string }>(
     .values({ key: sql.placeholder("key"), value: sql.placeholder("value") })
     .onConflictDoNothing(),
 );
+
+/** A value that may be set only once: a second insert is refused as `constraint`. */
+export const insertSetting = insertInto(settings);
 
 /** The id of this deployment, made on the first call. */
 export const deploymentId = async (store: Store): Promise<string> => {

@@ -1,4 +1,6 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
+import { AgentActor } from "#actors/agent/agent-actor.ts";
+import { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import { Scheduler } from "#actors/scheduler.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -7,10 +9,13 @@ import { log } from "#base/log.ts";
 import { Topics } from "#base/topics.ts";
 import { openLocalStore } from "#db/local.ts";
 import type { Store } from "#db/store.ts";
+import { Addresses } from "./api/address.ts";
 import type { ApiContext } from "./api/context.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
 import { Sockets } from "./api/socket.ts";
+import { Accounts } from "./api/users/accounts.ts";
+import { prepareIdentity } from "./api/users/first-user.ts";
 
 export type ContextOptions = {
   config: Config;
@@ -30,6 +35,9 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly sockets: Sockets;
   readonly requests: Requests;
   readonly streams = new OpenStreams();
+  readonly accounts: Accounts;
+  readonly addresses: Addresses;
+  readonly agents: Directory<AgentActor>;
   readonly scheduler: Scheduler;
   accessUrl = new URL("http://localhost/");
   draining = false;
@@ -40,17 +48,40 @@ export class Context implements ApiContext, AsyncDisposable {
     this.store = store;
     this.sockets = new Sockets(this.clock);
     this.requests = new Requests(this.clock, this.config.max_connections);
+    this.accounts = new Accounts(this.clock);
+    this.addresses = new Addresses(this.config.trusted_proxies, (request) => this.requests.peerOf(request));
+    const copy = options.copyMessages ? structuredClone : undefined;
+    this.agents = new Directory(
+      (id) =>
+        new AgentActor(id, {
+          store,
+          clock: this.clock,
+          topics: this.topics,
+          log_limit: this.config.agent_log_limit,
+        }),
+      this.clock,
+      { copy },
+    );
     this.scheduler = new Scheduler(
       store,
       this.clock,
       async () => {},
-      () => {},
+      () => this.agents.sweep(),
     );
   }
 
   /** The link to the setup page while there is no user yet. */
   setupUrl(_url: URL): string | undefined {
-    return undefined;
+    if (!this.accounts.setupNeeded) return undefined;
+    const url = new URL("/setup", this.accessUrl);
+    url.searchParams.set("token", this.accounts.setup.offer());
+    return url.href;
+  }
+
+  /** Called before the server listens: what a fresh data directory lacks is made. */
+  async prepare(): Promise<void> {
+    const { store, clock, accounts } = this;
+    accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
   }
 
   /** Called once the server listens and its URL is known. */
@@ -61,6 +92,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Refuses new messages and waits until every waiting one is answered and on disk. */
   async drain(): Promise<void> {
     this.scheduler.stop();
+    await this.agents.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -83,5 +115,12 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
         options.fatal?.(error);
       },
     });
-  return new Context(options, store);
+  const context = new Context(options, store);
+  try {
+    await context.prepare();
+    return context;
+  } catch (error) {
+    await context[Symbol.asyncDispose]();
+    throw error;
+  }
 };

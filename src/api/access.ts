@@ -13,6 +13,133 @@ export const hasOrganizationRole = (caller: UserCaller, organization: string, ..
 
 export const isMember = (caller: UserCaller, organization: string): boolean => organization in caller.organizations;
 
+// Organizations and their members.
+
 /** Members see their organizations; site-wide readers see all. */
 export const maySeeOrganization = (caller: UserCaller, organization: string): boolean =>
   isMember(caller, organization) || hasSiteRole(caller, "owner", "auditor", "user-admin", "template-admin");
+
+/** Only the owner makes and deletes organizations. */
+export const mayCreateOrganizations = isOwner;
+
+export const mayUpdateOrganization = (caller: UserCaller, organization: string): boolean =>
+  hasOrganizationRole(caller, organization, "organization-admin");
+
+/** Reading the whole list of members; everybody else sees their own entry. */
+export const mayReadMembers = (caller: UserCaller, organization: string): boolean =>
+  mayReadAllUsers(caller) || hasOrganizationRole(caller, organization, ...MEMBER_READERS);
+
+const MEMBER_READERS = ["organization-admin", "organization-user-admin", "organization-auditor"];
+
+/** Adding and removing members. */
+export const mayManageMembers = (caller: UserCaller, organization: string): boolean =>
+  hasSiteRole(caller, "user-admin") ||
+  hasOrganizationRole(caller, organization, "organization-admin", "organization-user-admin");
+
+/** Giving and taking roles of an organization. */
+export const mayGiveOrganizationRoles = (caller: UserCaller, organization: string): boolean =>
+  hasOrganizationRole(caller, organization, "organization-admin");
+
+// Users.
+
+/** What is asked about another user: who, with which site roles, and where a member with which roles. */
+export type UserTarget = {
+  readonly id: string;
+  readonly roles: readonly string[];
+  readonly organizations: Readonly<Record<string, readonly string[]>>;
+};
+
+export const mayReadAllUsers = (caller: UserCaller): boolean =>
+  hasSiteRole(caller, "owner", "user-admin", "auditor", "template-admin");
+
+/** Oneself, everybody for site-wide readers, and the members of an organization for those who look after it. */
+export const maySeeUser = (caller: UserCaller, target: Pick<UserTarget, "id" | "organizations">): boolean =>
+  caller.user_id === target.id ||
+  mayReadAllUsers(caller) ||
+  Object.keys(target.organizations).some((organization) => mayReadMembers(caller, organization));
+
+export const mayCreateUsers = (caller: UserCaller): boolean => hasSiteRole(caller, "owner", "user-admin");
+
+/** Profile, suspension and deletion. A user-admin has no power over an owner. */
+export const mayManageUser = (caller: UserCaller, target: Pick<UserTarget, "roles">): boolean =>
+  isOwner(caller) || (hasSiteRole(caller, "user-admin") && !target.roles.includes("owner"));
+
+/** One's own profile may be edited, too. */
+export const mayEditProfile = (caller: UserCaller, target: UserTarget): boolean =>
+  caller.user_id === target.id || mayManageUser(caller, target);
+
+/**
+ * Setting another user's password is becoming that user: a user-admin may do it only to those who have no role at all, else it
+ * would be a way to roles that a user-admin may not give.
+ */
+export const mayResetPassword = (caller: UserCaller, target: UserTarget): boolean =>
+  isOwner(caller) ||
+  (hasSiteRole(caller, "user-admin") &&
+    target.roles.length === 0 &&
+    Object.values(target.organizations).every((roles) => roles.length === 0));
+
+/** Keys of another user are that user, so only the owner handles them. */
+export const mayManageKeysOf = (caller: UserCaller, userId: string): boolean =>
+  caller.user_id === userId || isOwner(caller);
+
+/** Site roles are given by the owner alone; a user-admin makes members (facts/platform 3.8). */
+export const mayGiveSiteRoles = isOwner;
+
+// Workspaces.
+
+/** `role` is what the workspace is shared with the caller as, when it is. */
+export type WorkspaceTarget = {
+  readonly owner_id: string;
+  readonly organization_id: string;
+  readonly role?: "admin" | "use" | undefined;
+};
+
+const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => workspace.owner_id === caller.user_id;
+
+const looksAfterTemplates = (caller: UserCaller, organization: string): boolean =>
+  hasSiteRole(caller, "template-admin") ||
+  hasOrganizationRole(caller, organization, "organization-admin", "organization-template-admin");
+
+export const maySeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isOwn(caller, workspace) || workspace.role !== undefined || looksAfterTemplates(caller, workspace.organization_id);
+
+/** Name, ttl, schedule, dormancy, port shares. */
+export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isOwn(caller, workspace) || workspace.role === "admin" || looksAfterTemplates(caller, workspace.organization_id);
+
+export const mayStartStop = mayUpdateWorkspace;
+
+/** Terminal, ports, containers, files: what happens inside belongs to whoever works there (and to the site owner). */
+export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isOwn(caller, workspace) || workspace.role !== undefined || isOwner(caller);
+
+export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id);
+
+/** Favourites are one's own affair, also for the site owner. */
+export const mayFavourite = isOwn;
+
+/** Members for themselves, those who look after the organization for others; not under the ban (facts/platform 3.2). */
+export const mayCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {
+  if (isOwner(caller)) return true;
+  const roles = caller.organizations[organization];
+  if (!roles || roles.includes("organization-workspace-creation-ban")) return false;
+  return caller.user_id === userId || roles.includes("organization-admin");
+};
+
+// Templates and files.
+
+/** Seeing templates, their versions, and making workspaces from them. */
+export const mayReadTemplates = (caller: UserCaller, organization: string): boolean =>
+  isMember(caller, organization) || hasSiteRole(caller, "owner", "template-admin", "auditor");
+
+/** Creating, changing and deleting templates and versions; also uploading for them. */
+export const mayManageTemplates = looksAfterTemplates;
+
+// Reports.
+
+/** Without an organization: entries of the whole deployment. */
+export const mayReadAudit = (caller: UserCaller, organization?: string): boolean =>
+  hasSiteRole(caller, "owner", "auditor") ||
+  (organization !== undefined &&
+    hasOrganizationRole(caller, organization, "organization-admin", "organization-auditor"));

@@ -2,6 +2,7 @@
 // it will send. A body is read only after its sender is known (rules HT-3 to HT-6).
 import { AppError } from "#base/errors.ts";
 import { callerOf } from "./caller.ts";
+import { pathOf } from "./errors.ts";
 
 /** The default of the specification. */
 export const DEFAULT_LIMIT = 4_194_304;
@@ -64,8 +65,19 @@ const notJson = (error: unknown): never => {
 
 type Parsing = { request: Request };
 
-/** The parser of every route that does not name another: a signed-in caller, JSON, the default limit. */
-export const parseJson = ({ request }: Parsing): Promise<unknown> => {
+type Parser = (parsing: Parsing) => Promise<unknown>;
+
+const ownParsers = new Set<string>();
+
+/** For the `parse` option of a route: Elysia runs the parser of every route first, so it has to know which paths to leave alone. */
+export const ownParser = (path: string, parser: Parser): Parser => {
+  ownParsers.add(path);
+  return parser;
+};
+
+/** The parser of every route that does not name its own: a signed-in caller, JSON, the default limit. */
+export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
+  if (ownParsers.has(pathOf(request.url))) return undefined;
   callerOf(request);
   return readJson(request, DEFAULT_LIMIT);
 };

@@ -1,13 +1,17 @@
 // What the HTTP edge works with. src/context.ts builds it; tests override parts of it there.
 
+import type { AgentActor } from "#actors/agent/agent-actor.ts";
+import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/store.ts";
+import type { Addresses } from "./address.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import type { Requests } from "./requests.ts";
 import type { Sockets } from "./socket.ts";
+import type { Accounts } from "./users/accounts.ts";
 
 export interface ApiContext {
   readonly config: Config;
@@ -17,6 +21,9 @@ export interface ApiContext {
   readonly sockets: Sockets;
   readonly requests: Requests;
   readonly streams: OpenStreams;
+  readonly accounts: Accounts;
+  readonly addresses: Addresses;
+  readonly agents: Directory<AgentActor>;
   /** The URL people and workspaces use, known once the server listens. */
   readonly accessUrl: URL;
   /** True once the server has begun to stop: /readyz answers 503. */

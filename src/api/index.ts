@@ -3,6 +3,8 @@ import { Elysia } from "elysia";
 import { buildinfo } from "./buildinfo.ts";
 import type { ApiContext } from "./context.ts";
 import { organizations } from "./organizations/index.ts";
+import { users } from "./users/index.ts";
 
 /** All routes under /api/v2. */
-export const api = (ctx: ApiContext) => new Elysia({ prefix: "/api/v2" }).use(buildinfo(ctx)).use(organizations(ctx));
+export const api = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/api/v2" }).use(buildinfo(ctx)).use(organizations(ctx)).use(users(ctx));

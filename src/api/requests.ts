@@ -16,7 +16,7 @@ export class Requests {
   readonly #running = new Map<Request, Waiting>();
   #idle: (() => void)[] = [];
   #stopping = false;
-  #server: Pick<Server<unknown>, "timeout"> | undefined;
+  #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
 
   /** `limit` requests may run at once; more are answered 503. */
   constructor(clock: Clock, limit: number) {
@@ -39,8 +39,13 @@ export class Requests {
     }
   }
 
-  attach(server: Pick<Server<unknown>, "timeout">): void {
+  attach(server: Pick<Server<unknown>, "timeout" | "requestIP">): void {
     this.#server = server;
+  }
+
+  /** The address at the other end of the connection; undefined when it is gone. */
+  peerOf(request: Request): string | undefined {
+    return this.#server?.requestIP(request)?.address;
   }
 
   /** For long polls and streams: no deadline, no idle timeout, and a stop does not wait for it. */

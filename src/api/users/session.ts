@@ -1,0 +1,74 @@
+// Signing in and out: the session token, and the cookie that carries it for browsers (rules ID-3 to ID-7).
+import { Elysia, t } from "elysia";
+import { AppError } from "#base/errors.ts";
+import { deleteKey } from "#db/api-keys.ts";
+import { findUserByEmail, updateUser } from "#db/users.ts";
+import { LoginRequest } from "#schema/user.ts";
+import { ownParser, parsePublicJson } from "../body.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { SESSION_COOKIE } from "../identify.ts";
+import { fails, Generic } from "../responses.ts";
+import { LOGIN_SECONDS, newKey } from "./keys.ts";
+
+const tags = ["Users"];
+
+/** The cookie lives as long as browsers keep it; how long its key counts is decided here, not there. */
+const COOKIE_SECONDS = 30 * 86_400;
+
+const cookieOf = (ctx: ApiContext, token: string): string =>
+  `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${token === "" ? 0 : COOKIE_SECONDS}${
+    ctx.accessUrl.protocol === "https:" ? "; Secure" : ""
+  }`;
+
+export const session = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post(
+      "/login",
+      async ({ body, request, set, status }) => {
+        const { store, clock, accounts } = ctx;
+        accounts.tries.count(`${ctx.addresses.of(request)} ${body.email.toLowerCase()}`);
+        const user = await store.get(findUserByEmail({ email: body.email }));
+        const isRight = await accounts.passwords.verify(body.password, user?.password_hash);
+        if (!user || !isRight) throw new AppError("unauthenticated", "Incorrect email or password.");
+        if (user.status === "suspended") {
+          throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
+        }
+        const now = clock.now();
+        const { token, statement } = newKey({
+          ...{ user_id: user.id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
+        });
+        await store.commit([statement, updateUser(user.id, { status: "active", last_seen_at: now })]);
+        set.headers["set-cookie"] = cookieOf(ctx, token);
+        return status(201, { session_token: token });
+      },
+      {
+        parse: ownParser("/api/v2/users/login", parsePublicJson),
+        body: LoginRequest,
+        response: {
+          201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
+          ...fails(400, 401, 415, 429, 503),
+        },
+        detail: {
+          tags,
+          summary: "Sign in with a password",
+          description: "Also sets a cookie for browsers. Counts 24 hours from its last use.",
+          security: [],
+        },
+      },
+    )
+    .post(
+      "/logout",
+      async ({ caller, set }) => {
+        await ctx.store.commit([deleteKey(caller.key_id)]);
+        ctx.topics.publish("key_gone", caller.key_id, {});
+        set.headers["set-cookie"] = cookieOf(ctx, "");
+        return { message: "You are signed out." };
+      },
+      {
+        user: true,
+        response: { 200: Generic, ...fails(401) },
+        detail: { tags, summary: "Sign out", description: "Deletes the key this request was made with." },
+      },
+    );

@@ -1,0 +1,34 @@
+// Slows down guessing: so many tries a minute for each key, then 429 until the minute is over (rule ID-5). Bounded in memory.
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+
+const MINUTE_MS = 60_000;
+/** More keys than this in one minute are an attack; forgetting the counts is better than growing. */
+const MAX_KEYS = 50_000;
+
+export class Throttle {
+  readonly #clock: Clock;
+  readonly #limit: number;
+  #counts = new Map<string, number>();
+  #minuteEnds = 0;
+
+  constructor(clock: Clock, limit: number) {
+    this.#clock = clock;
+    this.#limit = limit;
+  }
+
+  /** Counts one try; 429 when there were too many in this minute. */
+  count(key: string): void {
+    const now = this.#clock.monotonic();
+    if (now >= this.#minuteEnds || this.#counts.size >= MAX_KEYS) {
+      this.#counts = new Map();
+      this.#minuteEnds = now + MINUTE_MS;
+    }
+    const tries = (this.#counts.get(key) ?? 0) + 1;
+    this.#counts.set(key, tries);
+    if (tries <= this.#limit) return;
+    throw new AppError("too_many_requests", "Too many requests.", {
+      detail: `At most ${this.#limit} tries a minute are answered. Wait a minute and try again.`,
+    });
+  }
+}
