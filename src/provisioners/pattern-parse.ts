@@ -215,21 +215,25 @@ const emit = (node: Node, steps: Step[]): void => {
       for (const part of node.parts) emit(part, steps);
       return;
     case "choice":
-      return emitChoice(node.options, steps);
+      emitChoice(node.options, steps);
+      return;
     case "repeat":
-      return emitRepeat(node, steps);
+      emitRepeat(node, steps);
   }
 };
 
 const emitChoice = (options: readonly Node[], steps: Step[]): void => {
   const ends: number[] = [];
-  options.forEach((option, i) => {
-    if (i === options.length - 1) return emit(option, steps);
+  for (const [i, option] of options.entries()) {
+    if (i === options.length - 1) {
+      emit(option, steps);
+      break;
+    }
     const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });
     emit(option, steps);
     ends.push(push(steps, { op: "jump", to: 0 }));
     steps[split] = { op: "split", a: split + 1, b: steps.length };
-  });
+  }
   for (const end of ends) steps[end] = { op: "jump", to: steps.length };
 };
 

@@ -7,9 +7,9 @@ export const BUILT_IN = ["workspace.name", "workspace.id", "owner.username", "ow
 const PLACEHOLDER = /\\\{\{|\{\{([^{}]*)\}\}/g;
 
 /** Replaces each placeholder; `\{{` becomes `{{`. */
-export const fillIn = (text: string, valueOf: (name: string) => string): string =>
+export const fillIn = (text: string, lookUp: (name: string) => string): string =>
   text.includes("{{")
-    ? text.replace(PLACEHOLDER, (all, name?: string) => (name === undefined ? all.slice(1) : valueOf(name.trim())))
+    ? text.replace(PLACEHOLDER, (all, name?: string) => (name === undefined ? all.slice(1) : lookUp(name.trim())))
     : text;
 
 /** The names in a text, in order. */

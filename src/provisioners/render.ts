@@ -18,8 +18,8 @@ export type RenderValues = {
  * variables and built-in names those its scripts use. What the template sets in `env` itself wins.
  */
 export const renderManifest = (manifest: Manifest, values: RenderValues): Manifest => {
-  const valueOf = (name: string): string => lookUp(name, values);
-  return { ...manifest, resources: manifest.resources.map((resource) => renderResource(resource, values, valueOf)) };
+  const fill = (name: string): string => lookUp(name, values);
+  return { ...manifest, resources: manifest.resources.map((resource) => renderResource(resource, values, fill)) };
 };
 
 type ValueOf = (name: string) => string;
@@ -36,16 +36,16 @@ const lookUp = (name: string, values: RenderValues): string => {
   return group && Object.hasOwn(group, key) ? String(group[key]) : "";
 };
 
-const renderResource = (resource: ManifestResource, values: RenderValues, valueOf: ValueOf): ManifestResource => ({
-  ...fillAll({ ...resource, agents: undefined }, valueOf),
-  ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, values, valueOf)) } : {}),
+const renderResource = (resource: ManifestResource, values: RenderValues, fill: ValueOf): ManifestResource => ({
+  ...fillAll({ ...resource, agents: undefined }, fill),
+  ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, values, fill)) } : {}),
 });
 
-const renderAgent = (agent: ManifestAgent, values: RenderValues, valueOf: ValueOf): ManifestAgent => {
+const renderAgent = (agent: ManifestAgent, values: RenderValues, fill: ValueOf): ManifestAgent => {
   const reference = referenceOn(agent.os ?? "linux");
   const shell = (text: string): string => {
     const only = onlyPlaceholder(text);
-    return only === undefined ? fillIn(text, (name) => reference(environmentName(name))) : valueOf(only);
+    return only === undefined ? fillIn(text, (name) => reference(environmentName(name))) : fill(only);
   };
   const used = [
     ...(agent.scripts ?? []).map(({ script }) => script),
@@ -53,21 +53,21 @@ const renderAgent = (agent: ManifestAgent, values: RenderValues, valueOf: ValueO
     ...(agent.apps ?? []).map(({ command }) => command ?? ""),
   ].flatMap(placeholdersIn);
   const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...used]);
-  const env = Object.fromEntries([...names].map((name) => [environmentName(name), valueOf(name)]));
+  const env = Object.fromEntries([...names].map((name) => [environmentName(name), fill(name)]));
   const { scripts, metadata, apps, ...rest } = agent;
-  const filled = fillAll(rest, valueOf);
+  const filled = fillAll(rest, fill);
   return {
     ...filled,
     env: { ...env, ...filled.env },
     ...(scripts && {
-      scripts: scripts.map(({ script, ...one }) => ({ ...fillAll(one, valueOf), script: shell(script) })),
+      scripts: scripts.map(({ script, ...one }) => ({ ...fillAll(one, fill), script: shell(script) })),
     }),
     ...(metadata && {
-      metadata: metadata.map(({ script, ...one }) => ({ ...fillAll(one, valueOf), script: shell(script) })),
+      metadata: metadata.map(({ script, ...one }) => ({ ...fillAll(one, fill), script: shell(script) })),
     }),
     ...(apps && {
       apps: apps.map(({ command, ...one }) => ({
-        ...fillAll(one, valueOf),
+        ...fillAll(one, fill),
         ...(command === undefined ? {} : { command: shell(command) }),
       })),
     }),
@@ -80,10 +80,10 @@ const referenceOn =
     os === "windows" ? `\${env:${variable}}` : `\${${variable}}`;
 
 /** Every text in a plain value, filled in; keys stay. Members that are undefined are left out. */
-const fillAll = <T>(value: T, valueOf: ValueOf): T => {
-  if (typeof value === "string") return fillIn(value, valueOf) as T;
-  if (Array.isArray(value)) return value.map((one) => fillAll(one, valueOf)) as T;
+const fillAll = <T>(value: T, fill: ValueOf): T => {
+  if (typeof value === "string") return fillIn(value, fill) as T;
+  if (Array.isArray(value)) return value.map((one) => fillAll(one, fill)) as T;
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
-  return Object.fromEntries(entries.map(([key, inner]) => [key, fillAll(inner as unknown, valueOf)])) as T;
+  return Object.fromEntries(entries.map(([key, inner]) => [key, fillAll(inner as unknown, fill)])) as T;
 };

@@ -49,16 +49,19 @@ class Walk {
       if (content === "" || indent > this.#textIndent) return;
       this.#textIndent = undefined;
     }
-    if (this.#flow.depth > 0 || this.#flow.quote !== "") return this.#readFlow(content);
+    if (this.#flow.depth > 0 || this.#flow.quote !== "") {
+      this.#readFlow(content);
+      return;
+    }
     if (content === "" || content.startsWith("#") || /^(?:---|\.\.\.|%)/.test(raw)) return;
     this.#place(content.trimEnd(), indent, line);
   }
 
   #place(content: string, column: number, line: number): void {
-    if (content === "-" || content.startsWith("- ")) return this.#item(content, column, line);
     const match = KEY.exec(content);
-    if (match) return this.#entry(unquote(match[1] as string), match[2] ?? "", column, line);
-    this.#value(content, this.#stack.at(-1)?.indent ?? -1);
+    if (content === "-" || content.startsWith("- ")) this.#item(content, column, line);
+    else if (match) this.#entry(unquote(match[1] as string), match[2] ?? "", column, line);
+    else this.#value(content, this.#stack.at(-1)?.indent ?? -1);
   }
 
   #item(content: string, column: number, line: number): void {

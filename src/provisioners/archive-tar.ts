@@ -1,0 +1,105 @@
+// Reads the headers of a tar archive (ustar, GNU long names, pax paths and sizes). Links and devices are passed over: they are never
+// followed. Used by archive.ts.
+import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive.ts";
+
+const BLOCK = 512;
+/** Bytes of a long name or a pax header. */
+const EXTRA_LIMIT = 64 * 1024;
+
+const decoder = new TextDecoder("utf-8");
+
+export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
+  const entries: ArchiveEntry[] = [];
+  const count = counter();
+  let next: { path?: string; size?: number } = {};
+  let offset = 0;
+  for (;;) {
+    const header = await source.read(offset, BLOCK);
+    // Two empty blocks end the archive; many programs leave them out.
+    if (header.length === 0 || header.every((byte) => byte === 0)) break;
+    if (header.length < BLOCK || !sumIsRight(header)) throw new ArchiveError("the tar archive is damaged");
+    const kind = String.fromCharCode(header[156] as number);
+    const size = next.size !== undefined && kind !== "x" && kind !== "L" ? next.size : numberAt(header, 124, 12);
+    const start = offset + BLOCK;
+    if (start + size > source.size) throw new ArchiveError("the tar archive ends in the middle of a file");
+    offset = start + Math.ceil(size / BLOCK) * BLOCK;
+    count(size);
+    if (kind === "L" || kind === "x") {
+      if (size > EXTRA_LIMIT) throw new ArchiveError("a header of the tar archive is too long");
+      const extra = await source.read(start, size);
+      next = { ...next, ...(kind === "L" ? { path: textAt(extra, 0, extra.length) } : paxOf(extra)) };
+      continue;
+    }
+    if (kind === "g" || kind === "K") continue;
+    const name = safeName(next.path ?? nameOf(header));
+    next = {};
+    const isFile = kind === "0" || kind === "\0" || kind === "7";
+    if (isFile && name !== undefined) entries.push(entryAt(source, name, start, size, numberAt(header, 100, 8)));
+  }
+  return entries;
+};
+
+const entryAt = (source: Source, name: string, offset: number, size: number, mode: number): ArchiveEntry => ({
+  name,
+  size,
+  mode: mode & 0o777,
+  stored: { offset },
+  async read(limit) {
+    if (size > limit) throw new ArchiveError(`${name} is larger than ${limit} bytes`);
+    return source.read(offset, size);
+  },
+});
+
+const textAt = (bytes: Uint8Array, at: number, length: number): string => {
+  const field = bytes.subarray(at, at + length);
+  const end = field.indexOf(0);
+  return decoder.decode(end < 0 ? field : field.subarray(0, end));
+};
+
+const nameOf = (header: Uint8Array): string => {
+  const name = textAt(header, 0, 100);
+  const isUstar = textAt(header, 257, 6) === "ustar";
+  const prefix = isUstar ? textAt(header, 345, 155) : "";
+  return prefix === "" ? name : `${prefix}/${name}`;
+};
+
+/** Octal text, or a binary number when the first bit is set. */
+const numberAt = (bytes: Uint8Array, at: number, length: number): number => {
+  if (((bytes[at] as number) & 0x80) !== 0) {
+    let value = (bytes[at] as number) & 0x7f;
+    for (let i = 1; i < length; i++) value = value * 256 + (bytes[at + i] as number);
+    if (!Number.isSafeInteger(value)) throw new ArchiveError("the tar archive is damaged");
+    return value;
+  }
+  const text = textAt(bytes, at, length).trim();
+  if (!/^[0-7]*$/.test(text)) throw new ArchiveError("the tar archive is damaged");
+  return text === "" ? 0 : Number.parseInt(text, 8);
+};
+
+const sumIsRight = (header: Uint8Array): boolean => {
+  let sum = 0;
+  for (let i = 0; i < BLOCK; i++) sum += i >= 148 && i < 156 ? 32 : (header[i] as number);
+  return sum === numberAt(header, 148, 8);
+};
+
+/** `<length> <key>=<value>\n` records. */
+const paxOf = (bytes: Uint8Array): { path?: string; size?: number } => {
+  const found: { path?: string; size?: number } = {};
+  for (let at = 0; at < bytes.length; ) {
+    const space = bytes.indexOf(32, at);
+    const length = space < 0 ? Number.NaN : Number(decoder.decode(bytes.subarray(at, space)));
+    if (!Number.isInteger(length) || length <= space - at || at + length > bytes.length) {
+      throw new ArchiveError("a header of the tar archive is damaged");
+    }
+    const record = decoder.decode(bytes.subarray(space + 1, at + length - 1));
+    const equals = record.indexOf("=");
+    const value = record.slice(equals + 1);
+    if (record.slice(0, equals) === "path") found.path = value;
+    if (record.slice(0, equals) === "size") {
+      found.size = Number(value);
+      if (!Number.isSafeInteger(found.size) || found.size < 0) throw new ArchiveError("the tar archive is damaged");
+    }
+    at += length;
+  }
+  return found;
+};

@@ -1,0 +1,118 @@
+// Reads the directory of a zip archive and inflates single entries, never beyond what was asked for, whatever their headers claim.
+// Encrypted and zip64 archives are refused. Used by archive.ts.
+import { crc32, inflateRawSync } from "node:zlib";
+import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive.ts";
+
+const END = 0x06054b50;
+const DIRECTORY = 0x02014b50;
+const LOCAL = 0x04034b50;
+/** The end record and the longest comment after it. */
+const END_REACH = 22 + 65_535;
+const DIRECTORY_LIMIT = 8 * 1024 * 1024;
+/** Entries that claim to inflate further than deflate can (1032 to 1) lie. */
+const RATIO_LIMIT = 1_100;
+
+const damaged = (): ArchiveError => new ArchiveError("the zip archive is damaged");
+
+export const readZip = async (source: Source): Promise<ArchiveEntry[]> => {
+  const directory = await readDirectory(source);
+  const view = new DataView(directory.bytes.buffer, directory.bytes.byteOffset, directory.bytes.byteLength);
+  const entries: ArchiveEntry[] = [];
+  const count = counter();
+  let at = 0;
+  for (let i = 0; i < directory.count; i++) {
+    if (at + 46 > view.byteLength || view.getUint32(at, true) !== DIRECTORY) throw damaged();
+    const nameLength = view.getUint16(at + 28, true);
+    const end = at + 46 + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
+    if (end > view.byteLength) throw damaged();
+    const raw = new TextDecoder().decode(directory.bytes.subarray(at + 46, at + 46 + nameLength));
+    const record: Header = {
+      flags: view.getUint16(at + 8, true),
+      method: view.getUint16(at + 10, true),
+      crc: view.getUint32(at + 16, true),
+      packed: view.getUint32(at + 20, true),
+      size: view.getUint32(at + 24, true),
+      attributes: view.getUint32(at + 38, true),
+      offset: view.getUint32(at + 42, true),
+      unix: view.getUint8(at + 5) === 3,
+    };
+    count(record.size);
+    const name = safeName(raw);
+    if (name !== undefined && !raw.endsWith("/") && isRegular(record)) entries.push(entryOf(source, name, record));
+    at = end;
+  }
+  return entries;
+};
+
+type Header = {
+  flags: number;
+  method: number;
+  crc: number;
+  packed: number;
+  size: number;
+  attributes: number;
+  offset: number;
+  unix: boolean;
+};
+
+const S_IFMT = 0o170000;
+const S_IFREG = 0o100000;
+
+/** Links and devices are passed over. */
+const isRegular = ({ unix, attributes }: Header): boolean => {
+  const kind = (attributes >>> 16) & S_IFMT;
+  return !unix || kind === 0 || kind === S_IFREG;
+};
+
+const readDirectory = async (source: Source): Promise<{ bytes: Uint8Array; count: number }> => {
+  const start = Math.max(0, source.size - END_REACH);
+  const tail = await source.read(start, END_REACH);
+  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
+  for (let at = tail.length - 22; at >= 0; at--) {
+    if (view.getUint32(at, true) !== END) continue;
+    const count = view.getUint16(at + 10, true);
+    const length = view.getUint32(at + 12, true);
+    const offset = view.getUint32(at + 16, true);
+    if (count === 0xffff || offset === 0xffffffff) throw new ArchiveError("zip64 archives are not supported");
+    if (offset + length > start + at) throw damaged();
+    if (length > DIRECTORY_LIMIT) throw new ArchiveError("the directory of the zip archive is too long");
+    return { bytes: await source.read(offset, length), count };
+  }
+  throw new ArchiveError("the file is not a zip archive");
+};
+
+const entryOf = (source: Source, name: string, record: Header): ArchiveEntry => {
+  const { flags, method, packed, size } = record;
+  if ((flags & 1) !== 0) throw new ArchiveError(`${name} is encrypted`);
+  if (method !== 0 && method !== 8) throw new ArchiveError(`${name} is compressed in a way that is not supported`);
+  if (method === 0 && packed !== size) throw damaged();
+  if (size > packed * RATIO_LIMIT + 1024) throw new ArchiveError(`${name} claims to unpack to more than it can`);
+  const mode = record.unix ? (record.attributes >>> 16) & 0o777 : 0o644;
+  return {
+    name,
+    size,
+    mode,
+    async read(limit) {
+      if (size > limit) throw new ArchiveError(`${name} is larger than ${limit} bytes`);
+      const head = await source.read(record.offset, 30);
+      const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+      if (head.length < 30 || view.getUint32(0, true) !== LOCAL) throw damaged();
+      const start = record.offset + 30 + view.getUint16(26, true) + view.getUint16(28, true);
+      const data = await source.read(start, packed);
+      if (data.length !== packed) throw damaged();
+      const content = method === 0 ? data : inflate(data, size, name);
+      if (content.length !== size || crc32(content) !== record.crc) throw damaged();
+      return content;
+    },
+  };
+};
+
+/** Stops at the claimed size: a bomb inflates no further than it said. */
+const inflate = (data: Uint8Array, size: number, name: string): Uint8Array => {
+  try {
+    return inflateRawSync(data, { maxOutputLength: Math.max(1, size) });
+  } catch (error) {
+    const tooLong = (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
+    throw new ArchiveError(tooLong ? `${name} unpacks to more than it claims` : `${name} is damaged`);
+  }
+};

@@ -1,0 +1,42 @@
+// From an uploaded archive to what a template version needs: the text of template.yaml (at the root, or in a single top folder) and the
+// README beside it. Used by the import job.
+import { type ArchiveEntry, ArchiveError, withArchive } from "./archive.ts";
+import { YAML_LIMIT } from "./yaml.ts";
+
+const MANIFEST_NAMES = ["template.yaml", "template.yml"];
+const README_LIMIT = 1024 * 1024;
+
+export type TemplateSource = { readonly file: string; readonly manifest: string; readonly readme: string };
+
+/** Throws ArchiveError with the reason when there is no such file or the archive is refused. */
+export const readTemplateSource = (path: string, mimetype: string): Promise<TemplateSource> =>
+  withArchive(path, mimetype, async ({ entries }) => {
+    const folder = topFolder(entries);
+    const at = (name: string): ArchiveEntry | undefined =>
+      entries.find((entry) => entry.name.toLowerCase() === folder.toLowerCase() + name);
+    const found = MANIFEST_NAMES.map(at).filter((entry) => entry !== undefined);
+    const [entry] = found;
+    if (!entry) throw new ArchiveError("there is no template.yaml at the top of the archive");
+    if (found.length > 1) throw new ArchiveError("there are both a template.yaml and a template.yml");
+    const readme = at("readme.md");
+    return {
+      file: entry.name.slice(folder.length),
+      manifest: text(await entry.read(YAML_LIMIT), entry.name),
+      readme: readme ? new TextDecoder().decode(await readme.read(README_LIMIT)) : "",
+    };
+  });
+
+/** `name/` when everything lies in one folder, else empty. */
+const topFolder = (entries: readonly ArchiveEntry[]): string => {
+  const first = entries[0]?.name ?? "";
+  const folder = first.slice(0, first.indexOf("/") + 1);
+  return folder !== "" && entries.every(({ name }) => name.startsWith(folder)) ? folder : "";
+};
+
+const text = (bytes: Uint8Array, name: string): string => {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new ArchiveError(`${name} is not UTF-8 text`);
+  }
+};
