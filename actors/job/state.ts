@@ -5,6 +5,8 @@ import { isActive, type JobFacts, jobStatus } from "#schema/job.ts";
 export const PENDING_LIMIT_MS = 30 * 60_000;
 export const SILENCE_LIMIT_MS = 5 * 60_000;
 export const CANCEL_LIMIT_MS = 3 * 60_000;
+/** A job that a stop of the server has interrupted this often is not begun again. */
+export const MAX_ATTEMPTS = 2;
 
 /** What the owner keeps in memory of its job; the row has more. */
 export type JobState = JobFacts & {
@@ -16,6 +18,8 @@ export type JobState = JobFacts & {
   readonly error_code: string;
   readonly worker_id: string | null;
   readonly worker_name: string;
+  /** How often a worker has begun it. */
+  readonly attempts: number;
   readonly logs_length: number;
   readonly logs_overflowed: boolean;
 };
@@ -29,6 +33,8 @@ export type JobCommand =
   /** The work has ended well, or has ended because it was told to cancel. */
   | { readonly type: "complete"; readonly now: number }
   | { readonly type: "fail"; readonly now: number; readonly error: string; readonly error_code?: string }
+  /** The server has started again, so nobody works on it: back into the queue, or ended. Nothing happens to a pending job. */
+  | { readonly type: "requeue"; readonly now: number }
   /** The time limits are checked; nothing happens before they have passed. */
   | { readonly type: "reap"; readonly now: number }
   /** The worker is alive. */
@@ -42,7 +48,13 @@ export const transitionJob = (job: JobState, command: JobCommand): JobPatch | un
   switch (command.type) {
     case "start":
       if (status !== "pending") return undefined;
-      return { started_at: now, updated_at: now, worker_id: command.worker.id, worker_name: command.worker.name };
+      return {
+        started_at: now,
+        updated_at: now,
+        worker_id: command.worker.id,
+        worker_name: command.worker.name,
+        attempts: job.attempts + 1,
+      };
     case "cancel":
       if (status === "canceling") return undefined;
       // Nobody has a pending job, so there is nobody to wait for.
@@ -51,6 +63,8 @@ export const transitionJob = (job: JobState, command: JobCommand): JobPatch | un
       return status === "pending" ? undefined : { completed_at: now, updated_at: now };
     case "fail":
       return failed(job, now, command.error, command.error_code);
+    case "requeue":
+      return requeued(job, now);
     case "reap":
       return now < reapDue(job) ? undefined : failed(job, now, reapReason(job));
     case "touch":
@@ -66,6 +80,13 @@ const failed = (job: JobState, now: number, error: string, code = ""): JobPatch 
   error_code: code,
   ...(job.started_at === null ? { started_at: now } : {}),
 });
+
+const requeued = (job: JobState, now: number): JobPatch | undefined => {
+  if (job.started_at === null) return undefined;
+  if (job.canceled_at !== null) return { completed_at: now, updated_at: now };
+  if (job.attempts >= MAX_ATTEMPTS) return failed(job, now, `The server stopped ${job.attempts} times during the job.`);
+  return { started_at: null, worker_id: null, worker_name: "", updated_at: now };
+};
 
 /** When the job has to be ended by force if nothing more is heard; milliseconds since 1970. */
 export const reapDue = (job: JobState): number => {

@@ -1,0 +1,168 @@
+// The rows of the resources and agents that a start build makes from its filled-in template. Pure; used by plan.ts. Tokens leave here
+// in the clear once, for the worker; only their digest is stored.
+import { sha256 } from "#base/ids.ts";
+import { insertAgentApp } from "#db/agent-apps.ts";
+import { insertAgentMetadata } from "#db/agent-metadata.ts";
+import { insertAgentScript } from "#db/agent-scripts.ts";
+import { insertAgent } from "#db/agents.ts";
+import { deleteAgentsOfBuild, releaseToken } from "#db/agents-of-build.ts";
+import { insertLogSource } from "#db/log-sources.ts";
+import { deleteResources, insertResource } from "#db/resources.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Manifest, ManifestAgent, ManifestResource } from "#schema/manifest.ts";
+
+export type AgentRowsInput = {
+  /** With all texts filled in. */
+  readonly manifest: Manifest;
+  readonly now: number;
+  readonly workspace_id: string;
+  readonly build_id: string;
+  readonly job_id: string;
+  /** First of as many reserved keys as there are agents, and as many as there are scripts. */
+  readonly agent_key: number;
+  readonly source_key: number;
+  /** For agents that do not name their system. */
+  readonly machine: { readonly os: string; readonly arch: string };
+  readonly uuid: () => string;
+};
+
+export type MadeAgents = {
+  readonly rows: Statement[];
+  readonly agents: { name: string; id: string; token: string }[];
+  readonly daily_cost: number;
+};
+
+const DISPLAY_APPS = ["vscode", "web_terminal", "port_forwarding_helper", "ssh_helper"];
+/** Seconds (facts/platform 2.3). */
+const CONNECTION_TIMEOUT = 120;
+/** Seconds a metadata script may run when the template does not say. */
+const METADATA_TIMEOUT = 10;
+
+/** What an earlier attempt of the same build has left goes first, so that a build can be begun again. */
+export const agentRows = (input: AgentRowsInput): MadeAgents => {
+  const keys = { agent: input.agent_key, source: input.source_key };
+  const rows: Statement[] = [...deleteAgentsOfBuild(input.build_id), deleteResources(input.job_id)];
+  const agents: MadeAgents["agents"] = [];
+  let order = 0;
+  for (const resource of input.manifest.resources) {
+    const id = input.uuid();
+    rows.push(resourceRow(id, resource, input));
+    for (const agent of resource.agents ?? []) {
+      const made = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
+      agents.push(made);
+      const place = { resource_id: id, key: keys.agent++, display_order: order++ };
+      // A token that the template itself names is always that of the newest agent.
+      if (agent.token) rows.push(releaseToken(sha256(made.token)));
+      rows.push(agentRow(agent, made, place, input), ...belongings(agent, made.id, keys, input));
+    }
+  }
+  const daily_cost = input.manifest.resources.reduce((sum, resource) => sum + (resource.daily_cost ?? 0), 0);
+  return { rows, agents, daily_cost };
+};
+
+const resourceRow = (id: string, resource: ManifestResource, { job_id, now, manifest }: AgentRowsInput): Statement =>
+  insertResource({
+    id,
+    job_id,
+    transition: "start",
+    type: resource.type ?? `${manifest.provisioner}_workspace`,
+    name: resource.name,
+    icon: resource.icon ?? "",
+    hide: resource.hide ?? false,
+    daily_cost: resource.daily_cost ?? 0,
+    metadata: (resource.metadata ?? []).map(({ key, value, sensitive = false }) => ({ key, value, sensitive })),
+    created_at: now,
+  });
+
+const agentRow = (
+  agent: ManifestAgent,
+  { id, token }: { id: string; token: string },
+  place: { resource_id: string; key: number; display_order: number },
+  { workspace_id, build_id, now, machine }: AgentRowsInput,
+): Statement =>
+  insertAgent({
+    ...place,
+    id,
+    workspace_id,
+    build_id,
+    name: agent.name,
+    token_hash: sha256(token),
+    architecture: agent.arch ?? machine.arch,
+    operating_system: agent.os ?? machine.os,
+    directory: agent.directory ?? "",
+    environment_variables: agent.env ?? {},
+    display_apps: agent.display_apps ?? DISPLAY_APPS,
+    connection_timeout_seconds: agent.connection_timeout ?? CONNECTION_TIMEOUT,
+    troubleshooting_url: agent.troubleshooting_url ?? "",
+    motd_file: agent.motd_file ?? "",
+    created_at: now,
+    updated_at: now,
+  });
+
+/** Scripts with a log source each, apps, metadata. */
+const belongings = (
+  agent: ManifestAgent,
+  agent_id: string,
+  keys: { source: number },
+  { uuid, now }: AgentRowsInput,
+): Statement[] => {
+  const sources = (agent.scripts ?? []).map((script) => ({
+    key: keys.source++,
+    agent_id,
+    id: uuid(),
+    display_name: script.display_name,
+    icon: script.icon ?? "",
+    created_at: now,
+  }));
+  const scripts = (agent.scripts ?? []).map((script, index) => ({
+    id: uuid(),
+    agent_id,
+    log_source_id: sources[index]?.id ?? "",
+    log_path: script.log_path ?? "",
+    display_name: script.display_name,
+    script: script.script,
+    cron: script.cron ?? "",
+    run_on_start: script.run_on_start ?? false,
+    run_on_stop: script.run_on_stop ?? false,
+    start_blocks_login: script.start_blocks_login ?? false,
+    timeout_seconds: script.timeout ?? 0,
+    display_order: index,
+  }));
+  const metadata = (agent.metadata ?? []).map((one, index) => ({
+    agent_id,
+    key: one.key,
+    display_name: one.display_name ?? one.key,
+    script: one.script,
+    interval: one.interval,
+    timeout: one.timeout ?? METADATA_TIMEOUT,
+    display_order: index,
+  }));
+  return [
+    ...(sources.length > 0 ? [insertLogSource(sources), insertAgentScript(scripts)] : []),
+    ...(agent.apps?.length ? [insertAgentApp(appRows(agent.apps, agent_id, uuid))] : []),
+    ...(metadata.length > 0 ? [insertAgentMetadata(metadata)] : []),
+  ];
+};
+
+const appRows = (apps: NonNullable<ManifestAgent["apps"]>, agent_id: string, uuid: () => string) =>
+  apps.map((app, index) => ({
+    id: uuid(),
+    agent_id,
+    slug: app.slug,
+    display_name: app.display_name ?? app.slug,
+    command: app.command ?? "",
+    url: app.url ?? "",
+    external: app.external ?? false,
+    subdomain: app.subdomain ?? false,
+    hidden: app.hidden ?? false,
+    group: app.group ?? "",
+    icon: app.icon ?? "",
+    tooltip: app.tooltip ?? "",
+    open_in: app.open_in ?? "slim-window",
+    sharing_level: app.share ?? "owner",
+    health: app.healthcheck ? "initializing" : "disabled",
+    healthcheck_url: app.healthcheck?.url ?? "",
+    healthcheck_interval: app.healthcheck?.interval ?? 0,
+    healthcheck_threshold: app.healthcheck?.threshold ?? 0,
+    display_order: index,
+  }));

@@ -1,0 +1,138 @@
+// Does the work of builds, outside of any mailbox: takes a slot, asks the workspace for the request, lets the provisioner run, and
+// reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rules WK-5, WK-6).
+import { type Clock, sleep } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { ProvisionError, type Provisioner } from "#src/provisioners/provisioner.ts";
+import type { Directory } from "../directory.ts";
+import { JobReport } from "../job/report.ts";
+import { type JobQueue, ServerStopping } from "../job-queue.ts";
+import type { Builds, StartedJob, SubmittedBuild, WorkspaceActor } from "./workspace-actor.ts";
+
+export type Provisioners = ReadonlyMap<string, Provisioner>;
+
+type Parts = {
+  readonly clock: Clock;
+  readonly jobs: JobQueue;
+  readonly provisioners: Provisioners;
+  readonly workspaces: () => Directory<WorkspaceActor>;
+};
+
+const HEARTBEAT_MS = 60_000;
+const TRIES = 40;
+const RETRY_MS = 250;
+
+export class BuildRunner implements Builds {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  submit({ workspace_id, job_id, created_at }: SubmittedBuild): void {
+    const { jobs } = this.#parts;
+    if (jobs.holds(job_id)) return;
+    jobs.submit({
+      id: job_id,
+      created_at,
+      urgency: "person",
+      run: (signal) => this.#run(workspace_id, job_id, signal),
+    });
+  }
+
+  cancel(job_id: string): void {
+    this.#parts.jobs.cancel(job_id, "the build was cancelled");
+  }
+
+  /** One job from start to end; never rejects. */
+  async #run(workspace_id: string, job_id: string, signal: AbortSignal): Promise<void> {
+    try {
+      const started = await this.#start(workspace_id, job_id, signal);
+      if (started !== "stale") await this.#work(started, workspace_id, job_id, signal);
+    } catch (error) {
+      // On disk the job is still open: the next start takes it up, or the reaper ends it.
+      if (!stopped(signal)) log("builds").error("job {job_id} cannot be reported: {error}", { job_id, error });
+    }
+  }
+
+  async #start(workspace_id: string, job_id: string, signal: AbortSignal): Promise<StartedJob> {
+    const { worker } = this.#parts.jobs;
+    const ask = () => this.#parts.workspaces().ask(workspace_id, "startJob", { job_id, worker });
+    try {
+      return await this.#insist(ask, signal);
+    } catch (error) {
+      if (signal.aborted) return "stale";
+      await this.#fail(workspace_id, job_id, error, signal);
+      return "stale";
+    }
+  }
+
+  async #work(
+    { request, orphan }: Exclude<StartedJob, "stale">,
+    workspace_id: string,
+    job_id: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#parts;
+    const workspaces = this.#parts.workspaces();
+    const report = new JobReport(clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
+    const alive = clock.every(HEARTBEAT_MS, () => {
+      workspaces.ask(workspace_id, "touchJob", { job_id }).catch(() => {});
+    });
+    try {
+      const provisioner = this.#provisioner(request.manifest.provisioner);
+      signal.throwIfAborted();
+      const { state } = orphan ? { state: null } : await provisioner.run(request, report, signal);
+      await report.settled();
+      await this.#insist(() => workspaces.ask(workspace_id, "completeJob", { job_id, state }), signal);
+    } catch (error) {
+      if (stopped(signal)) return;
+      if (!signal.aborted) report.say("provisioner_daemon", "error", "Failed", wordsFor(error));
+      await report.settled();
+      if (signal.aborted) await this.#canceled(workspace_id, job_id, request.state, signal);
+      else await this.#fail(workspace_id, job_id, error, signal);
+    } finally {
+      alive.cancel();
+    }
+  }
+
+  #provisioner(name: string): Provisioner {
+    const found = this.#parts.provisioners.get(name);
+    if (found) return found;
+    throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
+  }
+
+  async #canceled(workspace_id: string, job_id: string, state: string | null, signal: AbortSignal): Promise<void> {
+    const ask = () => this.#parts.workspaces().ask(workspace_id, "completeJob", { job_id, state });
+    await this.#insist(ask, signal);
+  }
+
+  async #fail(workspace_id: string, job_id: string, error: unknown, signal: AbortSignal): Promise<void> {
+    const error_code = error instanceof ProvisionError ? error.code : "";
+    if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
+    const args = { job_id, error: wordsFor(error), error_code };
+    await this.#insist(() => this.#parts.workspaces().ask(workspace_id, "failJob", args), signal);
+  }
+
+  /** What must arrive is said again while the workspace or the store is overloaded. */
+  async #insist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let left = TRIES; ; left--) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (left === 0 || stopped(signal) || !isPassing(error)) throw error;
+        await sleep(this.#parts.clock, RETRY_MS);
+      }
+    }
+  }
+}
+
+const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
+
+const isPassing = (error: unknown): boolean => {
+  const { kind, reason } = error as { kind?: unknown; reason?: unknown };
+  return kind === "overloaded" || ["overloaded", "full", "unknown", "stale"].includes(String(reason));
+};
+
+/** Only what a provisioner says on purpose is shown to people. */
+const wordsFor = (error: unknown): string =>
+  error instanceof ProvisionError ? error.message : "An internal error ended the build.";

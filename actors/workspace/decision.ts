@@ -1,0 +1,88 @@
+// The words of a workspace's mailbox: what it is told, and what a decision about it is made of (used by state.ts and the actor).
+import type { AppError } from "#base/errors.ts";
+import type { BuildRow } from "#db/builds.ts";
+import type { JobRow } from "#db/jobs.ts";
+import type { Statement } from "#db/sql.ts";
+import type { WorkspaceRow } from "#db/workspaces.ts";
+import type { JobLogLine } from "../events.ts";
+import type { Said } from "../job/report.ts";
+import type { JobState } from "../job/state.ts";
+
+export type WorkspaceState = {
+  readonly workspace: WorkspaceRow;
+  /** The build with the highest number. */
+  readonly build: BuildRow;
+  readonly job: JobState;
+  /** Stage timings of the job so far. */
+  readonly timings: JobRow["timings"];
+  /** Agents of the latest build. */
+  readonly agent_ids: readonly string[];
+};
+
+/** Everything a new build is made of; ids and keys are chosen by whoever sends it. */
+export type NewBuild = {
+  readonly id: string;
+  readonly job_id: string;
+  readonly job_key: number;
+  readonly transition: "start" | "stop" | "delete";
+  readonly template_version_id: string;
+  readonly template_version_preset_id: string | null;
+  readonly initiator_id: string;
+  readonly reason: string;
+  readonly orphan: boolean;
+  readonly log_level: string;
+  readonly parameters: readonly { readonly name: string; readonly value: string }[];
+  /** Of the template version: what must do the job, and from which upload. */
+  readonly provisioner: string;
+  readonly file_id: string;
+  readonly tags: Readonly<Record<string, string>>;
+};
+
+export type WorkspaceCommand =
+  | { readonly type: "build"; readonly now: number; readonly build: NewBuild }
+  /** A worker takes the build. `rows` are what it will bring to life, written now so that a fast daemon is known at once. */
+  | {
+      readonly type: "start";
+      readonly now: number;
+      readonly job_id: string;
+      readonly worker: { readonly id: string; readonly name: string };
+      readonly rows: readonly Statement[];
+      readonly agent_ids: readonly string[];
+      readonly daily_cost: number;
+    }
+  /** `first_id` is the first of as many reserved numbers as there are lines. */
+  | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & Said)
+  | { readonly type: "touch"; readonly now: number; readonly job_id: string }
+  | { readonly type: "cancel"; readonly now: number; readonly job_id: string }
+  | { readonly type: "complete"; readonly now: number; readonly job_id: string; readonly state: string | null }
+  | {
+      readonly type: "fail";
+      readonly now: number;
+      readonly job_id: string;
+      readonly error: string;
+      readonly error_code: string;
+    }
+  | { readonly type: "requeue"; readonly now: number; readonly job_id: string }
+  /** `first_id`: five reserved numbers for the lines that say why. */
+  | { readonly type: "reap"; readonly now: number; readonly first_id: number }
+  /** An agent of this build has changed in a way that watchers see; its own actor has written it. */
+  | { readonly type: "agent_changed"; readonly build_id: string };
+
+export type WorkspaceEvent =
+  | { readonly topic: "workspace"; readonly version: number; readonly latest_build_id: string }
+  | { readonly topic: "job"; readonly job_id: string; readonly logs: readonly JobLogLine[]; readonly done: boolean }
+  | { readonly topic: "agent_gone"; readonly agent_id: string };
+
+export type WorkspaceEffect =
+  | { readonly do: "submit"; readonly job_id: string }
+  | { readonly do: "cancel"; readonly job_id: string };
+
+export type Change = {
+  readonly kind: "change";
+  readonly state: WorkspaceState;
+  readonly writes: readonly Statement[];
+  readonly events: readonly WorkspaceEvent[];
+  readonly effects: readonly WorkspaceEffect[];
+};
+
+export type Decision = Change | { readonly kind: "refused"; readonly error: AppError } | { readonly kind: "stale" };

@@ -1,0 +1,84 @@
+// What a worker is told about a build, and the rows of what the build will bring to life. Reads the store only; called inside the
+// workspace's own turn, so nothing it reads of the workspace can change meanwhile.
+import { arch, platform } from "node:os";
+import { uuid } from "#base/ids.ts";
+import { listBuildParameters } from "#db/builds.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import { findTemplateVersion } from "#db/template-versions.ts";
+import { findWorkspaceOwner } from "#db/workspaces.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { resolveVariables } from "#src/provisioners/parameters.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { renderManifest } from "#src/provisioners/render.ts";
+import { agentRows } from "./agent-rows.ts";
+import type { WorkspaceState } from "./decision.ts";
+
+export type Plan = {
+  /** Holds secrets: never logged. */
+  readonly request: ProvisionRequest;
+  readonly rows: readonly Statement[];
+  readonly agent_ids: readonly string[];
+  readonly daily_cost: number;
+};
+
+/** The plan of the latest build; every call makes fresh agents and tokens. */
+export const planBuild = async (
+  store: Store,
+  { workspace, build }: WorkspaceState,
+  now: number,
+  access_url: string,
+): Promise<Plan> => {
+  const version = await store.get(findTemplateVersion({ id: build.template_version_id }));
+  const owner = await store.get(findWorkspaceOwner({ id: workspace.owner_id }));
+  if (!version?.manifest || !owner) throw new Error(`build ${build.id} has no template or owner`);
+  const source = JSON.parse(version.manifest) as Manifest;
+  const values = await store.all(listBuildParameters({ build_id: build.id }));
+  const parameters = Object.fromEntries(values.map(({ name, value }) => [name, value]));
+  const variables = resolveVariables(source.variables ?? [], version.variable_values).values;
+  const { id, name } = workspace;
+  const manifest = renderManifest(source, { parameters, variables, workspace: { id, name }, owner });
+  const starts = build.transition === "start";
+  const made = starts
+    ? agentRows({
+        manifest,
+        now,
+        workspace_id: id,
+        build_id: build.id,
+        job_id: build.job_id,
+        agent_key: await store.reserve("agents", countAgents(manifest) || 1),
+        source_key: await store.reserve("log_sources", countScripts(manifest) || 1),
+        machine: machine(),
+        uuid,
+      })
+    : { rows: [], agents: [], daily_cost: 0 };
+  return {
+    request: {
+      job_id: build.job_id,
+      build_id: build.id,
+      build_number: build.build_number,
+      transition: build.transition,
+      workspace: { id, name },
+      owner,
+      manifest,
+      parameters,
+      agents: made.agents,
+      access_url,
+      state: build.state,
+    },
+    rows: made.rows,
+    agent_ids: made.agents.map((agent) => agent.id),
+    daily_cost: made.daily_cost,
+  };
+};
+
+const agentsOf = (manifest: Manifest) => manifest.resources.flatMap(({ agents }) => agents ?? []);
+const countAgents = (manifest: Manifest): number => agentsOf(manifest).length;
+const countScripts = (manifest: Manifest): number =>
+  agentsOf(manifest).reduce((sum, { scripts }) => sum + (scripts?.length ?? 0), 0);
+
+/** What an agent runs on when its template does not say. */
+const machine = (): { os: string; arch: string } => ({
+  os: platform() === "win32" ? "windows" : platform(),
+  arch: arch() === "x64" ? "amd64" : arch(),
+});

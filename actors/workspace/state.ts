@@ -1,0 +1,298 @@
+// What can happen to a workspace and its builds, as a pure function: state and command in, next state, writes, events and effects
+// out (DESIGN section 3, rule 2; facts/platform 2.1). Used by the workspace actor alone; it reads no clock and no store.
+import { AppError, conflict } from "#base/errors.ts";
+import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/builds.ts";
+import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
+import type { Statement } from "#db/sql.ts";
+import { clearTimer, setTimer } from "#db/timers.ts";
+import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import { isActive, jobStatus } from "#schema/job.ts";
+import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
+import { type JobCommand, type JobPatch, type JobState, reapDue, reapReason, transitionJob } from "../job/state.ts";
+import type {
+  Change,
+  Decision,
+  NewBuild,
+  WorkspaceCommand,
+  WorkspaceEffect,
+  WorkspaceEvent,
+  WorkspaceState,
+} from "./decision.ts";
+
+const STALE: Decision = { kind: "stale" };
+const reapTimer = (state: WorkspaceState): Statement =>
+  setTimer("workspace", state.workspace.id, "reap", reapDue(state.job));
+
+/** A new workspace with its first build (rule WK-1). */
+export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): Change => {
+  const { state, writes } = begin(workspace, first, 1, null, now);
+  return {
+    kind: "change",
+    state,
+    // The workspace row stands before the build that refers to it.
+    writes: [insertWorkspace(state.workspace), ...writes],
+    events: [],
+    effects: [{ do: "submit", job_id: first.job_id }],
+  };
+};
+
+/** Decides one command. A report about a job that is not the latest, or that has ended, is `stale` (rule WK-5). */
+export const transition = (state: WorkspaceState, command: WorkspaceCommand): Decision => {
+  if ("job_id" in command && command.job_id !== state.job.id) return STALE;
+  switch (command.type) {
+    case "build":
+      return newBuild(state, command.build, command.now);
+    case "say":
+      return say(state, command);
+    case "agent_changed":
+      return command.build_id === state.build.id ? changed(state, {}, []) : STALE;
+    case "start":
+      return moveJob(state, command, (patch) =>
+        changed(
+          { ...state, agent_ids: command.agent_ids },
+          { job: patch, build: { daily_cost: command.daily_cost, updated_at: command.now } },
+          command.rows,
+        ),
+      );
+    case "touch":
+      return moveJob(state, command, (patch) => quietly(state, patch));
+    case "complete":
+      return moveJob(state, command, (patch) => completed(state, patch, command.state));
+    case "cancel":
+      return cancel(state, command);
+    case "fail":
+      return moveJob(state, command, (patch) => moved(state, patch));
+    case "requeue":
+      return requeue(state, command);
+    case "reap":
+      return reap(state, command.now, command.first_id);
+  }
+};
+
+type Patches = {
+  workspace?: Partial<WorkspaceRow>;
+  build?: Partial<BuildRow>;
+  job?: JobPatch;
+};
+
+/** A change that watchers see: the version goes up by one with everything else in the same batch. */
+const changed = (state: WorkspaceState, patches: Patches, writes: readonly Statement[]): Change => {
+  const version = state.workspace.version + 1;
+  const workspacePatch = { ...patches.workspace, version };
+  const next: WorkspaceState = {
+    ...state,
+    workspace: { ...state.workspace, ...workspacePatch },
+    build: { ...state.build, ...patches.build },
+    job: { ...state.job, ...patches.job },
+  };
+  const ended = isActive(state.job) && !isActive(next.job);
+  return {
+    kind: "change",
+    state: next,
+    writes: [
+      updateWorkspace(state.workspace.id, workspacePatch, { expect: 1 }),
+      ...(patches.build ? [updateBuild(state.build.id, patches.build, { expect: 1 })] : []),
+      ...(patches.job ? [updateJob(state.job.id, patches.job, { expect: 1 })] : []),
+      ...writes,
+      ...(patches.job ? [ended ? clearTimer("workspace", state.workspace.id, "reap") : reapTimer(next)] : []),
+    ],
+    events: [
+      { topic: "workspace", version, latest_build_id: next.build.id },
+      ...(ended ? [{ topic: "job" as const, job_id: next.job.id, logs: [], done: true }] : []),
+    ],
+    effects: [],
+  };
+};
+
+/** A change that nobody sees. */
+const quietly = (state: WorkspaceState, patch: JobPatch): Change => ({
+  kind: "change",
+  state: { ...state, job: { ...state.job, ...patch } },
+  writes: [updateJob(state.job.id, patch, { expect: 1 })],
+  events: [],
+  effects: [],
+});
+
+const moveJob = (state: WorkspaceState, command: JobCommand, then: (patch: JobPatch) => Decision): Decision => {
+  const patch = transitionJob(state.job, command);
+  return patch ? then(patch) : STALE;
+};
+
+const moved = (state: WorkspaceState, patch: JobPatch): Change =>
+  changed(state, { job: patch, build: { updated_at: patch.updated_at } }, []);
+
+const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision => {
+  const { workspace } = state;
+  if (isActive(state.job)) return { kind: "refused", error: conflict("Another build of the workspace is active.") };
+  if (workspace.deleted) return { kind: "refused", error: conflict("The workspace has been deleted.") };
+  const number = state.build.build_number + 1;
+  // Starting a dormant workspace wakes it up first (facts/platform 2.1).
+  const awake =
+    build.transition === "start" && workspace.dormant_at !== null
+      ? { dormant_at: null, deleting_at: null, last_used_at: now }
+      : {};
+  const begun = begin({ ...workspace, ...awake }, build, number, state.build.state, now);
+  const patch = { ...awake, latest_build_id: build.id, updated_at: now, version: begun.state.workspace.version };
+  return {
+    kind: "change",
+    state: begun.state,
+    writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...begun.writes],
+    events: [
+      { topic: "workspace", version: begun.state.workspace.version, latest_build_id: build.id },
+      ...state.agent_ids.map((agent_id) => ({ topic: "agent_gone" as const, agent_id })),
+    ],
+    effects: [{ do: "submit", job_id: build.job_id }],
+  };
+};
+
+/** The rows of a build that now becomes the latest. A build that fails leaves what the one before had left. */
+const begin = (
+  workspace: WorkspaceRow,
+  { job_id, job_key, parameters, provisioner, file_id, tags, ...build }: NewBuild,
+  build_number: number,
+  left: string | null,
+  now: number,
+): { state: WorkspaceState; writes: Statement[] } => {
+  const row: BuildRow = {
+    ...build,
+    job_id,
+    workspace_id: workspace.id,
+    build_number,
+    daily_cost: 0,
+    deadline: null,
+    max_deadline: null,
+    created_at: now,
+    updated_at: now,
+    state: left,
+  };
+  const job: JobState = {
+    id: job_id,
+    key: job_key,
+    created_at: now,
+    updated_at: now,
+    started_at: null,
+    canceled_at: null,
+    completed_at: null,
+    error: "",
+    error_code: "",
+    worker_id: null,
+    worker_name: "",
+    attempts: 0,
+    logs_length: 0,
+    logs_overflowed: false,
+  };
+  const state: WorkspaceState = {
+    workspace: { ...workspace, latest_build_id: row.id, updated_at: now, version: workspace.version + 1 },
+    build: row,
+    job,
+    timings: [],
+    agent_ids: [],
+  };
+  const input = { template_version_id: build.template_version_id, workspace_build_id: row.id };
+  const { organization_id } = workspace;
+  const { initiator_id } = build;
+  return {
+    state,
+    writes: [
+      insertJob({ ...job, organization_id, initiator_id, type: "workspace_build", provisioner, file_id, tags, input }),
+      insertBuild(row),
+      ...(parameters.length > 0
+        ? [insertBuildParameters(parameters.map(({ name, value }) => ({ build_id: row.id, name, value })))]
+        : []),
+      reapTimer(state),
+    ],
+  };
+};
+
+const completed = (state: WorkspaceState, patch: JobPatch, left: string | null): Change => {
+  const now = patch.updated_at;
+  // Cancelled wins over a success that is reported after it (facts/platform 2.1).
+  if (state.job.canceled_at !== null) {
+    return changed(state, { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } }, []);
+  }
+  const { ttl_ms } = state.workspace;
+  const isStart = state.build.transition === "start";
+  const build = { updated_at: now, state: left, ...(isStart && ttl_ms !== null ? { deadline: now + ttl_ms } : {}) };
+  const workspace = state.build.transition === "delete" ? { deleted: true, updated_at: now } : {};
+  return changed(state, { job: patch, build, workspace }, []);
+};
+
+const cancel = (state: WorkspaceState, command: JobCommand): Decision => {
+  const status = jobStatus(state.job);
+  if (!isActive(state.job)) return refuse("invalid", "The job has already ended.");
+  if (status === "canceling") return refuse("invalid", "The job has already been marked as canceled.");
+  return moveJob(state, command, (patch) => ({
+    ...moved(state, patch),
+    effects: [{ do: "cancel", job_id: state.job.id }],
+  }));
+};
+
+const refuse = (kind: "invalid", message: string): Decision => ({
+  kind: "refused",
+  error: new AppError(kind, message),
+});
+
+const requeue = (state: WorkspaceState, command: JobCommand): Decision => {
+  const again: WorkspaceEffect[] = [{ do: "submit", job_id: state.job.id }];
+  if (jobStatus(state.job) === "pending") return { kind: "change", state, writes: [], events: [], effects: again };
+  return moveJob(state, command, (patch) => {
+    const change = moved(state, patch);
+    return isActive(change.state.job) ? { ...change, effects: again } : change;
+  });
+};
+
+const reap = (state: WorkspaceState, now: number, firstId: number): Decision => {
+  if (!isActive(state.job)) return { ...quiet(state), writes: [clearTimer("workspace", state.workspace.id, "reap")] };
+  const patch = transitionJob(state.job, { type: "reap", now });
+  // The job has been heard of since the timer was set: look again later.
+  if (!patch) return { ...quiet(state), writes: [reapTimer(state)] };
+  const appended = appendLogs(state.job, reapLines(reapReason(state.job), now), firstId, now);
+  const rows = appended?.rows ?? [];
+  const change = changed(
+    state,
+    { job: { ...appended?.patch, ...patch }, build: { updated_at: now } },
+    rows.length > 0 ? [insertJobLogs(rows)] : [],
+  );
+  const heard: WorkspaceEvent = { topic: "job", job_id: state.job.id, logs: rows.map(showJobLog), done: false };
+  return { ...change, events: [heard, ...change.events], effects: [{ do: "cancel", job_id: state.job.id }] };
+};
+
+const RULER = "=".repeat(72);
+const reapLines = (reason: string, now: number): NewLogLine[] =>
+  ["", RULER, reason, RULER, ""].map((output) => ({
+    created_at: now,
+    source: "provisioner_daemon",
+    level: "error",
+    stage: "Giving up",
+    output,
+  }));
+
+const quiet = (state: WorkspaceState): Change => ({ kind: "change", state, writes: [], events: [], effects: [] });
+
+const say = (state: WorkspaceState, said: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
+  if (!isActive(state.job)) return STALE;
+  const appended = appendLogs(state.job, said.logs, said.first_id, said.now);
+  const timings = said.timings.length > 0 ? [...state.timings, ...said.timings] : state.timings;
+  if (!appended && timings === state.timings) return STALE;
+  const patch: JobPatch & { timings?: JobRow["timings"] } = {
+    ...(appended?.patch ?? { updated_at: said.now }),
+    ...(timings === state.timings ? {} : { timings }),
+  };
+  const rows = appended?.rows ?? [];
+  const lines = rows.length > 0 ? [insertJobLogs(rows)] : [];
+  const { timings: _, ...jobPatch } = patch;
+  const next = { ...state, timings, job: { ...state.job, ...jobPatch } };
+  const heard: WorkspaceEvent[] =
+    rows.length > 0 ? [{ topic: "job", job_id: state.job.id, logs: rows.map(showJobLog), done: false }] : [];
+  const base: Change = {
+    kind: "change",
+    state: next,
+    writes: [updateJob(state.job.id, patch, { expect: 1 }), ...lines],
+    events: heard,
+    effects: [],
+  };
+  // Watchers see only that the log is full, not its lines.
+  if (next.job.logs_overflowed === state.job.logs_overflowed) return base;
+  const seen = changed(next, {}, []);
+  return { ...seen, writes: [...seen.writes, ...base.writes], events: [...heard, ...seen.events] };
+};

@@ -1,0 +1,209 @@
+// The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces,
+// and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
+import type { Clock } from "#base/clock.ts";
+import { AppError, conflict } from "#base/errors.ts";
+import type { Topics } from "#base/topics.ts";
+import { listAgentsOfBuild } from "#db/agents.ts";
+import { findBuild } from "#db/builds.ts";
+import { findJob } from "#db/jobs.ts";
+import type { Store } from "#db/store.ts";
+import { findWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import { isActive, jobStatus } from "#schema/job.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { Actor, type Outcome } from "../actor.ts";
+import type { Events } from "../events.ts";
+import type { Said } from "../job/report.ts";
+import { reapDue } from "../job/state.ts";
+import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import { planBuild } from "./plan.ts";
+import { create, transition } from "./state.ts";
+
+/** Where the work of builds goes (actors/workspace/build-runner.ts). */
+export interface Builds {
+  submit(build: SubmittedBuild): void;
+  cancel(job_id: string): void;
+}
+
+export type SubmittedBuild = {
+  readonly workspace_id: string;
+  readonly job_id: string;
+  readonly created_at: number;
+};
+
+export type WorkspaceParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly builds: Builds;
+  /** Where the workspace reaches the server. */
+  readonly accessUrl: () => URL;
+};
+
+/** What became of a message that may come too late: "stale" is a value, not an error. */
+export type Late = "done" | "stale";
+
+export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild };
+
+/** What a worker gets to do; "stale" when the job no longer waits for one. */
+export type StartedJob = { readonly request: ProvisionRequest; readonly orphan: boolean } | "stale";
+
+export class WorkspaceActor extends Actor<WorkspaceState> {
+  readonly #parts: WorkspaceParts;
+
+  constructor(id: string, parts: WorkspaceParts) {
+    super(id, parts.store);
+    this.#parts = parts;
+  }
+
+  protected async load(): Promise<WorkspaceState | undefined> {
+    const { store } = this.#parts;
+    const workspace = await store.get(findWorkspace({ id: this.id }));
+    const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
+    const job = build && (await store.get(findJob({ id: build.job_id })));
+    if (!workspace || !build || !job) return undefined;
+    const { id, key, created_at, updated_at, started_at, canceled_at, completed_at, error, error_code } = job;
+    const { worker_id, worker_name, attempts, logs_length, logs_overflowed, timings } = job;
+    const times = { created_at, updated_at, started_at, canceled_at, completed_at };
+    const counts = { attempts, logs_length, logs_overflowed };
+    return {
+      workspace,
+      build,
+      job: { id, key, ...times, error, error_code, worker_id, worker_name, ...counts },
+      timings,
+      agent_ids: await this.#agentsOf(build.id),
+    };
+  }
+
+  /** Makes the workspace with its first build. 409 when the owner has one of that name. */
+  create({ workspace, build }: CreateWorkspace): Promise<void> {
+    return this.birth(() => this.#outcome(create(workspace, build, this.#parts.clock.now()), undefined)).catch(
+      nameTaken,
+    );
+  }
+
+  /** Queues a build. 409 while another is active, or when `after` is no longer the latest build. */
+  createBuild({ build, after }: { readonly build: NewBuild; readonly after: string }): Promise<void> {
+    return this.turn(async (state) => {
+      if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
+      if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
+      const known = { ...state, agent_ids: await this.#agentsOf(state.build.id) };
+      const decision = transition(known, { type: "build", now: this.#parts.clock.now(), build });
+      return this.#settle(known, decision, undefined, undefined);
+    });
+  }
+
+  /** A worker takes the job: gives it everything it needs, and makes the rows of what it will bring to life. */
+  startJob(args: { readonly job_id: string; readonly worker: { id: string; name: string } }): Promise<StartedJob> {
+    return this.turn<StartedJob>(async (state) => {
+      if (state.job.id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
+      const { store, clock, accessUrl } = this.#parts;
+      const now = clock.now();
+      const { request, rows, agent_ids, daily_cost } = await planBuild(store, state, now, accessUrl().href);
+      const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
+      return this.#settle<StartedJob>(state, decision, { request, orphan: state.build.orphan }, "stale");
+    });
+  }
+
+  /** Lines and timings of a running job. */
+  say({ job_id, logs, timings }: Said & { readonly job_id: string }): Promise<Late> {
+    return this.turn(async (state) => {
+      if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
+      const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
+      return this.#late(state, { type: "say", now: this.#parts.clock.now(), job_id, first_id, logs, timings });
+    });
+  }
+
+  /** The job is still being worked on. */
+  touchJob({ job_id }: { readonly job_id: string }): Promise<Late> {
+    return this.turn((state) => this.#late(state, { type: "touch", now: this.#parts.clock.now(), job_id }));
+  }
+
+  /** The work has ended; `state` is what the next build must be told. */
+  completeJob(args: { readonly job_id: string; readonly state: string | null }): Promise<Late> {
+    return this.turn((state) => this.#late(state, { type: "complete", now: this.#parts.clock.now(), ...args }));
+  }
+
+  failJob(args: { readonly job_id: string; readonly error: string; readonly error_code: string }): Promise<Late> {
+    return this.turn((state) => this.#late(state, { type: "fail", now: this.#parts.clock.now(), ...args }));
+  }
+
+  /** Cancels a build. 400 when it has ended or was asked to before, 412 when it is not in the status the caller expects. */
+  cancelBuild(args: { readonly build_id: string; readonly expect_status?: "running" | "pending" }): Promise<void> {
+    return this.turn((state) => {
+      const { build_id, expect_status } = args;
+      const status = state.build.id === build_id ? jobStatus(state.job) : "succeeded";
+      if (expect_status !== undefined && status !== expect_status) {
+        throw new AppError("precondition_failed", `The job is not ${expect_status}.`, { detail: `It is ${status}.` });
+      }
+      if (state.build.id !== build_id) throw new AppError("invalid", "The job has already ended.");
+      const decision = transition(state, { type: "cancel", now: this.#parts.clock.now(), job_id: state.job.id });
+      return this.#settle(state, decision, undefined, undefined);
+    });
+  }
+
+  /** After a start of the server: nobody works on this job any more. */
+  requeueJob({ job_id }: { readonly job_id: string }): Promise<Late> {
+    return this.turn((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), job_id }));
+  }
+
+  /** The timer of rule WK-7: ends a job nothing has been heard of. */
+  reap(_: Record<string, never>): Promise<Late> {
+    return this.turn(async (state) => {
+      const now = this.#parts.clock.now();
+      const due = isActive(state.job) && now >= reapDue(state.job);
+      const first_id = due ? await this.#parts.store.reserve("job_logs", 5) : 0;
+      return this.#late(state, { type: "reap", now, first_id });
+    });
+  }
+
+  /** Told by an agent's actor after it has written something that watchers of the workspace can see. */
+  agentChanged({ build_id }: { readonly build_id: string }): Promise<Late> {
+    return this.turn((state) => this.#late(state, { type: "agent_changed", build_id }));
+  }
+
+  async #agentsOf(build_id: string): Promise<string[]> {
+    const rows = await this.#parts.store.all(listAgentsOfBuild({ build_id }));
+    return rows.map(({ id }) => id);
+  }
+
+  #late(state: WorkspaceState, command: Parameters<typeof transition>[1]): Outcome<WorkspaceState, Late> {
+    return this.#settle<Late>(state, transition(state, command), "done", "stale");
+  }
+
+  #settle<Reply>(
+    state: WorkspaceState,
+    decision: Decision,
+    reply: Reply,
+    stale: Reply,
+  ): Outcome<WorkspaceState, Reply> {
+    if (decision.kind === "refused") throw decision.error;
+    if (decision.kind === "stale") return { state, reply: stale };
+    return this.#outcome(decision, reply);
+  }
+
+  #outcome<Reply>(change: Change, reply: Reply): Outcome<WorkspaceState, Reply> {
+    return { state: change.state, writes: change.writes, after: () => this.#announce(change), reply };
+  }
+
+  #announce({ state, events, effects }: Change): void {
+    const { topics, builds } = this.#parts;
+    for (const event of events) {
+      if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
+      else if (event.topic === "agent_gone") topics.publish("agent_gone", event.agent_id, {});
+      else {
+        const { version, latest_build_id } = event;
+        topics.publish("workspace", this.id, { version, latest_build_id });
+      }
+    }
+    for (const effect of effects) {
+      if (effect.do === "cancel") builds.cancel(effect.job_id);
+      else builds.submit({ workspace_id: this.id, job_id: effect.job_id, created_at: state.job.created_at });
+    }
+  }
+}
+
+const nameTaken = (error: unknown): never => {
+  const constraint = (error as { constraint?: unknown }).constraint;
+  if (constraint !== "workspaces_name") throw error;
+  throw conflict("A workspace of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+};

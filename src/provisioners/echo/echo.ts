@@ -1,0 +1,27 @@
+// The provisioner of tests and demonstrations: starts nothing, says what the template tells it to, and succeeds, fails or hangs.
+import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+
+export class EchoProvisioner implements Provisioner {
+  readonly name = "echo";
+
+  async run(
+    { manifest, transition, state }: ProvisionRequest,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<{ state: string | null }> {
+    const { logs = [], error, hang } = manifest.echo ?? {};
+    for (const line of logs) report.log("info", `Echo ${transition}`, line);
+    // Stopping and deleting always work, so that a test can clean up.
+    if (transition !== "start") return { state: null };
+    if (hang) await aborted(signal);
+    signal.throwIfAborted();
+    if (error !== undefined) throw new ProvisionError(error);
+    return { state: state ?? "echo" };
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });

@@ -1,0 +1,105 @@
+// The folder of a local workspace: <data_dir>/workspaces/<id>/ with the home of its user, the daemon's log and the record of its
+// process. Refuses every path that is not exactly that, and follows no link out of it (rule LP-3).
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { isUuid } from "#base/ids.ts";
+import type { ProcessMark } from "./process-table.ts";
+
+/** What is remembered of a started daemon. The token is in no other place than this and the daemon's environment. */
+export type DaemonRecord = ProcessMark & { readonly token: string };
+
+export class WorkspaceFolder {
+  readonly path: string;
+  readonly home: string;
+  readonly logFile: string;
+  readonly #root: string;
+  readonly #record: string;
+
+  /** `root` is <data_dir>/workspaces. */
+  constructor(root: string, workspace_id: string) {
+    if (!isUuid(workspace_id)) throw new Error("a workspace folder is named by a UUID");
+    this.#root = resolve(root);
+    this.path = join(this.#root, workspace_id.toLowerCase());
+    this.home = join(this.path, "home");
+    this.logFile = join(this.path, "daemon.log");
+    this.#record = join(this.path, "daemon.json");
+  }
+
+  /** Makes what is missing; only the server's user may look inside. */
+  create(): void {
+    mkdirSync(this.#root, { recursive: true, mode: 0o700 });
+    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    this.#check();
+    mkdirSync(this.home, { recursive: true, mode: 0o700 });
+  }
+
+  get exists(): boolean {
+    return kindOf(this.path) !== undefined;
+  }
+
+  /** The daemon that was started last; undefined when none is known or the record cannot be read. */
+  record(): DaemonRecord | undefined {
+    try {
+      const { pid, started, token } = JSON.parse(readFileSync(this.#record, "utf8")) as Partial<DaemonRecord>;
+      return Number.isInteger(pid) && Number(pid) > 1 && typeof started === "string" && typeof token === "string"
+        ? { pid: Number(pid), started, token }
+        : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Replaced as a whole, so that a crash leaves the old record or the new one. */
+  remember(record: DaemonRecord): void {
+    const draft = `${this.#record}.new`;
+    writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
+    renameSync(draft, this.#record);
+  }
+
+  forget(): void {
+    rmSync(this.#record, { force: true });
+  }
+
+  /** Removes the folder with everything in it; no error when it is not there. Links in it are removed, not followed. */
+  remove(): void {
+    if (!this.exists) return;
+    this.#check();
+    try {
+      rmSync(this.path, { recursive: true, force: true });
+    } catch {
+      // Package caches make their folders read-only; what belongs to us can be opened again.
+      unlock(this.path);
+      rmSync(this.path, { recursive: true, force: true });
+    }
+  }
+
+  #check(): void {
+    if (kindOf(this.path) !== "directory") throw new Error(`${this.path} is not a folder`);
+    if (realpathSync(this.path) !== join(realpathSync(this.#root), this.path.slice(this.#root.length + 1))) {
+      throw new Error(`${this.path} leads out of the data directory`);
+    }
+  }
+}
+
+const kindOf = (path: string): "directory" | "other" | undefined => {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (!stat) return undefined;
+  return stat.isDirectory() ? "directory" : "other";
+};
+
+const unlock = (folder: string): void => {
+  chmodSync(folder, 0o700);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) unlock(join(folder, entry.name));
+  }
+};

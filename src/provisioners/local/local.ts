@@ -1,0 +1,150 @@
+// Workspaces that are processes on this machine: the daemon, which is this same program, runs as its own session in a folder of the
+// data directory and outlives the server. It runs as the server's user, so it is offered only where that is wanted (DESIGN section 8).
+import { closeSync, openSync } from "node:fs";
+import { userInfo } from "node:os";
+import { type Clock, sleep } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
+import { isAlive, markOf, processesAtHome, send } from "./process-table.ts";
+
+export type LocalOptions = {
+  /** <data_dir>/workspaces */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly accessUrl: () => URL;
+  /** The program and its arguments; default: this program with the verb `agent`. */
+  readonly command?: readonly string[];
+  /** The server's own environment, of which only PATH, LANG and TZ reach a workspace. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds a daemon has for its stop scripts before everything is killed. */
+  readonly grace?: number;
+};
+
+const GRACE_MS = 30_000;
+const POLL_MS = 50;
+const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+export class LocalProvisioner implements Provisioner {
+  readonly name = "local";
+  readonly #options: LocalOptions;
+
+  constructor(options: LocalOptions) {
+    this.#options = options;
+  }
+
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
+    const { transition, workspace } = request;
+    const folder = new WorkspaceFolder(this.#options.root, workspace.id);
+    const step = async (action: string, words: string, work: () => void | Promise<void>): Promise<void> => {
+      signal.throwIfAborted();
+      const started_at = this.#options.clock.now();
+      report.log("info", stageOf(transition), words);
+      await work();
+      const ended_at = this.#options.clock.now();
+      report.timing({ action, resource: workspace.name, source: "local", stage: "apply", started_at, ended_at });
+    };
+    if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
+    if (transition === "delete") await step("delete", "Removing the workspace's folder.", () => folder.remove());
+    if (transition !== "start") return { state: null };
+    const [agent, ...others] = request.agents;
+    if (!agent || others.length > 0) throw new ProvisionError("A local workspace has exactly one agent.");
+    await step("create", "Starting the workspace's daemon.", () => this.#begin(folder, agent.token));
+    if (signal.aborted) {
+      await this.#kill(folder);
+      signal.throwIfAborted();
+    }
+    return { state: JSON.stringify({ pid: folder.record()?.pid }) };
+  }
+
+  /** Starts again what has died while the server was away, such as after a restart of the machine. */
+  async recover(workspaces: readonly { id: string; state: string | null }[]): Promise<void> {
+    for (const { id } of workspaces) {
+      try {
+        const folder = new WorkspaceFolder(this.#options.root, id);
+        const record = folder.record();
+        if (!record || isAlive(record)) continue;
+        this.#begin(folder, record.token);
+        log("local").info("workspace {id} was not running any more and has been started again", { id });
+      } catch (error) {
+        log("local").error("workspace {id} cannot be started again: {error}", { id, error });
+      }
+    }
+  }
+
+  #begin(folder: WorkspaceFolder, token: string): void {
+    folder.create();
+    const [program = "", ...args] = this.#options.command ?? ownCommand();
+    const logFile = openSync(folder.logFile, "a", 0o600);
+    try {
+      const child = Bun.spawn([program, ...args], {
+        // Not the home: the runtime would read a bunfig.toml there.
+        cwd: folder.path,
+        env: this.#environment(folder, token),
+        stdin: "ignore",
+        stdout: logFile,
+        stderr: logFile,
+        detached: true,
+      });
+      child.unref();
+      const mark = markOf(child.pid);
+      if (!mark) throw new ProvisionError(`The workspace's daemon ended at once; ${folder.logFile} may say why.`);
+      folder.remember({ ...mark, token });
+    } catch (error) {
+      if (error instanceof ProvisionError) throw error;
+      throw new ProvisionError(`The workspace's daemon cannot be started: ${(error as Error).message}`);
+    } finally {
+      closeSync(logFile);
+    }
+  }
+
+  // Nothing of the server's own environment gets through but what a shell needs.
+  #environment(folder: WorkspaceFolder, token: string): Record<string, string> {
+    const { accessUrl, environment = {} } = this.#options;
+    const user = userInfo();
+    return {
+      PATH: environment.PATH || DEFAULT_PATH,
+      LANG: environment.LANG || "C.UTF-8",
+      ...(environment.TZ ? { TZ: environment.TZ } : {}),
+      HOME: folder.home,
+      USER: user.username,
+      LOGNAME: user.username,
+      SHELL: user.shell || "/bin/sh",
+      TERM: "xterm-256color",
+      SLIPWAY_AGENT_URL: accessUrl().href,
+      SLIPWAY_AGENT_TOKEN: token,
+    };
+  }
+
+  /** Lets the daemon run its stop scripts, then ends everything that belongs to the workspace. */
+  async #end(folder: WorkspaceFolder, signal: AbortSignal): Promise<void> {
+    const { clock, grace = GRACE_MS } = this.#options;
+    const record = folder.record();
+    if (record && isAlive(record)) {
+      send(record, "SIGTERM");
+      const until = clock.monotonic() + grace;
+      while (isAlive(record) && clock.monotonic() < until && !signal.aborted) await sleep(clock, POLL_MS);
+      signal.throwIfAborted();
+    }
+    await this.#kill(folder, record);
+  }
+
+  async #kill(folder: WorkspaceFolder, record: DaemonRecord | undefined = folder.record()): Promise<void> {
+    if (record && isAlive(record)) {
+      send(record, "SIGKILL", true);
+      while (isAlive(record)) await sleep(this.#options.clock, POLL_MS);
+    }
+    // Terminals and services have put themselves into sessions of their own.
+    for (const left of processesAtHome(folder.home)) if (isAlive(left)) send(left, "SIGKILL");
+    folder.forget();
+  }
+}
+
+const stageOf = (transition: ProvisionRequest["transition"]): string =>
+  ({ start: "Starting", stop: "Stopping", delete: "Deleting" })[transition];
+
+/** This program as it runs now: the compiled binary, or the runtime with the source. */
+const ownCommand = (): string[] =>
+  import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN")
+    ? [process.execPath, "agent"]
+    : [process.execPath, "--no-env-file", new URL("../../main.ts", import.meta.url).pathname, "agent"];

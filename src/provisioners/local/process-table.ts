@@ -1,0 +1,57 @@
+// Looking at processes of this machine: whether a process is still the one that was started (ids are used again), and which ones
+// belong to a workspace. On Linux from /proc; elsewhere from `ps`.
+import { readdirSync, readFileSync } from "node:fs";
+
+/** A process that was started once: its id, and a mark that no other process with the same id has. */
+export type ProcessMark = { readonly pid: number; readonly started: string };
+
+const quiet = <T>(read: () => T): T | undefined => {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+};
+
+/** The mark of a living process; undefined when there is none, or only what it left to its parent to collect. */
+export const markOf = (pid: number): ProcessMark | undefined => {
+  const stat = quiet(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
+  if (stat !== undefined) {
+    // The name in parentheses may hold anything, so fields count from the last parenthesis: state is the 3rd, start time the 22nd.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" || fields[0] === "X" ? undefined : { pid, started: fields[19] ?? "" };
+  }
+  if (isLinux()) return undefined;
+  const ps = quiet(() =>
+    Bun.spawnSync(["ps", "-o", "stat=,lstart=", "-p", String(pid)])
+      .stdout.toString()
+      .trim(),
+  );
+  return ps && !ps.startsWith("Z") ? { pid, started: ps.replace(/^\S+\s+/, "") } : undefined;
+};
+
+/** True while the very process of the mark lives. */
+export const isAlive = (mark: ProcessMark): boolean => markOf(mark.pid)?.started === mark.started;
+
+/**
+ * Processes whose environment has this HOME: everything a workspace has started and not disguised, whatever session it put itself
+ * into. Empty where the system does not tell.
+ */
+export const processesAtHome = (home: string): ProcessMark[] => {
+  const wanted = `\0HOME=${home}\0`;
+  const found: ProcessMark[] = [];
+  for (const name of quiet(() => readdirSync("/proc")) ?? []) {
+    if (!/^\d+$/.test(name)) continue;
+    const environment = quiet(() => readFileSync(`/proc/${name}/environ`, "latin1"));
+    if (!environment || !`\0${environment}\0`.includes(Buffer.from(wanted).toString("latin1"))) continue;
+    const mark = markOf(Number(name));
+    if (mark) found.push(mark);
+  }
+  return found;
+};
+
+/** Sends a signal; false when the process is gone. `group` reaches its whole process group. */
+export const send = (mark: ProcessMark, signal: "SIGTERM" | "SIGKILL", group = false): boolean =>
+  quiet(() => process.kill(group ? -mark.pid : mark.pid, signal)) !== undefined;
+
+const isLinux = (): boolean => quiet(() => readFileSync("/proc/self/stat")) !== undefined;
