@@ -166,6 +166,12 @@ export class ByteStream {
   }
 }
 
+/** What a socket's close code and reason mean for `end`: undefined for 1000 and 1001, else the failure. */
+export const endedBy = (code: number, reason: string): WireError | undefined =>
+  code === 1000 || code === 1001
+    ? undefined
+    : new WireError("closed", `The connection was closed: ${code} ${reason}`.trimEnd());
+
 const join = (parts: readonly Uint8Array[]): Uint8Array => {
   const [first, second] = parts;
   if (second === undefined) return first ?? new Uint8Array(0);

@@ -34,6 +34,7 @@ export interface ServeOptions {
 }
 
 const LINGER_MS = 30_000;
+const UNKNOWN_GRACE_MS = 1_000;
 
 /** Serves every stream the peer opens until the session is over. Never rejects. */
 export const serveSession = async (session: YamuxSession, router: Router, options: ServeOptions): Promise<void> => {
@@ -75,6 +76,7 @@ class ServedCall {
   readonly #options: ServeOptions;
   readonly #inbox = new Inbox();
   readonly #abort = new AbortController();
+  #answered = false;
 
   constructor(stream: Duplex, packets: PacketReader, streamId: number, options: ServeOptions) {
     this.#stream = stream;
@@ -89,6 +91,7 @@ class ServedCall {
     });
     const pump = this.#pump();
     await this.#answer(method, router);
+    this.#answered = true;
     // From here the caller's packets are only read to see its end; then we end too (1.4: the client closes).
     this.#inbox.close();
     const timer = this.#options.clock.after(this.#options.linger_ms ?? LINGER_MS, () =>
@@ -104,7 +107,10 @@ class ServedCall {
     const { signal } = this.#abort;
     try {
       const handler = router.get(method);
-      if (!handler) throw new RpcError(UNIMPLEMENTED, `unknown rpc: ${method}`);
+      if (!handler) {
+        await this.#requestOrGrace();
+        throw new RpcError(UNIMPLEMENTED, `unknown rpc: ${method}`);
+      }
       const call: CallContext = { method, signal };
       if (handler.kind === "unary") {
         const reply = await handler.run(await this.#onlyRequest(), call);
@@ -133,17 +139,29 @@ class ServedCall {
     return request;
   }
 
-  /** Reads what the caller sends after the method, to its end. Never rejects. */
+  // A Go caller that is still sending its request when the error comes reports a plain EOF instead of the error, so the
+  // request is let in first. A caller that waits for us to speak gets its answer after a moment.
+  async #requestOrGrace(): Promise<void> {
+    const moment = Promise.withResolvers<void>();
+    const timer = this.#options.clock.after(UNKNOWN_GRACE_MS, moment.resolve);
+    await Promise.race([this.#inbox.take().catch(() => {}), moment.promise]);
+    timer.cancel();
+  }
+
+  /** Reads what the caller sends after the method, to the end of its side. Never rejects. */
   async #pump(): Promise<void> {
     try {
-      for (;;) {
-        const packet = await this.#packets.next();
-        if (packet?.kind === KIND.message) await this.#inbox.put(packet.body);
-        else if (packet?.kind === KIND.close_send) this.#inbox.close();
-        else if (packet?.kind !== KIND.metadata) break;
+      let packet = await this.#packets.next();
+      for (; packet; packet = await this.#packets.next()) {
+        if (packet.kind === KIND.message) await this.#inbox.put(packet.body);
+        else if (packet.kind === KIND.close_send) this.#inbox.close();
+        // Cancel, Close, Error: the caller does not want an answer (any more). It still has to end its side first: a Go
+        // caller that sees our end while it sends its Close takes the call for cancelled.
+        else if (packet.kind !== KIND.metadata) this.#cancel(callerLeft());
       }
-      // Cancel, Close, Error, or the end of the stream: the caller does not want an answer (any more).
-      this.#cancel(new WireError("closed", "The caller has ended the call."));
+      this.#cancel(callerLeft());
+      // Nobody will read or grant window any more: an answer that still waits for window is let go.
+      if (!this.#answered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
       this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));
     }
@@ -154,6 +172,8 @@ class ServedCall {
     this.#abort.abort(reason);
   }
 }
+
+const callerLeft = (): WireError => new WireError("closed", "The caller has ended the call.");
 
 /** What the caller may know of an error: its own words only when they were meant for callers. */
 const describe = (error: unknown): { code: number; text: string; hidden: boolean } => {

@@ -1,7 +1,7 @@
 // A client WebSocket as a byte stream, for the daemon and other programs that dial a server. Such sockets have no drain
 // event, so fullness is read from `bufferedAmount` and looked at again on the clock until it has gone. [WI-3]
 import type { Clock } from "#base/clock.ts";
-import { ByteStream, type ByteStreamOptions } from "./byte-stream.ts";
+import { ByteStream, type ByteStreamOptions, endedBy } from "./byte-stream.ts";
 import { WireError } from "./wire-error.ts";
 
 /** Bytes the socket may hold unsent before writers wait. */
@@ -47,10 +47,8 @@ export const streamOverWebSocket = (
   socket.addEventListener("open", () => opened.resolve(stream));
   socket.addEventListener("message", (event: MessageEvent<ArrayBuffer | string>) => stream.push(event.data));
   socket.addEventListener("close", (event) => {
-    const clean = event.code === 1000 || event.code === 1001;
-    const broken = new WireError("closed", `The connection was closed: ${event.code} ${event.reason}`.trimEnd());
-    opened.reject(broken);
-    stream.end(clean ? undefined : broken);
+    opened.reject(new WireError("closed", `The connection was not opened: ${event.code} ${event.reason}`.trimEnd()));
+    stream.end(endedBy(event.code, event.reason));
   });
   if (socket.readyState === WebSocket.OPEN) opened.resolve(stream);
   return opened.promise;

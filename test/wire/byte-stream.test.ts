@@ -27,7 +27,10 @@ describe("a byte stream over messages", () => {
 
   test("[WI-2] cuts off a peer that outruns the reader", async () => {
     let code: number | undefined;
-    const stream = new ByteStream({ send: () => 1, close: (given) => void (code = given) }, { max_unread: 100 });
+    const close = (given?: number): void => {
+      code = given;
+    };
+    const stream = new ByteStream({ send: () => 1, close }, { max_unread: 100 });
     stream.push(new Uint8Array(60));
     stream.push(new Uint8Array(60));
     expect(code).toBe(1008);

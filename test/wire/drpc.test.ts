@@ -108,6 +108,41 @@ describe("a call", () => {
     await expect(failed).rejects.toMatchObject({ code: 12, message: "unknown rpc: /svc/Nothing" });
   });
 
+  test("[WI-14] of an unknown method is answered after a second even when the caller sends no request", async () => {
+    const { client, clock } = serving({});
+    const bidi = await callBidi(client, "/svc/Nothing");
+    const refused = bidi[Symbol.asyncIterator]()
+      .next()
+      .catch((error: unknown) => error);
+    await settled();
+    await clock.advance(1_000);
+    expect(await refused).toMatchObject({ code: 12 });
+  });
+
+  test("[WI-13] is ended by the server only after the caller has ended its side, not at its Close packet", async () => {
+    const { client, server } = serving({ "/svc/Echo": unary((request) => request) });
+    const raw = await client.open();
+    await raw.write(
+      encodePackets(
+        { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Echo") },
+        { kind: KIND.message, stream_id: 1, message_id: 2, body: NO_BODY },
+        { kind: KIND.close_send, stream_id: 1, message_id: 3, body: NO_BODY },
+      ),
+    );
+    expect(await raw.read()).toBeDefined();
+    let ended = false;
+    const end = raw.read().then((chunk) => {
+      ended = chunk === undefined;
+    });
+    await raw.write(hex("0b 01 04 00"));
+    await settled();
+    expect(ended).toBe(false);
+    await raw.end();
+    await end;
+    expect(ended).toBe(true);
+    expect(server.streams).toBe(0);
+  });
+
   test("[WI-14] that fails carries code and text; an unexpected error is hidden and reported", async () => {
     const errors: unknown[] = [];
     const { client } = serving(
@@ -260,6 +295,34 @@ describe("a streaming call", () => {
     await settled();
     expect(made).toBe(reached);
     await answers.return();
+  });
+
+  test("[WI-15] whose caller ends its side lets go of an answer that waits for window", async () => {
+    const over = Promise.withResolvers<void>();
+    const { client, server } = serving({
+      "/svc/Flood": {
+        kind: "server_streaming",
+        async *run() {
+          try {
+            for (;;) yield new Uint8Array(64 * 1024);
+          } finally {
+            over.resolve();
+          }
+        },
+      },
+    });
+    const raw = await client.open();
+    await raw.write(
+      encodePackets(
+        { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Flood") },
+        { kind: KIND.message, stream_id: 1, message_id: 2, body: NO_BODY },
+      ),
+    );
+    await settled();
+    await raw.end();
+    await over.promise;
+    await settled();
+    expect(server.streams).toBe(0);
   });
 
   test("[WI-15] that the client leaves early is aborted on the server", async () => {

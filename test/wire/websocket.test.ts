@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { systemClock } from "#base/clock.ts";
-import { ByteStream } from "#src/wire/byte-stream.ts";
+import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { call } from "#src/wire/drpc-client.ts";
 import { serveSession } from "#src/wire/drpc-server.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
@@ -29,7 +29,7 @@ const listen = (use: (stream: ByteStream) => void): string => {
       },
       message: (ws, message) => ws.data.stream?.push(message),
       drain: (ws) => ws.data.stream?.drain(),
-      close: (ws) => ws.data.stream?.end(),
+      close: (ws, code, reason) => ws.data.stream?.end(endedBy(code, reason)),
     },
   });
   cleanups.push(() => server.stop(true));
@@ -44,6 +44,18 @@ const sessions = async (): Promise<{ client: YamuxSession; server: YamuxSession 
   cleanups.push(() => client.close());
   return { client, server: await opened.promise };
 };
+
+/** For peers that misbehave below the WebSocket. */
+const upgradeRequest = ({ host }: URL): string =>
+  [
+    "GET / HTTP/1.1",
+    `Host: ${host}`,
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    `Sec-WebSocket-Key: ${btoa("0123456789abcdef")}`,
+    "\r\n",
+  ].join("\r\n");
 
 describe("over real WebSockets", () => {
   test("[WI-6] a hundred streams each way carry their bytes, and both sides end in order", async () => {
@@ -100,9 +112,7 @@ describe("over real WebSockets", () => {
     socket.on("data", (bytes: Buffer) => {
       received += bytes.byteLength;
     });
-    socket.write(
-      `GET / HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${btoa("0123456789abcdef")}\r\n\r\n`,
-    );
+    socket.write(upgradeRequest(url));
     const stream = await opened.promise;
     socket.pause();
     const message = new Uint8Array(64 * 1024);
@@ -130,6 +140,23 @@ describe("over real WebSockets", () => {
     stream.close();
     await ended;
     expect(received).toBeGreaterThan(total);
+  });
+
+  test("[WI-8] a daemon that dies without a word ends the server's session and its calls with a reason", async () => {
+    const opened = Promise.withResolvers<YamuxSession>();
+    const url = new URL(
+      listen((stream) => opened.resolve(new YamuxSession(stream, { role: "server", clock: systemClock }))),
+    );
+    const socket: Socket = connect(Number(url.port), "127.0.0.1");
+    socket.write(upgradeRequest(url));
+    const session = await opened.promise;
+    const answer = call(session, "/svc/Echo", new Uint8Array(0)).catch((error: unknown) => error);
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.destroy();
+    const failure = await session.closed;
+    expect(failure).toMatchObject({ failure: "closed" });
+    expect(failure?.message).toContain("1006");
+    expect(await answer).toMatchObject({ failure: "closed" });
   });
 
   test("[WI-1] a server that refuses, and one that goes away, are told apart from a clean end", async () => {

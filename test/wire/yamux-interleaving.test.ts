@@ -13,7 +13,7 @@ const script = fc.record({
 describe("many streams on one connection", () => {
   test("[WI-6] any interleaving and any cutting of messages delivers each stream's bytes intact", async () => {
     const seed = Number(process.env.WIRE_SEED ?? (Math.random() * 2 ** 31) | 0);
-    console.info(`WIRE_SEED=${seed}`);
+    process.stderr.write(`WIRE_SEED=${seed}\n`);
     await fc.assert(
       fc.asyncProperty(
         fc.array(script, { minLength: 1, maxLength: 12 }),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { encodeHeader, FLAG, FRAME, INITIAL_WINDOW } from "#src/wire/yamux-frame.ts";
 import { barePeer, hex, pattern, readAll, sessionPair, settled } from "./support.ts";
@@ -311,6 +312,23 @@ describe("a yamux session", () => {
     expect(failure).toMatchObject({ failure: "protocol" });
     expect(end.sent.at(-1)).toEqual(encodeHeader(FRAME.go_away, 0, 0, 1));
     expect(end.closed).toEqual({ code: 1002, reason: failure?.message });
+  });
+
+  test("[WI-4] garbage does no worse than end the session", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 20 }), async (chunks) => {
+        const { session, peer, end, clock } = barePeer();
+        peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
+        for (const chunk of chunks) if (chunk.byteLength > 0) peer.send(chunk);
+        await settled();
+        peer.close();
+        await session.closed;
+        expect(session.streams).toBe(0);
+        expect(clock.timers).toBe(0);
+        expect(end.sent.length).toBeLessThan(2 + chunks.length * 10);
+      }),
+      { numRuns: 200 },
+    );
   });
 
   test("[WI-4] a connection that ends inside a frame is an error", async () => {
