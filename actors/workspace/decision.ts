@@ -64,9 +64,7 @@ export type WorkspaceCommand =
     }
   | { readonly type: "requeue"; readonly now: number; readonly job_id: string }
   /** `first_id`: five reserved numbers for the lines that say why. */
-  | { readonly type: "reap"; readonly now: number; readonly first_id: number }
-  /** An agent of this build has changed in a way that watchers see; its own actor has written it. */
-  | { readonly type: "agent_changed"; readonly build_id: string };
+  | { readonly type: "reap"; readonly now: number; readonly first_id: number };
 
 export type WorkspaceEvent =
   | { readonly topic: "workspace"; readonly version: number; readonly latest_build_id: string }

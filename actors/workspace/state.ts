@@ -44,8 +44,6 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
       return newBuild(state, command.build, command.now);
     case "say":
       return say(state, command);
-    case "agent_changed":
-      return command.build_id === state.build.id ? changed(state, {}, []) : STALE;
     case "start":
       return moveJob(state, command, (patch) =>
         changed(

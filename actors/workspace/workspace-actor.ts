@@ -156,11 +156,6 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** Told by an agent's actor after it has written something that watchers of the workspace can see. */
-  agentChanged({ build_id }: { readonly build_id: string }): Promise<Late> {
-    return this.turn((state) => this.#late(state, { type: "agent_changed", build_id }));
-  }
-
   async #agentsOf(build_id: string): Promise<string[]> {
     const rows = await this.#parts.store.all(listAgentsOfBuild({ build_id }));
     return rows.map(({ id }) => id);

@@ -1,0 +1,42 @@
+// After a start of the server: every build that was open goes on or has failed with a reason (rule WK-6), and workspaces that died
+// meanwhile are started again by their provisioner.
+import { log } from "#base/log.ts";
+import { listOpenBuilds, listRunning } from "#db/builds.ts";
+import type { Store } from "#db/store.ts";
+import type { Directory } from "../directory.ts";
+import type { Provisioners } from "./build-runner.ts";
+import type { WorkspaceActor } from "./workspace-actor.ts";
+
+const PAGE = 1_000;
+/** Builds taken up at the same time. */
+const TOGETHER = 32;
+
+/** Puts every open build back into the queue, or ends it; the oldest first. */
+export const recoverBuilds = async (store: Store, workspaces: Directory<WorkspaceActor>): Promise<void> => {
+  const open = await store.all(listOpenBuilds());
+  for (let at = 0; at < open.length; at += TOGETHER) {
+    await Promise.all(
+      open.slice(at, at + TOGETHER).map(async ({ workspace_id, job_id }) => {
+        try {
+          await workspaces.ask(workspace_id, "requeueJob", { job_id });
+        } catch (error) {
+          log("builds").error("build job {job_id} cannot be taken up again: {error}", { job_id, error });
+        }
+      }),
+    );
+  }
+};
+
+/** Tells each provisioner that wants to know which of its workspaces should be running. */
+export const recoverWorkspaces = async (store: Store, provisioners: Provisioners): Promise<void> => {
+  for (const provisioner of provisioners.values()) {
+    if (!provisioner.recover) continue;
+    let after = "";
+    for (;;) {
+      const page = await store.scan(listRunning({ provisioner: provisioner.name, after, limit: PAGE }));
+      if (page.length > 0) await provisioner.recover(page);
+      if (page.length < PAGE) break;
+      after = page.at(-1)?.id ?? "";
+    }
+  }
+};
