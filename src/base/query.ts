@@ -1,0 +1,159 @@
+// The search language of every `q` parameter (facts/platform 3.3): words, and `key:value` terms whose values may be quoted.
+// A list reads the keys it knows and then calls `end`, which refuses whatever is wrong all at once. Pure.
+import { invalid, type Validation } from "./errors.ts";
+import { isUuid } from "./ids.ts";
+
+type Term = {
+  readonly key: string;
+  readonly value: string;
+  /** The value has a colon outside quotes: times may, nothing else. */
+  readonly hasColon: boolean;
+};
+
+const TRUE = ["1", "t", "true"];
+const FALSE = ["0", "f", "false"];
+const TIME = /^\d{4}-\d{2}-\d{2}t\d{2}:\d{2}:\d{2}(\.\d{1,9})?(z|[+-]\d{2}:\d{2})$/;
+
+export class SearchQuery {
+  /** The words without a key, joined by blanks, in lower case. */
+  readonly free: string;
+  readonly #terms: readonly Term[];
+  readonly #asked = new Set<string>();
+  readonly #problems: Validation[] = [];
+
+  constructor(text: string) {
+    const { words, closed } = split(text.toLowerCase());
+    if (!closed) this.refuse("q", "A quote is opened and never closed.");
+    const terms: Term[] = [];
+    const free: string[] = [];
+    for (const word of words) {
+      const colon = word.colons[0];
+      if (colon === undefined) free.push(word.text);
+      else if (colon === 0) this.refuse("q", `"${word.text}" begins with a colon.`);
+      else if (colon === word.text.length - 1 && !word.isQuoted) this.refuse("q", `"${word.text}" ends with a colon.`);
+      else {
+        const hasColon = word.colons.length > 1;
+        terms.push({ key: word.text.slice(0, colon), value: word.text.slice(colon + 1), hasColon });
+      }
+    }
+    this.#terms = terms;
+    this.free = free.join(" ").trim();
+  }
+
+  /** The one value of a key; absent and empty are undefined. */
+  text(key: string): string | undefined {
+    const [term] = this.#single(key);
+    return term === undefined || this.#colonProblem(term) ? undefined : term.value || undefined;
+  }
+
+  /** All values of a key that may be repeated or hold a comma-separated list. */
+  list(key: string): string[] {
+    const terms = this.#of(key).filter((term) => !this.#colonProblem(term));
+    return terms.flatMap((term) => term.value.split(",").map((one) => one.trim())).filter((one) => one !== "");
+  }
+
+  /** A list of which every value is one of `allowed`. */
+  choices<T extends string>(key: string, allowed: readonly T[]): T[] {
+    return this.list(key).filter((value): value is T => {
+      const isKnown = (allowed as readonly string[]).includes(value);
+      if (!isKnown) this.refuse(key, `"${value}" is not one of ${allowed.join(", ")}.`);
+      return isKnown;
+    });
+  }
+
+  /** One value of `allowed`. */
+  choice<T extends string>(key: string, allowed: readonly T[]): T | undefined {
+    this.#single(key);
+    return this.choices(key, allowed)[0];
+  }
+
+  flag(key: string): boolean | undefined {
+    const value = this.text(key);
+    if (value === undefined) return undefined;
+    if (!TRUE.includes(value) && !FALSE.includes(value)) this.refuse(key, `"${value}" is not true or false.`);
+    return TRUE.includes(value);
+  }
+
+  /** Milliseconds since 1970 of an RFC 3339 time, quoted or bare. */
+  time(key: string): number | undefined {
+    const [term] = this.#single(key);
+    if (term === undefined) return undefined;
+    const at = TIME.test(term.value) ? Date.parse(term.value.toUpperCase()) : Number.NaN;
+    if (!Number.isNaN(at)) return at;
+    this.refuse(key, `"${term.value}" is not a time such as 2026-01-31T12:00:00Z.`);
+    return undefined;
+  }
+
+  /** A list of UUIDs. */
+  uuids(key: string): string[] {
+    return this.list(key).filter((value) => {
+      if (!isUuid(value)) this.refuse(key, `"${value}" is not a UUID.`);
+      return isUuid(value);
+    });
+  }
+
+  /** The free text as `name` or `owner/name`. */
+  ownerAndName(): { owner?: string; name?: string } {
+    const parts = this.free.split("/");
+    if (parts.length > 2) this.refuse("q", "The free text has more than one slash; write owner/name.");
+    const [first = "", second] = parts;
+    const pair = second === undefined ? { name: first } : { owner: first, name: second };
+    return Object.fromEntries(Object.entries(pair).filter(([, value]) => value !== ""));
+  }
+
+  /** Notes a fault; callers do it for what only they can see, such as the name of something that does not exist. */
+  refuse(key: string, detail: string): void {
+    this.#problems.push({ field: key, detail });
+  }
+
+  /** Throws 400 with one validation for each fault, keys that nothing has asked for among them. */
+  end(message: string): void {
+    const unknown = this.#terms.map((term) => term.key).filter((key) => !this.#asked.has(key));
+    const known = [...this.#asked].join(", ");
+    for (const key of new Set(unknown)) this.refuse(key, `This key is not known. Known are ${known}.`);
+    if (this.#problems.length > 0) throw invalid(message, this.#problems);
+  }
+
+  #of(key: string): readonly Term[] {
+    this.#asked.add(key);
+    return this.#terms.filter((term) => term.key === key);
+  }
+
+  #single(key: string): readonly Term[] {
+    const terms = this.#of(key);
+    if (terms.length > 1) this.refuse(key, "This key may be given only once.");
+    return terms;
+  }
+
+  #colonProblem(term: Term): boolean {
+    if (term.hasColon) this.refuse(term.key, "The value has a colon; put it into double quotes.");
+    return term.hasColon;
+  }
+}
+
+/** A word with its quotes taken off; `colons` are the places of colons that stood outside quotes. */
+type Word = { text: string; colons: number[]; isQuoted: boolean };
+
+const split = (text: string): { words: Word[]; closed: boolean } => {
+  const words: Word[] = [];
+  let word: Word | undefined;
+  let inQuotes = false;
+  for (const char of text) {
+    if (!inQuotes && /\s/.test(char)) {
+      word = undefined;
+      continue;
+    }
+    if (!word) {
+      word = { text: "", colons: [], isQuoted: false };
+      words.push(word);
+    }
+    if (char === '"') {
+      inQuotes = !inQuotes;
+      word.isQuoted = true;
+    } else {
+      if (char === ":" && !inQuotes) word.colons.push(word.text.length);
+      word.text += char;
+    }
+  }
+  return { words, closed: !inQuotes };
+};

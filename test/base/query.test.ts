@@ -1,0 +1,124 @@
+// The search language of `q`, piece by piece, and whatever else people type.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { AppError } from "#base/errors.ts";
+import { SearchQuery } from "#base/query.ts";
+
+const problemsOf = (query: SearchQuery): string[] => {
+  try {
+    query.end("Invalid search query.");
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    expect(error.kind).toBe("invalid");
+    return error.validations.map(({ field, detail }) => `${field}: ${detail}`);
+  }
+};
+
+describe("splitting", () => {
+  test("[QG-1] words are lowered and joined to one free text", () => {
+    const query = new SearchQuery('  Foo   "Bar  Baz" qux ');
+    expect(query.free).toBe("foo bar  baz qux");
+    expect(problemsOf(query)).toEqual([]);
+  });
+
+  test("[QG-2] a value may be quoted and then hold blanks and colons", () => {
+    const query = new SearchQuery('name:"My Box: one" owner:ME rest');
+    expect(query.text("name")).toBe("my box: one");
+    expect(query.text("owner")).toBe("me");
+    expect(query.free).toBe("rest");
+    expect(problemsOf(query)).toEqual([]);
+  });
+
+  test("[QG-2] a colon inside quotes makes no term", () => {
+    expect(new SearchQuery('"a:b" c').free).toBe("a:b c");
+  });
+
+  test.each([
+    [":x", "q"],
+    ["x:", "q"],
+    ["a:b:c", "a"],
+    ['name:"open', "q"],
+  ])("[QG-3] %s is refused", (text, field) => {
+    const query = new SearchQuery(text);
+    query.text("a");
+    query.text("name");
+    expect(problemsOf(query)[0]).toStartWith(`${field}: `);
+  });
+
+  test("[QG-4] the free text is a name, or owner and name; more slashes are refused", () => {
+    expect(new SearchQuery("box").ownerAndName()).toEqual({ name: "box" });
+    expect(new SearchQuery("ann/box").ownerAndName()).toEqual({ owner: "ann", name: "box" });
+    expect(new SearchQuery("ann/").ownerAndName()).toEqual({ owner: "ann" });
+    expect(new SearchQuery("").ownerAndName()).toEqual({});
+    const query = new SearchQuery("a/b/c");
+    query.ownerAndName();
+    expect(problemsOf(query)).toHaveLength(1);
+  });
+});
+
+describe("keys", () => {
+  test("[QG-5] list keys take commas and repetition; single keys refuse a second value", () => {
+    const query = new SearchQuery("status:active,dormant status:suspended name:a name:b");
+    expect(query.choices("status", ["active", "dormant", "suspended"])).toEqual(["active", "dormant", "suspended"]);
+    query.text("name");
+    expect(problemsOf(query)).toEqual(["name: This key may be given only once."]);
+  });
+
+  test("[QG-6] unknown keys are named, each once, with the known ones beside them", () => {
+    const query = new SearchQuery("nmae:a nmae:b");
+    query.text("name");
+    query.flag("dormant");
+    expect(problemsOf(query)).toEqual(["nmae: This key is not known. Known are name, dormant."]);
+  });
+
+  test("[QG-7] a value of the wrong kind is refused with what is allowed", () => {
+    const query = new SearchQuery("dormant:perhaps since:yesterday id:12 status:gone");
+    query.flag("dormant");
+    query.time("since");
+    query.uuids("id");
+    query.choice("status", ["active", "dormant"]);
+    expect(problemsOf(query)).toEqual([
+      'dormant: "perhaps" is not true or false.',
+      'since: "yesterday" is not a time such as 2026-01-31T12:00:00Z.',
+      'id: "12" is not a UUID.',
+      'status: "gone" is not one of active, dormant.',
+    ]);
+  });
+
+  test.each([
+    ["1", true],
+    ["T", true],
+    ["True", true],
+    ["0", false],
+    ["f", false],
+    ["FALSE", false],
+  ])("[QG-7] flag %s is %p", (text, value) => {
+    expect(new SearchQuery(`x:${text}`).flag("x")).toBe(value);
+  });
+
+  test("[QG-7] times are read bare and quoted, with fractions and offsets", () => {
+    const query = new SearchQuery('a:2026-01-31T12:00:00Z b:"2026-01-31T14:00:00.5+02:00"');
+    expect(query.time("a")).toBe(Date.UTC(2026, 0, 31, 12));
+    expect(query.time("b")).toBe(Date.UTC(2026, 0, 31, 12, 0, 0, 500));
+    expect(problemsOf(query)).toEqual([]);
+  });
+});
+
+test("[QG-8] whatever is typed gives a result or a 400, never anything else, in time proportional to its length", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
+      const query = new SearchQuery(text);
+      query.text("name");
+      query.ownerAndName();
+      problemsOf(query);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.stringMatching(/^[a-c]{1,8}$/), fc.stringMatching(/^[a-z :,/]{0,20}$/), (key, value) => {
+      const query = new SearchQuery(`${key}:"${value}"`);
+      expect(query.text(key)).toBe(value === "" ? undefined : value);
+    }),
+  );
+  new SearchQuery('a:"'.repeat(30_000)).text("a");
+});
