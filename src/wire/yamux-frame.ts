@@ -6,7 +6,7 @@ export const FRAME = { data: 0, window: 1, ping: 2, go_away: 3 } as const;
 export const FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 export const GO_AWAY = { normal: 0, protocol_error: 1, internal_error: 2 } as const;
 
-export const HEADER_BYTES = 12;
+const HEADER_BYTES = 12;
 /** Bytes a stream may have in flight per direction when it starts. */
 export const INITIAL_WINDOW = 256 * 1024;
 const MAX_U32 = 0xffff_ffff;

@@ -1,0 +1,151 @@
+import { describe, expect, test } from "bun:test";
+import { callBidi, callServerStream } from "#src/wire/drpc-client.ts";
+import { encodePackets, KIND, NO_BODY, RpcError } from "#src/wire/drpc-frame.ts";
+import type { Handler } from "#src/wire/drpc-server.ts";
+import { aborted, ascii, serving, text } from "./calls.ts";
+import { settled } from "./support.ts";
+
+describe("a streaming call", () => {
+  const counting: Handler = {
+    kind: "server_streaming",
+    async *run(request) {
+      for (let i = 0; i < Number(text(request)); i++) yield ascii(`${i}`);
+    },
+  };
+
+  test("[WI-13] from the server ends with CloseSend after all messages", async () => {
+    const { client, server } = serving({ "/svc/Count": counting });
+    const seen: string[] = [];
+    for await (const answer of callServerStream(client, "/svc/Count", ascii("100"))) seen.push(text(answer));
+    expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => `${i}`));
+    await settled();
+    expect(client.streams + server.streams).toBe(0);
+  });
+
+  test("[WI-13] holds the server back while nobody reads", async () => {
+    let made = 0;
+    const { client } = serving({
+      "/svc/Flood": {
+        kind: "server_streaming",
+        async *run(_request, { signal }) {
+          while (!signal.aborted) {
+            made += 1;
+            yield new Uint8Array(32 * 1024);
+          }
+        },
+      },
+    });
+    const answers = callServerStream(client, "/svc/Flood", NO_BODY);
+    await answers.next();
+    await settled();
+    const reached = made;
+    expect(reached).toBeLessThan(16);
+    await settled();
+    expect(made).toBe(reached);
+    await answers.return();
+  });
+
+  test("[WI-15] whose caller ends its side lets go of an answer that waits for window", async () => {
+    const over = Promise.withResolvers<void>();
+    const { client, server } = serving({
+      "/svc/Flood": {
+        kind: "server_streaming",
+        async *run() {
+          try {
+            for (;;) yield new Uint8Array(64 * 1024);
+          } finally {
+            over.resolve();
+          }
+        },
+      },
+    });
+    const raw = await client.open();
+    await raw.write(
+      encodePackets(
+        { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Flood") },
+        { kind: KIND.message, stream_id: 1, message_id: 2, body: NO_BODY },
+      ),
+    );
+    await settled();
+    await raw.end();
+    await over.promise;
+    await settled();
+    expect(server.streams).toBe(0);
+  });
+
+  test("[WI-15] that the client leaves early is aborted on the server", async () => {
+    const over = Promise.withResolvers<void>();
+    const { client } = serving({
+      "/svc/Once": {
+        kind: "server_streaming",
+        async *run(_request, { signal }) {
+          yield ascii("only");
+          await aborted(signal);
+          over.resolve();
+        },
+      },
+    });
+    for await (const _answer of callServerStream(client, "/svc/Once", NO_BODY)) break;
+    await over.promise;
+  });
+
+  test("[WI-14] can fail after some messages", async () => {
+    const { client } = serving({
+      "/svc/Half": {
+        kind: "server_streaming",
+        async *run() {
+          yield ascii("one");
+          throw new RpcError(3, "no more");
+        },
+      },
+    });
+    const answers = callServerStream(client, "/svc/Half", NO_BODY);
+    expect((await answers.next()).value).toEqual(ascii("one"));
+    await expect(answers.next()).rejects.toMatchObject({ code: 3, message: "no more" });
+  });
+
+  const shouting: Handler = {
+    kind: "bidi_streaming",
+    async *run(requests) {
+      for await (const request of requests) yield ascii(text(request).toUpperCase());
+      yield ascii("END");
+    },
+  };
+
+  test("[WI-13] in both directions keeps both sides open until each ends", async () => {
+    const { client, server } = serving({ "/svc/Shout": shouting });
+    const bidi = await callBidi(client, "/svc/Shout");
+    const answers = bidi[Symbol.asyncIterator]();
+    await bidi.send(ascii("a"));
+    expect(await answers.next()).toEqual({ done: false, value: ascii("A") });
+    await bidi.send(ascii("b"));
+    expect(await answers.next()).toEqual({ done: false, value: ascii("B") });
+    await bidi.closeSend();
+    expect(await answers.next()).toEqual({ done: false, value: ascii("END") });
+    expect((await answers.next()).done).toBe(true);
+    await settled();
+    expect(client.streams + server.streams).toBe(0);
+  });
+
+  test("[WI-15] in both directions can be cancelled", async () => {
+    const failed = Promise.withResolvers<unknown>();
+    const { client } = serving({
+      "/svc/Listen": {
+        kind: "bidi_streaming",
+        // biome-ignore lint/correctness/useYield: it only listens
+        async *run(requests) {
+          try {
+            for await (const _request of requests);
+          } catch (error) {
+            failed.resolve(error);
+          }
+        },
+      },
+    });
+    const bidi = await callBidi(client, "/svc/Listen");
+    await bidi.send(ascii("a"));
+    bidi.cancel();
+    expect(await failed.promise).toMatchObject({ failure: "reset" });
+    await expect(bidi.send(ascii("b"))).rejects.toMatchObject({ failure: "reset" });
+  });
+});
