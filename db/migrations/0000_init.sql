@@ -27,7 +27,8 @@ CREATE TABLE `agent_log_sources` (
 	`id` text NOT NULL,
 	`display_name` text NOT NULL,
 	`icon` text NOT NULL,
-	`created_at` integer NOT NULL
+	`created_at` integer NOT NULL,
+	`last_batch` text
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `agent_log_sources_id` ON `agent_log_sources` (`agent_id`,`id`);--> statement-breakpoint
@@ -191,6 +192,7 @@ CREATE TABLE `jobs` (
 	`started_at` integer,
 	`canceled_at` integer,
 	`completed_at` integer,
+	`attempts` integer DEFAULT 0 NOT NULL,
 	`logs_length` integer DEFAULT 0 NOT NULL,
 	`logs_overflowed` integer DEFAULT false NOT NULL,
 	`timings` text DEFAULT '[]' NOT NULL

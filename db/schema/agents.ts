@@ -148,6 +148,8 @@ export const agent_log_sources = sqliteTable(
     display_name: text().notNull(),
     icon: text().notNull(),
     created_at: integer().notNull(),
+    /** The id the newest batch came with, when it had one: the same batch sent again is not stored again. */
+    last_batch: text(),
   },
   (table) => [uniqueIndex("agent_log_sources_id").on(table.agent_id, table.id)],
 );

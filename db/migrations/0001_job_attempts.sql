@@ -1,1 +1,0 @@
-ALTER TABLE `jobs` ADD `attempts` integer DEFAULT 0 NOT NULL;
