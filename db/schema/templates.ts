@@ -85,7 +85,10 @@ export const template_versions = sqliteTable(
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
     archived: integer({ mode: "boolean" }).notNull().default(false),
-    /** The parsed template.yaml once the import job has succeeded (src/schema/manifest.ts); null before. */
+    /**
+     * The parsed template.yaml (src/schema/manifest.ts) once the import job has succeeded, or has failed only because values of
+     * variables are missing; null otherwise.
+     */
     manifest: text(),
     /** Values given to the manifest's variables: name -> value. */
     variable_values: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),

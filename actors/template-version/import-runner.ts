@@ -1,0 +1,102 @@
+// Does the work of imports, outside of any mailbox: takes a slot, reads the upload, checks the manifest, and reports what came of it.
+// An import can be done again and again, so after a crash it is simply begun anew (rules TP-13 to TP-15).
+import { type Clock, sleep } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Blobs } from "#db/blobs.ts";
+import { findFile } from "#db/files.ts";
+import type { Store } from "#db/store.ts";
+import type { Directory } from "../directory.ts";
+import { JobReport } from "../job/report.ts";
+import { type JobQueue, ServerStopping } from "../job-queue.ts";
+import { importTemplate } from "./import.ts";
+import type { Imports, TemplateVersionActor } from "./template-version-actor.ts";
+
+type Parts = {
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly blobs: Blobs;
+  readonly jobs: JobQueue;
+  readonly versions: () => Directory<TemplateVersionActor>;
+};
+
+const TRIES = 40;
+const RETRY_MS = 250;
+
+export class ImportRunner implements Imports {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Without a worker that has these tags the job waits until its timer gives it up. */
+  submit({ version_id, job_id, created_at, tags }: Parameters<Imports["submit"]>[0]): void {
+    const { jobs } = this.#parts;
+    if (jobs.holds(job_id) || jobs.workersFor(tags).length === 0) return;
+    jobs.submit({ id: job_id, created_at, urgency: "person", run: (signal) => this.#run(version_id, signal) });
+  }
+
+  cancel(job_id: string): void {
+    this.#parts.jobs.cancel(job_id, "the import was cancelled");
+  }
+
+  /** One job from start to end; never rejects. */
+  async #run(id: string, signal: AbortSignal): Promise<void> {
+    const versions = this.#parts.versions();
+    try {
+      const { worker } = this.#parts.jobs;
+      const started = await this.#insist(() => versions.ask(id, "startJob", { worker }), signal);
+      if (started === "stale") return;
+      await this.#work(id, started, signal);
+    } catch (error) {
+      // On disk the job is still open: the next start takes it up, or its timer ends it.
+      if (!stopped(signal)) log("templates").error("the import of {id} cannot be reported: {error}", { id, error });
+    }
+  }
+
+  async #work(
+    id: string,
+    { file_id, variable_values }: { file_id: string; variable_values: Record<string, string> },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, store, blobs } = this.#parts;
+    const versions = this.#parts.versions();
+    const report = new JobReport(clock, ({ logs }) => versions.ask(id, "say", { logs }));
+    const outcome = await (async () => {
+      try {
+        const file = await store.get(findFile({ id: file_id }));
+        if (!file) return { error: "The uploaded file is gone.", error_code: "" };
+        return await importTemplate(blobs.pathOf(file.hash), file.mimetype, variable_values, report);
+      } catch (error) {
+        log("templates").error("the import of {id} failed: {error}", { id, error });
+        report.say("provisioner_daemon", "error", "Failed", "An internal error ended the import.");
+        return { error: "An internal error ended the import.", error_code: "" };
+      }
+    })();
+    await report.settled();
+    if (stopped(signal)) return;
+    await this.#insist(() => {
+      if (signal.aborted) return versions.ask(id, "completeJob", {});
+      return "error" in outcome ? versions.ask(id, "failJob", outcome) : versions.ask(id, "imported", outcome);
+    }, signal);
+  }
+
+  /** What must arrive is said again while the store is overloaded. */
+  async #insist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let left = TRIES; ; left--) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (left === 0 || stopped(signal) || !isPassing(error)) throw error;
+        await sleep(this.#parts.clock, RETRY_MS);
+      }
+    }
+  }
+}
+
+const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
+
+const isPassing = (error: unknown): boolean => {
+  const { kind, reason } = error as { kind?: unknown; reason?: unknown };
+  return kind === "overloaded" || ["overloaded", "full", "unknown", "stale"].includes(String(reason));
+};

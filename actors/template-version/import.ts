@@ -1,0 +1,68 @@
+// What an import does: archive -> template.yaml -> checked manifest, told step by step in the job's log (rules TP-5 to TP-12, TP-15).
+import type { Manifest } from "#schema/manifest.ts";
+import { ArchiveError } from "#src/provisioners/archive.ts";
+import { parseManifest, problemText } from "#src/provisioners/manifest.ts";
+import { resolveVariables } from "#src/provisioners/parameters.ts";
+import { readTemplateSource, type TemplateSource } from "#src/provisioners/template-source.ts";
+import type { Imported } from "./state.ts";
+
+type Log = { log(level: "info" | "error", stage: string, output: string): void };
+
+/** `manifest` is there when only values of its variables are missing, so that callers can be told which. */
+export type ImportFailure = { readonly error: string; readonly error_code: string; readonly manifest?: string };
+
+const READ = "Reading the upload";
+const CHECK = "Checking the template";
+
+/** Reads and checks the upload at `path`. Never throws for what the upload holds. */
+export const importTemplate = async (
+  path: string,
+  mimetype: string,
+  variableValues: Readonly<Record<string, string>>,
+  log: Log,
+): Promise<Imported | ImportFailure> => {
+  const fail = (stage: string, reasons: readonly string[], error_code = ""): ImportFailure => {
+    for (const reason of reasons) log.log("error", stage, reason);
+    const [first = "The import failed."] = reasons;
+    const more = reasons.length > 1 ? ` (and ${reasons.length - 1} more, see the log)` : "";
+    return { error: first + more, error_code };
+  };
+  let source: TemplateSource;
+  try {
+    source = await readTemplateSource(path, mimetype);
+  } catch (error) {
+    if (!(error instanceof ArchiveError)) throw error;
+    return fail(READ, [error.message]);
+  }
+  log.log("info", READ, `Found ${source.file}.`);
+  const { manifest, problems } = parseManifest(source.manifest);
+  if (!manifest)
+    return fail(
+      CHECK,
+      problems.map((problem) => problemText(source.file, problem)),
+    );
+  const variables = resolveVariables(manifest.variables ?? [], variableValues);
+  if (variables.invalid.length > 0) {
+    return fail(
+      CHECK,
+      variables.invalid.map(({ field, detail }) => `variable ${field}: ${detail}`),
+    );
+  }
+  if (variables.missing.length > 0) {
+    const missing = variables.missing.map((name) => `variable ${name}: a value is required`);
+    return { ...fail(CHECK, missing, "REQUIRED_TEMPLATE_VARIABLES"), manifest: JSON.stringify(manifest) };
+  }
+  log.log("info", CHECK, summaryOf(manifest));
+  return { manifest: JSON.stringify(manifest), readme: source.readme };
+};
+
+const summaryOf = (manifest: Manifest): string => {
+  const agents = manifest.resources.flatMap((resource) => resource.agents ?? []).length;
+  const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? "" : "s"}`;
+  return [
+    `The template is good: provisioner ${manifest.provisioner}`,
+    count(manifest.resources.length, "resource"),
+    count(agents, "agent"),
+    `${count(manifest.parameters?.length ?? 0, "parameter")}.`,
+  ].join(", ");
+};

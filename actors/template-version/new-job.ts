@@ -1,0 +1,43 @@
+// A new template version and the row of its import job. Used by the actor.
+import type { JobRow } from "#db/jobs.ts";
+
+export type NewTemplateVersion = {
+  readonly job_id: string;
+  readonly organization_id: string;
+  readonly template_id: string | null;
+  readonly name: string;
+  readonly message: string;
+  readonly file_id: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly variable_values: Readonly<Record<string, string>>;
+  readonly created_by: string;
+};
+
+/** The job in the state `pending`. */
+export const newJob = (
+  input: NewTemplateVersion,
+  { version_id, key, now }: { version_id: string; key: number; now: number },
+): JobRow => ({
+  id: input.job_id,
+  key,
+  created_at: now,
+  updated_at: now,
+  organization_id: input.organization_id,
+  initiator_id: input.created_by,
+  type: "template_version_import",
+  provisioner: "",
+  file_id: input.file_id,
+  input: { template_version_id: version_id },
+  tags: { ...input.tags },
+  worker_id: null,
+  worker_name: "",
+  attempts: 0,
+  error: "",
+  error_code: "",
+  started_at: null,
+  canceled_at: null,
+  completed_at: null,
+  logs_length: 0,
+  logs_overflowed: false,
+  timings: [],
+});

@@ -1,0 +1,97 @@
+// What can happen to a template version, as a pure function: its import job moves as every job does (actors/job/state.ts); a finished
+// import brings the manifest along. A command that comes too late is `stale` (rules TP-13 to TP-16).
+import { insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
+import type { Statement } from "#db/sql.ts";
+import { type TemplateVersionRow, updateTemplateVersion } from "#db/template-versions.ts";
+import { clearTimer, setTimer } from "#db/timers.ts";
+import { isActive, jobStatus } from "#schema/job.ts";
+import type { JobLogLine } from "../events.ts";
+import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
+import { type JobCommand, type JobPatch, type JobState, reapDue, transitionJob } from "../job/state.ts";
+
+/** Kept in memory: the row without its large texts, and the job. */
+export type VersionState = {
+  readonly version: Omit<TemplateVersionRow, "manifest" | "readme">;
+  readonly job: JobState & Pick<JobRow, "tags">;
+};
+
+/** What an import has found out. `manifest` is JSON text. */
+export type Imported = { readonly manifest: string; readonly readme: string };
+
+export type VersionCommand =
+  | JobCommand
+  | { readonly type: "say"; readonly now: number; readonly first_id: number; readonly logs: readonly NewLogLine[] }
+  | ({ readonly type: "imported"; readonly now: number } & Imported)
+  /** `manifest` is known when only values of its variables are missing. */
+  | {
+      readonly type: "failed";
+      readonly now: number;
+      readonly error: string;
+      readonly error_code: string;
+      readonly manifest?: string;
+    };
+
+export type VersionChange = {
+  readonly state: VersionState;
+  readonly writes: readonly Statement[];
+  readonly announce?: { readonly logs: readonly JobLogLine[]; readonly done: boolean };
+  readonly effect?: "submit" | "cancel";
+};
+
+/** The name of the timer that ends a job nothing is heard of. */
+export const REAP = "reap";
+export const ACTOR = "template_version";
+
+export const transition = (state: VersionState, command: VersionCommand): VersionChange | "stale" => {
+  if (command.type === "say") return say(state, command);
+  if (command.type === "failed") return fail(state, command);
+  if (command.type !== "imported") return move(state, transitionJob(state.job, command), command.type);
+  const patch = transitionJob(state.job, { type: "complete", now: command.now });
+  const change = move(state, patch, "complete");
+  if (change === "stale" || jobStatus(change.state.job) !== "succeeded") return change;
+  const { manifest, readme, now } = command;
+  return {
+    ...change,
+    state: { ...change.state, version: { ...state.version, updated_at: now } },
+    writes: [...change.writes, updateTemplateVersion(state.version.id, { manifest, readme, updated_at: now })],
+  };
+};
+
+const fail = (state: VersionState, command: VersionCommand & { type: "failed" }): VersionChange | "stale" => {
+  const change = move(state, transitionJob(state.job, { ...command, type: "fail" }), "fail");
+  const { manifest, now } = command;
+  if (change === "stale" || manifest === undefined) return change;
+  return {
+    ...change,
+    writes: [...change.writes, updateTemplateVersion(state.version.id, { manifest, updated_at: now })],
+  };
+};
+
+/** Writes the job's change and what follows from it. */
+const move = (state: VersionState, patch: JobPatch | undefined, type: JobCommand["type"]): VersionChange | "stale" => {
+  if (!patch) return "stale";
+  const job = { ...state.job, ...patch };
+  const over = !isActive(job);
+  const { id } = state.version;
+  return {
+    state: { ...state, job },
+    writes: [
+      updateJob(job.id, patch, { expect: 1 }),
+      over ? clearTimer(ACTOR, id, REAP) : setTimer(ACTOR, id, REAP, reapDue(job)),
+    ],
+    announce: over ? { logs: [], done: true } : undefined,
+    effect: type === "cancel" ? "cancel" : type === "requeue" && !over ? "submit" : undefined,
+  };
+};
+
+const say = (state: VersionState, command: VersionCommand & { type: "say" }): VersionChange | "stale" => {
+  if (!isActive(state.job)) return "stale";
+  const added = appendLogs(state.job, command.logs, command.first_id, command.now);
+  if (!added) return { state, writes: [] };
+  const { rows, patch } = added;
+  return {
+    state: { ...state, job: { ...state.job, ...patch } },
+    writes: [updateJob(state.job.id, patch), ...(rows.length > 0 ? [insertJobLogs(rows)] : [])],
+    announce: { logs: rows.map(showJobLog), done: false },
+  };
+};
