@@ -23,6 +23,8 @@ interface OpenOptions {
   signal: AbortSignal;
   /** Called by a part that finds the process unfit to go on, such as a disk that no longer takes writes. */
   fatal(error: Error): void;
+  /** The variables this process was started with; a few reach local workspaces. */
+  environment: Readonly<Record<string, string | undefined>>;
 }
 
 export interface ServedContext extends AsyncDisposable {
@@ -69,7 +71,7 @@ export const serve = async <Context extends ServedContext>(
 ): Promise<number> => {
   const { clock, signal } = input;
   const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
-  const context = await parts.openContext({ config, clock, signal, fatal });
+  const context = await parts.openContext({ config, clock, signal, fatal, environment: input.env });
   let server: { url: URL; stop(reason: string): Promise<void> };
   try {
     server = await parts.startServer(context);
