@@ -57,8 +57,36 @@ export const listTokens = query(
     .limit(1000),
 );
 
+/** Tokens of everybody, with the names of their owners. Pass 0 to include the expired. For `store.scan`. */
+export const listAllTokens = query(
+  build
+    .select({ key: api_keys, username: users.username })
+    .from(api_keys)
+    .innerJoin(users, eq(users.id, api_keys.user_id))
+    .where(
+      and(eq(api_keys.login_type, "token"), gt(api_keys.expires_at, sql.placeholder("now")), eq(users.deleted, false)),
+    )
+    .orderBy(asc(api_keys.created_at), asc(api_keys.id))
+    .limit(10_000),
+);
+
 export const insertKey = insertInto(api_keys);
 export const updateKey = updateBy(api_keys, api_keys.id);
+
+/** Notes the use of a key, unless it was ended or changed in the meantime. */
+export const touchKey = statement<{ id: string; now: number; expires_at: number; known_expires_at: number }>(
+  build
+    .update(api_keys)
+    .set({
+      last_used: sql.placeholder("now") as never,
+      updated_at: sql.placeholder("now") as never,
+      expires_at: sql.placeholder("expires_at") as never,
+    })
+    .where(
+      and(eq(api_keys.id, sql.placeholder("id")), eq(api_keys.expires_at, sql.placeholder("known_expires_at"))),
+    ),
+);
+
 export const deleteKey = deleteBy(api_keys, api_keys.id);
 
 /** Ends every key of a user, such as after a new password; `except` stays. */

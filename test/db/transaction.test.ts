@@ -23,7 +23,7 @@ describe("the reason for batches", () => {
       throw new Error("no");
     });
     expect(client.inTransaction).toBe(false);
-    expect(failing).rejects.toThrow("no");
+    await expect(failing).rejects.toThrow("no");
     await failing.catch(() => {});
     expect(saidSoFar()).toEqual(["first half"]);
   });

@@ -1,0 +1,140 @@
+// What works beside the writer: the checkpoint Worker that keeps the log short, and the readers behind `scan`.
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { Checkpointer } from "#db/checkpoint.ts";
+import { Readers } from "#db/readers.ts";
+import type { Query, Value } from "#db/sql.ts";
+import { temporaryDirectory } from "./deployments.ts";
+
+const rowsOf = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });
+
+const messageOf = (error: Error): string => error.message;
+
+describe("beside the writer", () => {
+  let place: ReturnType<typeof temporaryDirectory>;
+  let file: string;
+  let db: Database;
+  beforeEach(() => {
+    place = temporaryDirectory();
+    file = join(place.path, "some.db");
+    db = new Database(file, { create: true });
+    for (const pragma of ["journal_mode=wal", "synchronous=full", "wal_autocheckpoint=0", "busy_timeout=5000"]) {
+      db.run(`pragma ${pragma}`);
+    }
+    db.run("create table lines (id integer primary key, text text)");
+  });
+  afterEach(() => {
+    db.close();
+    place[Symbol.dispose]();
+  });
+  const write = (count: number) =>
+    db.transaction(() => {
+      for (let i = 0; i < count; i++) db.run("insert into lines (text) values (?)", ["x".repeat(1_000)]);
+    })();
+  const logBytes = () => statSync(`${file}-wal`).size;
+  /** Tells of commits until the log is as short as wanted. The checks of the runner bound the wait. */
+  const until = async (checkpointer: Checkpointer, done: () => boolean) => {
+    while (!done()) {
+      checkpointer.committed();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const failing = (): { errors: Error[]; fatal(error: Error): void } => {
+    const errors: Error[] = [];
+    return { errors, fatal: (error) => errors.push(error) };
+  };
+
+  test("[ST-17] a Worker moves the log into the database, so that the log is used again from its start", async () => {
+    const { fatal, errors } = failing();
+    const checkpointer = new Checkpointer(db, { file, fatal });
+    write(200);
+    await until(checkpointer, () => {
+      const [, log, moved] = db.query("pragma wal_checkpoint(noop)").values()[0] as number[];
+      return log === moved;
+    });
+    const before = logBytes();
+    write(100);
+    expect(logBytes()).toBe(before);
+    expect(statSync(file).size).toBeGreaterThan(200_000);
+    await checkpointer.close();
+    expect(errors).toEqual([]);
+  });
+
+  test("[ST-17] a log above its bound is cut by the writer", async () => {
+    const { fatal } = failing();
+    const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, fatal });
+    write(500);
+    expect(logBytes()).toBeGreaterThan(500_000);
+    await until(checkpointer, () => logBytes() === 0);
+    await checkpointer.close();
+  });
+
+  test("[ST-17] a reader that is still in the log is not waited for, and the next commit tries again", async () => {
+    const { fatal } = failing();
+    const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, fatal });
+    const reader = new Database(file, { readonly: true });
+    reader.run("begin");
+    reader.query("select count(*) from lines").all();
+    write(500);
+    const runs: string[] = [];
+    const run = db.run.bind(db);
+    db.run = (sql: string) => {
+      const from = performance.now();
+      const result = run(sql);
+      if (sql.includes("truncate")) runs.push(performance.now() - from < 2_500 ? "at once" : "waited");
+      return result;
+    };
+    await until(checkpointer, () => runs.length > 0);
+    expect(runs[0]).toBe("at once");
+    expect(logBytes()).toBeGreaterThan(0);
+    reader.run("rollback");
+    reader.close();
+    await until(checkpointer, () => logBytes() === 0);
+    expect(db.query("pragma busy_timeout").values()).toEqual([[5000]]);
+    await checkpointer.close();
+  });
+
+  test("[ST-17] when the Worker cannot do its work the process is told to stop, and closing does not hang", async () => {
+    const told = Promise.withResolvers<Error>();
+    const checkpointer = new Checkpointer(db, { file: join(place.path, "no", "such.db"), fatal: told.resolve });
+    expect((await told.promise).message).toContain("the checkpoint worker has died");
+    await checkpointer.close();
+  });
+
+  test("[ST-18] a scan is bounded in rows by the query that is run", async () => {
+    write(50);
+    const readers = new Readers(file, { workers: 1, rows: 50 });
+    expect((await readers.scan(rowsOf("select id from lines order by id desc"))).flat().slice(0, 2)).toEqual([50, 49]);
+    write(1);
+    expect(await readers.scan(rowsOf("select id from lines")).catch(messageOf)).toBe("reader: more than 50 rows");
+    // Without the bound in the query this one would fill the memory: 51 to the sixth rows.
+    const huge = "select a.id from lines a, lines b, lines c, lines d, lines e, lines f";
+    expect(await readers.scan(rowsOf(huge)).catch(messageOf)).toBe("reader: more than 50 rows");
+    await readers.scan(rowsOf("select 1"));
+    readers.close();
+  });
+
+  test("[ST-18] a scan cannot write, and a query that fails is its own answer", async () => {
+    const readers = new Readers(file, { workers: 1 });
+    const wrong = await readers.scan(rowsOf("select from nothing")).catch(messageOf);
+    const write = await readers.scan(rowsOf("delete from lines returning id")).catch(messageOf);
+    expect([wrong, write]).toEqual(['reader: near "from": syntax error', 'reader: near "delete": syntax error']);
+    expect(await readers.scan(rowsOf("select 1"))).toEqual([[1]]);
+    readers.close();
+  });
+
+  test("[ST-18] with too many scans waiting a new one is refused, and closing answers those that wait", async () => {
+    const readers = new Readers(file, { workers: 1 });
+    const waiting = Array.from({ length: 256 }, () => readers.scan(rowsOf("select 1")).catch((error: Error) => error));
+    const refused = await readers.scan(rowsOf("select 1")).catch(messageOf);
+    expect(refused).toBe("Too many searches are running.");
+    readers.close();
+    const answers = await Promise.all(waiting);
+    expect(
+      answers.filter((answer) => answer instanceof Error && answer.message === "the store is closing"),
+    ).toHaveLength(256);
+    expect(await readers.scan(rowsOf("select 1")).catch(messageOf)).toBe("the store is closing");
+  });
+});

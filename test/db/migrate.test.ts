@@ -1,0 +1,140 @@
+// Migrations: from nothing, from an older version with data, from a newer one, and through a kill in the middle of a step.
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Migration, migrate, NewerDatabaseError } from "#db/migrate.ts";
+import { MIGRATIONS } from "#db/migrations.ts";
+import { openDatabase } from "#db/open.ts";
+import { temporaryDirectory } from "./deployments.ts";
+import { STEPS } from "./steps.ts";
+
+const NOW = 1_700_000_000_000;
+
+const opened = (directory: string): Database => {
+  const db = new Database(join(directory, "slipway.db"), { create: true });
+  db.run("pragma journal_mode=wal");
+  db.run("pragma foreign_keys=on");
+  return db;
+};
+const upTo = (db: Database, directory: string, migrations: readonly Migration[]): string[] =>
+  migrate(db, { directory, now: NOW, migrations });
+const backupsIn = (directory: string): string[] => {
+  try {
+    return readdirSync(join(directory, "backups")).sort();
+  } catch {
+    return [];
+  }
+};
+const pets = (db: Database): unknown =>
+  db.query("select p.name, o.name as owner from pets p join owners o on o.id = p.owner").all();
+
+describe("migrations", () => {
+  test("[ST-13] a fresh database gets every step, without a backup, and a second run does nothing", () => {
+    using place = temporaryDirectory();
+    const db = opened(place.path);
+    expect(upTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.map((step) => step.name));
+    expect(upTo(db, place.path, MIGRATIONS)).toEqual([]);
+    const applied = MIGRATIONS.map((step, i) => ({ version: i + 1, name: step.name, applied_at: NOW }));
+    expect(db.query("select * from migrations").all()).toEqual(applied);
+    expect(backupsIn(place.path)).toEqual([]);
+    db.close();
+  });
+
+  test("[ST-13] an older database with data is copied first, then brought up to date", () => {
+    using place = temporaryDirectory();
+    const db = opened(place.path);
+    upTo(db, place.path, STEPS.slice(0, 1));
+    db.run("insert into owners values (1, 'ada')");
+    db.run("insert into pets values (1, 1, 'rex')");
+    expect(upTo(db, place.path, STEPS)).toEqual(["0001_ages", "0002_owners_rebuilt"]);
+    expect(db.query("select name, age from pets").all()).toEqual([{ name: "rex", age: 0 }]);
+    db.close();
+
+    expect(backupsIn(place.path)).toEqual([`before-2-${NOW}.db`]);
+    const copy = new Database(join(place.path, "backups", `before-2-${NOW}.db`));
+    expect(copy.query("pragma integrity_check").values()).toEqual([["ok"]]);
+    expect(copy.query("select max(version) from migrations").values()).toEqual([[1]]);
+    expect(pets(copy)).toEqual([{ name: "rex", owner: "ada" }]);
+    copy.close();
+  });
+
+  test("[ST-13] a step that rebuilds a table keeps the rows that point to it", () => {
+    using place = temporaryDirectory();
+    const db = opened(place.path);
+    upTo(db, place.path, STEPS.slice(0, 2));
+    db.run("insert into owners values (1, 'ada')");
+    db.run("insert into pets values (1, 1, 'rex', 3)");
+    upTo(db, place.path, STEPS);
+    expect(pets(db)).toEqual([{ name: "rex", owner: "ada" }]);
+    expect(db.query("pragma foreign_keys").values()).toEqual([[1]]);
+    expect(() => db.run("delete from owners")).toThrow("NOT NULL constraint failed");
+    db.close();
+  });
+
+  test("[ST-13] a step that fails, or leaves rows that point to nothing, changes nothing and is named", () => {
+    using place = temporaryDirectory();
+    const db = opened(place.path);
+    upTo(db, place.path, STEPS);
+    db.run("insert into owners values (1, 'ada', '')");
+    db.run("insert into pets values (1, 1, 'rex', 3)");
+    const typo = { name: "0003_typo", sql: "create table half (a);--> statement-breakpoint create tabel b (a)" };
+    const orphans = { name: "0003_orphans", sql: "create table half (a);--> statement-breakpoint delete from owners" };
+    for (const step of [typo, orphans]) {
+      expect(() => upTo(db, place.path, [...STEPS, step])).toThrow(`migration ${step.name} failed`);
+      expect(db.query("select name from sqlite_schema where name = 'half'").all()).toEqual([]);
+      expect(pets(db)).toEqual([{ name: "rex", owner: "ada" }]);
+      expect(db.query("select max(version) from migrations").values()).toEqual([[STEPS.length]]);
+    }
+    db.close();
+  });
+
+  test("[ST-14] a database of a newer version is refused in words and left as it is", () => {
+    using place = temporaryDirectory();
+    const { db, unlock } = openDatabase(place.path, { cacheMb: 8, now: NOW });
+    db.run("insert into migrations values (999, '0998_from_the_future', 1)");
+    db.run("insert into settings values ('kept', '')");
+    db.close();
+    unlock();
+    const open = () => openDatabase(place.path, { cacheMb: 8, now: NOW });
+    expect(open).toThrow(NewerDatabaseError);
+    // The lock was given up each time.
+    expect(open).toThrow(/newer Slipway \(schema 999, this one knows \d+\)\. Start the newer version again/);
+    const kept = new Database(join(place.path, "slipway.db"), { readonly: true });
+    expect(kept.query("select key from settings").values()).toEqual([["kept"]]);
+    expect(backupsIn(place.path)).toEqual([]);
+    kept.close();
+  });
+
+  for (let step = 1; step <= STEPS.length; step++) {
+    test(`[ST-13] killed in the middle of step ${step}, the database is whole, and the next start completes it`, async () => {
+      using place = temporaryDirectory();
+      const db = opened(place.path);
+      // An older version with data, when there is one.
+      upTo(db, place.path, step > 1 ? STEPS.slice(0, 1) : []);
+      if (step > 1) {
+        db.run("insert into owners values (1, 'ada')");
+        db.run("insert into pets values (1, 1, 'rex')");
+      }
+      db.close();
+      const passes = step > 1 ? step - 1 : 1;
+      const child = Bun.spawn(
+        [process.execPath, join(import.meta.dir, "steps.ts"), place.path, `in_migration:${passes}`],
+        {
+          stdout: "ignore",
+          stderr: "inherit",
+        },
+      );
+      await child.exited;
+      expect(child.signalCode).toBe("SIGKILL");
+
+      const after = opened(place.path);
+      expect(after.query("pragma integrity_check").values()).toEqual([["ok"]]);
+      expect(after.query("select coalesce(max(version), 0) from migrations").values()).toEqual([[step - 1]]);
+      expect(upTo(after, place.path, STEPS)).toEqual(STEPS.slice(step - 1).map((one) => one.name));
+      expect(after.query("pragma foreign_key_check").all()).toEqual([]);
+      if (step > 1) expect(pets(after)).toEqual([{ name: "rex", owner: "ada" }]);
+      after.close();
+    });
+  }
+});

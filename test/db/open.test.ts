@@ -1,0 +1,102 @@
+// Opening a data directory: who may, with which settings, and what an earlier owner leaves behind.
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { chmodSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LockedError, lockDirectory } from "#db/lock.ts";
+import { openDatabase } from "#db/open.ts";
+import { openIn, temporaryDirectory } from "./deployments.ts";
+
+const OPTIONS = { cacheMb: 8, now: 1_700_000_000_000 };
+
+/** Another process that opens this directory and says what came of it. Kill it, or close its input to let it end. */
+const other = async (directory: string) => {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "opener.ts"), directory], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const { value } = await child.stdout.getReader().read();
+  return { child, said: new TextDecoder().decode(value).trim() };
+};
+
+describe("a data directory", () => {
+  test("[ST-15] a second process is refused with the directory's name", async () => {
+    using place = temporaryDirectory();
+    const { db, unlock } = openDatabase(place.path, OPTIONS);
+    const refused = await other(place.path);
+    expect(refused.said).toBe(`LockedError: the data directory ${place.path} is in use by another Slipway process`);
+    await refused.child.exited;
+    db.close();
+    unlock();
+    const welcome = await other(place.path);
+    expect(welcome.said).toBe("opened");
+    welcome.child.stdin.end();
+    expect(await welcome.child.exited).toBe(0);
+  });
+
+  test("[ST-15] the lock is free as soon as its owner was killed", async () => {
+    using place = temporaryDirectory();
+    const owner = await other(place.path);
+    expect(owner.said).toBe("opened");
+    expect(() => openDatabase(place.path, OPTIONS)).toThrow(LockedError);
+    owner.child.kill("SIGKILL");
+    await owner.child.exited;
+    await openIn(place.path).close();
+  });
+
+  test("[ST-15] a stopped owner still owns it", async () => {
+    using place = temporaryDirectory();
+    const owner = await other(place.path);
+    owner.child.kill("SIGSTOP");
+    expect(() => openDatabase(place.path, OPTIONS)).toThrow(LockedError);
+    owner.child.kill("SIGKILL");
+    await owner.child.exited;
+  });
+
+  test("[ST-15] another failure of the lock is not called a second process", async () => {
+    using place = temporaryDirectory();
+    await Bun.write(
+      join(place.path, "lock"),
+      "this is no database, and it is longer than the header of one".repeat(20),
+    );
+    expect(() => lockDirectory(place.path)).toThrow("file is not a database");
+  });
+
+  test("[ST-16] commits are flushed: write-ahead log, synchronous=FULL, checkpoints left to the Worker", () => {
+    using place = temporaryDirectory();
+    const { db, unlock } = openDatabase(place.path, OPTIONS);
+    const pragma = (name: string) => db.query(`pragma ${name}`).values()[0]?.[0];
+    expect(["journal_mode", "synchronous", "foreign_keys", "wal_autocheckpoint", "cache_size"].map(pragma)).toEqual([
+      "wal",
+      2,
+      1,
+      0,
+      -8192,
+    ]);
+    db.close();
+    unlock();
+  });
+
+  test("[ST-15] nobody else can read the database, also where the directory lets them in", async () => {
+    using place = temporaryDirectory();
+    chmodSync(place.path, 0o755);
+    const store = openIn(place.path);
+    await store.commit([{ sql: "insert into settings values ('a', '')", rows: [[]] }]);
+    for (const name of ["slipway.db", "slipway.db-wal", "slipway.db-shm"]) {
+      expect(statSync(join(place.path, name)).mode & 0o777).toBe(0o600);
+    }
+    await store.close();
+  });
+
+  test("[ST-11] after closing, the database is one file that holds everything", async () => {
+    using place = temporaryDirectory();
+    const store = openIn(place.path);
+    await store.commit([{ sql: "insert into settings values ('a', '')", rows: [[]] }]);
+    await store.close();
+    expect(await Bun.file(join(place.path, "slipway.db-wal")).exists()).toBe(false);
+    const alone = new Database(join(place.path, "slipway.db"));
+    expect(alone.query("select key from settings").values()).toEqual([["a"]]);
+    alone.close();
+  });
+});

@@ -1,0 +1,12 @@
+// A process that opens the data directory it is given, says how that went, and keeps it until its input ends.
+import { openDatabase } from "#db/open.ts";
+
+try {
+  const { db, unlock } = openDatabase(process.argv[2] ?? "", { cacheMb: 8, now: 1_700_000_000_000 });
+  process.stdout.write("opened\n");
+  for await (const _ of process.stdin);
+  db.close();
+  unlock();
+} catch (error) {
+  process.stdout.write(`${(error as Error).name}: ${(error as Error).message}\n`);
+}
