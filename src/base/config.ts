@@ -1,5 +1,6 @@
 // The settings of the server and of the daemon, as the rest of the product sees them. Pure: the command line, the environment
 // and the file reader are handed in by src/main.ts. The tables are in ./config/.
+import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS, type ClientConfig } from "./config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/daemon-settings.ts";
 import { settingsTable } from "./config/describe.ts";
 import { type Address, address as addressKind } from "./config/kinds.ts";
@@ -14,6 +15,7 @@ export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
 // Variables that are not settings: switches of the tests (see base/failpoint.ts and test/support).
 const TEST_VARIABLES = ["SLIPWAY_FAILPOINT", "SLIPWAY_TEST_BINARY"];
 
+const CLIENT_VARIABLES = Object.keys(CLIENT_SETTINGS).map((key) => envOf(key, CLIENT_ENV_PREFIX));
 const DAEMON_VARIABLES = Object.keys(DAEMON_SETTINGS).map((key) => envOf(key, DAEMON_ENV_PREFIX));
 
 /** The server's settings: flag before environment before file before default. Throws UsageError. */
@@ -23,7 +25,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
       table: SERVER_SETTINGS,
       prefix: "SLIPWAY_",
       // A server may be started from inside a workspace, where the daemon's variables are set.
-      otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES],
+      otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES, ...CLIENT_VARIABLES],
       together: firstUserIsWhole,
     },
     input,
@@ -39,6 +41,15 @@ export const loadDaemonConfig = (input: Input): DaemonSettings => {
   if (url === undefined) throw missingForDaemon("url", "the server's access URL is needed");
   if (token === undefined) throw missingForDaemon("token", "the agent's token is needed, or --token-file");
   return { ...config, url, token };
+};
+
+/** Where the server is and who asks, for the verbs that talk to one. Throws UsageError when no token is given. */
+export const loadClientConfig = (input: Input): ClientConfig & { token: string } => {
+  const { config } = loadSettings({ table: CLIENT_SETTINGS, prefix: CLIENT_ENV_PREFIX, otherVariables: [] }, input);
+  const { token } = config;
+  if (token !== undefined) return { ...config, token };
+  const name = `${flagOf("token")} or ${envOf("token", CLIENT_ENV_PREFIX)}`;
+  throw new UsageError([{ name, from: "not given", detail: "a session or API token is needed" }]);
 };
 
 const missingForDaemon = (key: string, detail: string): UsageError =>

@@ -1,5 +1,5 @@
 // The table of verbs. Each is loaded by a literal import, so that the bundler sees it and only what runs is read.
-
+import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
 import { settingsHelp } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
@@ -21,6 +21,13 @@ export const VERBS: readonly Verb[] = [
     usage: "[settings]",
     details: () => settingsHelp(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
     load: () => import("./agent.ts"),
+  },
+  {
+    name: "logs",
+    help: "Print what a workspace's newest build and its agents wrote.",
+    usage: "WORKSPACE [--follow] [settings]",
+    details: () => settingsHelp(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
+    load: () => import("./logs.ts"),
   },
   {
     name: "health",
