@@ -1,5 +1,6 @@
 // Every resource of the API, one line each. A new resource is added here and nowhere else.
 import { Elysia } from "elysia";
+import { agents } from "./agents/index.ts";
 import { buildinfo } from "./buildinfo.ts";
 import type { ApiContext } from "./context.ts";
 import { organizations } from "./organizations/index.ts";
@@ -7,4 +8,4 @@ import { users } from "./users/index.ts";
 
 /** All routes under /api/v2. */
 export const api = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/api/v2" }).use(buildinfo(ctx)).use(organizations(ctx)).use(users(ctx));
+  new Elysia({ prefix: "/api/v2" }).use(buildinfo(ctx)).use(organizations(ctx)).use(agents(ctx)).use(users(ctx));

@@ -16,13 +16,19 @@ export const CLOSE = {
   tryLater: 1013,
 } as const;
 
-/** Bytes that may wait for a reader before it is closed with a reason. */
+/** A reader for which more than this waits when the next frame is due is closed with a reason. */
 export const SLOW_BYTES = 512 * 1024;
-/** Bun's hard limit: beyond it the connection is cut without a word. */
-export const CUT_BYTES = 1024 * 1024;
-/** A closed reader that does not read its close frame is cut after this. */
+/** Bun's hard limit: beyond it the connection is cut without a word. Room for the largest burst of one turn above SLOW_BYTES. */
+export const CUT_BYTES = 4 * 1024 * 1024;
+/** A reader that was told to go may take this long to read what is left and why; then it is cut. */
+const FAREWELL_MS = 120_000;
+/** All readers that were told to go may keep this much waiting together; beyond it the first of them are cut. */
+const FAREWELL_BYTES = 64 * 1024 * 1024;
+/** A closed socket whose client does not answer the close frame is cut after this. */
 const CUT_AFTER_MS = 5_000;
 const PING_MS = 15_000;
+/** One caller may hold this share of all sockets. */
+const SHARE = 0.75;
 
 export interface SocketHandler {
   /** The socket is open; the first frames may be sent. */
@@ -35,7 +41,13 @@ export interface SocketHandler {
   close?(socket: Socket, code: number, reason: string): void;
 }
 
-type Data = { handler: SocketHandler; socket?: Socket };
+export type UpgradeOptions = {
+  headers?: Record<string, string>;
+  /** Whose socket this is, such as a user id: nobody may hold nearly all of them. */
+  who?: string;
+};
+
+type Data = { handler: SocketHandler; socket?: Socket; who?: string };
 type Raw = ServerWebSocket<Data>;
 
 /** One open WebSocket. */
@@ -43,6 +55,7 @@ export class Socket {
   readonly #raw: Raw;
   readonly #sockets: Sockets;
   closing = false;
+  #farewell: { code: number; reason: string } | undefined;
 
   constructor(raw: Raw, sockets: Sockets) {
     this.#raw = raw;
@@ -51,10 +64,15 @@ export class Socket {
 
   /** Sends one frame. False when the socket is closed or was closed now because its reader is too slow. */
   send(data: string | Uint8Array, compress = false): boolean {
-    if (this.closing) return false;
+    if (this.closing || this.checkSpeed()) return false;
     const result = typeof data === "string" ? this.#raw.sendText(data, compress) : this.#raw.sendBinary(data, compress);
     if (result === 0) this.cut();
-    return result !== 0 && !this.checkSpeed();
+    return result !== 0;
+  }
+
+  /** For byte streams, which wait by themselves: Bun's own answer (-1 the socket is full, a `drain` follows; 0 dropped). */
+  transmit(bytes: Uint8Array): number {
+    return this.closing ? 0 : this.#raw.sendBinary(bytes, false);
   }
 
   /** Frames published to this topic reach the socket until it closes. */
@@ -71,8 +89,18 @@ export class Socket {
   /** Closes a reader that has fallen behind; true when it did. */
   checkSpeed(): boolean {
     if (this.waiting <= SLOW_BYTES) return false;
-    this.close(CLOSE.tryLater, "reader too slow, resume from the last id seen");
+    this.closeSlow();
     return true;
+  }
+
+  /** Sends nothing more to a reader that has fallen behind. It reads what waits, then why, whenever it reads again. */
+  closeSlow(): void {
+    this.#sayLater(CLOSE.tryLater, "reader too slow, resume from the last id seen");
+  }
+
+  /** The socket took what waited: time for the farewell that was held back. */
+  drained(): void {
+    if (this.#farewell && this.waiting === 0) this.#end(this.#farewell.code, this.#farewell.reason);
   }
 
   /** Says goodbye; a reader that does not listen is cut a little later. */
@@ -80,14 +108,30 @@ export class Socket {
     if (this.closing) return;
     this.closing = true;
     this.#sockets.left(this);
-    this.#raw.close(code, reason.slice(0, 120));
-    this.#sockets.clock.after(CUT_AFTER_MS, () => this.cut());
+    this.#end(code, reason);
   }
 
   /** Ends the connection at once. */
   cut(): void {
     this.closing = true;
     this.#raw.terminate();
+  }
+
+  // Bun gives a closed socket only some seconds to send what waits, so the close frame of a stalled reader comes after that.
+  #sayLater(code: number, reason: string): void {
+    if (this.closing) return;
+    this.closing = true;
+    for (const topic of this.#sockets.left(this)) this.#raw.unsubscribe(topic);
+    this.#farewell = { code, reason };
+    this.#sockets.farewell(this);
+    this.#sockets.clock.after(FAREWELL_MS, () => this.cut());
+    this.drained();
+  }
+
+  #end(code: number, reason: string): void {
+    this.#farewell = undefined;
+    this.#raw.close(code, reason.slice(0, 120));
+    this.#sockets.clock.after(CUT_AFTER_MS, () => this.cut());
   }
 
   ping(): void {
@@ -101,10 +145,15 @@ export class Sockets {
   readonly #open = new Set<Socket>();
   readonly #followers = new Map<string, Set<Socket>>();
   readonly #topicsOf = new WeakMap<Socket, string[]>();
+  readonly #leaving = new Set<Socket>();
+  readonly #heldBy = new Map<string, number>();
+  readonly #limit: number;
   #server: Server<Data> | undefined;
 
-  constructor(clock: Clock) {
+  /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. */
+  constructor(clock: Clock, limit = 20_000) {
     this.clock = clock;
+    this.#limit = limit;
   }
 
   attach(server: Server<Data>): void {
@@ -114,12 +163,16 @@ export class Sockets {
     });
   }
 
-  /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade. The answer is never sent. */
-  upgrade(request: Request, handler: SocketHandler, headers: Record<string, string> = {}): Response {
+  /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The answer is never sent. */
+  upgrade(request: Request, handler: SocketHandler, { headers = {}, who }: UpgradeOptions = {}): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
-    if (!this.#server?.upgrade(request, { data: { handler }, headers })) {
+    if (this.#open.size >= this.#limit) throw new AppError("overloaded", "The server has too many open connections.");
+    if (who !== undefined && (this.#heldBy.get(who) ?? 0) >= Math.ceil(this.#limit * SHARE)) {
+      throw new AppError("overloaded", "You have too many open connections.");
+    }
+    if (!this.#server?.upgrade(request, { data: { handler, who }, headers })) {
       throw new AppError("invalid", "The WebSocket handshake is invalid.");
     }
     return new Response(null);
@@ -129,8 +182,13 @@ export class Sockets {
   publish(topic: string, frame: string, compress = false): void {
     const followers = this.#followers.get(topic);
     if (!followers) return;
-    this.#server?.publish(topic, frame, compress);
     for (const socket of followers) socket.checkSpeed();
+    this.#server?.publish(topic, frame, compress);
+  }
+
+  /** True when some socket follows the topic: lets a publisher skip the work of making the frame. */
+  followed(topic: string): boolean {
+    return this.#followers.has(topic);
   }
 
   joined(topic: string, socket: Socket): void {
@@ -143,13 +201,28 @@ export class Sockets {
     this.#topicsOf.set(socket, [...(this.#topicsOf.get(socket) ?? []), topic]);
   }
 
-  left(socket: Socket): void {
-    for (const topic of this.#topicsOf.get(socket) ?? []) {
+  /** Takes the socket out of the topics it follows and answers which they were. */
+  left(socket: Socket): string[] {
+    const topics = this.#topicsOf.get(socket) ?? [];
+    for (const topic of topics) {
       const followers = this.#followers.get(topic);
       followers?.delete(socket);
       if (followers?.size === 0) this.#followers.delete(topic);
     }
     this.#topicsOf.delete(socket);
+    return topics;
+  }
+
+  /** Remembers a slow reader that was told to go; when too much waits for all of them, the first are cut. */
+  farewell(socket: Socket): void {
+    this.#leaving.add(socket);
+    let bytes = 0;
+    for (const one of this.#leaving) bytes += one.waiting;
+    for (const one of this.#leaving) {
+      if (bytes <= FAREWELL_BYTES) return;
+      bytes -= one.waiting;
+      one.cut();
+    }
   }
 
   /** How many sockets are open, and how many topics are followed. */
@@ -174,21 +247,34 @@ export class Sockets {
       const socket = new Socket(raw, this);
       raw.data.socket = socket;
       this.#open.add(socket);
+      this.#count(raw.data.who, 1);
       raw.data.handler.open?.(socket);
     },
     message: (raw: Raw, data: string | Buffer): void => {
-      if (raw.data.socket) raw.data.handler.message?.(raw.data.socket, data);
+      const { socket } = raw.data;
+      if (socket && !socket.closing) raw.data.handler.message?.(socket, data);
     },
     drain: (raw: Raw): void => {
-      if (raw.data.socket) raw.data.handler.drain?.(raw.data.socket);
+      const { socket } = raw.data;
+      if (!socket) return;
+      socket.drained();
+      if (!socket.closing) raw.data.handler.drain?.(socket);
     },
     close: (raw: Raw, code: number, reason: string): void => {
       const { socket } = raw.data;
       if (!socket) return;
       socket.closing = true;
       this.left(socket);
-      this.#open.delete(socket);
+      this.#leaving.delete(socket);
+      if (this.#open.delete(socket)) this.#count(raw.data.who, -1);
       raw.data.handler.close?.(socket, code, reason);
     },
   };
+
+  #count(who: string | undefined, by: 1 | -1): void {
+    if (who === undefined) return;
+    const held = (this.#heldBy.get(who) ?? 0) + by;
+    if (held > 0) this.#heldBy.set(who, held);
+    else this.#heldBy.delete(who);
+  }
 }

@@ -23,6 +23,11 @@ export class Topics<Events extends Record<string, unknown>> {
     };
   }
 
+  /** True when somebody listens: lets a publisher skip the work of making the event. */
+  heard<K extends keyof Events & string>(kind: K, id: string): boolean {
+    return this.#listeners.has(`${kind}:${id}`);
+  }
+
   /** Tells everybody who listens now. */
   publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K]): void {
     const listeners = this.#listeners.get(`${kind}:${id}`);

@@ -79,6 +79,10 @@ export const SERVER_SETTINGS = {
     group: "Workspaces",
     help: "How many builds run at the same time; further ones wait in the queue.",
   }),
+  agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
+    group: "Workspaces",
+    help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",
+  }),
   database_cache_mb: setting(whole(1, 65_536), 64, {
     group: "Database",
     help: "Memory for the database's page cache, in MiB.",

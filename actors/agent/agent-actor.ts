@@ -1,0 +1,211 @@
+// One workspace agent: the only writer of its rows after the build has made them. Takes what the agent reports over either edge,
+// stores its log lines, and tells watchers and followers after the commit. Refuses reports that break a rule.
+import { Actor, type Outcome } from "#actors/actor.ts";
+import type { Events } from "#actors/events.ts";
+import type { Clock } from "#base/clock.ts";
+import { invalidField } from "#base/errors.ts";
+import { isUuid, NIL_UUID } from "#base/ids.ts";
+import type { Topics } from "#base/topics.ts";
+import { listAgentApps } from "#db/agent-apps.ts";
+import { insertAgentLogs } from "#db/agent-logs.ts";
+import { listAgentMetadata } from "#db/agent-metadata.ts";
+import { listAgentScripts } from "#db/agent-scripts.ts";
+import { type AgentStatsRow, findAgent, updateAgent, updateLogsLength } from "#db/agents.ts";
+import { insertLogSource, listLogSources } from "#db/log-sources.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import type { PatchLogs } from "#schema/agent-log.ts";
+import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
+import { shownLines, storedLines } from "./log-lines.ts";
+import type { AgentState, Decision } from "./state.ts";
+import * as state from "./state.ts";
+
+export type AgentParts = {
+  store: Store;
+  clock: Clock;
+  topics: Topics<Events>;
+  /** Bytes of log output an agent may store in its life; the setting `agent_log_limit`. */
+  log_limit: number;
+};
+
+/** `overflow`: the batch was refused whole, and so will be every later one (facts/platform 4). */
+export type AppendOutcome = "stored" | "overflow";
+
+export class AgentActor extends Actor<AgentState> {
+  readonly #parts: AgentParts;
+
+  constructor(id: string, parts: AgentParts) {
+    super(id, parts.store);
+    this.#parts = parts;
+  }
+
+  protected override async load(): Promise<AgentState | undefined> {
+    const { store } = this.#parts;
+    const agent = await store.get(findAgent({ id: this.id }));
+    if (!agent) return undefined;
+    const of = { agent_id: this.id };
+    const [sources, apps, scripts, metadata] = await Promise.all([
+      store.all(listLogSources(of)),
+      store.all(listAgentApps(of)),
+      store.all(listAgentScripts(of)),
+      store.all(listAgentMetadata(of)),
+    ]);
+    return {
+      agent,
+      sources: new Map(sources.map(({ id, key }) => [id, key])),
+      apps,
+      scripts: scripts.map(({ id, status, exit_code }) => ({ id, status, exit_code })),
+      metadata: metadata.map(({ key }) => ({ key })),
+      connection: undefined,
+    };
+  }
+
+  /**
+   * Stores a batch of lines whole or not at all; answers when it is on disk. Their ids are consecutive. 400 for an unknown source
+   * or a malformed time.
+   */
+  append_logs({ log_source_id, logs }: PatchLogs): Promise<AppendOutcome> {
+    const { store, clock, log_limit } = this.#parts;
+    return this.turn<AppendOutcome>(async (now) => {
+      const { agent } = now;
+      if (agent.logs_overflowed) return { state: now, reply: "overflow" };
+      const source_id = sourceIdOf(log_source_id);
+      if (!now.sources.has(source_id) && source_id !== DEFAULT_SOURCE.id) {
+        throw invalidField("log_source_id", "is not a log source of this agent");
+      }
+      const { lines, bytes } = storedLines(logs, clock.now());
+      const logs_length = agent.logs_length + bytes;
+      if (logs_length > log_limit) return this.#overflow(now);
+      const { sources, key, writes } = await this.#sourceFor(now, source_id, DEFAULT_SOURCE);
+      const first = await store.reserve("agent_logs", lines.length);
+      return {
+        state: { ...now, agent: { ...agent, logs_length }, sources },
+        writes: [...writes, updateLogsLength(this.id, logs_length), insertAgentLogs(first, agent.key, key, lines)],
+        after: () => {
+          const { topics } = this.#parts;
+          if (topics.heard("agent_logs", this.id)) {
+            topics.publish("agent_logs", this.id, { logs: shownLines(lines, first, source_id) });
+          }
+          // The first lines of an agent change what its workspace shows.
+          if (agent.logs_length === 0 && bytes > 0) this.#announce(now);
+        },
+        reply: "stored",
+      };
+    });
+  }
+
+  /** Makes a log source; the same id again changes nothing. Answers what is stored under that id. */
+  create_log_source(source: CreateLogSource): Promise<void> {
+    return this.turn<void>(async (now) => {
+      const { sources, writes } = await this.#sourceFor(now, source.id.toLowerCase(), source);
+      const visible = writes.length > 0;
+      return {
+        state: { ...now, sources },
+        writes,
+        after: visible ? () => this.#announce(now) : undefined,
+        reply: undefined,
+      };
+    });
+  }
+
+  /** A connection begins to speak for the agent; the one before it is told to go (topic `agent_connection`). */
+  connected(args: { connection_id: string; api_version: string }): Promise<void> {
+    return this.turn((now) => {
+      const outcome = this.#outcome(state.connected(now, { ...args, now: this.#parts.clock.now() }));
+      const { after } = outcome;
+      return {
+        ...outcome,
+        after: () => {
+          this.#parts.topics.publish("agent_connection", this.id, { connection_id: args.connection_id });
+          after?.();
+        },
+      };
+    });
+  }
+
+  heartbeat(args: { connection_id: string }): Promise<void> {
+    return this.#report((now) => state.heartbeat(now, { ...args, now: this.#parts.clock.now() }));
+  }
+
+  disconnected(args: { connection_id: string }): Promise<void> {
+    return this.#report((now) => state.disconnected(now, { ...args, now: this.#parts.clock.now() }));
+  }
+
+  report_lifecycle(args: Omit<Parameters<typeof state.lifecycle>[1], "now">): Promise<void> {
+    return this.#report((now) => state.lifecycle(now, { ...args, now: this.#parts.clock.now() }));
+  }
+
+  report_startup(args: Parameters<typeof state.startup>[1]): Promise<void> {
+    return this.#report((now) => state.startup(now, args));
+  }
+
+  report_app_health(args: Parameters<typeof state.appHealths>[1]): Promise<void> {
+    return this.#report((now) => state.appHealths(now, args));
+  }
+
+  report_metadata(args: Omit<Parameters<typeof state.metadata>[1], "now">): Promise<void> {
+    return this.turn((now) => ({
+      ...this.#outcome(state.metadata(now, { ...args, now: this.#parts.clock.now() })),
+      after: () => this.#parts.topics.publish("agent_metadata", this.id, {}),
+    }));
+  }
+
+  report_stats(args: Omit<AgentStatsRow, "agent_id" | "collected_at">): Promise<void> {
+    return this.#report((now) => state.stats(now, { ...args, collected_at: this.#parts.clock.now() }));
+  }
+
+  script_completed(args: Parameters<typeof state.scriptCompleted>[1]): Promise<void> {
+    return this.#report((now) => state.scriptCompleted(now, args));
+  }
+
+  /** Answers when everything sent before has been stored and announced. */
+  settle(_: Record<string, never>): Promise<void> {
+    return this.turn((now) => ({ state: now, reply: undefined }));
+  }
+
+  #report(decide: (now: AgentState) => Decision): Promise<void> {
+    return this.turn((now) => this.#outcome(decide(now)));
+  }
+
+  #outcome(decision: Decision): Outcome<AgentState, void> {
+    return {
+      state: decision.state,
+      writes: decision.writes,
+      after: decision.visible ? () => this.#announce(decision.state) : undefined,
+      reply: undefined,
+    };
+  }
+
+  /** Refuses the batch and every later one, and tells watchers once. */
+  #overflow(now: AgentState): Outcome<AgentState, AppendOutcome> {
+    return {
+      state: { ...now, agent: { ...now.agent, logs_overflowed: true } },
+      writes: [updateAgent(this.id, { logs_overflowed: true }, { expect: 1 })],
+      after: () => this.#announce(now),
+      reply: "overflow",
+    };
+  }
+
+  /** The integer key of a source, and what must be written when there is none yet. */
+  async #sourceFor(
+    now: AgentState,
+    id: string,
+    { display_name = "", icon = "" }: { display_name?: string; icon?: string },
+  ): Promise<{ sources: AgentState["sources"]; key: number; writes: readonly Statement[] }> {
+    const known = now.sources.get(id);
+    if (known !== undefined) return { sources: now.sources, key: known, writes: [] };
+    const key = await this.#parts.store.reserve("log_sources", 1);
+    const row = { key, agent_id: this.id, id, display_name, icon, created_at: this.#parts.clock.now() };
+    return { sources: new Map(now.sources).set(id, key), key, writes: [insertLogSource(row)] };
+  }
+
+  #announce({ agent }: AgentState): void {
+    this.#parts.topics.publish("workspace_changed", agent.workspace_id, { agent_id: this.id });
+  }
+}
+
+const sourceIdOf = (given: string | undefined): string => {
+  if (given === undefined || given === "" || given === NIL_UUID) return DEFAULT_SOURCE.id;
+  if (!isUuid(given)) throw invalidField("log_source_id", "must be a UUID");
+  return given.toLowerCase();
+};

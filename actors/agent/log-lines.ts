@@ -1,0 +1,60 @@
+// A batch of log lines on its way to the store: cleaned, counted and bound to columns in one pass (rules LG-1 to LG-5). This is
+// the product's hottest loop.
+import type { AgentLogLine } from "#actors/events.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { invalidField } from "#base/errors.ts";
+import { LOG_LEVELS, type LogLevel, type NewAgentLog } from "#schema/agent-log.ts";
+import { saneTime } from "./state.ts";
+
+export type StoredLine = { created_at: number; level: number; output: string };
+
+const NUMBERS: Readonly<Record<LogLevel, number>> = { trace: 0, debug: 1, info: 2, warn: 3, error: 4 };
+const INFO = NUMBERS.info;
+
+/** NUL and lone surrogates cannot be stored or sent as they are; line breaks are kept. */
+const clean = (output: string): string => {
+  const formed = output.isWellFormed() ? output : output.toWellFormed();
+  return formed.includes("\0") ? formed.replaceAll("\0", "\uFFFD") : formed;
+};
+
+/**
+ * The lines as they will be stored, and the bytes of their output in UTF-8 after cleaning. 400 names the first line whose
+ * `created_at` is not a date-time; nothing is stored then.
+ */
+export const storedLines = (logs: readonly NewAgentLog[], now: number): { lines: StoredLine[]; bytes: number } => {
+  const lines: StoredLine[] = new Array(logs.length);
+  let bytes = 0;
+  // Lines of one batch often carry the same time.
+  let text: string | undefined;
+  let at = now;
+  for (let i = 0; i < logs.length; i++) {
+    const { created_at, level, output } = logs[i] as NewAgentLog;
+    if (created_at !== text) {
+      text = created_at;
+      at = created_at === undefined ? now : timeOf(created_at, now, i);
+    }
+    const cleaned = clean(output);
+    bytes += Buffer.byteLength(cleaned);
+    lines[i] = { created_at: at, level: level === undefined ? INFO : NUMBERS[level], output: cleaned };
+  }
+  return { lines, bytes };
+};
+
+const timeOf = (text: string, now: number, index: number): number => {
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms)) throw invalidField(`logs.${index}.created_at`, "must be a date-time (RFC 3339)");
+  return saneTime(ms, now);
+};
+
+/** Stored lines as callers see them; ids are consecutive from `first`. */
+export const shownLines = (lines: readonly StoredLine[], first: number, source_id: string): AgentLogLine[] => {
+  let ms = Number.NaN;
+  let created_at = "";
+  return lines.map((line, i) => {
+    if (line.created_at !== ms) {
+      ms = line.created_at;
+      created_at = rfc3339(ms);
+    }
+    return { id: first + i, created_at, level: LOG_LEVELS[line.level] as LogLevel, output: line.output, source_id };
+  });
+};

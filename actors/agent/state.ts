@@ -1,0 +1,211 @@
+// The workspace agent's behaviour as pure functions: state and report in, next state and writes out. The actor commits and
+// announces; nothing here reads a clock or waits (facts/platform 2.2 to 2.4).
+import { invalidField } from "#base/errors.ts";
+import { type AgentAppRow, updateAgentApp } from "#db/agent-apps.ts";
+import { type AgentMetadataRow, updateAgentMetadata } from "#db/agent-metadata.ts";
+import { type AgentScriptRow, saveScriptTiming, updateAgentScript } from "#db/agent-scripts.ts";
+import { type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents.ts";
+import type { Statement } from "#db/sql.ts";
+import { type LifecycleState, SUBSYSTEMS } from "#schema/agent.ts";
+import type { AppHealth } from "#schema/app.ts";
+import { agentStatus } from "./status.ts";
+
+export type AgentState = {
+  readonly agent: AgentRow;
+  /** Log source id -> integer key. */
+  readonly sources: ReadonlyMap<string, number>;
+  readonly apps: readonly AgentAppRow[];
+  readonly scripts: readonly Pick<AgentScriptRow, "id" | "status" | "exit_code">[];
+  readonly metadata: readonly Pick<AgentMetadataRow, "key">[];
+  /** The connection that speaks for the agent now; unknown after this instance was loaded afresh. */
+  readonly connection: string | undefined;
+};
+
+/** What a report came to. `visible`: a watcher of the workspace sees a difference. */
+export type Decision<Reply = void> = {
+  readonly state: AgentState;
+  readonly writes: readonly Statement[];
+  readonly visible: boolean;
+  readonly reply: Reply;
+};
+
+const unchanged = <Reply>(state: AgentState, reply: Reply): Decision<Reply> => ({
+  state,
+  writes: [],
+  visible: false,
+  reply,
+});
+
+const changed = (state: AgentState, patch: Partial<AgentRow>, visible = true): Decision => ({
+  state: { ...state, agent: { ...state.agent, ...patch } },
+  writes: [updateAgent(state.agent.id, patch, { expect: 1 })],
+  visible,
+  reply: undefined,
+});
+
+/** A connection begins to speak for the agent; it takes the place of any other. */
+export const connected = (
+  state: AgentState,
+  { connection_id, api_version, now }: { connection_id: string; api_version: string; now: number },
+): Decision => {
+  const { state: next, ...decision } = changed(state, {
+    first_connected_at: state.agent.first_connected_at ?? now,
+    last_connected_at: now,
+    disconnected_at: null,
+    api_version,
+  });
+  return { ...decision, state: { ...next, connection: connection_id } };
+};
+
+/** A sign of life. Watchers hear of it only when the agent had counted as disconnected. A replaced connection is ignored. */
+export const heartbeat = (
+  state: AgentState,
+  { connection_id, now }: { connection_id: string; now: number },
+): Decision => {
+  if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
+  const visible = agentStatus(state.agent, now) !== "connected";
+  const { state: next, ...decision } = changed(state, { last_connected_at: now, disconnected_at: null }, visible);
+  return { ...decision, state: { ...next, connection: connection_id } };
+};
+
+/** The connection is gone. Nothing happens when another one has taken its place. */
+export const disconnected = (
+  state: AgentState,
+  { connection_id, now }: { connection_id: string; now: number },
+): Decision => {
+  if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
+  const { state: next, ...decision } = changed(state, { disconnected_at: now });
+  return { ...decision, state: { ...next, connection: undefined } };
+};
+
+const DAY_MS = 86_400_000;
+
+/** A time given by a caller, when it is within a day of ours; else ours. */
+export const saneTime = (given: number | undefined, now: number): number =>
+  given !== undefined && Math.abs(given - now) <= DAY_MS ? given : now;
+
+/** Any state may follow any other; the newest report by the caller's time wins, a late one is dropped (rule AG-4). */
+export const lifecycle = (
+  state: AgentState,
+  report: { state: LifecycleState; changed_at?: number; now: number },
+): Decision => {
+  const { agent } = state;
+  const at = saneTime(report.changed_at, report.now);
+  if (agent.lifecycle_changed_at !== null && at < agent.lifecycle_changed_at) return unchanged(state, undefined);
+  if (agent.lifecycle_changed_at === at && agent.lifecycle_state === report.state) return unchanged(state, undefined);
+  const times = ((): Partial<AgentRow> => {
+    if (report.state === "starting") return { started_at: at, ready_at: null };
+    const started = ["ready", "start_timeout", "start_error"].includes(report.state);
+    return started ? { started_at: agent.started_at ?? at, ready_at: at } : {};
+  })();
+  return changed(state, { lifecycle_state: report.state, lifecycle_changed_at: at, ...times });
+};
+
+const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
+const MAX_TEXT = 4096;
+
+/** What the agent says of itself when it starts. 400 for a version that is not semantic and for unknown subsystems. */
+export const startup = (
+  state: AgentState,
+  report: { version: string; expanded_directory: string; subsystems: readonly string[]; api_version?: string },
+): Decision => {
+  if (report.version.length > 256 || !SEMVER.test(report.version)) {
+    throw invalidField("version", "must be a semantic version");
+  }
+  if (report.expanded_directory.length > MAX_TEXT) throw invalidField("expanded_directory", "is too long");
+  const known: readonly string[] = SUBSYSTEMS;
+  for (const subsystem of report.subsystems) {
+    if (!known.includes(subsystem)) throw invalidField("subsystems", `must be one of ${SUBSYSTEMS.join(", ")}`);
+  }
+  return changed(state, {
+    version: report.version,
+    expanded_directory: report.expanded_directory,
+    subsystems: [...new Set(report.subsystems)].sort(),
+    ...(report.api_version === undefined ? {} : { api_version: report.api_version }),
+  });
+};
+
+/** Only apps with a health check have a health; values that are the same write nothing. 400 for other apps, nothing is stored then. */
+export const appHealths = (
+  state: AgentState,
+  { updates }: { updates: readonly { id: string; health: AppHealth }[] },
+): Decision => {
+  const healths = new Map(state.apps.map((app) => [app.id, app.health]));
+  const writes = new Map<string, AppHealth>();
+  for (const { id, health } of updates) {
+    const app = state.apps.find((candidate) => candidate.id === id);
+    if (!app) throw invalidField("id", "is not an app of this agent");
+    if (app.healthcheck_url === "") throw invalidField("id", `the app ${app.slug} has no health check`);
+    healths.set(id, health);
+    if (app.health !== health) writes.set(id, health);
+    else writes.delete(id);
+  }
+  if (writes.size === 0) return unchanged(state, undefined);
+  return {
+    state: { ...state, apps: state.apps.map((app) => ({ ...app, health: healths.get(app.id) ?? app.health })) },
+    writes: [...writes].map(([id, health]) => updateAgentApp(id, { health }, { expect: 1 })),
+    visible: true,
+    reply: undefined,
+  };
+};
+
+/** Values and errors longer than this are cut (facts/platform 2.2). */
+export const METADATA_BYTES = 2048;
+
+/** The newest results. Keys the template does not know are ignored; the server's time counts. Watchers of workspaces do not hear of it. */
+export const metadata = (
+  state: AgentState,
+  { results, now }: { results: readonly { key: string; value: string; error: string }[]; now: number },
+): Decision => {
+  const known = new Set(state.metadata.map(({ key }) => key));
+  const newest = new Map(results.filter(({ key }) => known.has(key)).map((result) => [result.key, result]));
+  const rows = [...newest.values()].map(({ key, value, error }) => {
+    const kept = cut(value);
+    const tooLong = kept === value ? "" : `value of ${Buffer.byteLength(value)} bytes exceeded ${METADATA_BYTES} bytes`;
+    return { agent_id: state.agent.id, key, value: kept, error: cut(error || tooLong), collected_at: now };
+  });
+  return { ...unchanged(state, undefined), writes: rows.length > 0 ? [updateAgentMetadata(rows)] : [] };
+};
+
+const cut = (text: string): string => {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= METADATA_BYTES) return text;
+  // A character that was cut in the middle is left out.
+  return new TextDecoder("utf-8").decode(bytes.subarray(0, METADATA_BYTES)).replace(/\uFFFD$/, "");
+};
+
+/** One run of a script. 400 for a script that is not this agent's. */
+export const scriptCompleted = (
+  state: AgentState,
+  run: {
+    script_id: string;
+    started_at: number;
+    ended_at: number;
+    exit_code: number;
+    stage: "start" | "stop" | "cron";
+    status: "ok" | "exit_failure" | "timed_out" | "pipes_left_open";
+  },
+): Decision => {
+  if (!state.scripts.some(({ id }) => id === run.script_id)) {
+    throw invalidField("script_id", "is not a script of this agent");
+  }
+  const { status, exit_code } = run;
+  return {
+    state: {
+      ...state,
+      scripts: state.scripts.map((script) => (script.id === run.script_id ? { ...script, status, exit_code } : script)),
+    },
+    writes: [
+      saveScriptTiming({ ...run, agent_id: state.agent.id }),
+      updateAgentScript(run.script_id, { status, exit_code }),
+    ],
+    visible: true,
+    reply: undefined,
+  };
+};
+
+/** The newest statistics. Watchers of workspaces do not hear of them. */
+export const stats = (state: AgentState, report: Omit<AgentStatsRow, "agent_id">): Decision => ({
+  ...unchanged(state, undefined),
+  writes: [saveAgentStats({ ...report, agent_id: state.agent.id })],
+});

@@ -1,0 +1,84 @@
+// Who follows which agent's lines live. Each committed batch becomes a frame once, however many follow, and goes out by Bun's own
+// publish; while nobody follows, nothing is built (rules LG-8, LG-9).
+import { log } from "#base/log.ts";
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { ApiContext } from "../context.ts";
+import { CLOSE, type Socket } from "../socket.ts";
+import { LogPages, logFrames } from "./log-pages.ts";
+
+/** Shorter frames are sent as they are: compressing costs more than it saves. */
+const COMPRESS_FROM = 1024;
+
+export const worthCompressing = (frame: string): boolean => frame.length >= COMPRESS_FROM;
+
+type Followed = { sockets: Set<Socket>; stop: () => void };
+
+export class LogFollowers {
+  readonly pages: LogPages;
+  readonly #ctx: ApiContext;
+  readonly #followed = new Map<string, Followed>();
+
+  constructor(ctx: ApiContext) {
+    this.#ctx = ctx;
+    this.pages = new LogPages(ctx.store);
+  }
+
+  /** From the next committed batch on, the socket gets every frame. Synchronous, so that nothing falls between. */
+  join(agent_id: string, socket: Socket, compress: boolean): void {
+    let followed = this.#followed.get(agent_id);
+    if (!followed) {
+      followed = { sockets: new Set(), stop: this.#listen(agent_id) };
+      this.#followed.set(agent_id, followed);
+    }
+    followed.sockets.add(socket);
+    socket.follow(topicOf(agent_id, compress));
+  }
+
+  leave(agent_id: string, socket: Socket): void {
+    const followed = this.#followed.get(agent_id);
+    if (!followed?.sockets.delete(socket) || followed.sockets.size > 0) return;
+    followed.stop();
+    this.#followed.delete(agent_id);
+  }
+
+  /** Resolves when every batch that was sent before has been stored and published; then a stream may end without losing a line. */
+  async settled(agent_id: string): Promise<void> {
+    try {
+      await this.#ctx.agents.ask(agent_id, "settle", {});
+    } catch (error) {
+      log("agents").debug("an agent went before its last lines were read", { error });
+    }
+  }
+
+  #listen(agent_id: string): () => void {
+    const { topics } = this.#ctx;
+    const stops = [
+      topics.subscribe("agent_logs", agent_id, ({ logs }) => this.#publish(agent_id, logs)),
+      topics.subscribe("agent_gone", agent_id, () => void this.#end(agent_id)),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  #publish(agent_id: string, logs: readonly AgentLog[]): void {
+    const { sockets } = this.#ctx;
+    const compressed = topicOf(agent_id, true);
+    const plain = topicOf(agent_id, false);
+    if (!sockets.followed(compressed) && !sockets.followed(plain)) return;
+    for (const frame of logFrames(logs)) {
+      sockets.publish(compressed, frame, worthCompressing(frame));
+      sockets.publish(plain, frame);
+    }
+  }
+
+  async #end(agent_id: string): Promise<void> {
+    await this.settled(agent_id);
+    for (const socket of [...(this.#followed.get(agent_id)?.sockets ?? [])]) {
+      socket.close(CLOSE.normal, "the agent is no longer in use");
+    }
+  }
+}
+
+const topicOf = (agent_id: string, compress: boolean): string =>
+  compress ? `agent_logs:${agent_id}` : `agent_logs_plain:${agent_id}`;

@@ -1,0 +1,72 @@
+// Reading an agent's stored lines page by page, and packing them into JSON arrays of bounded size. Used by the plain read, the text
+// form and the start of every follower.
+import PQueue from "p-queue";
+import { rfc3339 } from "#base/clock.ts";
+import { type AgentLogRow, listAgentLogs } from "#db/agent-logs.ts";
+import { listLogSources } from "#db/log-sources.ts";
+import type { Store } from "#db/store.ts";
+import type { AgentLog } from "#schema/agent-log.ts";
+import { LOG_LEVELS, type LogLevel } from "#schema/agent-log.ts";
+import { DEFAULT_SOURCE } from "#schema/log-source.ts";
+
+/** Lines read at once. */
+export const PAGE_LINES = 500;
+/** Characters of output in one array; a longer line stands alone. */
+export const FRAME_CHARS = 96 * 1024;
+/** Pages read at the same time for all who read history: the rest wait, so that a crowd of readers cannot fill the store's queue. */
+const READING = 4;
+
+type Source = { id: string; display_name: string };
+
+export class LogPages {
+  readonly #store: Store;
+  readonly #pace = new PQueue({ concurrency: READING });
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** One page of lines with `after` < id < `before`, ascending; fewer than PAGE_LINES means there are no more. */
+  read(agent: number, after: number, before: number): Promise<AgentLogRow[]> {
+    return this.#pace.add(() =>
+      this.#store.scan(listAgentLogs({ agent, after, before, limit: PAGE_LINES })),
+    ) as Promise<AgentLogRow[]>;
+  }
+
+  /** The sources of an agent by integer key. */
+  async sources(agent_id: string): Promise<Map<number, Source>> {
+    const rows = await this.#store.all(listLogSources({ agent_id }));
+    return new Map(rows.map(({ key, id, display_name }) => [key, { id, display_name }]));
+  }
+
+  /** Stored lines as callers see them. */
+  async shown(agent_id: string, rows: readonly AgentLogRow[]): Promise<AgentLog[]> {
+    if (rows.length === 0) return [];
+    const sources = await this.sources(agent_id);
+    return rows.map((row) => ({
+      id: row.id,
+      created_at: rfc3339(row.created_at),
+      level: LOG_LEVELS[row.level] as LogLevel,
+      output: row.output,
+      source_id: sources.get(row.source)?.id ?? DEFAULT_SOURCE.id,
+    }));
+  }
+}
+
+/** Lines as JSON arrays of at most about FRAME_CHARS each; none for no lines. */
+export const logFrames = (logs: readonly AgentLog[]): string[] => {
+  const frames: string[] = [];
+  let from = 0;
+  let size = 0;
+  for (let i = 0; i < logs.length; i++) {
+    const { length } = (logs[i] as AgentLog).output;
+    if (i > from && size + length > FRAME_CHARS) {
+      frames.push(JSON.stringify(logs.slice(from, i)));
+      from = i;
+      size = 0;
+    }
+    size += length;
+  }
+  if (logs.length > from) frames.push(JSON.stringify(from === 0 ? logs : logs.slice(from)));
+  return frames;
+};

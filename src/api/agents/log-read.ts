@@ -1,0 +1,53 @@
+// The plain answer of `GET {agent}/logs`: stored lines as one JSON array or as text, read and sent page by page.
+import { rfc3339 } from "#base/clock.ts";
+import type { AgentLogRow } from "#db/agent-logs.ts";
+import { LOG_LEVELS } from "#schema/agent-log.ts";
+import { DEFAULT_SOURCE } from "#schema/log-source.ts";
+import { type LogPages, PAGE_LINES } from "./log-pages.ts";
+import type { LogRequest } from "./log-query.ts";
+import type { AgentPlace } from "./place.ts";
+
+/** More is not answered at once; the caller goes on with `after`. */
+const MOST_LINES = 50_000;
+const MOST_CHARS = 16 * 1024 * 1024;
+
+/** The stored lines between the cursors. Clients of the upstream kind get text without colours of ours. */
+export const readLogs = async (
+  pages: LogPages,
+  place: AgentPlace,
+  request: LogRequest,
+  plain: boolean,
+): Promise<Response> => {
+  const parts: string[] = [];
+  const text = request.format === "text" ? textOf(await pages.sources(place.agent_id), place, plain) : undefined;
+  let after = request.after;
+  let chars = 0;
+  for (let lines = 0; lines < MOST_LINES && chars < MOST_CHARS; lines += PAGE_LINES) {
+    const rows = await pages.read(place.agent_key, after, request.before);
+    for (const { output } of rows) chars += output.length;
+    if (text) parts.push(...rows.map(text));
+    else if (rows.length > 0) parts.push(JSON.stringify(await pages.shown(place.agent_id, rows)).slice(1, -1));
+    if (rows.length < PAGE_LINES) break;
+    after = (rows.at(-1) as AgentLogRow).id;
+  }
+  return text
+    ? new Response(parts.join(""), { headers: { "content-type": "text/plain; charset=utf-8" } })
+    : new Response(`[${parts.join(",")}]`, { headers: { "content-type": "application/json; charset=utf-8" } });
+};
+
+/** ANSI colours of the levels, dim to red. */
+const COLOURS = ["\x1b[90m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[31m"];
+const RESET = "\x1b[0m";
+
+const textOf = (
+  sources: ReadonlyMap<number, { display_name: string }>,
+  place: AgentPlace,
+  plain: boolean,
+): ((row: AgentLogRow) => string) => {
+  return ({ created_at, level, source, output }) => {
+    const name = LOG_LEVELS[level] as string;
+    const shown = plain ? name : `${COLOURS[level]}${name}${RESET}`;
+    const from = `agent.${place.agent_name}|${sources.get(source)?.display_name ?? DEFAULT_SOURCE.display_name}`;
+    return `${rfc3339(created_at)} [${shown}] [${from}] ${output}\n`;
+  };
+};

@@ -1,0 +1,54 @@
+// Reading an agent's log lines: as JSON, as text, or as a WebSocket that goes on with what comes (facts/platform 4).
+import { Elysia, t } from "elysia";
+import { AgentLog } from "#schema/agent-log.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { LogFollower } from "./log-follower.ts";
+import { LogFollowers } from "./log-followers.ts";
+import { LogQuery, logRequest } from "./log-query.ts";
+import { readLogs } from "./log-read.ts";
+import { removed } from "./me.ts";
+import { agentAt } from "./place.ts";
+
+const tags = ["Agents"];
+const path = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+
+export const agentLogs = (ctx: ApiContext) => {
+  const followers = new LogFollowers(ctx);
+  return new Elysia()
+    .use(callers)
+    .get(
+      "/:workspaceagent/logs",
+      async ({ caller, params, query, request }) => {
+        const asked = logRequest(query);
+        const place = await agentAt(ctx.store, params.workspaceagent, caller);
+        if (!asked.follow) return await readLogs(followers.pages, place, asked, caller.compat);
+        return ctx.sockets.upgrade(request, new LogFollower(ctx, followers, place, asked), { who: caller.user_id });
+      },
+      {
+        user: true,
+        params: path,
+        query: LogQuery,
+        response: { 200: t.Array(AgentLog), ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "Get or follow log lines",
+          description:
+            "Ascending by id. At most 50,000 lines or 16 MiB of output are answered at once; go on with `after`. With `follow=true` this is a WebSocket of text messages, each a JSON array of lines: first what is stored after `after` (possibly `[]`), then new lines as they are committed. It ends with code 1000 when the agent is no longer in use; a reader that falls behind is closed with 1013 and resumes with `after`. `format=text` answers plain text with RFC 3339 times.",
+        },
+      },
+    )
+    .get(
+      "/:workspaceagent/startup-logs",
+      () => {
+        throw removed("{workspaceagent}/logs");
+      },
+      {
+        user: true,
+        params: path,
+        response: { 200: t.Void(), ...fails(401, 410) },
+        detail: { tags, summary: "Removed", deprecated: true },
+      },
+    );
+};

@@ -1,0 +1,82 @@
+// What an agent sends by REST with its own token: log sources and log lines. The lines are the product's hottest path: parsed once,
+// validated once, one message to the actor, one batch to the store.
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { PatchLogs } from "#schema/agent-log.ts";
+import { CreateLogSource, LogSource } from "#schema/log-source.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Generic } from "../responses.ts";
+
+const tags = ["Agents"];
+
+export const agentReports = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/me" })
+    .use(callers)
+    .post(
+      "/log-source",
+      async ({ caller, body, status }) => {
+        await ctx.agents.ask(caller.agent_id, "create_log_source", body);
+        const source = {
+          id: body.id,
+          workspace_agent_id: caller.agent_id,
+          display_name: body.display_name ?? "",
+          icon: body.icon ?? "",
+          created_at: rfc3339(ctx.clock.now()),
+        };
+        return caller.compat ? status(201, source) : source;
+      },
+      {
+        agent: true,
+        body: CreateLogSource,
+        response: { 200: LogSource, 201: LogSource, ...fails(400, 401, 413, 503) },
+        detail: {
+          tags,
+          summary: "Make a log source",
+          description: "Lines name the source they came from. The same id again is not an error and changes nothing.",
+        },
+      },
+    )
+    .patch(
+      "/logs",
+      async ({ caller, body }) => {
+        const outcome = await ctx.agents.ask(caller.agent_id, "append_logs", body);
+        if (outcome === "overflow") throw logsOverflowed(ctx.config.agent_log_limit);
+        return STORED;
+      },
+      {
+        agent: true,
+        body: PatchLogs,
+        response: { 200: Generic, ...fails(400, 401, 413, 503) },
+        detail: {
+          tags,
+          summary: "Add log lines",
+          description:
+            "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice.",
+        },
+      },
+    )
+    .get(
+      "/gitauth",
+      () => {
+        throw removed("me/external-auth");
+      },
+      {
+        agent: true,
+        response: { 200: t.Void(), ...fails(401, 410) },
+        detail: { tags, summary: "Removed", deprecated: true },
+      },
+    );
+
+const STORED: Generic = { message: "Logs stored." };
+
+/** 413 once an agent has stored all it may; the agent stops sending then. */
+const logsOverflowed = (limit: number): AppError =>
+  new AppError("too_large", "Agent log storage limit exceeded.", {
+    detail: `Maximum is ${limit} bytes of output for each agent.`,
+  });
+
+/** 410 for what the specification marks as removed. */
+export const removed = (replacement: string): AppError =>
+  new AppError("gone", "This endpoint has been removed.", { detail: `Use workspaceagents/${replacement}.` });

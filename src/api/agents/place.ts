@@ -1,0 +1,28 @@
+// Finding the agent a path names, and whether the caller may see or use its workspace (facts/platform 3.7). Not visible is 404.
+import { notFound } from "#base/errors.ts";
+import { findAgentPlace } from "#db/agents.ts";
+import type { Store } from "#db/store.ts";
+import { maySeeWorkspace, mayUseWorkspace } from "../access.ts";
+import type { UserCaller } from "../caller.ts";
+
+export type AgentPlace = NonNullable<Awaited<ReturnType<typeof placeOf>>>;
+
+/** Where an agent belongs; undefined when there is no such agent. */
+export const placeOf = (store: Store, id: string) => store.get(findAgentPlace({ id: id.toLowerCase() }));
+
+/** The agent with this id in a workspace the caller may see. 404 otherwise, also when the workspace is deleted. */
+export const agentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
+  const place = await placeOf(store, id);
+  if (!place || place.deleted || !maySeeWorkspace(caller, place)) throw notFound();
+  return place;
+};
+
+/** The same for what only those may do who can sign in to the workspace: terminal, ports, containers. */
+export const usableAgentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
+  const place = await placeOf(store, id);
+  if (!place || place.deleted || !mayUseWorkspace(caller, place)) throw notFound();
+  return place;
+};
+
+/** True while the agent's build is the latest of a workspace that is not deleted. */
+export const isLatest = (place: AgentPlace): boolean => !place.deleted && place.build_id === place.latest_build_id;

@@ -1,0 +1,51 @@
+// Wire shapes of apps and their statuses (specification "App", "App status", facts/platform 1.1).
+import { type Static, Type as t } from "@sinclair/typebox";
+
+/** The protocol counts them from 1. */
+export const APP_HEALTHS = ["disabled", "initializing", "healthy", "unhealthy"] as const;
+export type AppHealth = (typeof APP_HEALTHS)[number];
+/** The protocol counts them from 1. */
+export const SHARING_LEVELS = ["owner", "authenticated", "public", "organization"] as const;
+export const APP_STATES = ["working", "idle", "complete", "failure"] as const;
+
+const literals = <const V extends readonly string[]>(values: V) =>
+  t.Union(values.map((value: V[number]) => t.Literal(value)));
+
+export const AppStatus = t.Object({
+  id: t.String({ format: "uuid" }),
+  agent_id: t.String({ format: "uuid" }),
+  app_id: t.String({ format: "uuid" }),
+  workspace_id: t.String({ format: "uuid" }),
+  created_at: t.String({ format: "date-time" }),
+  state: literals(APP_STATES),
+  message: t.String(),
+  uri: t.String(),
+  icon: t.String({ description: "Always empty; kept for older clients." }),
+  needs_user_attention: t.Boolean({ description: "Always false; kept for older clients." }),
+});
+export type AppStatus = Static<typeof AppStatus>;
+
+export const App = t.Object({
+  id: t.String({ format: "uuid" }),
+  slug: t.String(),
+  display_name: t.String(),
+  command: t.String({ description: "Run in a terminal when the app is opened; empty when it has a URL." }),
+  url: t.String(),
+  external: t.Boolean({ description: "The URL is opened as it is, not through the server." }),
+  subdomain: t.Boolean(),
+  subdomain_name: t.String({ description: "Empty while the server has no wildcard host." }),
+  hidden: t.Boolean(),
+  group: t.String(),
+  icon: t.String(),
+  tooltip: t.String(),
+  health: literals(APP_HEALTHS),
+  healthcheck: t.Object({
+    url: t.String(),
+    interval: t.Integer({ description: "Seconds." }),
+    threshold: t.Integer({ description: "Failures in a row that make it unhealthy." }),
+  }),
+  open_in: literals(["slim-window", "tab"] as const),
+  sharing_level: literals(SHARING_LEVELS),
+  statuses: t.Array(AppStatus),
+});
+export type App = Static<typeof App>;

@@ -1,0 +1,25 @@
+// Wire shapes of log sources: what an agent's log lines come from (specification "Log source", facts/platform 4).
+import { type Static, Type as t } from "@sinclair/typebox";
+
+/** Lines that name no source belong to this one; it is made when it is first used. */
+export const DEFAULT_SOURCE = {
+  id: "3b579bf4-1ed8-4b99-87a8-e9a1e3410410",
+  display_name: "External",
+  icon: "/emojis/1f310.png",
+} as const;
+
+export const LogSource = t.Object({
+  id: t.String({ format: "uuid", description: "Chosen by the agent; unique within it." }),
+  workspace_agent_id: t.String({ format: "uuid" }),
+  display_name: t.String(),
+  icon: t.String(),
+  created_at: t.String({ format: "date-time" }),
+});
+export type LogSource = Static<typeof LogSource>;
+
+export const CreateLogSource = t.Object({
+  id: t.String({ format: "uuid", description: "Chosen by the agent." }),
+  display_name: t.Optional(t.String({ maxLength: 127, description: "May be empty." })),
+  icon: t.Optional(t.String({ maxLength: 1024, description: "A URL or a path of this server, or empty." })),
+});
+export type CreateLogSource = Static<typeof CreateLogSource>;

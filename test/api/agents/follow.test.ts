@@ -1,0 +1,185 @@
+// Following an agent's lines over real WebSockets: no gap, no doubles, an end with a reason.
+import { describe, expect, test } from "bun:test";
+import type { AgentLog } from "#schema/agent-log.ts";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { StalledFollower } from "./stalled.ts";
+
+const PATCH = "/api/v2/workspaceagents/me/logs";
+const pathOf = (seeded: Seeded, query = "") => `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true${query}`;
+const agentOf = (server: TestServer, seeded: Seeded) => new Client(server.url, seeded.agent_token);
+const ownerOf = (server: TestServer, seeded: Seeded) => new Client(server.url, seeded.owner_token);
+const stored = (server: TestServer, seeded: Seeded) =>
+  ownerOf(server, seeded).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
+const batch = (...outputs: string[]) => ({ logs: outputs.map((output) => ({ output })) });
+
+/** Reads arrays until `count` lines are there. */
+const collect = async (socket: ClientSocket, count: number): Promise<AgentLog[]> => {
+  const logs: AgentLog[] = [];
+  while (logs.length < count) logs.push(...(await socket.json<AgentLog[]>()));
+  return logs;
+};
+
+describe("a follower", () => {
+  test("[LG-6] gets an empty array first, then each batch as one array", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    expect(await socket.json<AgentLog[]>()).toEqual([]);
+    await agentOf(server, seeded).patch(PATCH, batch("one", "two"));
+    await agentOf(server, seeded).patch(PATCH, batch("three"));
+    const arrays = [await socket.json<AgentLog[]>(), await socket.json<AgentLog[]>()];
+    expect(arrays.map((logs) => logs.map(({ output }) => output))).toEqual([["one", "two"], ["three"]]);
+    expect(arrays.flat()).toEqual(await stored(server, seeded));
+  });
+
+  test("[LG-6] the query may be the bare word follow, as genuine clients send it", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const path = pathOf(seeded).replace("follow=true", "follow&no_compression&after=0");
+    using socket = await ownerOf(server, seeded).socket(path);
+    expect(await socket.json<AgentLog[]>()).toEqual([]);
+    await agentOf(server, seeded).patch(PATCH, batch("x".repeat(5000)));
+    expect((await collect(socket, 1))[0]?.output.length).toBe(5000);
+  });
+
+  test("[LG-7] who joins while lines pour in sees each line once and in order, whatever the cursor", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    const total = 120 * 20;
+    const sockets: ClientSocket[] = [];
+    const sent: Promise<unknown>[] = [];
+    let next = 0;
+    for (let i = 0; i < 120; i++) {
+      sent.push(agent.patch(PATCH, batch(...Array.from({ length: 20 }, () => `line ${next++}`))));
+      if (i % 12 === 0) sockets.push(await ownerOf(server, seeded).socket(pathOf(seeded)));
+    }
+    const middle = (await stored(server, seeded))[33]?.id as number;
+    const late = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${middle}`));
+    const seen = await Promise.all(sockets.map((socket) => collect(socket, total)));
+    await Promise.all(sent);
+    const truth = await stored(server, seeded);
+    expect(truth.length).toBe(total);
+    for (const logs of seen) expect(logs).toEqual(truth);
+    const rest = truth.filter(({ id }) => id > middle);
+    expect(await collect(late, rest.length)).toEqual(rest);
+    for (const socket of [...sockets, late]) socket.close();
+  });
+
+  test("[LG-7] who comes back with the last id seen misses nothing and gets nothing twice", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    const all: AgentLog[] = [];
+    for (let round = 0; round < 8; round++) {
+      const writing = Promise.all(Array.from({ length: 6 }, (_, i) => agent.patch(PATCH, batch(`${round}.${i}`, "."))));
+      using socket = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${all.at(-1)?.id ?? 0}`));
+      all.push(...(await collect(socket, 1 + round)));
+      await writing;
+    }
+    const truth = await stored(server, seeded);
+    using socket = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${all.at(-1)?.id ?? 0}`));
+    all.push(...(await collect(socket, truth.length - all.length)));
+    expect(all).toEqual(truth);
+  });
+
+  test("[LG-8] a large history comes in several arrays of bounded size", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await agentOf(server, seeded).patch(
+      PATCH,
+      batch(...Array.from({ length: 900 }, (_, i) => `${i} `.padEnd(1000, "x"))),
+    );
+    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    const logs: AgentLog[] = [];
+    while (logs.length < 900) {
+      const array = await socket.json<AgentLog[]>();
+      expect(array.length).toBeLessThan(150);
+      logs.push(...array);
+    }
+    expect(logs).toEqual(await stored(server, seeded));
+  });
+
+  test("[LG-9] nothing of a refused batch reaches a follower", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "20" } });
+    const seeded = await seedAgent(server);
+    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    await agentOf(server, seeded).patch(PATCH, batch("stays"));
+    expect((await agentOf(server, seeded).fetch("PATCH", PATCH, batch("x".repeat(16)))).status).toBe(413);
+    await supersede(server, seeded);
+    expect((await socket.closed).code).toBe(1000);
+    expect(JSON.parse((await socket.next()) as string)).toEqual([]);
+    expect((await socket.json<AgentLog[]>()).map(({ output }) => output)).toEqual(["stays"]);
+    expect(await socket.next()).toBeUndefined();
+  });
+
+  test("[LG-10] ends with 1000 when the agent is no longer in use, after the last line", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    expect(await socket.json<AgentLog[]>()).toEqual([]);
+    const last = agentOf(server, seeded).patch(PATCH, batch("last words"));
+    await last;
+    await supersede(server, seeded);
+    expect(await socket.closed).toEqual({ code: 1000, reason: "the agent is no longer in use" });
+    expect((await collect(socket, 1))[0]?.output).toBe("last words");
+    using late = await ownerOf(server, seeded).socket(pathOf(seeded));
+    expect((await collect(late, 1))[0]?.output).toBe("last words");
+    expect((await late.closed).code).toBe(1000);
+  });
+
+  test("[SK-1] who speaks on a stream that takes no messages is closed with 1008", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    await socket.json();
+    for (let i = 0; i < 50; i++) socket.send("hello?");
+    expect((await socket.closed).code).toBe(1008);
+  });
+
+  test("[SK-2] more sockets than allowed are refused with 503, and a closed one makes room", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
+    const seeded = await seedAgent(server);
+    const owner = ownerOf(server, seeded);
+    const sockets = [
+      await owner.socket(pathOf(seeded)),
+      await owner.socket(pathOf(seeded)),
+      await owner.socket(pathOf(seeded)),
+    ];
+    const upgrade = { headers: { upgrade: "websocket", connection: "upgrade" } };
+    expect((await owner.fetch("GET", pathOf(seeded), undefined, upgrade)).status).toBe(503);
+    sockets[0]?.close();
+    await sockets[0]?.closed;
+    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
+    using again = await owner.socket(pathOf(seeded));
+    expect(await again.json<AgentLog[]>()).toEqual([]);
+    for (const socket of sockets) socket.close();
+  });
+
+  test("[SK-3] a reader that stops reading is closed with 1013 and learns why when it reads again; the others lose nothing", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "100000000" } });
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    using healthy = await ownerOf(server, seeded).socket(pathOf(seeded));
+    expect(await healthy.json<AgentLog[]>()).toEqual([]);
+    await using stalled = await StalledFollower.open(server.url, pathOf(seeded, "&no_compression"), seeded.owner_token);
+    const { sockets } = contextOf(server);
+    const text = "y".repeat(1000);
+    let sent = 0;
+    const left = () => !sockets.followed(`agent_logs_plain:${seeded.agent_id}`);
+    while (!left() && sent < 40_000) {
+      await agent.patch(PATCH, batch(...Array.from({ length: 100 }, () => text)));
+      sent += 100;
+    }
+    expect(left()).toBe(true);
+    expect((await collect(healthy, sent)).length).toBe(sent);
+    const end = await stalled.readToEnd();
+    expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
+    const truth = await stored(server, seeded);
+    expect(end.logs).toEqual(truth.slice(0, end.logs.length));
+    using resumed = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${end.logs.at(-1)?.id}`));
+    expect([...end.logs, ...(await collect(resumed, sent - end.logs.length))].length).toBe(sent);
+  });
+});

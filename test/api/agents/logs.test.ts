@@ -1,0 +1,225 @@
+// What an agent writes and what people read back, over real HTTP.
+import { describe, expect, test } from "bun:test";
+import { findAgent } from "#db/agents.ts";
+import type { AgentLog } from "#schema/agent-log.ts";
+import { Client } from "#src/client.ts";
+import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+const PATCH = "/api/v2/workspaceagents/me/logs";
+const SOURCES = "/api/v2/workspaceagents/me/log-source";
+const logsOf = (seeded: Seeded, query = "") => `/api/v2/workspaceagents/${seeded.agent_id}/logs${query}`;
+const agentOf = (server: TestServer, seeded: Seeded) => new Client(server.url, seeded.agent_token);
+const ownerOf = (server: TestServer, seeded: Seeded) => new Client(server.url, seeded.owner_token);
+const row = async (server: TestServer, seeded: Seeded) =>
+  contextOf(server).store.get(findAgent({ id: seeded.agent_id }));
+const lines = (...outputs: string[]) => ({ logs: outputs.map((output) => ({ output })) });
+const outputs = (logs: AgentLog[]) => logs.map(({ output }) => output);
+
+describe("writing", () => {
+  test("[LG-1] a batch is answered with a message, stored in order with consecutive ids, and read back whole", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const answer = await agentOf(server, seeded).patch<{ message: string }>(PATCH, {
+      logs: [{ output: "one", level: "warn" }, { output: "two\nhalves" }, { output: "" }],
+    });
+    expect(answer.message.length).toBeGreaterThan(0);
+    const logs = await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded));
+    expect(outputs(logs)).toEqual(["one", "two\nhalves", ""]);
+    expect(logs.map(({ level }) => level)).toEqual(["warn", "info", "info"]);
+    const first = logs[0]?.id as number;
+    expect(logs.map(({ id }) => id - first)).toEqual([0, 1, 2]);
+  });
+
+  test("[LG-2] NUL and broken characters are replaced, and bytes are counted after that", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await agentOf(server, seeded).patch(PATCH, lines("a\0b", "\ud800x", "é"));
+    const logs = await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded));
+    expect(outputs(logs)).toEqual(["a\uFFFDb", "\uFFFDx", "é"]);
+    expect((await row(server, seeded))?.logs_length).toBe(5 + 4 + 2);
+  });
+
+  test("[LG-3] the time of a line is the agent's when it is within a day, else the server's", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const near = new Date(contextOf(server).clock.now() - 3_600_000).toISOString();
+    await agentOf(server, seeded).patch(PATCH, {
+      logs: [near, "0001-01-01T00:00:00Z"].map((created_at) => ({ created_at, output: "x" })),
+    });
+    const logs = await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded));
+    expect(logs[0]?.created_at).toBe(near);
+    expect(Math.abs(Date.parse(logs[1]?.created_at ?? "") - contextOf(server).clock.now())).toBeLessThan(60_000);
+  });
+
+  test("[LG-4] malformed batches are 400 with the field named, and nothing of them is stored", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const cases: [unknown, string][] = [
+      [{ logs: [] }, "logs"],
+      [{}, "logs"],
+      [{ logs: 7 }, "logs"],
+      [{ logs: [{ output: "fine" }, { output: 7 }] }, "logs.1.output"],
+      [{ logs: [{ output: "fine" }, {}] }, "logs.1.output"],
+      [{ logs: [{ output: "x", level: "loud" }] }, "logs.0.level"],
+      [{ logs: [{ output: "fine" }, { output: "x", created_at: "yesterday" }] }, "logs.1.created_at"],
+      [{ ...lines("x"), log_source_id: "no-uuid" }, "log_source_id"],
+      [{ ...lines("x"), log_source_id: crypto.randomUUID() }, "log_source_id"],
+      [{ logs: Array.from({ length: 10_001 }, () => ({ output: "" })) }, "logs"],
+    ];
+    for (const [body, field] of cases) {
+      const response = await agentOf(server, seeded).fetch("PATCH", PATCH, body);
+      const answer = (await response.json()) as { validations?: { field: string }[] };
+      expect([response.status, answer.validations?.map((one) => one.field)]).toEqual([400, [field]]);
+    }
+    expect(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).toEqual([]);
+    expect((await row(server, seeded))?.logs_length).toBe(0);
+  });
+
+  test("[LG-5] the limit is exact; a batch that passes it is refused whole, and so is every later one", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "100" } });
+    const seeded = await seedAgent(server);
+    const seen: string[] = [];
+    contextOf(server).topics.subscribe("workspace_changed", seeded.workspace_id, () => seen.push("changed"));
+    const agent = agentOf(server, seeded);
+    const send = async (...outputs: string[]) => (await agent.fetch("PATCH", PATCH, lines(...outputs))).status;
+    expect(await send("x".repeat(60))).toBe(200);
+    expect(await send("x".repeat(40))).toBe(200);
+    expect(seen).toEqual(["changed"]);
+    expect(await send("a", "")).toBe(413);
+    expect(await send("")).toBe(413);
+    expect(seen).toEqual(["changed", "changed"]);
+    expect(await row(server, seeded)).toMatchObject({ logs_length: 100, logs_overflowed: true });
+    expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).join("").length).toBe(100);
+  });
+
+  test("[LG-5] many batches at once never pass the limit together, and every acknowledged one is there", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "1000" } });
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    const names = Array.from({ length: 60 }, (_, i) => `${i}:`.padEnd(30, "."));
+    const statuses = await Promise.all(
+      names.map(async (name) => [name, (await agent.fetch("PATCH", PATCH, lines(name))).status] as const),
+    );
+    const stored = statuses.filter(([, status]) => status === 200).map(([name]) => name);
+    expect(stored.length).toBe(33);
+    expect(statuses.every(([, status]) => status === 200 || status === 413)).toBe(true);
+    expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).sort()).toEqual(stored.sort());
+  });
+
+  test("[LG-13] lines without a source belong to External; a source is made once and may be made again", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    const id = crypto.randomUUID();
+    for (const display_name of ["Build", "Again"]) {
+      const response = await agent.fetch("POST", SOURCES, { id, display_name, icon: "/icon.svg" });
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ id, display_name, workspace_agent_id: seeded.agent_id });
+    }
+    await agent.patch(PATCH, { log_source_id: id, ...lines("from build") });
+    await agent.patch(PATCH, { log_source_id: "00000000-0000-0000-0000-000000000000", ...lines("from nowhere") });
+    const text = await ownerOf(server, seeded).fetch("GET", logsOf(seeded, "?format=text"));
+    expect(await text.text()).toMatch(
+      /\[agent\.main\|Build\] from build\n.*\[agent\.main\|External\] from nowhere\n$/s,
+    );
+    expect((await agent.fetch("POST", SOURCES, { id: "nope" })).status).toBe(400);
+    const compat = await fetch(new URL(SOURCES, server.url), {
+      method: "POST",
+      headers: { "Coder-Session-Token": seeded.agent_token, "content-type": "application/json" },
+      body: JSON.stringify({ id: crypto.randomUUID() }),
+    });
+    expect(compat.status).toBe(201);
+  });
+
+  test("[LG-14] only the agent of the latest build writes: users, strangers and old agents get 401", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    expect((await ownerOf(server, seeded).fetch("PATCH", PATCH, lines("x"))).status).toBe(401);
+    expect((await new Client(server.url).fetch("PATCH", PATCH, lines("x"))).status).toBe(401);
+    await supersede(server, seeded);
+    expect((await agentOf(server, seeded).fetch("PATCH", PATCH, lines("x"))).status).toBe(401);
+  });
+});
+
+describe("reading", () => {
+  test("[LG-15] after and before are exclusive bounds, alone and together", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await agentOf(server, seeded).patch(PATCH, lines("0", "1", "2", "3", "4"));
+    const owner = ownerOf(server, seeded);
+    const all = await owner.get<AgentLog[]>(logsOf(seeded));
+    const id = (i: number) => all[i]?.id;
+    const read = async (query: string) => outputs(await owner.get<AgentLog[]>(logsOf(seeded, query)));
+    expect(await read(`?after=${id(1)}`)).toEqual(["2", "3", "4"]);
+    expect(await read(`?before=${id(2)}`)).toEqual(["0", "1"]);
+    expect(await read(`?after=${id(0)}&before=${id(3)}`)).toEqual(["1", "2"]);
+    expect(await read(`?after=${id(4)}`)).toEqual([]);
+  });
+
+  test("[LG-15] more lines than one page come back whole and in order", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const many = Array.from({ length: 1700 }, (_, i) => `line ${i}`);
+    await agentOf(server, seeded).patch(PATCH, lines(...many));
+    expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded)))).toEqual(many);
+  });
+
+  test("[LG-16] text has a time, a level, a source and a line feed; colours only for callers of the specification", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await agentOf(server, seeded).patch(PATCH, { logs: [{ output: "\x1b[1mbold\x1b[0m", level: "error" }] });
+    const response = await ownerOf(server, seeded).fetch("GET", logsOf(seeded, "?format=text"));
+    expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+    const rest = String.raw`\[agent\.main\|External\] \x1b\[1mbold\x1b\[0m\n$`;
+    expect(await response.text()).toMatch(new RegExp(String.raw`^${time} \[\x1b\[31merror\x1b\[0m\] ${rest}`));
+    const plain = await fetch(new URL(logsOf(seeded, "?format=text"), server.url), {
+      headers: { "Coder-Session-Token": seeded.owner_token },
+    });
+    expect(await plain.text()).toMatch(new RegExp(String.raw`^${time} \[error\] ${rest}`));
+  });
+
+  test("[LG-17] bad queries are 400 with the parameter named", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const owner = ownerOf(server, seeded);
+    const cases: [string, string[]][] = [
+      ["?after=-1", ["after"]],
+      ["?before=x", ["before"]],
+      ["?format=xml", ["format"]],
+      ["?format=text&follow=true", ["format"]],
+      ["?follow=perhaps&after=1.5", ["follow", "after"]],
+    ];
+    for (const [query, fields] of cases) {
+      const response = await owner.fetch("GET", logsOf(seeded, query));
+      const answer = (await response.json()) as { validations: { field: string }[] };
+      expect([response.status, answer.validations.map(({ field }) => field)]).toEqual([400, fields]);
+    }
+    expect((await owner.fetch("GET", "/api/v2/workspaceagents/no-uuid/logs")).status).toBe(400);
+    expect((await owner.fetch("GET", logsOf(seeded, "?follow=true"))).status).toBe(400);
+    expect((await owner.fetch("GET", logsOf(seeded, "?follow=false"))).status).toBe(200);
+  });
+
+  test("[LG-18] whoever may not see the workspace gets 404, as for an agent that does not exist", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const stranger = new Client(server.url, (await seedUser(server)).token);
+    const there = await stranger.fetch("GET", logsOf(seeded));
+    const nowhere = await stranger.fetch("GET", `/api/v2/workspaceagents/${crypto.randomUUID()}/logs`);
+    expect([there.status, nowhere.status]).toEqual([404, 404]);
+    expect(await there.json()).toEqual(await nowhere.json());
+    expect((await agentOf(server, seeded).fetch("GET", logsOf(seeded))).status).toBe(401);
+  });
+
+  test("[LG-19] what was removed says so and names what took its place", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const old = await ownerOf(server, seeded).fetch("GET", `/api/v2/workspaceagents/${seeded.agent_id}/startup-logs`);
+    expect([old.status, ((await old.json()) as { detail: string }).detail]).toEqual([
+      410,
+      "Use workspaceagents/{workspaceagent}/logs.",
+    ]);
+    expect((await agentOf(server, seeded).fetch("GET", "/api/v2/workspaceagents/me/gitauth")).status).toBe(410);
+  });
+});

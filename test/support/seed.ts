@@ -1,0 +1,198 @@
+// Workspaces and agents put straight into the store, for tests of what agents do once a build has made them. Used beside a real
+// server (test/support/server.ts); needs one that runs in this process.
+import { sha256, uuid } from "#base/ids.ts";
+import { insertAgentApp } from "#db/agent-apps.ts";
+import { insertAgentMetadata } from "#db/agent-metadata.ts";
+import { insertAgentScript } from "#db/agent-scripts.ts";
+import { insertAgent } from "#db/agents.ts";
+import { insertKey } from "#db/api-keys.ts";
+import { insertMember } from "#db/members.ts";
+import { insertOrganization } from "#db/organizations.ts";
+import type { agent_apps, agent_metadata, agent_scripts, agents } from "#db/schema/agents.ts";
+import { templates } from "#db/schema/templates.ts";
+import { workspace_resources, workspaces } from "#db/schema/workspaces.ts";
+import { insertInto, type Statement, updateBy } from "#db/sql.ts";
+import { insertUser } from "#db/users.ts";
+import type { TestServer } from "./server.ts";
+
+const insertTemplate = insertInto(templates);
+const insertWorkspace = insertInto(workspaces);
+const insertResource = insertInto(workspace_resources);
+const updateWorkspace = updateBy(workspaces, workspaces.id);
+
+type Column<T extends { $inferInsert: object }> = Partial<T["$inferInsert"]>;
+
+export type SeedOptions = {
+  agent?: Column<typeof agents>;
+  apps?: Column<typeof agent_apps>[];
+  scripts?: Column<typeof agent_scripts>[];
+  metadata?: (Column<typeof agent_metadata> & { key: string })[];
+};
+
+export type Seeded = {
+  workspace_id: string;
+  build_id: string;
+  resource_id: string;
+  agent_id: string;
+  agent_key: number;
+  agent_token: string;
+  owner_id: string;
+  /** A session of the workspace's owner, who has no roles. */
+  owner_token: string;
+  organization_id: string;
+};
+
+/** The context of a server under test in this process. */
+export const contextOf = (server: TestServer) => {
+  if (!server.context) throw new Error("this test needs a server in its own process");
+  return server.context;
+};
+
+/** A user with a session, a member of the organization (a new one by default). */
+export const seedUser = async (
+  server: TestServer,
+  options: { username?: string; roles?: string[]; organization_id?: string } = {},
+): Promise<{ user_id: string; token: string; organization_id: string }> => {
+  const { store, clock } = contextOf(server);
+  const now = clock.now();
+  const times = { created_at: now, updated_at: now };
+  const username = options.username ?? `user-${uuid().slice(0, 8)}`;
+  const user_id = uuid();
+  const organization_id = options.organization_id ?? uuid();
+  const id = uuid().replaceAll("-", "").slice(0, 10);
+  const secret = uuid().replaceAll("-", "").slice(0, 22);
+  const name = `org-${organization_id.slice(0, 8)}`;
+  await store.commit([
+    ...(options.organization_id
+      ? []
+      : [insertOrganization({ id: organization_id, name, display_name: name, ...times })]),
+    insertUser({
+      id: user_id,
+      email: `${username}@example.com`,
+      username,
+      status: "active",
+      login_type: "none",
+      roles: options.roles ?? [],
+      ...times,
+    }),
+    insertMember({ organization_id, user_id, roles: [], ...times }),
+    insertKey({
+      id,
+      user_id,
+      secret_hash: sha256(secret),
+      login_type: "token",
+      scope: "all",
+      lifetime_seconds: 86_400,
+      last_used: now,
+      expires_at: now + 86_400_000,
+      ...times,
+    }),
+  ]);
+  return { user_id, token: `${id}-${secret}`, organization_id };
+};
+
+/** A workspace with one agent whose build is the latest. */
+export const seedAgent = async (server: TestServer, options: SeedOptions = {}): Promise<Seeded> => {
+  const { store, clock } = contextOf(server);
+  const now = clock.now();
+  const owner = await seedUser(server);
+  const { organization_id } = owner;
+  const times = { created_at: now, updated_at: now };
+  const [template_id, workspace_id, build_id, resource_id, agent_id, agent_token] = Array.from({ length: 6 }, uuid) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  const agent_key = await store.reserve("agents", 1);
+  const writes: Statement[] = [
+    insertTemplate({
+      id: template_id,
+      organization_id,
+      name: `t-${template_id.slice(0, 8)}`,
+      provisioner: "echo",
+      active_version_id: uuid(),
+      created_by: owner.user_id,
+      ...times,
+    }),
+    insertWorkspace({
+      id: workspace_id,
+      owner_id: owner.user_id,
+      organization_id,
+      template_id,
+      name: "dev",
+      last_used_at: now,
+      latest_build_id: build_id,
+      ...times,
+    }),
+    insertResource({
+      id: resource_id,
+      job_id: uuid(),
+      transition: "start",
+      type: "process",
+      name: "main",
+      created_at: now,
+    }),
+    insertAgent({
+      key: agent_key,
+      id: agent_id,
+      workspace_id,
+      build_id,
+      resource_id,
+      name: "main",
+      token_hash: sha256(agent_token),
+      architecture: "amd64",
+      operating_system: "linux",
+      ...times,
+      ...options.agent,
+    }),
+  ];
+  for (const [i, app] of (options.apps ?? []).entries()) {
+    writes.push(insertAgentApp({ id: uuid(), agent_id, slug: `app-${i}`, ...app }));
+  }
+  for (const [i, script] of (options.scripts ?? []).entries()) {
+    writes.push(
+      insertAgentScript({
+        id: uuid(),
+        agent_id,
+        log_source_id: uuid(),
+        display_name: `script ${i}`,
+        script: "true",
+        ...script,
+      }),
+    );
+  }
+  for (const metadata of options.metadata ?? []) {
+    writes.push(
+      insertAgentMetadata({
+        agent_id,
+        display_name: metadata.key,
+        script: "true",
+        interval: 10,
+        timeout: 5,
+        ...metadata,
+      }),
+    );
+  }
+  await store.commit(writes);
+  return {
+    workspace_id,
+    build_id,
+    resource_id,
+    agent_id,
+    agent_key,
+    agent_token,
+    owner_id: owner.user_id,
+    owner_token: owner.token,
+    organization_id,
+  };
+};
+
+/** What a newer build does to an agent: its token is void and everybody is told. */
+export const supersede = async (server: TestServer, seeded: Seeded): Promise<void> => {
+  const { store, topics } = contextOf(server);
+  await store.commit([updateWorkspace(seeded.workspace_id, { latest_build_id: uuid() })]);
+  topics.publish("agent_gone", seeded.agent_id, {});
+};
