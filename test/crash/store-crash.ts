@@ -1,0 +1,54 @@
+// The store is killed at random moments and at each of its failpoints, and opened again (RELIABILITY checks 1, 2 and 12).
+import { randomFrom, temporaryDirectory } from "#test/db/deployments.ts";
+import { Oracle } from "./store-oracle.ts";
+import { runChild } from "./store-run.ts";
+
+/** A check that test/crash/torture.ts runs in its long form. Throws when something is wrong. */
+export type Check = { name: string; run(options: CheckOptions): Promise<string> };
+export type CheckOptions = { rounds: number; seed: number; log(line: string): void };
+
+/** The failpoints a store passes; the others belong to the actors and the HTTP edge. */
+export const STORE_FAILPOINTS = ["in_migration", "before_commit", "after_commit", "in_checkpoint"] as const;
+
+const CLIENTS = 6;
+
+/** Kills a store under load `rounds` times at random, then once at each failpoint. Returns what was seen, in one line. */
+export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  using place = temporaryDirectory();
+  const directory = place.path;
+  const random = randomFrom(seed);
+  const oracle = new Oracle();
+  const upTo = (limit: number): number => 1 + Math.floor(random() * limit);
+  const order = () => ({ directory, clients: CLIENTS, from: oracle.next(CLIENTS) });
+  const check = (what: string): void => {
+    const wrong = oracle.check(directory);
+    log(`${what}: ${oracle.acknowledged} batches acknowledged, ${wrong.length} wrong`);
+    if (wrong.length > 0) throw new Error(`seed ${seed}, ${what}: ${wrong.slice(0, 5).join("; ")}`);
+  };
+  const expectKilled = (what: string, signal: unknown, errors: string): void => {
+    if (signal !== "SIGKILL") throw new Error(`seed ${seed}, ${what}: the process was not killed: ${errors}`);
+  };
+
+  for (const failpoint of STORE_FAILPOINTS) {
+    const count = failpoint === "in_migration" ? 1 : upTo(failpoint === "in_checkpoint" ? 5 : 40);
+    const { signal, errors } = await runChild({ ...order(), failpoint: `${failpoint}:${count}` }, oracle);
+    expectKilled(failpoint, signal, errors);
+    check(`${failpoint}:${count}`);
+  }
+  for (let round = 1; round <= rounds; round++) {
+    const enough = oracle.acknowledged + upTo(400);
+    const { signal, errors } = await runChild(order(), oracle, {
+      heard: (_line, child) => {
+        if (oracle.acknowledged >= enough) child.kill("SIGKILL");
+      },
+    });
+    expectKilled(`kill ${round}`, signal, errors);
+    check(`kill ${round}`);
+  }
+  const end = await runChild({ ...order(), batches: 20 }, oracle);
+  if (end.code !== 0) throw new Error(`seed ${seed}: the last run ended with ${end.code}: ${end.errors}`);
+  check("orderly end");
+  return `${rounds} kills and ${STORE_FAILPOINTS.length} failpoints, ${oracle.acknowledged} acknowledged batches, none lost`;
+};
+
+export const checks: readonly Check[] = [{ name: "store: kill -9", run: storeCrash }];

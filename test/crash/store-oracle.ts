@@ -1,0 +1,109 @@
+// Knows what a writing process said it sent and what was acknowledged, and compares that with what a database holds
+// (RELIABILITY section 4, points 1 to 4 and 9, for the store alone).
+import { openDatabase } from "#db/open.ts";
+
+type Sent = { client: number; n: number; first: number; count: number; fate: "unknown" | "acknowledged" | "refused" };
+
+/** Refusals that promise that nothing was written. */
+const DEFINITE = new Set(["constraint", "stale", "overloaded", "closed", "full"]);
+
+export class Oracle {
+  readonly #sent = new Map<string, Sent>();
+  readonly #said: string[] = [];
+  acknowledged = 0;
+  refused = 0;
+  epoch = 0;
+  fatal = "";
+
+  /** Takes one line of the writing process. */
+  hear(line: string): void {
+    const [word, client, n, first = "", count] = line.split(" ");
+    const key = `${client}:${n}`;
+    if (word === "open") this.epoch = Number(client);
+    else if (word === "fatal") this.fatal = line.slice(6);
+    else if (word === "s") {
+      if (this.#sent.has(key)) this.#said.push(`${key} was sent twice`);
+      const sent = { client: Number(client), n: Number(n), first: Number(first), count: Number(count) };
+      this.#sent.set(key, { ...sent, fate: "unknown" });
+    } else if (word === "a") {
+      this.acknowledged += 1;
+      (this.#sent.get(key) as Sent).fate = "acknowledged";
+    } else if (word === "r") {
+      this.refused += 1;
+      const sent = this.#sent.get(key);
+      if (sent && DEFINITE.has(first)) sent.fate = "refused";
+    }
+  }
+
+  /** The number after the last batch of each client. */
+  next(clients: number): number[] {
+    const next = Array.from({ length: clients }, () => 1);
+    for (const { client, n } of this.#sent.values()) next[client] = Math.max(next[client] ?? 1, n + 1);
+    return next;
+  }
+
+  /** Opens the directory as a server would and returns what is wrong with it, in words. Empty: nothing. */
+  check(directory: string): string[] {
+    const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: 0 });
+    try {
+      const wrong = [...this.#said];
+      const integrity = String(db.query("pragma integrity_check").values()[0]?.[0]);
+      if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);
+      if (db.query("pragma foreign_key_check").all().length > 0) wrong.push("foreign keys are broken");
+      const rows = db.query("select id, output from agent_logs order by id").values() as [number, string][];
+      const marks = new Map(db.query("select key, value from settings").values() as [string, string][]);
+      wrong.push(...this.#checkRows(rows, marks));
+      wrong.push(...this.#checkNumbers(Number(db.query("select next from sequences").values()[0]?.[0] ?? 0)));
+      const epoch = Number(db.query("select value from epoch").values()[0]?.[0] ?? 0);
+      if (epoch < this.epoch) wrong.push(`epoch ${epoch} is older than ${this.epoch}`);
+      return wrong;
+    } finally {
+      db.close();
+      unlock();
+    }
+  }
+
+  #checkRows(rows: [number, string][], marks: Map<string, string>): string[] {
+    const wrong: string[] = [];
+    const found = new Map<string, number[]>();
+    const newest = new Map<number, number>();
+    for (const [id, output] of rows) {
+      const [, client, n, i] = /^c(\d+) n(\d+) i(\d+) x*$/.exec(output) ?? [];
+      if (client === undefined) {
+        wrong.push(`a row nobody may see: ${output.slice(0, 40)}`);
+        continue;
+      }
+      const ids = found.get(`${client}:${n}`) ?? [];
+      if (ids.length !== Number(i)) wrong.push(`${client}:${n} has row ${i} after ${ids.length} rows`);
+      found.set(`${client}:${n}`, [...ids, id]);
+      if (Number(n) < (newest.get(Number(client)) ?? 0)) wrong.push(`${client}:${n} stands behind a later one`);
+      newest.set(Number(client), Number(n));
+    }
+    for (const [key, { client, n, first, count, fate }] of this.#sent) {
+      const ids = found.get(key);
+      found.delete(key);
+      if (!ids && fate === "acknowledged") wrong.push(`LOST ${key}, which was acknowledged`);
+      if (ids && fate === "refused") wrong.push(`${key} was refused and is there`);
+      if (ids && (ids[0] !== first || ids.length !== count)) wrong.push(`${key} is there in part: ${ids}`);
+      if (ids && Number(marks.get(`client-${client}`)) < n) wrong.push(`${key} is there without its mark`);
+    }
+    for (const key of found.keys()) wrong.push(`${key} is there and was never sent`);
+    for (const [client, n] of newest) {
+      if (marks.get(`client-${client}`) !== `${n}`) wrong.push(`the mark of client ${client} is not at ${n}`);
+    }
+    return wrong;
+  }
+
+  /** No number was handed out twice, by any process there has been, nor will be. */
+  #checkNumbers(next: number): string[] {
+    const wrong: string[] = [];
+    let end = 0;
+    for (const { first, count } of [...this.#sent.values()].sort((a, b) => a.first - b.first)) {
+      if (first < end) wrong.push(`number ${first} was handed out twice`);
+      end = first + count;
+    }
+    // A reservation is on disk before anybody has a number of it.
+    if (end > next) wrong.push(`number ${end - 1} was handed out but is not reserved`);
+    return wrong;
+  }
+}

@@ -1,0 +1,38 @@
+// Starts the writing process and feeds what it says to an oracle.
+import { join } from "node:path";
+import type { ChildOrder } from "./store-child.ts";
+import type { Oracle } from "./store-oracle.ts";
+
+export type Run = { code: number | null; signal: Bun.Subprocess["signalCode"]; errors: string };
+
+export type RunOptions = {
+  /** Put in front of the command, such as strace and its options. */
+  through?: string[];
+  env?: Record<string, string>;
+  /** Called after each line. */
+  heard?(line: string, child: Bun.Subprocess): void;
+};
+
+/** Runs one writing process to its end, however it ends. */
+export const runChild = async (order: ChildOrder, oracle: Oracle, options: RunOptions = {}): Promise<Run> => {
+  const command = [process.execPath, join(import.meta.dir, "store-child.ts"), JSON.stringify(order)];
+  const child = Bun.spawn([...(options.through ?? []), ...command], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...Bun.env, ...options.env },
+  });
+  const errors = new Response(child.stderr).text();
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stdout) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      oracle.hear(line);
+      options.heard?.(line, child);
+    }
+  }
+  await child.exited;
+  return { code: child.exitCode, signal: child.signalCode, errors: await errors };
+};
