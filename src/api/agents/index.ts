@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
+import { oneAgent } from "./one.ts";
 
 export const agents = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/workspaceagents" }).use(agentReports(ctx)).use(agentLogs(ctx));
+  new Elysia({ prefix: "/workspaceagents" }).use(agentReports(ctx)).use(agentLogs(ctx)).use(oneAgent(ctx));
