@@ -6,9 +6,9 @@ import { type AnyElysia, Elysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { parseJson, UPLOAD_LIMIT } from "./api/body.ts";
+import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
 import { remember } from "./api/caller.ts";
-import { errorResponse, pathOf } from "./api/errors.ts";
+import { COMMON_HEADERS, errorResponse, pathOf } from "./api/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/gate.ts";
 import { health } from "./api/health.ts";
 import { credentialOf, identify } from "./api/identify.ts";
@@ -26,19 +26,21 @@ export interface RunningServer {
 /** All routes as one Elysia app; it does not listen. */
 const createApp = (ctx: Context): AnyElysia => {
   const app: AnyElysia = new Elysia({ normalize: true })
+    .headers(COMMON_HEADERS)
     .onError(({ error, request, code }) =>
-      errorResponse(code === "NOT_FOUND" ? noRoute(request, error) : error, request),
+      code === "NOT_FOUND" ? noRoute(request, error) : errorResponse(error, request),
     )
     .onParse(({ request }) => parseJson({ request }))
     .use(routes(ctx))
     .use(swaggerPage(() => routes(ctx)));
   const methodsOf = methodsByPath(app);
-  const noRoute = (request: Request, error: unknown): unknown => {
-    const methods = methodsOf(pathOf(request.url));
-    if (methods.length === 0) return error;
-    return new AppError("method_not_allowed", "Method not allowed.", {
-      detail: `This route takes ${methods.join(", ")}.`,
+  const noRoute = (request: Request, error: unknown): Response => {
+    const methods = methodsOf(pathOf(request.url)).join(", ");
+    if (methods === "") return errorResponse(error, request);
+    const refusal = new AppError("method_not_allowed", "Method not allowed.", {
+      detail: `This route takes ${methods}.`,
     });
+    return errorResponse(refusal, request, { allow: methods });
   };
   return app;
 };
@@ -52,12 +54,13 @@ export const startServer = async (ctx: Context): Promise<RunningServer> => {
   let hosts: AllowedHosts = new Set();
   const { host, port } = ctx.config.address;
 
-  const handle = async (request: Request): Promise<Response> => {
+  const answer = async (request: Request): Promise<Response> => {
     try {
       checkHost(request, hosts);
       const credential = credentialOf(request);
-      checkOrigin(request, credential, hosts);
+      checkOrigin(request, credential, hosts, ctx.accessUrl);
       if (isProbe(request)) return await app.fetch(request);
+      checkDeclaredLength(request);
       return await ctx.requests.run(request, async () => {
         remember(request, await identify(credential, ctx.store, ctx.clock));
         return app.fetch(request);
@@ -67,14 +70,21 @@ export const startServer = async (ctx: Context): Promise<RunningServer> => {
     }
   };
 
+  const handle = async (request: Request): Promise<Response> => {
+    const response = await answer(request);
+    const id = request.headers.get("x-request-id");
+    if (id !== null && REQUEST_ID.test(id)) response.headers.set("x-request-id", id);
+    return response;
+  };
+
   const server: Server<never> = Bun.serve({
     hostname: host.replace(/^\[|\]$/g, ""),
     port,
     fetch: handle,
     websocket: ctx.sockets.websocket as never,
     idleTimeout: 30,
-    // Above the largest route limit: the routes count for themselves and answer with the specified words.
-    maxRequestBodySize: UPLOAD_LIMIT + 1024 * 1024,
+    // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => {
       log("http").error("unhandled", { error });
       return errorResponse(error, new Request("http://localhost/"));
@@ -93,10 +103,26 @@ export const startServer = async (ctx: Context): Promise<RunningServer> => {
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.requests.drain();
+      // What was opened by requests that were already under way.
+      ctx.streams.endAll();
+      ctx.sockets.closeAll(reason);
       await ctx.drain();
       await server.stop(true);
     },
   };
+};
+
+/** Echoed, so that a proxy's log and the caller's can be put together. */
+const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
+
+/** Refuses a body that is larger than its route takes before any of it has come in, also on routes that read none. */
+const checkDeclaredLength = ({ method, url, headers }: Request): void => {
+  if (method === "GET" || method === "HEAD") {
+    if (!headers.has("transfer-encoding")) return;
+    throw new AppError("invalid", `A ${method} request has no body.`);
+  }
+  const limit = bodyLimit(pathOf(url));
+  if (Number(headers.get("content-length")) > limit) throw tooLarge(limit);
 };
 
 /** Health checks are answered also while the server is overloaded or stopping. */

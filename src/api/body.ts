@@ -3,9 +3,12 @@
 import { AppError } from "#base/errors.ts";
 import { callerOf } from "./caller.ts";
 import { pathOf } from "./errors.ts";
+import { tooCostly } from "./json-cost.ts";
 
 /** The default of the specification. */
 export const DEFAULT_LIMIT = 4_194_304;
+/** For the few routes that strangers may call. */
+const PUBLIC_LIMIT = 65_536;
 /** Uploads to `POST /api/v2/files`. */
 export const UPLOAD_LIMIT = 104_857_600;
 
@@ -15,6 +18,12 @@ export const tooLarge = (limit: number): AppError =>
 
 /** The body's bytes. 413 as soon as more than `limit` have come in. */
 export const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding !== "identity") {
+    throw new AppError("unsupported_media", "Compressed request bodies are not supported.", {
+      detail: "Send it without Content-Encoding.",
+    });
+  }
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > limit) throw tooLarge(limit);
   // With a length Bun never hands out more than was declared.
@@ -41,39 +50,42 @@ export const readJson = async (request: Request, limit: number): Promise<unknown
       detail: "Send it with the header Content-Type: application/json.",
     });
   }
-  let value: unknown;
-  if (declared !== null && Number(declared) <= limit) {
-    value = await request.json().catch(notJson);
-  } else {
-    const bytes = await readBytes(request, limit);
-    try {
-      value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    } catch (error) {
-      return notJson(error);
-    }
-  }
+  const bytes = await readBytes(request, limit);
+  const costly = tooCostly(bytes);
+  if (costly) throw new AppError("invalid", `The request body ${costly}`);
+  const value = parsed(bytes);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new AppError("invalid", "The request body must be a JSON object.");
   }
   return value;
 };
 
-const notJson = (error: unknown): never => {
-  const detail = error instanceof Error ? error.message.slice(0, 200) : "";
-  throw new AppError("invalid", "The request body must be valid JSON.", { detail });
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+const parsed = (bytes: Uint8Array): unknown => {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch (error) {
+    const detail = error instanceof Error ? error.message.slice(0, 200) : "";
+    throw new AppError("invalid", "The request body must be valid JSON.", { detail });
+  }
 };
 
 type Parsing = { request: Request };
 
 type Parser = (parsing: Parsing) => Promise<unknown>;
 
-const ownParsers = new Set<string>();
+const ownParsers = new Map<string, number>();
+const limitOf = new WeakMap<Parser, number>();
 
 /** For the `parse` option of a route: Elysia runs the parser of every route first, so it has to know which paths to leave alone. */
 export const ownParser = (path: string, parser: Parser): Parser => {
-  ownParsers.add(path);
+  ownParsers.set(path, limitOf.get(parser) ?? DEFAULT_LIMIT);
   return parser;
 };
+
+/** The most bytes that a body sent to this path may have. */
+export const bodyLimit = (path: string): number => ownParsers.get(path) ?? DEFAULT_LIMIT;
 
 /** The parser of every route that does not name its own: a signed-in caller, JSON, the default limit. */
 export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
@@ -83,12 +95,15 @@ export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
 };
 
 /** For the few routes that strangers may call. */
-export const parsePublicJson = ({ request }: Parsing): Promise<unknown> => readJson(request, DEFAULT_LIMIT);
+export const parsePublicJson: Parser = ({ request }) => readJson(request, PUBLIC_LIMIT);
+limitOf.set(parsePublicJson, PUBLIC_LIMIT);
 
 /** For uploads: the raw bytes, up to `limit`. */
-export const parseRaw =
-  (limit: number) =>
-  ({ request }: Parsing): Promise<Uint8Array> => {
+export const parseRaw = (limit: number): Parser => {
+  const parser: Parser = async ({ request }) => {
     callerOf(request);
     return readBytes(request, limit);
   };
+  limitOf.set(parser, limit);
+  return parser;
+};

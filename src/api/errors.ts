@@ -30,8 +30,11 @@ export const toAppError = (error: unknown): AppError => {
   return new AppError("internal", "An internal error occurred.", { cause: error });
 };
 
+/** What every answer carries: it is never taken for another type, and nobody keeps a copy that may hold a secret (rule HT-11). */
+export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "cache-control": "no-store" } as const;
+
 /** The answer to an error; logs what is not the caller's fault. */
-export const errorResponse = (error: unknown, request: Request): Response => {
+export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
   const mapped = toAppError(error);
   if (STATUS[mapped.kind] >= 500) {
     log("http").error("{method} {path} failed", {
@@ -40,7 +43,11 @@ export const errorResponse = (error: unknown, request: Request): Response => {
       error: mapped.cause ?? mapped,
     });
   }
-  const headers = new Headers({ "content-type": "application/json; charset=utf-8" });
+  const headers = new Headers({
+    "content-type": "application/json; charset=utf-8",
+    ...COMMON_HEADERS,
+    ...extra,
+  });
   if (mapped.kind === "unauthenticated" || mapped.kind === "forbidden") headers.set("www-authenticate", "Bearer");
   if (mapped.kind === "overloaded" || mapped.kind === "too_many_requests") headers.set("retry-after", RETRY_AFTER);
   return new Response(JSON.stringify(bodyOf(mapped)), { status: STATUS[mapped.kind], headers });

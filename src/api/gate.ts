@@ -29,7 +29,12 @@ export const hostName = (host: string): string | undefined => {
  * Throws 403 when a browser sent this from a page of another site: for every WebSocket that carries an Origin, and for writes that
  * are authenticated by cookie. Programs send no Origin and pass.
  */
-export const checkOrigin = (request: Request, credential: Credential | undefined, allowed: AllowedHosts): void => {
+export const checkOrigin = (
+  request: Request,
+  credential: Credential | undefined,
+  allowed: AllowedHosts,
+  accessUrl: URL,
+): void => {
   const origin = request.headers.get("origin");
   const isSocket = request.headers.get("upgrade")?.toLowerCase() === "websocket";
   const isCookieWrite = credential?.place === "cookie" && !SAFE.has(request.method);
@@ -38,14 +43,18 @@ export const checkOrigin = (request: Request, credential: Credential | undefined
     // Browsers always send Origin on a WebSocket; on a same-origin write they send it or Sec-Fetch-Site.
     const site = request.headers.get("sec-fetch-site");
     if (isSocket || site === null || site === "same-origin" || site === "none") return;
-  } else if (isOurs(origin, request, allowed)) return;
+  } else if (isOurs(origin, request, allowed, accessUrl)) return;
   throw new AppError("forbidden", "Forbidden.", { detail: "The request came from a page of another site." });
 };
 
-const isOurs = (origin: string, request: Request, allowed: AllowedHosts): boolean => {
+const isOurs = (origin: string, request: Request, allowed: AllowedHosts, accessUrl: URL): boolean => {
   if (!URL.canParse(origin)) return false;
   const { protocol, hostname, host } = new URL(origin);
   if (protocol !== "http:" && protocol !== "https:") return false;
-  // The same host and port as the request, or another of our names at the default port of a proxy.
-  return host === request.headers.get("host")?.toLowerCase() || (host === hostname && allowed.has(hostname));
+  if (host === accessUrl.host) return protocol === accessUrl.protocol;
+  if (host === request.headers.get("host")?.toLowerCase()) return true;
+  // Another of our names at the default port of a proxy that rewrites Host. Another program of this machine may be there instead.
+  return host === hostname && allowed.has(hostname) && !LOOPBACK.has(hostname);
 };
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
