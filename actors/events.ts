@@ -13,8 +13,8 @@ export type Events = {
   agent_connection: { connection_id: string };
   /** New results of the agent's metadata have been committed. */
   agent_metadata: Record<string, never>;
-  /** The API key with this id is gone (revoked, or its user suspended): what was opened with it ends. */
-  key_gone: Record<string, never>;
+  /** The API key with the topic's id, or every key of the user with that id except one, counts no more: what it opened ends. */
+  key_gone: { except?: string };
   /** The agent's build is no longer the latest: its token is void and its streams end. */
   agent_gone: Record<string, never>;
 };

@@ -82,9 +82,7 @@ export const touchKey = statement<{ id: string; now: number; expires_at: number;
       updated_at: sql.placeholder("now") as never,
       expires_at: sql.placeholder("expires_at") as never,
     })
-    .where(
-      and(eq(api_keys.id, sql.placeholder("id")), eq(api_keys.expires_at, sql.placeholder("known_expires_at"))),
-    ),
+    .where(and(eq(api_keys.id, sql.placeholder("id")), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
 );
 
 export const deleteKey = deleteBy(api_keys, api_keys.id);

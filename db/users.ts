@@ -1,5 +1,20 @@
 // Users. Names and addresses are compared without letter case.
-import { and, asc, count, eq, exists, getTableColumns, gte, inArray, lt, ne, notExists, or, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  count,
+  eq,
+  exists,
+  getTableColumns,
+  gte,
+  inArray,
+  lt,
+  ne,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import { organization_members, users } from "./schema/users.ts";
 import { workspaces } from "./schema/workspaces.ts";
 import { build, insertInto, type Query, query, statement, updateBy } from "./sql.ts";
@@ -161,12 +176,14 @@ export const searchUsers = (
         ...getTableColumns(users),
         organization_ids: sql<
           string[]
-        >`(select json_group_array(organization_id) from organization_members where user_id = ${sql.raw('"users"."id"')})`.mapWith(
-          (ids: string) => JSON.parse(ids) as string[],
-        ).as("organization_ids"),
+        >`(select json_group_array(organization_id) from organization_members where user_id = ${sql.raw('"users"."id"')})`
+          .mapWith((ids: string) => JSON.parse(ids) as string[])
+          .as("organization_ids"),
       })
       .from(users)
-      .where(and(matching(filter), page.after === undefined ? undefined : sql`lower(${users.username}) > ${page.after}`))
+      .where(
+        and(matching(filter), page.after === undefined ? undefined : sql`lower(${users.username}) > ${page.after}`),
+      )
       .orderBy(sql`lower(${users.username})`)
       .limit(page.limit)
       .offset(page.offset),

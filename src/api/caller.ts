@@ -1,7 +1,7 @@
 // Who is asking. Each request is identified once, before it is routed; routes then say which kind of caller they take
 // (`{ user: true }`, `{ agent: true }`), and hand-written checks of roles are in src/api/access.ts.
 import { Elysia } from "elysia";
-import { AppError } from "#base/errors.ts";
+import { AppError, forbidden } from "#base/errors.ts";
 import type { AgentCaller, Caller, UserCaller } from "#schema/caller.ts";
 
 export type { AgentCaller, Caller, UserCaller };
@@ -27,6 +27,7 @@ export const callerOf = (request: Request): Caller => {
 export const userOf = (request: Request): UserCaller => {
   const caller = callerOf(request);
   if (caller.kind !== "user") throw NOBODY;
+  if (caller.scope !== "all") throw forbidden(`The scope of this key is ${caller.scope}.`);
   return caller;
 };
 

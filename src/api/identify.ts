@@ -6,10 +6,10 @@ import { AppError } from "#base/errors.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { findAgentByToken } from "#db/agent-tokens.ts";
-import { findKeyWithUser, updateKey } from "#db/api-keys.ts";
+import { findKeyWithUser, touchKey } from "#db/api-keys.ts";
 import { listMemberships } from "#db/members.ts";
 import type { Store } from "#db/store.ts";
-import { updateUser } from "#db/users.ts";
+import { touchUser } from "#db/users.ts";
 import type { Identity } from "./caller.ts";
 
 export const SESSION_COOKIE = "service_session_token";
@@ -102,8 +102,13 @@ type Key = { key_id: string; login_type: string; lifetime_seconds: number; expir
 const touch = (store: Store, key: Key, now: number): void => {
   const expires = key.login_type === "password" ? now + key.lifetime_seconds * 1000 : key.expires_at;
   const writes = [
-    updateKey(key.key_id, { last_used: now, updated_at: now, expires_at: Math.max(expires, key.expires_at) }),
-    updateUser(key.user_id, { last_seen_at: now, status: "active" }),
+    touchKey({
+      id: key.key_id,
+      now,
+      expires_at: Math.max(expires, key.expires_at),
+      known_expires_at: key.expires_at,
+    }),
+    touchUser({ id: key.user_id, now }),
   ];
   store.commit(writes).catch((error) => log("http").warn("the use of a key was not noted", { error }));
 };

@@ -1,22 +1,24 @@
-// Users: who may sign in.
-import { Elysia, t } from "elysia";
-import { User } from "#schema/user.ts";
-import { callers } from "../caller.ts";
+// Users: who may sign in, and with what. One file each below.
+import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
+import { userCollection } from "./collection.ts";
+import { firstUser } from "./first.ts";
+import { signInMethods } from "./methods.ts";
+import { oneUser } from "./one.ts";
+import { userOrganizations } from "./organizations.ts";
+import { userPassword } from "./password.ts";
+import { userRoles } from "./roles.ts";
 import { session } from "./session.ts";
-import { showKnownUser, userAt } from "./user.ts";
-
-const tags = ["Users"];
-const path = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
+import { tokens } from "./tokens.ts";
 
 export const users = (ctx: ApiContext) =>
   new Elysia({ prefix: "/users" })
-    .use(callers)
     .use(session(ctx))
-    .get("/:user", async ({ caller, params }) => showKnownUser(await userAt(ctx.store, params.user, caller)), {
-      user: true,
-      params: path,
-      response: { 200: User, ...fails(401, 404) },
-      detail: { tags, summary: "Get a user" },
-    });
+    .use(firstUser(ctx))
+    .use(signInMethods(ctx))
+    .use(userCollection(ctx))
+    .use(oneUser(ctx))
+    .use(userPassword(ctx))
+    .use(userRoles(ctx))
+    .use(userOrganizations(ctx))
+    .use(tokens(ctx));

@@ -2,7 +2,7 @@
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { deleteKey } from "#db/api-keys.ts";
-import { findUserByEmail, updateUser } from "#db/users.ts";
+import { findUserByEmail, touchUser } from "#db/users.ts";
 import { LoginRequest } from "#schema/user.ts";
 import { ownParser, parsePublicJson } from "../body.ts";
 import { callers } from "../caller.ts";
@@ -39,7 +39,7 @@ export const session = (ctx: ApiContext) =>
         const { token, statement } = newKey({
           ...{ user_id: user.id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
         });
-        await store.commit([statement, updateUser(user.id, { status: "active", last_seen_at: now })]);
+        await store.commit([statement, touchUser({ id: user.id, now })]);
         set.headers["set-cookie"] = cookieOf(ctx, token);
         return status(201, { session_token: token });
       },

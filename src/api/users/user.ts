@@ -1,4 +1,5 @@
 // Finding the user a path names, and showing users.
+import { Type as t } from "@sinclair/typebox";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -8,6 +9,9 @@ import { findUser, findUserByName, type User as UserRow } from "#db/users.ts";
 import type { RoleName, User } from "#schema/user.ts";
 import { maySeeUser, type UserTarget } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
+
+/** The path parameter of every route of one user. */
+export const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
 
 /** A user with the organizations they are a member of. */
 export type KnownUser = UserRow & UserTarget;

@@ -1,0 +1,63 @@
+// Setting up a fresh install from outside: is there a first user, and making it with the token of the setup link (rules ID-1, ID-2).
+import { Elysia, t } from "elysia";
+import { conflict, invalidField, notFound } from "#base/errors.ts";
+import { FirstUserRequest } from "#schema/user.ts";
+import { ownParser, parsePublicJson } from "../body.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Generic } from "../responses.ts";
+import { createFirstUser, hasAnyUser } from "./first-user.ts";
+import { passwordProblem } from "./passwords.ts";
+import { checkUsername } from "./usernames.ts";
+
+const tags = ["Users"];
+
+export const firstUser = (ctx: ApiContext) =>
+  new Elysia()
+    .get(
+      "/first",
+      async () => {
+        if (!(await hasAnyUser(ctx.store))) throw notFound();
+        return { message: "The first user has been created." };
+      },
+      {
+        response: { 200: Generic, ...fails(404) },
+        detail: { tags, summary: "Is there a first user", description: "404 until it has been made.", security: [] },
+      },
+    )
+    .post(
+      "/first",
+      async ({ body, status }) => {
+        const { store, clock, accounts } = ctx;
+        if (await hasAnyUser(store)) throw conflict("The first user exists already.");
+        checkUsername(body.username);
+        const problem = passwordProblem(body.password);
+        if (problem) throw invalidField("password", problem);
+        const giveBack = accounts.setup.redeem(body.setup_token);
+        try {
+          const { email, username, name = "", password } = body;
+          const made = await createFirstUser(
+            { store, clock, passwords: accounts.passwords },
+            { email, username, name: name.trim(), password },
+          );
+          accounts.setupNeeded = false;
+          return status(201, made);
+        } catch (error) {
+          giveBack();
+          throw error;
+        }
+      },
+      {
+        parse: ownParser("/api/v2/users/first", parsePublicJson),
+        body: FirstUserRequest,
+        response: {
+          201: t.Object({ user_id: t.String({ format: "uuid" }), organization_id: t.String({ format: "uuid" }) }),
+          ...fails(400, 403, 409, 415),
+        },
+        detail: {
+          tags,
+          summary: "Create the first user",
+          description: "Works once, with the token of the link that the server prints at start. The user is an owner.",
+          security: [],
+        },
+      },
+    );

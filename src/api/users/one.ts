@@ -1,0 +1,112 @@
+// One user: show, rename, suspend, activate, delete. What a suspended or deleted user had open ends at once (rule ID-12).
+import { Elysia, t } from "elysia";
+import { conflict, forbidden, invalid } from "#base/errors.ts";
+import { deleteKeysOf } from "#db/api-keys.ts";
+import { CommitError } from "#db/store.ts";
+import { deleteUser, isStillOwner, updateUser } from "#db/users.ts";
+import { UpdateProfileRequest, User } from "#schema/user.ts";
+import { isOwner, mayEditProfile, mayManageUser } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Generic } from "../responses.ts";
+import { PREBUILDS_USER_ID } from "./first-user.ts";
+import { takenOr, USER_NAMES } from "./taken.ts";
+import { type KnownUser, userPath as params, showKnownUser, userAt } from "./user.ts";
+import { checkUsername } from "./usernames.ts";
+
+const tags = ["Users"];
+const statusPath = t.Object({
+  user: params.properties.user,
+  status: t.Union([t.Literal("suspend"), t.Literal("activate")], { description: "suspend or activate" }),
+});
+
+/** The user, when the caller may manage them. The built-in account is managed by nobody. */
+const managedAt = async (ctx: ApiContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+  const user = await userAt(ctx.store, text, caller);
+  if (!mayManageUser(caller, user) || user.id === PREBUILDS_USER_ID) {
+    throw forbidden("You may not manage this user.");
+  }
+  return user;
+};
+
+export const oneUser = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get("/:user", async ({ caller, params }) => showKnownUser(await userAt(ctx.store, params.user, caller)), {
+      user: true,
+      params,
+      response: { 200: User, ...fails(401, 404) },
+      detail: { tags, summary: "Get a user" },
+    })
+    .delete(
+      "/:user",
+      async ({ caller, params }) => {
+        const user = await managedAt(ctx, params.user, caller);
+        if (user.id === caller.user_id) throw forbidden("You cannot delete yourself.");
+        const now = ctx.clock.now();
+        await ctx.store
+          .commit([
+            ...(isOwner(caller) ? [isStillOwner({ id: caller.user_id })] : []),
+            deleteUser({ id: user.id, now }),
+            deleteKeysOf({ user_id: user.id, except: "" }),
+          ])
+          .catch((error) => {
+            if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+            throw conflict("The user still owns workspaces. Delete those first.");
+          });
+        ctx.topics.publish("key_gone", user.id, {});
+        return { message: "The user has been deleted." };
+      },
+      {
+        user: true,
+        params,
+        response: { 200: Generic, ...fails(401, 403, 404, 409) },
+        detail: { tags, summary: "Delete a user", description: "409 while the user owns workspaces." },
+      },
+    )
+    .put(
+      "/:user/profile",
+      async ({ caller, params, body }) => {
+        const user = await userAt(ctx.store, params.user, caller);
+        if (!mayEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
+        if (body.username.toLowerCase() !== user.username.toLowerCase()) checkUsername(body.username);
+        const patch = { username: body.username, name: body.name?.trim(), updated_at: ctx.clock.now() };
+        await ctx.store
+          .commit([updateUser(user.id, patch)])
+          .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+        return showKnownUser(await userAt(ctx.store, user.id, caller));
+      },
+      {
+        user: true,
+        params,
+        body: UpdateProfileRequest,
+        response: { 200: User, ...fails(400, 401, 403, 404, 409, 415) },
+        detail: { tags, summary: "Change a user's profile" },
+      },
+    )
+    .put(
+      "/:user/status/:status",
+      async ({ caller, params }) => {
+        const user = await managedAt(ctx, params.user, caller);
+        const isSuspension = params.status === "suspend";
+        if (isSuspension && user.id === caller.user_id) throw invalid("You cannot suspend yourself.");
+        if (isSuspension && user.roles.includes("owner")) {
+          throw invalid("An owner cannot be suspended. Take the role away first.");
+        }
+        await ctx.store.commit([
+          updateUser(user.id, { status: isSuspension ? "suspended" : "active", updated_at: ctx.clock.now() }),
+        ]);
+        if (isSuspension) ctx.topics.publish("key_gone", user.id, {});
+        return showKnownUser(await userAt(ctx.store, user.id, caller));
+      },
+      {
+        user: true,
+        params: statusPath,
+        response: { 200: User, ...fails(400, 401, 403, 404) },
+        detail: {
+          tags,
+          summary: "Suspend or activate a user",
+          description: "A suspended user cannot sign in; keys stop counting at once and open streams end.",
+        },
+      },
+    );

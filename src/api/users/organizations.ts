@@ -1,0 +1,51 @@
+// The organizations a user is a member of.
+import { Elysia, t } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { listOrganizations } from "#db/organizations.ts";
+import { Organization } from "#schema/organization.ts";
+import { maySeeOrganization } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { organizationAt, showOrganization } from "../organizations/organization.ts";
+import { fails } from "../responses.ts";
+import { userAt, userPath } from "./user.ts";
+
+const tags = ["Users"];
+
+export const userOrganizations = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:user/organizations",
+      async ({ caller, params }) => {
+        const user = await userAt(ctx.store, params.user, caller);
+        const rows = await ctx.store.all(listOrganizations());
+        return rows
+          .filter((row) => row.id in user.organizations && maySeeOrganization(caller, row.id))
+          .map(showOrganization);
+      },
+      {
+        user: true,
+        params: userPath,
+        response: { 200: t.Array(Organization), ...fails(401, 404) },
+        detail: { tags, summary: "List a user's organizations" },
+      },
+    )
+    .get(
+      "/:user/organizations/:organization",
+      async ({ caller, params }) => {
+        const user = await userAt(ctx.store, params.user, caller);
+        const organization = await organizationAt(ctx.store, params.organization, caller);
+        if (!(organization.id in user.organizations)) throw notFound();
+        return showOrganization(organization);
+      },
+      {
+        user: true,
+        params: t.Object({
+          user: userPath.properties.user,
+          organization: t.String({ description: "Organization id, name, or the word `default`." }),
+        }),
+        response: { 200: Organization, ...fails(401, 404) },
+        detail: { tags, summary: "Get one of a user's organizations" },
+      },
+    );

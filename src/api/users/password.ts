@@ -1,0 +1,50 @@
+// A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
+import { Elysia } from "elysia";
+import { forbidden, invalidField } from "#base/errors.ts";
+import { deleteKeysOf } from "#db/api-keys.ts";
+import { updateUser } from "#db/users.ts";
+import { UpdatePasswordRequest } from "#schema/user.ts";
+import { mayResetPassword } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { passwordProblem } from "./passwords.ts";
+import { userAt, userPath } from "./user.ts";
+
+export const userPassword = (ctx: ApiContext) =>
+  new Elysia().use(callers).put(
+    "/:user/password",
+    async ({ caller, params, body, request, status }) => {
+      const { store, clock, accounts } = ctx;
+      const user = await userAt(store, params.user, caller);
+      const isSelf = user.id === caller.user_id;
+      if (!isSelf && !mayResetPassword(caller, user)) throw forbidden("You may not set this user's password.");
+      if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
+      const problem = passwordProblem(body.password);
+      if (problem) throw invalidField("password", problem);
+      if (isSelf) {
+        accounts.tries.count(`${ctx.addresses.of(request)} ${user.email.toLowerCase()}`);
+        const isRight = await accounts.passwords.verify(body.old_password ?? "", user.password_hash);
+        if (!isRight) throw invalidField("old_password", "This is not the present password.");
+      }
+      const password_hash = await accounts.passwords.hash(body.password);
+      const except = isSelf ? caller.key_id : "";
+      await store.commit([
+        updateUser(user.id, { password_hash, updated_at: clock.now() }),
+        deleteKeysOf({ user_id: user.id, except }),
+      ]);
+      ctx.topics.publish("key_gone", user.id, { except });
+      return status(204, undefined);
+    },
+    {
+      user: true,
+      params: userPath,
+      body: UpdatePasswordRequest,
+      response: { 204: NoContent, ...fails(400, 401, 403, 404, 415, 429) },
+      detail: {
+        tags: ["Users"],
+        summary: "Set a password",
+        description: "Every other sign-in and token of the user ends.",
+      },
+    },
+  );

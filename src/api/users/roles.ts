@@ -1,0 +1,68 @@
+// Site roles: who has which, and giving them. Only an owner gives them, and never to oneself (rule ID-11).
+import { Elysia, t } from "elysia";
+import { forbidden, invalid } from "#base/errors.ts";
+import { isStillOwner, updateUser } from "#db/users.ts";
+import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/user.ts";
+import { mayGiveSiteRoles } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { PREBUILDS_USER_ID } from "./first-user.ts";
+import { AssignableRole, assignable, siteRoles } from "./site-roles.ts";
+import { showKnownUser, userAt, userPath } from "./user.ts";
+
+const tags = ["Users"];
+
+export const userRoles = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get("/roles", ({ caller }) => assignable(SITE_ROLES, mayGiveSiteRoles(caller)), {
+      user: true,
+      response: { 200: t.Array(AssignableRole), ...fails(401) },
+      detail: { tags, summary: "List the site roles" },
+    })
+    .get(
+      "/:user/roles",
+      async ({ caller, params }) => {
+        const user = await userAt(ctx.store, params.user, caller);
+        return {
+          roles: [...user.roles],
+          organization_roles: Object.fromEntries(
+            Object.entries(user.organizations).map(([organization, roles]) => [organization, [...roles]]),
+          ),
+        };
+      },
+      {
+        user: true,
+        params: userPath,
+        response: {
+          200: t.Object({
+            roles: t.Array(t.String(), { description: "Site roles; `member` is implied." }),
+            organization_roles: t.Record(t.String(), t.Array(t.String()), { description: "By organization id." }),
+          }),
+          ...fails(401, 404),
+        },
+        detail: { tags, summary: "Get a user's roles" },
+      },
+    )
+    .put(
+      "/:user/roles",
+      async ({ caller, params, body }) => {
+        const user = await userAt(ctx.store, params.user, caller);
+        if (!mayGiveSiteRoles(caller) || user.id === PREBUILDS_USER_ID)
+          throw forbidden("Only an owner may give site roles.");
+        if (user.id === caller.user_id) throw invalid("You cannot change your own roles.");
+        await ctx.store.commit([
+          isStillOwner({ id: caller.user_id }),
+          updateUser(user.id, { roles: siteRoles(body.roles), updated_at: ctx.clock.now() }),
+        ]);
+        return showKnownUser(await userAt(ctx.store, user.id, caller));
+      },
+      {
+        user: true,
+        params: userPath,
+        body: UpdateRolesRequest,
+        response: { 200: User, ...fails(400, 401, 403, 404, 409, 415) },
+        detail: { tags, summary: "Set a user's site roles", description: "Replaces all of them." },
+      },
+    );
