@@ -1,0 +1,36 @@
+// The short form of the store's power-loss test; `bun run torture` has the long one.
+import { describe, expect, test } from "bun:test";
+import { randomFrom } from "#test/db/deployments.ts";
+import {
+  afterPowerLoss,
+  earlyAcknowledgements,
+  pointsOf,
+  powerSkipReason,
+  storePowerLoss,
+  tracedRun,
+} from "./store-power.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+const reason = powerSkipReason();
+if (reason) process.stderr.write(`skipped, power loss of the store: ${reason}\n`);
+
+describe.skipIf(reason !== "")("when the power fails", () => {
+  test(`[ST-6] every disk that may be found opens and holds what was acknowledged (seed ${SEED})`, async () => {
+    expect(await storePowerLoss({ rounds: 48, seed: SEED, log: () => {} })).toContain("none lost");
+  }, 60_000);
+
+  test("[ST-6] no batch is acknowledged before the log is flushed, and the test would see it if one were", async () => {
+    const events = await tracedRun(10);
+    expect(pointsOf(events).length).toBeGreaterThan(20);
+    expect(earlyAcknowledgements(events)).toEqual([]);
+
+    // The same run on a disk that forgets to flush the log.
+    const unflushed = events.filter((one) => !(one.kind === "sync" && one.file === "slipway.db-wal"));
+    expect(earlyAcknowledgements(unflushed).length).toBeGreaterThan(0);
+    const end = Math.max(
+      ...pointsOf(events).filter((point) => events.some((one) => one.kind === "say" && one.from === point)),
+    );
+    expect(afterPowerLoss(events, end, "nothing", randomFrom(SEED)).wrong).toEqual([]);
+    expect(afterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).wrong.join()).toContain("LOST");
+  }, 60_000);
+});

@@ -1,0 +1,84 @@
+// The power fails while the store works (RELIABILITY checks 3 and 4): from one traced run, disks are rebuilt as they may be found
+// afterwards, each is opened, and nothing that had been acknowledged by then may be missing.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { randomFrom, temporaryDirectory } from "#test/db/deployments.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+import { Oracle } from "./store-oracle.ts";
+import { runChild } from "./store-run.ts";
+import { type Event, imageAt, LOSSES, type Loss, readTrace, straceTo, unflushedAt } from "./store-trace.ts";
+
+const CLIENTS = 5;
+
+/** Why the machine cannot do this; empty when it can. */
+export const powerSkipReason = (): string => {
+  if (process.platform !== "linux") return "strace exists on Linux only";
+  if (!Bun.which("strace")) return "strace is not installed";
+  const tried = Bun.spawnSync(["strace", "-o", "/dev/null", "true"]);
+  return tried.exitCode === 0 ? "" : `strace may not trace here: ${tried.stderr.toString().trim().split("\n")[0]}`;
+};
+
+/** One run of the writing process under strace, with `batches` batches of each of its clients. */
+export const tracedRun = async (batches: number): Promise<Event[]> => {
+  using place = temporaryDirectory();
+  const trace = join(place.path, "trace");
+  const oracle = new Oracle();
+  const order = { directory: join(place.path, "data"), clients: CLIENTS, from: oracle.next(CLIENTS), batches };
+  const { code, errors } = await runChild(order, oracle, { through: straceTo(trace) });
+  if (code !== 0) throw new Error(`the traced process ended with ${code}: ${errors}`);
+  return readTrace(await Bun.file(trace).text());
+};
+
+const saidBy = (events: readonly Event[], point: number): string[] =>
+  events.flatMap((one) => (one.kind === "say" && one.from <= point ? one.text.split("\n").filter(Boolean) : []));
+
+/** What is wrong with the disk after a power loss at `point`, and how much had been acknowledged. */
+export const afterPowerLoss = (events: readonly Event[], point: number, loss: Loss, random: () => number) => {
+  using place = temporaryDirectory();
+  const oracle = new Oracle();
+  for (const line of saidBy(events, point)) oracle.hear(line);
+  for (const [name, bytes] of imageAt(events, point, loss, random)) writeFileSync(join(place.path, name), bytes);
+  try {
+    return { wrong: oracle.check(place.path), acknowledged: oracle.acknowledged };
+  } catch (error) {
+    return { wrong: [`it does not open: ${error}`], acknowledged: oracle.acknowledged };
+  }
+};
+
+/** Points right after a flush, right before it ended, and right after an acknowledgement: where a mistake would show. */
+export const pointsOf = (events: readonly Event[]): number[] =>
+  events.flatMap((one) => {
+    if (one.kind === "sync" && Number.isFinite(one.to)) return [one.to - 0.5, one.to];
+    return one.kind === "say" && one.text.startsWith("a ") ? [one.from] : [];
+  });
+
+/** Acknowledgements that were written before the log was flushed. Must be empty. */
+export const earlyAcknowledgements = (events: readonly Event[]): string[] =>
+  events.flatMap((one) =>
+    one.kind === "say" && one.text.startsWith("a ") && unflushedAt(events, one) > 0 ? [one.text.trim()] : [],
+  );
+
+/** Rebuilds and checks `rounds` disks of one run. */
+export const storePowerLoss = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const reason = powerSkipReason();
+  if (reason) return `skipped: ${reason}`;
+  const random = randomFrom(seed);
+  const events = await tracedRun(Math.min(20 + Math.floor(rounds / 10), 60));
+  const early = earlyAcknowledgements(events);
+  if (early.length > 0) throw new Error(`acknowledged before the flush: ${early.slice(0, 3).join("; ")}`);
+  const points = pointsOf(events);
+  let acknowledged = 0;
+  for (let round = 0; round < rounds; round++) {
+    const point = points[Math.floor(random() * points.length)] as number;
+    const loss = LOSSES[round % LOSSES.length] as Loss;
+    const found = afterPowerLoss(events, point, loss, random);
+    acknowledged += found.acknowledged;
+    if (found.wrong.length > 0) {
+      throw new Error(`seed ${seed}, power lost at ${point} with ${loss}: ${found.wrong.slice(0, 5).join("; ")}`);
+    }
+    if (round % 50 === 49) log(`${round + 1} disks opened`);
+  }
+  return `${rounds} disks opened, ${acknowledged} acknowledged batches looked for, none lost`;
+};
+
+export const checks: readonly Check[] = [{ name: "store: power loss", run: storePowerLoss }];

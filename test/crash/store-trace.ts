@@ -1,0 +1,146 @@
+// What a process did to its database files, as the kernel saw it: strace's output read into events, and the disk as it may look
+// when the power fails at some point between them (RELIABILITY section 4, "Power loss").
+
+export const TRACE_CALLS = "pwrite64,ftruncate,fsync,fdatasync,unlink,unlinkat,write";
+
+/** Positions are line numbers of the trace: `from` when the call began, `to` when it had returned. */
+export type Event = { from: number; to: number; file: string } & (
+  | { kind: "write"; offset: number; data: Uint8Array }
+  | { kind: "truncate"; size: number }
+  | { kind: "sync" }
+  | { kind: "unlink" }
+  | { kind: "say"; text: string }
+);
+
+const FILES = /\/(slipway\.db(?:-wal|-journal)?)$/;
+
+const bytesOf = (hex: string): Uint8Array => Uint8Array.fromHex(hex.replaceAll("\\x", ""));
+const textOf = (hex: string): string => new TextDecoder().decode(bytesOf(hex));
+
+/** The options of strace that this file can read: all threads, names of files, all bytes in hexadecimal. */
+export const straceTo = (file: string): string[] => [
+  "strace",
+  "-f",
+  "-y",
+  "-xx",
+  "-s",
+  "1000000",
+  "-e",
+  `trace=${TRACE_CALLS}`,
+  "-o",
+  file,
+];
+
+/** Reads a trace. Calls that failed are left out; what the process wrote to its standard output comes as `say`, line by line. */
+export const readTrace = (trace: string): Event[] => {
+  const events: Event[] = [];
+  const begun = new Map<string, Event | undefined>();
+  const lines = trace.split("\n");
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] as string;
+    const resumed = /^(\d+)\s+<\.\.\. \w+ resumed>.*= (-?\d+)/.exec(line);
+    if (resumed) {
+      const event = begun.get(resumed[1] as string);
+      begun.delete(resumed[1] as string);
+      if (event && Number(resumed[2]) >= 0) event.to = at;
+      continue;
+    }
+    const call = /^(\d+)\s+(\w+)\((.*)$/s.exec(line);
+    if (!call) continue;
+    const [, pid = "", name = "", rest = ""] = call;
+    const event = eventOf(name, rest, at);
+    if (event) events.push(event);
+    if (rest.endsWith("<unfinished ...>")) {
+      if (event) event.to = Number.POSITIVE_INFINITY;
+      begun.set(pid, event);
+    } else if (event && / = -1 /.test(rest)) {
+      events.pop();
+    }
+  }
+  return events;
+};
+
+const eventOf = (name: string, rest: string, at: number): Event | undefined => {
+  if (name === "unlink" || name === "unlinkat") {
+    const file = FILES.exec(textOf(/"([^"]*)"/.exec(rest)?.[1] ?? ""))?.[1];
+    return file ? { kind: "unlink", from: at, to: at, file } : undefined;
+  }
+  const [, fd, path = ""] = /^(\d+)<([^>]*)>/.exec(rest) ?? [];
+  const data = /, "([^"]*)"/.exec(rest)?.[1] ?? "";
+  if (name === "write") return fd === "1" ? { kind: "say", from: at, to: at, file: "", text: textOf(data) } : undefined;
+  const file = FILES.exec(textOf(path))?.[1];
+  if (!file) return undefined;
+  const place = { from: at, to: at, file };
+  if (name === "pwrite64") {
+    const offset = Number(/", \d+, (\d+)/.exec(rest)?.[1]);
+    return { ...place, kind: "write", offset, data: bytesOf(data) };
+  }
+  if (name === "ftruncate") return { ...place, kind: "truncate", size: Number(/>, (\d+)/.exec(rest)?.[1]) };
+  return { ...place, kind: "sync" };
+};
+
+/** How what was not yet flushed got to the disk. */
+export type Loss = "nothing" | "everything" | "some" | "torn";
+export const LOSSES: readonly Loss[] = ["nothing", "everything", "some", "torn"];
+
+const SECTOR = 512;
+
+/**
+ * The files as they may be found after the power failed at `point`: all that was flushed by then, and of the rest what `loss` lets
+ * through: nothing, everything, some of the writes, or some of their sectors.
+ */
+export const imageAt = (
+  events: readonly Event[],
+  point: number,
+  loss: Loss,
+  random: () => number,
+): Map<string, Uint8Array> => {
+  const files = new Map<string, Uint8Array>();
+  for (const event of events) {
+    if (event.from > point || event.kind === "say" || event.kind === "sync") continue;
+    if (event.kind === "unlink") {
+      files.delete(event.file);
+      continue;
+    }
+    const old = files.get(event.file) ?? new Uint8Array();
+    if (isFlushed(events, event, point)) files.set(event.file, applied(old, event));
+    else if (loss === "everything" || (loss === "some" && random() < 0.5)) files.set(event.file, applied(old, event));
+    else if (loss === "torn") files.set(event.file, torn(old, event, random));
+    else files.set(event.file, old);
+  }
+  return files;
+};
+
+/** A flush of its file that began after the change had returned has itself returned. */
+const isFlushed = (events: readonly Event[], change: Event, point: number): boolean =>
+  events.some((one) => one.kind === "sync" && one.file === change.file && one.from > change.to && one.to <= point);
+
+const applied = (old: Uint8Array, event: Event): Uint8Array => {
+  if (event.kind === "truncate") {
+    const cut = new Uint8Array(event.size);
+    cut.set(old.subarray(0, event.size));
+    return cut;
+  }
+  if (event.kind !== "write") return old;
+  const end = event.offset + event.data.length;
+  const next = new Uint8Array(Math.max(old.length, end));
+  next.set(old);
+  next.set(event.data, event.offset);
+  return next;
+};
+
+const torn = (old: Uint8Array, event: Event, random: () => number): Uint8Array => {
+  if (event.kind !== "write") return random() < 0.5 ? applied(old, event) : old;
+  let file = old;
+  for (let at = 0; at < event.data.length; at += SECTOR) {
+    const data = event.data.subarray(at, at + SECTOR);
+    if (random() < 0.5) file = applied(file, { ...event, offset: event.offset + at, data });
+  }
+  return file;
+};
+
+/** Bytes of the log that the process had written and not flushed when it began `said`. */
+export const unflushedAt = (events: readonly Event[], said: Event): number =>
+  events
+    .filter((one) => one.file === "slipway.db-wal" && one.kind === "write" && one.from < said.from)
+    .filter((one) => !isFlushed(events, one, said.from)).length;
