@@ -1,0 +1,78 @@
+// The short form of the store's tests on failing disks; `bun run torture` has the long one.
+import { describe, expect, test } from "bun:test";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { putSetting, settingOf } from "#test/db/batches.ts";
+import { outcomeOf } from "#test/db/contract.ts";
+import { openIn } from "#test/db/deployments.ts";
+import { faultedRun, faultSkipReason, smallDisk, smallDiskSkipReason, storeFaults } from "./store-faults.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+const noFaults = faultSkipReason();
+const noDisk = smallDiskSkipReason();
+if (noFaults) process.stderr.write(`skipped, failing disk of the store: ${noFaults}\n`);
+if (noDisk) process.stderr.write(`skipped, full disk of the store: ${noDisk}\n`);
+
+describe.skipIf(noFaults !== "")("on a disk that fails", () => {
+  test("[ST-16] after a failed flush the process stops with a code, and what it could not confirm is unknown", async () => {
+    const { run, oracle, wrong, reasons } = await faultedRun("fsync:20:EIO");
+    expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
+    expect(new Set(reasons).isSubsetOf(new Set(["unknown", "closed"]))).toBe(true);
+    expect(wrong).toEqual([]);
+  }, 30_000);
+
+  test("[ST-16] one refused write is an answer to its callers; reads and later writes work", async () => {
+    const { run, oracle, wrong, reasons } = await faultedRun("write:60:EIO:1");
+    expect(run.code).toBe(0);
+    expect(oracle.fatal).toBe("");
+    expect(reasons.every((reason) => reason === "unknown")).toBe(true);
+    expect(wrong).toEqual([]);
+  }, 30_000);
+
+  test("[ST-16] the second refused write stops the process", async () => {
+    const { run, oracle, wrong } = await faultedRun("write:60:EIO");
+    expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
+    expect(wrong).toEqual([]);
+  }, 30_000);
+
+  test("[ST-16] while there is no space writes are refused as full, and go on when there is", async () => {
+    const { run, oracle, wrong, reasons } = await faultedRun("write:60:ENOSPC:30");
+    expect(run.code).toBe(0);
+    expect(oracle.fatal).toBe("");
+    expect([...new Set(reasons)]).toEqual(["full"]);
+    expect(wrong).toEqual([]);
+  }, 30_000);
+
+  test("[ST-16] a write that is done in two halves is a write", async () => {
+    const { run, oracle, wrong } = await faultedRun("write:10:SHORT:50");
+    expect([run.code, oracle.refused]).toEqual([0, 0]);
+    expect(wrong).toEqual([]);
+  }, 30_000);
+
+  test(`[ST-16] whatever fails when, nothing acknowledged is lost (seed ${SEED})`, async () => {
+    expect(await storeFaults({ rounds: 6, seed: SEED, log: () => {} })).toContain("nothing acknowledged lost");
+  }, 60_000);
+});
+
+describe.skipIf(noDisk !== "")("on a full disk", () => {
+  test("[ST-16] writes are refused, reads work, and freed space is used without a restart", async () => {
+    using disk = smallDisk(8);
+    const store = openIn(disk.path);
+    const filler = join(disk.path, "filler");
+    writeFileSync(filler, new Uint8Array(6 * 1024 * 1024));
+    const put = (key: string) => outcomeOf(store.commit([putSetting({ key, value: "x".repeat(200_000) })]));
+    let written = 0;
+    while ((await put(`k${written}`)) === "done") written += 1;
+    expect(written).toBeGreaterThan(0);
+    expect(await put("still")).toBe("full");
+    expect((await store.get(settingOf({ key: "k0" })))?.value).toHaveLength(200_000);
+    expect(await store.scan({ sql: "select count(*) from settings", params: [], map: (row) => row[0] })).toEqual([
+      written,
+    ]);
+    expect(existsSync(filler)).toBe(true);
+    rmSync(filler);
+    expect(await put("after")).toBe("done");
+    expect(await store.get({ sql: "pragma integrity_check", params: [], map: (row) => row[0] })).toBe("ok");
+    await store.close();
+  }, 30_000);
+});
