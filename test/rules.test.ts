@@ -16,7 +16,7 @@ const citedRules = (source: string): string[] =>
   );
 
 const defined = definedRules(readFileSync(`${HERE}RULES.md`, "utf8"));
-const files = [...new Bun.Glob("**/*.test.ts").scanSync({ cwd: HERE })];
+const files = [...new Bun.Glob("**/{*.test,contract}.ts").scanSync({ cwd: HERE })];
 const cited = files.flatMap((file) => citedRules(readFileSync(HERE + file, "utf8")).map((id) => ({ id, file })));
 
 test("[RP-4] every rule is cited by a test", () => {
