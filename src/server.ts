@@ -48,8 +48,13 @@ const createApp = (ctx: Context): AnyElysia => {
 /** Everything the OpenAPI document describes. */
 const routes = (ctx: Context) => new Elysia().use(health(ctx)).use(api(ctx));
 
+export type ServerOptions = {
+  /** A connection on which nothing moves for so long is closed. Tests shorten it. */
+  idleTimeoutSeconds?: number;
+};
+
 /** Listens on the configured address (port 0 = any) and answers until stopped. */
-export const startServer = async (ctx: Context): Promise<RunningServer> => {
+export const startServer = async (ctx: Context, options: ServerOptions = {}): Promise<RunningServer> => {
   const app = createApp(ctx);
   let hosts: AllowedHosts = new Set();
   const { host, port } = ctx.config.address;
@@ -82,7 +87,7 @@ export const startServer = async (ctx: Context): Promise<RunningServer> => {
     port,
     fetch: handle,
     websocket: ctx.sockets.websocket as never,
-    idleTimeout: 30,
+    idleTimeout: options.idleTimeoutSeconds ?? 30,
     // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => {

@@ -75,17 +75,20 @@ type Parsing = { request: Request };
 
 type Parser = (parsing: Parsing) => Promise<unknown>;
 
-const ownParsers = new Map<string, number>();
+const ownParsers = new Set<string>();
 const limitOf = new WeakMap<Parser, number>();
+/** Paths whose bodies may be larger or smaller than usual. */
+const limits = new Map([["/api/v2/files", UPLOAD_LIMIT]]);
 
 /** For the `parse` option of a route: Elysia runs the parser of every route first, so it has to know which paths to leave alone. */
 export const ownParser = (path: string, parser: Parser): Parser => {
-  ownParsers.set(path, limitOf.get(parser) ?? DEFAULT_LIMIT);
+  ownParsers.add(path);
+  limits.set(path, limitOf.get(parser) ?? DEFAULT_LIMIT);
   return parser;
 };
 
 /** The most bytes that a body sent to this path may have. */
-export const bodyLimit = (path: string): number => ownParsers.get(path) ?? DEFAULT_LIMIT;
+export const bodyLimit = (path: string): number => limits.get(path) ?? DEFAULT_LIMIT;
 
 /** The parser of every route that does not name its own: a signed-in caller, JSON, the default limit. */
 export const parseJson = async ({ request }: Parsing): Promise<unknown> => {

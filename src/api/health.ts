@@ -7,9 +7,15 @@ const tags = ["General"];
 
 export const health = (ctx: ApiContext) =>
   new Elysia()
-    .get("/healthz", () => new Response("OK"), {
+    .get("/healthz", () => new Response("OK", { headers: { "content-type": "text/plain; charset=utf-8" } }), {
       response: { 200: t.String({ description: "The word OK." }) },
-      detail: { tags, summary: "Alive", description: "200 as long as the process answers at all.", security: [] },
+      detail: {
+        tags,
+        summary: "Alive",
+        description: "200 as long as the process answers at all.",
+        security: [],
+        "x-answers": ["text/plain"],
+      } as object,
     })
     .get(
       "/readyz",

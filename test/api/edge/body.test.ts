@@ -1,0 +1,168 @@
+// Bodies as clients, broken programs and attackers send them. Each is answered in words, at once, and changes nothing.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { RawConnection } from "#test/support/raw.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { answerOf, chunk, head } from "./raw-http.ts";
+
+let server: TestServer;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const LOGIN = "/api/v2/users/login";
+const PUBLIC_LIMIT = 65_536;
+const TOO_LARGE = { message: "Request body too large.", detail: `Maximum request body size is ${PUBLIC_LIMIT} bytes.` };
+
+const post = async (
+  body: Bun.BodyInit | undefined,
+  headers: Record<string, string> = { "content-type": "application/json" },
+) => {
+  const response = await fetch(new URL(LOGIN, server.url), { method: "POST", headers, body });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+};
+
+/** A sign-in that fits its schema, this many bytes long. */
+const signIn = (bytes: number): string => {
+  const short = JSON.stringify({ email: "a@example.com", password: "wrong", padding: "" });
+  return JSON.stringify({ email: "a@example.com", password: "wrong", padding: "x".repeat(bytes - short.length) });
+};
+
+describe("what is not a JSON object", () => {
+  test.each([
+    ["text", "text/plain"],
+    ["a form", "application/x-www-form-urlencoded"],
+    ["many parts", "multipart/form-data; boundary=x"],
+    ["no type", ""],
+    ["almost JSON", "application/jsonp"],
+  ])("[HT-5] %s is 415, whatever it holds", async (_name, type) => {
+    const { status, body } = await post(Buffer.from(signIn(100)), type ? { "content-type": type } : {});
+    expect(status).toBe(415);
+    expect(body.message).toBe("The request body must be JSON.");
+  });
+
+  test.each([
+    ["cut off", '{"email":', "The request body must be valid JSON."],
+    ["empty", "", "The request body must be valid JSON."],
+    ["not UTF-8", Buffer.from('{"email":"\xff"}', "latin1"), "The request body must be valid JSON."],
+    ["two values", "{} {}", "The request body must be valid JSON."],
+    ["a comment", "{/**/}", "The request body must be valid JSON."],
+    ["a list", "[1]", "The request body must be a JSON object."],
+    ["null", "null", "The request body must be a JSON object."],
+    ["a number", "1e999", "The request body must be a JSON object."],
+    ["a text", '"text"', "The request body must be a JSON object."],
+  ])("[HT-5] %s is 400", async (_name, text, message) => {
+    const { status, body } = await post(text);
+    expect(status).toBe(400);
+    expect(body.message).toBe(message);
+  });
+
+  test("[HT-5] no body and no type at all is 400, for the fields are missing", async () => {
+    const { status, body } = await post(undefined, {});
+    expect(status).toBe(400);
+    expect(body.message).toBe("Validation failed.");
+  });
+
+  test("[HT-5] compressed bodies are 415 and never inflated", async () => {
+    for (const [encoding, bytes] of [
+      ["gzip", Bun.gzipSync(new Uint8Array(1 << 24))],
+      ["deflate", Bun.deflateSync("{}")],
+      ["br", Buffer.from("{}")],
+    ] as const) {
+      const headers = { "content-type": "application/json", "content-encoding": encoding };
+      expect(await post(bytes, headers)).toMatchObject({
+        status: 415,
+        body: { message: "Compressed request bodies are not supported." },
+      });
+    }
+  });
+});
+
+describe("JSON that means harm", () => {
+  test.each([
+    ["__proto__", '{"__proto__":{"email":"a","password":"b"}}', ["email", "password"]],
+    ["constructor.prototype", '{"constructor":{"prototype":{"polluted":1}},"email":1}', ["email", "password"]],
+    ["a number beyond all numbers", '{"email":1e999,"password":"x"}', ["email"]],
+    ["wrong types", '{"email":{"$ne":""},"password":["x"]}', ["email", "password"]],
+    ["a deep object", `${'{"a":'.repeat(900)}1${"}".repeat(900)}`, ["email", "password"]],
+  ])("[HT-6] %s: each broken field is named once", async (_name, text, fields) => {
+    const { status, body } = await post(text);
+    expect(status).toBe(400);
+    expect(body.message).toBe("Validation failed.");
+    expect((body.validations as { field: string }[]).map(({ field }) => field)).toEqual(fields);
+    expect({}).not.toHaveProperty("polluted");
+  });
+
+  test.each([
+    ["lone surrogates", '{"email":"\\ud800@x","password":"\\udfff"}'],
+    ["NUL characters", '{"email":"\\u0000","password":"\\u0000"}'],
+    ["the same name twice", '{"email":1,"email":"a","password":"b"}'],
+    ["a byte order mark", '\ufeff{"email":"a","password":"b"}'],
+    ["unknown fields", '{"email":"a","password":"b","admin":true}'],
+  ])("[HT-6] %s in a sign-in is simply a wrong sign-in", async (_name, text) => {
+    expect((await post(text)).status).toBe(401);
+  });
+
+  test("[HT-6] the server's own prototypes stay as they are", async () => {
+    await post('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
+    const me = await admin.get<Record<string, unknown>>("/api/v2/users/me");
+    expect(me).not.toHaveProperty("polluted");
+  });
+});
+
+describe("a body that is too large", () => {
+  const parts = (text: string): string[] => text.match(/[^]{1,8192}/g) ?? [];
+
+  const declared = async (text: string) => {
+    using connection = new RawConnection(server.url);
+    connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": text.length }) + text);
+    return await answerOf(connection);
+  };
+  const chunked = async (text: string) => {
+    using connection = new RawConnection(server.url);
+    connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Transfer-Encoding": "chunked" }));
+    connection.send(`${parts(text).map(chunk).join("")}0\r\n\r\n`);
+    return await answerOf(connection);
+  };
+
+  test("[HT-7] at the limit it is read; one byte more is 413 with the words of the specification", async () => {
+    for (const send of [declared, chunked]) {
+      expect((await send(signIn(PUBLIC_LIMIT - 1)))?.status).toBe(401);
+      expect((await send(signIn(PUBLIC_LIMIT)))?.status).toBe(401);
+      const refused = await send(signIn(PUBLIC_LIMIT + 1));
+      expect(refused?.status).toBe(413);
+      expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
+    }
+  });
+
+  test.each([5_000_000, 200_000_000, 50_000_000_000])(
+    "[HT-7] a declared length of %i is refused before any of it has come",
+    async (length) => {
+      using connection = new RawConnection(server.url);
+      connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": length }));
+      const refused = await answerOf(connection);
+      expect(refused?.status).toBe(413);
+      expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
+    },
+  );
+
+  test("[HT-7] a body of unknown length is refused while it streams: the sender need not finish", async () => {
+    using connection = new RawConnection(server.url);
+    connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Transfer-Encoding": "chunked" }));
+    for (const part of parts("x".repeat(PUBLIC_LIMIT + 65_536))) connection.send(chunk(part));
+    const refused = await answerOf(connection);
+    expect(refused?.status).toBe(413);
+    expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
+  });
+
+  test("[HT-7] a body that reading requests bring along is not read", async () => {
+    using connection = new RawConnection(server.url);
+    connection.send(`${head("GET", "/api/v2/buildinfo", { "Transfer-Encoding": "chunked" })}${chunk("x")}`);
+    expect((await answerOf(connection))?.status).toBe(400);
+  });
+});

@@ -1,0 +1,76 @@
+// Headers that every answer carries, good or bad.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { call, head } from "./raw-http.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const LOGIN = "/api/v2/users/login";
+const kinds: [string, number, string, string][] = [
+  ["a success", 200, "GET", "/api/v2/buildinfo"],
+  ["a health check", 200, "GET", "/healthz"],
+  ["a stranger", 401, "GET", "/api/v2/users/me"],
+  ["an unknown route", 404, "GET", "/api/v2/nothing"],
+  ["a wrong method", 405, "PUT", "/api/v2/buildinfo"],
+  ["a body of a wrong type", 415, "POST", LOGIN],
+];
+
+test.each(kinds)(
+  "[HT-11] %s (%i) cannot be taken for another type and is kept by nobody",
+  async (_name, status, method, path) => {
+    const body = method === "POST" ? "{}" : "";
+    const answer = await call(server.url, head(method, path, body ? { "Content-Length": body.length } : {}) + body);
+    expect(answer?.status).toBe(status);
+    expect(answer?.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(answer?.headers.get("cache-control")).toBe("no-store");
+    const type = path === "/healthz" ? "text/plain" : "application/json";
+    expect(answer?.headers.get("content-type")).toStartWith(type);
+  },
+);
+
+test("[HT-11] a refused Host, a foreign page and an oversize carry them, too", async () => {
+  const answers = await Promise.all([
+    call(server.url, head("GET", "/healthz", { Host: "evil.example" })),
+    call(server.url, head("POST", "/api/v2/users/logout", { Cookie: "service_session_token=x", Origin: "null" })),
+    call(server.url, head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 1e9 })),
+  ]);
+  expect(answers.map((answer) => answer?.status)).toEqual([421, 403, 413]);
+  for (const answer of answers) {
+    expect(answer?.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(answer?.headers.get("cache-control")).toBe("no-store");
+  }
+});
+
+test("[HT-11] 401 and 403 name the scheme, 405 the methods", async () => {
+  expect((await call(server.url, head("GET", "/api/v2/users/me")))?.headers.get("www-authenticate")).toBe("Bearer");
+  expect((await call(server.url, head("PUT", "/api/v2/buildinfo")))?.headers.get("allow")).toBe("GET");
+});
+
+test("[HT-11] the documentation page allows no script but ours and no frame around it", async () => {
+  for (const path of ["/swagger", "/swagger/ui.js", "/swagger/json"]) {
+    const answer = await fetch(new URL(path, server.url));
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    const policy = answer.headers.get("content-security-policy") as string;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).toContain("frame-ancestors 'none'");
+  }
+});
+
+test("[HT-12] a request's own id comes back when it is a harmless word, and not otherwise", async () => {
+  const idOf = async (id: string) =>
+    (await call(server.url, head("GET", "/healthz", { "X-Request-Id": id })))?.headers.get("x-request-id");
+  expect(await idOf("0123-abc.DEF/7:=")).toBe("0123-abc.DEF/7:=");
+  expect(await idOf("a b")).toBeNull();
+  expect(await idOf("<script>")).toBeNull();
+  expect(await idOf("x".repeat(200))).toBeNull();
+  const refused = await call(server.url, head("GET", "/api/v2/users/me", { "X-Request-Id": "r-1" }));
+  expect(refused?.headers.get("x-request-id")).toBe("r-1");
+});

@@ -1,0 +1,53 @@
+// Requests written by hand, for headers and bodies that no well-behaved client sends. `call` gives status, headers and body of the answer.
+import { RawConnection } from "#test/support/raw.ts";
+
+export type Answer = { status: number; headers: Headers; text: string };
+
+/** The head of a request, ready to be followed by a body. */
+export const head = (method: string, path: string, headers: Record<string, string | number> = {}): string =>
+  [
+    `${method} ${path} HTTP/1.1`,
+    ...Object.entries({ Host: "localhost", ...headers }).map(([name, value]) => `${name}: ${value}`),
+    "\r\n",
+  ].join("\r\n");
+
+/** The first answer on this connection, or undefined when the server closes it without one. */
+export const answerOf = async (connection: RawConnection): Promise<Answer | undefined> => {
+  const received = await connection.until((text) => parse(text) !== undefined);
+  return parse(received);
+};
+
+/** Sends the text as it is. */
+export const call = async (url: URL, text: string): Promise<Answer | undefined> => {
+  using connection = new RawConnection(url);
+  connection.send(text);
+  return await answerOf(connection);
+};
+
+const parse = (received: string): Answer | undefined => {
+  const end = received.indexOf("\r\n\r\n");
+  if (end < 0) return undefined;
+  const [first = "", ...lines] = received.slice(0, end).split("\r\n");
+  const headers = new Headers(
+    lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]),
+  );
+  const status = Number(first.split(" ")[1]);
+  const text = received.slice(end + 4);
+  const length = headers.get("content-length");
+  // A 101 and a 204 have no body.
+  if (length !== null && text.length < Number(length)) return undefined;
+  return { status, headers, text: length === null ? text : text.slice(0, Number(length)) };
+};
+
+/** One chunk of a chunked body. */
+export const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+
+/** A WebSocket handshake. */
+export const handshake = (path: string, headers: Record<string, string | number> = {}): string =>
+  head("GET", path, {
+    Upgrade: "websocket",
+    Connection: "Upgrade",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Version": 13,
+    ...headers,
+  });

@@ -1,0 +1,124 @@
+// Requests that never end, too many at once, and clients that are slow on purpose.
+import { describe, expect, test } from "bun:test";
+import { Requests } from "#src/api/requests.ts";
+import { openContext } from "#src/context.ts";
+import { startServer } from "#src/server.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { RawConnection } from "#test/support/raw.ts";
+import { startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
+import { answerOf, call, head } from "./raw-http.ts";
+
+const LOGIN = "/api/v2/users/login";
+
+/** The head of a sign-in whose body never comes whole. */
+const unfinished = `${head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 100 })}{`;
+
+/** Resolves when the server is answering this many requests. */
+const answering = async (requests: Requests, count: number): Promise<void> => {
+  while (requests.size !== count) await new Promise<void>((resolve) => setImmediate(resolve));
+};
+
+const pending = () => new Promise<Response>(() => {});
+const someRequest = () => new Request("http://localhost/");
+
+describe("the deadline of a request", () => {
+  test("[HT-8] a handler that never answers is given up after a minute; others are not touched", async () => {
+    const clock = new ManualClock();
+    const requests = new Requests(clock, 10);
+    const stuck = requests.run(someRequest(), pending);
+    clock.advance(30_000);
+    const later = requests.run(someRequest(), pending);
+    clock.advance(31_000);
+    await expect(stuck).rejects.toHaveProperty("kind", "overloaded");
+    expect(requests.size).toBe(1);
+    clock.advance(30_000);
+    await expect(later).rejects.toHaveProperty("kind", "overloaded");
+    expect(requests.size).toBe(0);
+  });
+
+  test("[HT-8] a stream that has declared itself has no deadline and holds up no stop", async () => {
+    const clock = new ManualClock();
+    const requests = new Requests(clock, 10);
+    const request = someRequest();
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    const stream = requests.run(request, () => promise);
+    requests.exempt(request);
+    clock.advance(3_600_000);
+    await requests.drain();
+    resolve(new Response("end"));
+    expect(await (await stream).text()).toBe("end");
+  });
+
+  test("[HT-8] a body that never comes whole is answered 503 over the wire, and the server goes on", async () => {
+    const clock = new ManualClock();
+    await using server = await startTestServer({ clock });
+    const { requests } = server.context as { requests: Requests };
+    using slow = new RawConnection(server.url);
+    slow.send(unfinished);
+    await answering(requests, 1);
+    clock.advance(61_000);
+    const answer = await answerOf(slow);
+    expect(answer?.status).toBe(503);
+    expect(answer?.headers.get("retry-after")).toBe("1");
+    expect(JSON.parse(answer?.text as string)).toEqual({ message: "The request took too long and was given up." });
+    expect((await call(server.url, head("GET", "/api/v2/buildinfo")))?.status).toBe(200);
+  });
+});
+
+describe("more requests than the server takes", () => {
+  test("[HT-9] beyond max_connections a request is 503, health checks are answered, and room comes back", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "5" }, clock: new ManualClock() });
+    const { requests } = server.context as { requests: Requests };
+    const holders = Array.from({ length: 5 }, () => new RawConnection(server.url));
+    for (const holder of holders) holder.send(unfinished);
+    await answering(requests, 5);
+    const refused = await call(server.url, head("GET", "/api/v2/buildinfo"));
+    expect(refused?.status).toBe(503);
+    expect(refused?.headers.get("retry-after")).toBe("1");
+    expect(JSON.parse(refused?.text as string)).toEqual({ message: "The server has too many open requests." });
+    expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
+    expect((await call(server.url, head("GET", "/readyz")))?.status).toBe(200);
+    for (const holder of holders) holder[Symbol.dispose]();
+    await answering(requests, 0);
+    expect((await call(server.url, head("GET", "/api/v2/buildinfo")))?.status).toBe(200);
+  });
+
+  test("[HT-9] a thousand connections that say nothing or half a word keep nobody waiting", async () => {
+    await using server = await startTestServer();
+    const silent = Array.from({ length: 1000 }, () => new RawConnection(server.url));
+    for (const [i, connection] of silent.entries()) {
+      const words = ["", "GET / HTT", head("GET", "/healthz").slice(0, -2), unfinished];
+      connection.send(words[i % words.length] as string);
+    }
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => call(server.url, head("GET", "/api/v2/buildinfo"))),
+    );
+    expect(answers.map((answer) => answer?.status)).toEqual(Array(50).fill(200));
+    for (const connection of silent) connection[Symbol.dispose]();
+  });
+
+  test("[HT-9] a flood is answered to the last request", async () => {
+    await using server = await startTestServer();
+    const client = async (): Promise<number> => {
+      let good = 0;
+      for (let i = 0; i < 100; i++) if ((await fetch(new URL("/api/v2/buildinfo", server.url))).status === 200) good++;
+      return good;
+    };
+    const counts = await Promise.all(Array.from({ length: 30 }, client));
+    expect(counts).toEqual(Array(30).fill(100));
+  });
+});
+
+test("[HT-10] connections on which nothing moves are closed, at any stage of a request", async () => {
+  using directory = tempDirectory();
+  await using context = await openContext({ config: testConfig(directory.path) });
+  const server = await startServer(context, { idleTimeoutSeconds: 1 });
+  const stages = ["", "GET / HTT", head("GET", "/healthz").slice(0, -2), unfinished, head("GET", "/healthz")];
+  const connections = stages.map((words) => {
+    const connection = new RawConnection(server.url);
+    connection.send(words);
+    return connection;
+  });
+  await Promise.all(connections.map((connection) => connection.closed));
+  await server.stop("the test is over");
+}, 60_000);

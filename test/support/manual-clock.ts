@@ -1,0 +1,50 @@
+// Time that stands still until a test moves it. Timers fire in order while it moves, each at its own time.
+import type { Clock, Timer } from "#base/clock.ts";
+
+type Entry = { at: number; run: () => void; every?: number };
+
+export class ManualClock implements Clock {
+  #now: number;
+  readonly #started: number;
+  readonly #timers = new Set<Entry>();
+
+  constructor(start = Date.UTC(2030, 0, 1)) {
+    this.#now = start;
+    this.#started = start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now - this.#started;
+  }
+
+  after(ms: number, run: () => void): Timer {
+    return this.#add({ at: this.#now + ms, run });
+  }
+
+  every(ms: number, run: () => void): Timer {
+    return this.#add({ at: this.#now + ms, run, every: ms });
+  }
+
+  /** Moves time on, firing what becomes due on the way. */
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const due = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      if (!due) break;
+      this.#now = due.at;
+      if (due.every === undefined) this.#timers.delete(due);
+      else due.at += due.every;
+      due.run();
+    }
+    this.#now = end;
+  }
+
+  #add(entry: Entry): Timer {
+    this.#timers.add(entry);
+    return { cancel: () => this.#timers.delete(entry) };
+  }
+}
