@@ -40,3 +40,9 @@ export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 /** RFC 3339 or undefined, for times that have not happened: such members are left out of the answer. */
 export const rfc3339OrAbsent = (ms: number | null | undefined): string | undefined =>
   ms === null || ms === undefined ? undefined : rfc3339(ms);
+
+/** Keeps the process alive until cancelled, which the clock's timers do not: for a program that waits for others only. */
+export const holdProcess = (): Timer => {
+  const timer = setInterval(() => {}, 2 ** 30);
+  return { cancel: () => clearInterval(timer) };
+};

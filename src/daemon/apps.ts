@@ -1,0 +1,56 @@
+// Watches the health of the agent's apps: asks each at its interval, and tells the server when it changes (rule DM-14).
+import type { Clock } from "#base/clock.ts";
+import { AppHealth, type WorkspaceApp, WorkspaceApp_Health } from "#src/wire/gen/agent_pb.ts";
+import type { Connection } from "./connection.ts";
+import { Latest } from "./latest.ts";
+import { pause } from "./pause.ts";
+import { durationMs } from "./times.ts";
+
+export type AppsOptions = { connection: Pick<Connection, "ask">; clock: Clock; signal: AbortSignal };
+
+/** Watches until the signal fires. Apps without a health check are left alone. */
+export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): void => {
+  const { connection, clock, signal } = options;
+  const latest = new Latest<{ id: Uint8Array; health: AppHealth }>({
+    connection,
+    clock,
+    what: "app health",
+    gap_ms: 0,
+    send: (updates) => (api, abort) => api.batchUpdateAppHealths({ updates: [...updates] }, abort),
+  });
+  const watch = async (app: WorkspaceApp, url: string): Promise<void> => {
+    const interval = Math.max(1_000, durationMs(app.healthcheck?.interval));
+    const threshold = Math.max(1, app.healthcheck?.threshold ?? 1);
+    let health: AppHealth | undefined;
+    for (let failures = 0; !signal.aborted; ) {
+      failures = (await answers(url, interval, options)) ? 0 : failures + 1;
+      if (signal.aborted) return;
+      // Until the threshold is reached one way or the other, what was said last still holds.
+      const now = failures === 0 ? AppHealth.HEALTHY : failures >= threshold ? AppHealth.UNHEALTHY : health;
+      if (now !== undefined && now !== health) {
+        health = now;
+        latest.put(app.slug, { id: app.id, health });
+      }
+      await pause(clock, interval, signal);
+    }
+  };
+  for (const app of apps) {
+    const url = app.healthcheck?.url ?? "";
+    if (url !== "" && app.health !== WorkspaceApp_Health.DISABLED) void watch(app, url);
+  }
+};
+
+/** True when the app answers within `limit_ms` and not with a server error. */
+const answers = async (url: string, limit_ms: number, { clock, signal }: AppsOptions): Promise<boolean> => {
+  const late = new AbortController();
+  const timer = clock.after(limit_ms, () => late.abort());
+  try {
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.any([late.signal, signal]) });
+    await response.body?.cancel();
+    return response.status < 500;
+  } catch {
+    return false;
+  } finally {
+    timer.cancel();
+  }
+};

@@ -1,0 +1,25 @@
+// How the text of a script becomes a command: `sh -c`, or a file of its own when it names its interpreter or is too long for an
+// argument (rule DM-6).
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Disposing removes the file. */
+export type ScriptCommand = Disposable & { readonly command: readonly string[] };
+
+// Linux takes 128 KiB in one argument.
+const MAX_ARGUMENT = 100_000;
+
+export const commandOf = (script: string): ScriptCommand => {
+  const named = script.startsWith("#!");
+  if (!named && Buffer.byteLength(script) <= MAX_ARGUMENT) {
+    return { command: ["sh", "-c", script], [Symbol.dispose]: () => {} };
+  }
+  const folder = mkdtempSync(join(tmpdir(), "slipway-script-"));
+  const file = join(folder, "script");
+  writeFileSync(file, script, { mode: 0o700 });
+  return {
+    command: named ? [file] : ["sh", file],
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  };
+};

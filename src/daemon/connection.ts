@@ -1,0 +1,136 @@
+// The daemon's way to its server: connects, greets, and connects again for ever (rules DM-1 to DM-3). Everybody else asks through
+// `ask`, which waits for a connection and asks again when one breaks, so that callers never see the network.
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { agentClient } from "#src/wire/agent-api.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import type { YamuxSession } from "#src/wire/yamux.ts";
+import { backoff } from "./backoff.ts";
+import { dial, TokenRefused } from "./dial.ts";
+import { pause } from "./pause.ts";
+
+export type AgentApi = ReturnType<typeof agentClient>;
+
+/** One call. It may be made again when the connection breaks, so it must be safe to repeat. */
+export type Call<T> = (api: AgentApi, signal: AbortSignal) => Promise<T>;
+
+/** The daemon stops: what was to be asked is not asked any more. */
+export class Stopped extends Error {
+  override readonly name = "Stopped";
+}
+
+export type ConnectionOptions = {
+  url: URL;
+  token: string;
+  clock: Clock;
+  random: Random;
+  /** Runs on each new connection before anybody else may ask. When it fails the connection is given up. */
+  greet: Call<void>;
+};
+
+type Live = { session: YamuxSession; api: AgentApi };
+
+const CEILING_MS = 10_000;
+// A void token is void for good, most likely, but a clock or a restored backup may bring it back.
+const REFUSED_CEILING_MS = 60_000;
+/** A connection that lived this long was a good one: the next back-off starts small again. */
+const GOOD_AFTER_MS = 1_000;
+const CALL_TIMEOUT_MS = 60_000;
+
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #stop = new AbortController();
+  #live: Live | undefined;
+  #next = Promise.withResolvers<Live>();
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#next.promise.catch(() => {});
+  }
+
+  /** Connects again and again. Resolves after `stop`; never rejects. */
+  async run(): Promise<void> {
+    const { clock, random } = this.#options;
+    const { signal } = this.#stop;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const began = clock.monotonic();
+      const failure = await this.#once();
+      if (signal.aborted) break;
+      if (clock.monotonic() - began >= GOOD_AFTER_MS && !(failure instanceof TokenRefused)) failures = 0;
+      const wait = backoff(failures, failure instanceof TokenRefused ? REFUSED_CEILING_MS : CEILING_MS, random);
+      log("daemon").warn("not connected, trying again in {wait} ms: {reason}", { wait, reason: failure.message });
+      await pause(clock, wait, signal);
+    }
+    this.#next.reject(new Stopped("The daemon stops."));
+  }
+
+  /** Closes the connection for good. Whoever still asks gets `Stopped`. */
+  stop(): void {
+    this.#stop.abort();
+    this.#live?.session.close("The daemon stops.");
+  }
+
+  /** The answer of one call, however many connections it takes. Throws RpcError for what the server said, and Stopped. */
+  async ask<T>(call: Call<T>): Promise<T> {
+    for (;;) {
+      const live = this.#live ?? (await this.#next.promise);
+      if (this.#stop.signal.aborted) throw new Stopped("The daemon stops.");
+      try {
+        return await this.#call(live.api, call);
+      } catch (error) {
+        if (!(error instanceof WireError)) throw error;
+        // Nobody can tell what the server has seen of it. The rest of this connection is in no better state.
+        this.#end(live, "A call broke.");
+      }
+    }
+  }
+
+  /** One connection from dialling to its end; says why it ended. */
+  async #once(): Promise<Error> {
+    const { url, token, clock, greet } = this.#options;
+    const { signal } = this.#stop;
+    try {
+      const session = await dial({ url, token, clock, signal });
+      const live = { session, api: agentClient(session) };
+      const hangUp = (): void => session.close("The daemon stops.");
+      signal.addEventListener("abort", hangUp, { once: true });
+      try {
+        if (signal.aborted) hangUp();
+        await this.#call(live.api, greet);
+        this.#open(live);
+        const failure = await session.closed;
+        return failure ?? new Error("The server closed the connection.");
+      } finally {
+        signal.removeEventListener("abort", hangUp);
+        this.#end(live, "The greeting failed.");
+      }
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  async #call<T>(api: AgentApi, call: Call<T>): Promise<T> {
+    const deadline = new AbortController();
+    const timer = this.#options.clock.after(CALL_TIMEOUT_MS, () => deadline.abort());
+    try {
+      return await call(api, deadline.signal);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #open(live: Live): void {
+    this.#live = live;
+    this.#next.resolve(live);
+    log("daemon").info("connected");
+  }
+
+  #end(live: Live, reason: string): void {
+    live.session.close(reason);
+    if (this.#live !== live) return;
+    this.#live = undefined;
+    this.#next = Promise.withResolvers<Live>();
+    this.#next.promise.catch(() => {});
+  }
+}

@@ -1,0 +1,83 @@
+// The program inside a workspace (`slipway agent`): connects, learns from the manifest what to run, runs it, reports, and ends in order
+// when it is told to. Everything it does is a file of this folder; here they are put together.
+import { mkdirSync } from "node:fs";
+import { type Clock, holdProcess } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { type Random, systemRandom } from "#base/random.ts";
+import { VERSION } from "#base/version.ts";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { type AgentApi, Connection } from "./connection.ts";
+import { folderOf } from "./environment.ts";
+import { Lifecycle } from "./lifecycle.ts";
+import { Logs } from "./logs.ts";
+import { aborted, within } from "./pause.ts";
+import { Reports } from "./reports.ts";
+import { Work } from "./work.ts";
+
+export type DaemonOptions = {
+  /** The server's access URL. */
+  url: URL;
+  /** The agent's token. */
+  token: string;
+  /** Told to end: the daemon runs its stop scripts, reports and returns. */
+  signal: AbortSignal;
+  clock: Clock;
+  env: Readonly<Record<string, string | undefined>>;
+  random?: Random;
+};
+
+/** What has not been delivered when the daemon ends is worth this long a wait. */
+const FLUSH_MS = 3_000;
+
+/** Runs until the signal fires, whatever the server does. Resolves when everything it started has ended; never leaves a process. */
+export const runDaemon = async (options: DaemonOptions): Promise<void> => {
+  const { url, token, signal, clock, env, random = systemRandom } = options;
+  const held = holdProcess();
+  let work: Work | undefined;
+  const connection = new Connection({
+    url,
+    token,
+    clock,
+    random,
+    greet: async (api, abort) => {
+      const manifest = await api.getManifest({}, abort);
+      await introduce(api, manifest, env, abort);
+      // The first manifest is what this daemon runs; a new build starts a new daemon.
+      if (work) lifecycle.repeat();
+      else if (!signal.aborted)
+        work = Work.begin({ manifest, url, token, env, clock, connection, logs, reports, lifecycle });
+    },
+  });
+  const logs = new Logs({ connection, clock, random });
+  const reports = new Reports({ connection, clock, random });
+  const lifecycle = new Lifecycle({ reports, clock });
+  const running = connection.run();
+  try {
+    await aborted(signal);
+    log("daemon").info("stopping");
+    if (!work) return;
+    await work.end();
+    const delivered = await within(clock, FLUSH_MS, Promise.all([logs.flush(), reports.flush()]));
+    if (!delivered) log("daemon").warn("stopped before everything was delivered to the server");
+  } finally {
+    connection.stop();
+    await running;
+    held.cancel();
+  }
+};
+
+/** Who this daemon is and where it works; the folder is made here so that what is reported exists. */
+const introduce = async (
+  api: AgentApi,
+  manifest: Manifest,
+  env: DaemonOptions["env"],
+  abort: AbortSignal,
+): Promise<void> => {
+  const directory = folderOf(manifest.directory, env);
+  try {
+    mkdirSync(directory, { recursive: true });
+  } catch (error) {
+    log("daemon").error("the agent's folder {directory} cannot be made: {error}", { directory, error });
+  }
+  await api.updateStartup({ startup: { version: `v${VERSION}`, expandedDirectory: directory, subsystems: [] } }, abort);
+};

@@ -1,0 +1,52 @@
+// Where the programs of a workspace run and what they find in their environment: the daemon's own, what the template sets, and who
+// they are (rule DM-6).
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { uuidFromBytes } from "#base/ids.ts";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+
+export type Environment = Readonly<Record<string, string>>;
+
+type Given = Readonly<Record<string, string | undefined>>;
+
+/** `$NAME` and `${NAME}` in the template's values stand for the daemon's own variables; names it does not know stay as they are. */
+export const scriptEnvironment = (options: {
+  env: Given;
+  manifest: Manifest;
+  url: URL;
+  token: string;
+}): Environment => {
+  const { env, manifest, url, token } = options;
+  const own = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const set = Object.entries(manifest.environmentVariables).map(([name, value]) => [name, expand(value, env)]);
+  return {
+    HOME: homedir(),
+    ...Object.fromEntries(own),
+    ...Object.fromEntries(set),
+    SLIPWAY: "true",
+    SLIPWAY_WORKSPACE_NAME: manifest.workspaceName,
+    SLIPWAY_WORKSPACE_ID: idOf(manifest.workspaceId),
+    SLIPWAY_WORKSPACE_AGENT_NAME: manifest.agentName,
+    SLIPWAY_WORKSPACE_OWNER_NAME: manifest.ownerUsername,
+    SLIPWAY_AGENT_URL: url.href,
+    SLIPWAY_AGENT_TOKEN: token,
+  };
+};
+
+/** The absolute folder a text of the template names: `~` and variables filled in, relative to the home folder; empty is the home. */
+export const folderOf = (text: string, env: Given): string => placeOf(text, env, env.HOME || homedir());
+
+/** The same for a path relative to `base`. */
+export const placeOf = (text: string, env: Given, base: string): string => {
+  const home = env.HOME || homedir();
+  const expanded = expand(text === "~" || text.startsWith("~/") ? home + text.slice(1) : text, env);
+  return isAbsolute(expanded) ? expanded : join(base, expanded);
+};
+
+const expand = (text: string, env: Given): string =>
+  text.replace(
+    /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
+    (whole, braced?: string, bare?: string) => env[braced ?? bare ?? ""] ?? whole,
+  );
+
+const idOf = (bytes: Uint8Array): string => (bytes.length === 16 ? uuidFromBytes(bytes) : "");

@@ -1,0 +1,50 @@
+// Values of which only the newest counts (metadata, app health), sent in batches: what changes while a batch is on its way goes with
+// the next one. Bounded by the number of keys (rule DM-14).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { type Call, type Connection, Stopped } from "./connection.ts";
+import { pause } from "./pause.ts";
+
+export type LatestOptions<T> = {
+  connection: Pick<Connection, "ask">;
+  clock: Clock;
+  /** For the daemon's log. */
+  what: string;
+  /** Milliseconds between two batches at least. */
+  gap_ms: number;
+  send(values: readonly T[]): Call<unknown>;
+};
+
+export class Latest<T> {
+  readonly #options: LatestOptions<T>;
+  readonly #values = new Map<string, T>();
+  #sending = false;
+
+  constructor(options: LatestOptions<T>) {
+    this.#options = options;
+  }
+
+  put(key: string, value: T): void {
+    this.#values.set(key, value);
+    if (!this.#sending) void this.#send();
+  }
+
+  async #send(): Promise<void> {
+    const { connection, clock, what, gap_ms, send } = this.#options;
+    this.#sending = true;
+    // Values that come together go together.
+    await Promise.resolve();
+    while (this.#values.size > 0) {
+      const values = [...this.#values.values()];
+      this.#values.clear();
+      try {
+        await connection.ask(send(values));
+      } catch (error) {
+        if (error instanceof Stopped) return;
+        log("daemon").warn("the server refused {what}: {error}", { what, error });
+      }
+      await pause(clock, gap_ms);
+    }
+    this.#sending = false;
+  }
+}

@@ -1,0 +1,48 @@
+// Bytes of a program's output as lines: what is not yet complete waits for its end, a line beyond the bound goes on as the next one,
+// broken UTF-8 is replaced, colours are kept (rule DM-7).
+
+/** Characters of one line. */
+export const MAX_LINE = 32 * 1024;
+
+export class LineSplitter {
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  /** The lines these bytes complete, without line ends. */
+  push(bytes: Uint8Array): string[] {
+    return this.#split(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** What is left when the output has ended. */
+  end(): string[] {
+    const lines = this.#split(this.#decoder.decode());
+    const last = this.#rest;
+    this.#rest = "";
+    return last === "" ? lines : [...lines, withoutReturn(last)];
+  }
+
+  #split(text: string): string[] {
+    const pieces = text.split("\n");
+    const lines: string[] = [];
+    pieces.forEach((piece, i) => {
+      this.#rest += piece;
+      while (this.#rest.length > MAX_LINE) {
+        const cut = cutBefore(this.#rest, MAX_LINE);
+        lines.push(this.#rest.slice(0, cut));
+        this.#rest = this.#rest.slice(cut);
+      }
+      if (i === pieces.length - 1) return;
+      lines.push(withoutReturn(this.#rest));
+      this.#rest = "";
+    });
+    return lines;
+  }
+}
+
+const withoutReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
+
+// Never between the halves of one character.
+const cutBefore = (text: string, at: number): number => {
+  const code = text.charCodeAt(at - 1);
+  return code >= 0xd800 && code <= 0xdbff ? at - 1 : at;
+};

@@ -1,0 +1,100 @@
+// What one daemon does for its workspace between the first manifest and its end: scripts, cron, metadata, app health, statistics, and
+// the lifecycle states in between (rules DM-5, DM-16).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { watchApps } from "./apps.ts";
+import type { Connection } from "./connection.ts";
+import { folderOf, scriptEnvironment } from "./environment.ts";
+import { ProcessGroups } from "./groups.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Logs } from "./logs.ts";
+import { collectMetadata } from "./metadata.ts";
+import { within } from "./pause.ts";
+import type { Reports } from "./reports.ts";
+import { ScriptRunner } from "./script-runner.ts";
+import { runCron, runStartScripts, runStopScripts } from "./scripts.ts";
+import { reportStats } from "./stats.ts";
+
+export type WorkOptions = {
+  manifest: Manifest;
+  url: URL;
+  token: string;
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  connection: Connection;
+  logs: Logs;
+  reports: Reports;
+  lifecycle: Lifecycle;
+};
+
+/** What still runs when the daemon ends has this long to end by itself. */
+const GRACE_MS = 2_000;
+/** And this long for what it has said to be read. */
+const LAST_WORDS_MS = 1_000;
+
+export class Work {
+  readonly #options: WorkOptions;
+  readonly #groups: ProcessGroups;
+  readonly #runner: ScriptRunner;
+  readonly #stopping = new AbortController();
+
+  private constructor(options: WorkOptions) {
+    const { manifest, env, clock, token, logs, reports } = options;
+    this.#options = options;
+    this.#groups = new ProcessGroups({ clock, token });
+    this.#runner = new ScriptRunner({
+      clock,
+      env: scriptEnvironment(options),
+      directory: folderOf(manifest.directory, env),
+      groups: this.#groups,
+      logs,
+      reports,
+    });
+  }
+
+  /** Starts everything and returns at once. */
+  static begin(options: WorkOptions): Work {
+    const work = new Work(options);
+    void work.#start();
+    work.#watch();
+    return work;
+  }
+
+  /** Runs the stop scripts, ends every process that still runs, and says how it went. */
+  async end(): Promise<void> {
+    const { manifest, clock, lifecycle } = this.#options;
+    this.#stopping.abort();
+    lifecycle.enter("shutting_down");
+    const outcome = await runStopScripts(manifest.scripts, this.#runner);
+    await this.#groups.endAll(GRACE_MS);
+    await within(clock, LAST_WORDS_MS, this.#runner.idle());
+    lifecycle.enter(outcome);
+  }
+
+  async #start(): Promise<void> {
+    const { manifest, lifecycle } = this.#options;
+    lifecycle.enter("starting");
+    const outcome = await runStartScripts(manifest.scripts, this.#runner);
+    log("daemon").info("start scripts have ended: {outcome}", { outcome });
+    if (!this.#stopping.signal.aborted) lifecycle.enter(outcome);
+  }
+
+  #watch(): void {
+    const { manifest, env, clock, connection } = this.#options;
+    const { signal } = this.#stopping;
+    for (const script of manifest.scripts) {
+      if (script.cron !== "") void runCron(script, this.#runner, { clock, signal });
+    }
+    collectMetadata(manifest.metadata, {
+      connection,
+      clock,
+      signal,
+      env: scriptEnvironment(this.#options),
+      directory: folderOf(manifest.directory, env),
+      groups: this.#groups,
+    });
+    watchApps(manifest.apps, { connection, clock, signal });
+    void reportStats({ connection, clock, signal });
+  }
+}
