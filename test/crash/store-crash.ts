@@ -29,8 +29,15 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
     if (signal !== "SIGKILL") throw new Error(`seed ${seed}, ${what}: the process was not killed: ${errors}`);
   };
 
-  for (const failpoint of STORE_FAILPOINTS) {
-    const count = failpoint === "in_migration" ? 1 : upTo(failpoint === "in_checkpoint" ? 5 : 40);
+  const deaths: [(typeof STORE_FAILPOINTS)[number], number][] = [
+    ["in_migration", 1],
+    // The second commit of a new database reserves the first numbers.
+    ["before_commit", 2],
+    ["before_commit", upTo(40)],
+    ["after_commit", upTo(40)],
+    ["in_checkpoint", upTo(5)],
+  ];
+  for (const [failpoint, count] of deaths) {
     const { signal, errors } = await runChild({ ...order(), failpoint: `${failpoint}:${count}` }, oracle);
     expectKilled(failpoint, signal, errors);
     check(`${failpoint}:${count}`);
@@ -48,7 +55,7 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
   const end = await runChild({ ...order(), batches: 20 }, oracle);
   if (end.code !== 0) throw new Error(`seed ${seed}: the last run ended with ${end.code}: ${end.errors}`);
   check("orderly end");
-  return `${rounds} kills and ${STORE_FAILPOINTS.length} failpoints, ${oracle.acknowledged} acknowledged batches, none lost`;
+  return `${rounds} kills and ${deaths.length} failpoints, ${oracle.acknowledged} acknowledged batches, none lost`;
 };
 
 export const checks: readonly Check[] = [{ name: "store: kill -9", run: storeCrash }];

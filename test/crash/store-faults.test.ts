@@ -14,8 +14,8 @@ if (noFaults) process.stderr.write(`skipped, failing disk of the store: ${noFaul
 if (noDisk) process.stderr.write(`skipped, full disk of the store: ${noDisk}\n`);
 
 describe.skipIf(noFaults !== "")("on a disk that fails", () => {
-  test("[ST-16] after a failed flush the process stops with a code, and what it could not confirm is unknown", async () => {
-    const { run, oracle, wrong, reasons } = await faultedRun("fsync:20:EIO");
+  test("[ST-16] after a single failed flush the process stops with a code, and what it could not confirm is unknown", async () => {
+    const { run, oracle, wrong, reasons } = await faultedRun("fsync:20:EIO:1");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(new Set(reasons).isSubsetOf(new Set(["unknown", "closed"]))).toBe(true);
     expect(wrong).toEqual([]);
