@@ -1,7 +1,7 @@
 // Membership of users in organizations.
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, count, eq, sql } from "drizzle-orm";
 import { organization_members, users } from "./schema/users.ts";
-import { build, insertInto, query, statement } from "./sql.ts";
+import { build, deleteBy, insertInto, query, statement } from "./sql.ts";
 
 export type Member = typeof organization_members.$inferSelect;
 
@@ -26,9 +26,26 @@ export const listMembers = query(
     .from(organization_members)
     .innerJoin(users, eq(users.id, organization_members.user_id))
     .where(and(eq(organization_members.organization_id, sql.placeholder("organization_id")), eq(users.deleted, false)))
-    .orderBy(asc(users.username))
+    .orderBy(asc(sql`lower(${users.username})`))
     .limit(sql.placeholder("limit"))
     .offset(sql.placeholder("offset")),
+);
+
+/** One member with their user. */
+export const findMemberWithUser = query(
+  build
+    .select({ member: organization_members, user: users })
+    .from(organization_members)
+    .innerJoin(users, eq(users.id, organization_members.user_id))
+    .where(and(ofMember, eq(users.deleted, false))),
+);
+
+export const countMembers = query(
+  build
+    .select({ count: count() })
+    .from(organization_members)
+    .innerJoin(users, eq(users.id, organization_members.user_id))
+    .where(and(eq(organization_members.organization_id, sql.placeholder("organization_id")), eq(users.deleted, false))),
 );
 
 export const insertMember = insertInto(organization_members);
@@ -48,3 +65,6 @@ export const deleteMember = statement<{ organization_id: string; user_id: string
   build.delete(organization_members).where(ofMember),
   { expect: 1 },
 );
+
+/** Ends every membership, when the organization is deleted. */
+export const deleteMembersOf = deleteBy(organization_members, organization_members.organization_id);

@@ -1,7 +1,9 @@
 // Organizations.
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, eq, notExists, sql } from "drizzle-orm";
+import { templates } from "./schema/templates.ts";
 import { organizations } from "./schema/users.ts";
-import { build, insertInto, query, updateBy } from "./sql.ts";
+import { workspaces } from "./schema/workspaces.ts";
+import { build, insertInto, query, statement, updateBy } from "./sql.ts";
 
 export type OrganizationRow = typeof organizations.$inferSelect;
 
@@ -35,3 +37,32 @@ export const listOrganizations = query(
 
 export const insertOrganization = insertInto(organizations);
 export const updateOrganization = updateBy(organizations, organizations.id);
+
+const one = { one: sql`1` };
+
+/** Refused as `stale` for the default organization and while there are templates or workspaces in it. */
+export const deleteOrganization = statement<{ id: string; now: number }>(
+  build
+    .update(organizations)
+    .set({ deleted: true, updated_at: sql.placeholder("now") as never })
+    .where(
+      and(
+        eq(organizations.id, sql.placeholder("id")),
+        eq(organizations.is_default, false),
+        alive,
+        notExists(
+          build
+            .select(one)
+            .from(templates)
+            .where(and(eq(templates.organization_id, organizations.id), eq(templates.deleted, false))),
+        ),
+        notExists(
+          build
+            .select(one)
+            .from(workspaces)
+            .where(and(eq(workspaces.organization_id, organizations.id), eq(workspaces.deleted, false))),
+        ),
+      ),
+    ),
+  { expect: 1 },
+);

@@ -10,8 +10,10 @@ export const pageQuery = {
   after_id: t.Optional(t.String({ format: "uuid", description: "Begin after the row with this id." })),
 };
 
+export type Page = { limit: number; offset: number };
+
 /** The page a query asks for, with what it left out filled in. */
-export const pageOf = (query: { limit?: number; offset?: number }): { limit: number; offset: number } => ({
+export const pageOf = (query: { limit?: number; offset?: number }): Page => ({
   limit: query.limit || EVERYTHING,
   offset: query.offset ?? 0,
 });

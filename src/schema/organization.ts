@@ -12,3 +12,27 @@ export const Organization = t.Object({
   updated_at: t.String({ format: "date-time" }),
 });
 export type Organization = Static<typeof Organization>;
+
+/** The rule of organization names: the one of user names. */
+const Name = t.String({
+  minLength: 1,
+  maxLength: 32,
+  pattern: "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$",
+  description: "1 to 32 letters and digits, in groups joined by single hyphens. Unique, whatever the letter case.",
+});
+const DisplayName = t.String({ maxLength: 64, description: "Empty: the name." });
+const Description = t.String({ maxLength: 1000 });
+const Icon = t.String({
+  maxLength: 500,
+  pattern: "^(|https?://[^\\s]*|/[^\\s]*)$",
+  description: "A URL or a path of this server, or empty.",
+});
+
+export const CreateOrganizationRequest = t.Object({
+  name: Name,
+  display_name: t.Optional(DisplayName),
+  description: t.Optional(Description),
+  icon: t.Optional(Icon),
+});
+
+export const UpdateOrganizationRequest = t.Partial(CreateOrganizationRequest);

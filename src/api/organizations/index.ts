@@ -1,19 +1,38 @@
 // Organizations: who owns templates and workspaces together.
 import { Elysia, t } from "elysia";
-import { listOrganizations } from "#db/organizations.ts";
-import { Organization } from "#schema/organization.ts";
-import { maySeeOrganization } from "../access.ts";
+import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { deleteMembersOf } from "#db/members.ts";
+import {
+  deleteOrganization,
+  insertOrganization,
+  listOrganizations,
+  type OrganizationRow,
+  updateOrganization,
+} from "#db/organizations.ts";
+import { CommitError } from "#db/store.ts";
+import { CreateOrganizationRequest, Organization, UpdateOrganizationRequest } from "#schema/organization.ts";
+import { mayCreateOrganizations, maySeeOrganization, mayUpdateOrganization } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { organizationAt, showOrganization } from "./organization.ts";
+import { fails, Generic } from "../responses.ts";
+import { takenOr } from "../users/taken.ts";
+import { members } from "./members.ts";
+import { getOrganization, organizationAt, organizationPath, showOrganization } from "./organization.ts";
 
 const tags = ["Organizations"];
-const path = t.Object({ organization: t.String({ description: "Organization id, name, or the word `default`." }) });
+const params = organizationPath;
+const NAMES = { organizations_name: "name" };
+
+/** `default` in a path always means the default organization, so no other may be called that. */
+const checkName = (name: string | undefined, isDefault: boolean): void => {
+  if (name?.toLowerCase() === "default" && !isDefault) throw invalidField("name", "This name is reserved.");
+};
 
 export const organizations = (ctx: ApiContext) =>
   new Elysia({ prefix: "/organizations" })
     .use(callers)
+    .use(members(ctx))
     .get(
       "",
       async ({ caller }) => {
@@ -26,13 +45,82 @@ export const organizations = (ctx: ApiContext) =>
         detail: { tags, summary: "List organizations", description: "Those the caller may see, by name." },
       },
     )
+    .post(
+      "",
+      async ({ caller, body, status }) => {
+        if (!mayCreateOrganizations(caller)) throw forbidden("Only an owner may create organizations.");
+        checkName(body.name, false);
+        const now = ctx.clock.now();
+        const row: OrganizationRow = {
+          id: uuid(),
+          name: body.name,
+          display_name: body.display_name?.trim() || body.name,
+          description: body.description ?? "",
+          icon: body.icon ?? "",
+          is_default: false,
+          created_at: now,
+          updated_at: now,
+          deleted: false,
+        };
+        await ctx.store.commit([insertOrganization(row)]).catch((error) => Promise.reject(takenOr(error, NAMES)));
+        return status(201, showOrganization(row));
+      },
+      {
+        user: true,
+        body: CreateOrganizationRequest,
+        response: { 201: Organization, ...fails(400, 401, 403, 409, 415) },
+        detail: { tags, summary: "Create an organization" },
+      },
+    )
     .get(
       "/:organization",
       async ({ caller, params }) => showOrganization(await organizationAt(ctx.store, params.organization, caller)),
       {
-        user: true,
-        params: path,
+        ...{ user: true, params },
         response: { 200: Organization, ...fails(401, 404) },
         detail: { tags, summary: "Get an organization" },
+      },
+    )
+    .patch(
+      "/:organization",
+      async ({ caller, params, body }) => {
+        const row = await organizationAt(ctx.store, params.organization, caller);
+        if (!mayUpdateOrganization(caller, row.id)) throw forbidden("You may not change this organization.");
+        checkName(body.name, row.is_default);
+        const name = body.name ?? row.name;
+        const patch = {
+          ...{ name, description: body.description, icon: body.icon, updated_at: ctx.clock.now() },
+          display_name: body.display_name === undefined ? undefined : body.display_name.trim() || name,
+        };
+        await ctx.store
+          .commit([updateOrganization(row.id, patch)])
+          .catch((error) => Promise.reject(takenOr(error, NAMES)));
+        return showOrganization(await getOrganization(ctx.store, row.id));
+      },
+      {
+        ...{ user: true, params },
+        body: UpdateOrganizationRequest,
+        response: { 200: Organization, ...fails(400, 401, 403, 404, 409, 415) },
+        detail: { tags, summary: "Change an organization", description: "Fields that are left out stay." },
+      },
+    )
+    .delete(
+      "/:organization",
+      async ({ caller, params }) => {
+        const row = await organizationAt(ctx.store, params.organization, caller);
+        if (!mayCreateOrganizations(caller)) throw forbidden("Only an owner may delete organizations.");
+        if (row.is_default) throw invalid("The default organization cannot be deleted.");
+        await ctx.store
+          .commit([deleteOrganization({ id: row.id, now: ctx.clock.now() }), deleteMembersOf(row.id)])
+          .catch((error) => {
+            if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+            throw conflict("The organization still has templates or workspaces. Delete those first.");
+          });
+        return { message: "The organization has been deleted." };
+      },
+      {
+        ...{ user: true, params },
+        response: { 200: Generic, ...fails(400, 401, 403, 404, 409) },
+        detail: { tags, summary: "Delete an organization", description: "409 while it has templates or workspaces." },
       },
     );

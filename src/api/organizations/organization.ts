@@ -1,4 +1,5 @@
 // Finding the organization a path names, and showing it.
+import { Type as t } from "@sinclair/typebox";
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -12,6 +13,18 @@ import type { Store } from "#db/store.ts";
 import type { Organization } from "#schema/organization.ts";
 import { maySeeOrganization } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
+
+/** The path parameter of every route of one organization. */
+export const organizationPath = t.Object({
+  organization: t.String({ description: "Organization id, name, or the word `default`." }),
+});
+
+/** The organization with this id, whoever asks. */
+export const getOrganization = async (store: Store, id: string): Promise<OrganizationRow> => {
+  const found = await store.get(findOrganization({ id }));
+  if (!found) throw notFound();
+  return found;
+};
 
 /** The organization named by a path: a UUID, a name or the word `default`. 404 when it is not there or not visible. */
 export const organizationAt = async (store: Store, text: string, caller: UserCaller): Promise<OrganizationRow> => {

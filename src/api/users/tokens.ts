@@ -8,6 +8,7 @@ import { ApiKey, CreateTokenRequest, NewKey, TokenConfig } from "#schema/api-key
 import { isOwner } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { Flag, flagOf } from "../flag.ts";
 import { fails, NoContent } from "../responses.ts";
 import { keyAt, keysOwnerAt, scopeOf, showKey } from "./api-key.ts";
 import { LOGIN_SECONDS, newKey } from "./keys.ts";
@@ -20,7 +21,6 @@ const user = true;
 const path = params.properties.user;
 const keyPath = t.Object({ user: path, key: t.String({ maxLength: 64, description: "Id of the key." }) });
 const namePath = t.Object({ user: path, name: t.String({ maxLength: 64, description: "Name of the token." }) });
-const Truth = t.Optional(t.Boolean());
 
 export const tokens = (ctx: ApiContext) =>
   new Elysia()
@@ -46,8 +46,8 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/tokens",
       async ({ caller, params, query }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        const now = query.include_expired ? 0 : ctx.clock.now();
-        if (query.include_all && isOwner(caller)) {
+        const now = flagOf("include_expired", query.include_expired) ? 0 : ctx.clock.now();
+        if (flagOf("include_all", query.include_all) && isOwner(caller)) {
           const rows = await ctx.store.scan(listAllTokens({ now }));
           return rows.map(({ key, username }) => showKey(key, username));
         }
@@ -56,7 +56,7 @@ export const tokens = (ctx: ApiContext) =>
       },
       {
         ...{ user, params },
-        query: t.Object({ include_all: Truth, include_expired: Truth }),
+        query: t.Object({ include_all: Flag, include_expired: Flag }),
         response: { 200: t.Array(ApiKey), ...fails(400, 401, 403, 404) },
         detail: { tags, summary: "List tokens", description: "Oldest first. An owner may ask for those of everybody." },
       },

@@ -3,20 +3,25 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { User } from "#schema/user.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
 let server: TestServer;
 let anybody: Client;
+let admin: Client;
 beforeAll(async () => {
   server = await startTestServer();
   anybody = new Client(server.url);
+  admin = await anybody.signIn(ADMIN.email, ADMIN.password);
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
+const login = (email: string, password: string, headers?: Record<string, string>) =>
+  anybody.fetch("POST", "/api/v2/users/login", { email, password }, headers ? { headers } : {});
+
 describe("signing in", () => {
   test("[ID-1] the first user of the settings signs in and is the owner", async () => {
-    const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
     const me = await admin.get<User>("/api/v2/users/me");
     expect(me).toMatchObject({ username: ADMIN.username, email: ADMIN.email, status: "active" });
     expect(me.roles.map((role) => role.name)).toEqual(["owner"]);
@@ -25,5 +30,118 @@ describe("signing in", () => {
       id: me.organization_ids[0] as string,
       name: "default",
     });
+  });
+
+  test("[ID-3] the answer is 201 with a token, and a cookie that scripts and other sites cannot use", async () => {
+    const response = await login(ADMIN.email.toUpperCase(), ADMIN.password);
+    expect(response.status).toBe(201);
+    const { session_token } = (await response.json()) as { session_token: string };
+    expect(session_token).toMatch(/^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/);
+    const cookie = response.headers.get("set-cookie") ?? "";
+    expect(cookie).toStartWith(`service_session_token=${session_token}; Path=/; HttpOnly; SameSite=Lax`);
+    expect(cookie).not.toContain("Secure");
+    const byCookie = await anybody.fetch("GET", "/api/v2/users/me", undefined, {
+      headers: { cookie: `service_session_token=${session_token}` },
+    });
+    expect(byCookie.status).toBe(200);
+  });
+
+  test("[ID-3] behind https the cookie travels only over https", async () => {
+    await using secure = await startTestServer({
+      env: { SLIPWAY_ACCESS_URL: "https://slipway.example", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" },
+    });
+    const response = await new Client(secure.url).fetch("POST", "/api/v2/users/login", ADMIN);
+    expect(response.headers.get("set-cookie")).toEndWith("; Secure");
+  });
+
+  test("[ID-4] an unknown address and a wrong password get the same answer", async () => {
+    const [unknown, wrong] = await Promise.all([login("nobody@example.com", "x"), login(ADMIN.email, "x")]);
+    expect([unknown.status, wrong.status]).toEqual([401, 401]);
+    const texts = await Promise.all([unknown.text(), wrong.text()]);
+    expect(texts[0]).toBe(texts[1] as string);
+    expect(wrong.headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  test("[ID-4] an account without a password takes none, not even the empty one", async () => {
+    await admin.post("/api/v2/users", { email: "robot@example.com", username: "robot", login_type: "none" });
+    expect((await login("robot@example.com", "")).status).toBe(401);
+    expect((await login("", "")).status).toBe(401);
+  });
+
+  test("[ID-12] a new account is dormant until it signs in; a suspended one is refused", async () => {
+    const made = await admin.post<User>("/api/v2/users", {
+      ...{ email: "zoe@example.com", username: "zoe", password: PASSWORD },
+    });
+    expect(made.status).toBe("dormant");
+    expect(made.last_seen_at).toBeUndefined();
+    const zoe = await anybody.signIn("zoe@example.com", PASSWORD);
+    expect((await zoe.get<User>("/api/v2/users/me")).status).toBe("active");
+    await admin.put("/api/v2/users/zoe/status/suspend");
+    const refused = await login("zoe@example.com", PASSWORD);
+    expect(refused.status).toBe(401);
+    expect(await statusOf(zoe, "GET", "/users/me")).toBe(401);
+    expect((await admin.put<User>("/api/v2/users/zoe/status/activate")).status).toBe("active");
+    expect(await statusOf(zoe, "GET", "/users/me")).toBe(200);
+  });
+
+  test("[ID-5] guessing is slowed down: after 60 tries a minute for one address comes 429", async () => {
+    const tries = await Promise.all(
+      Array.from({ length: 61 }, async () => (await login("guess@example.com", "x")).status),
+    );
+    expect(tries.filter((status) => status === 429)).toHaveLength(1);
+    const late = await login("GUESS@example.com", "x");
+    expect(late.status).toBe(429);
+    expect(late.headers.get("retry-after")).not.toBeNull();
+    expect((await login(ADMIN.email, ADMIN.password)).status).toBe(201);
+  });
+
+  test.each([
+    [{}, 400],
+    [{ email: ADMIN.email }, 400],
+    [{ email: 1, password: "x" }, 400],
+    [[], 400],
+  ])("[ID-3] %j is %i", async (body, status) => {
+    expect(await statusOf(anybody, "POST", "/users/login", body)).toBe(status);
+  });
+});
+
+describe("signing out", () => {
+  test("[ID-3] the key is deleted and the cookie cleared", async () => {
+    const guest = await anybody.signIn(ADMIN.email, ADMIN.password);
+    const response = await guest.fetch("POST", "/api/v2/users/logout");
+    expect(response.status).toBe(200);
+    expect(response.headers.get("set-cookie")).toContain("Max-Age=0");
+    expect(await statusOf(guest, "GET", "/users/me")).toBe(401);
+    expect(await statusOf(admin, "GET", "/users/me")).toBe(200);
+  });
+});
+
+describe("passwords", () => {
+  test("[ID-7] a new password takes the old one and ends every other key", async () => {
+    const { client: here } = await newPerson(admin, "pat");
+    const elsewhere = await anybody.signIn("pat@example.com", PASSWORD);
+    const { key } = await here.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+    const fresh = "quite-another-secret";
+    const put = (body: object) => statusOf(here, "PUT", "/users/me/password", body);
+    expect(await put({ old_password: "wrong", password: fresh })).toBe(400);
+    expect(await put({ password: fresh })).toBe(400);
+    expect(await put({ old_password: PASSWORD, password: "short" })).toBe(400);
+    expect(await put({ old_password: PASSWORD, password: fresh })).toBe(204);
+    expect(await statusOf(here, "GET", "/users/me")).toBe(200);
+    expect(await statusOf(elsewhere, "GET", "/users/me")).toBe(401);
+    expect(await statusOf(here.as(key), "GET", "/users/me")).toBe(401);
+    expect((await login("pat@example.com", PASSWORD)).status).toBe(401);
+    expect((await login("pat@example.com", fresh)).status).toBe(201);
+  });
+
+  test("[ID-7] a password can be checked before it is set", async () => {
+    const check = (password: string) =>
+      anybody.post<{ valid: boolean; details: string }>("/api/v2/users/validate-password", { password });
+    expect(await check("correct-horse-battery")).toEqual({ valid: true, details: "" });
+    for (const weak of ["", "short", "aaaaaaaaaaaa", "Password1", "x1y2".repeat(40)]) {
+      const { valid, details } = await check(weak);
+      expect(valid).toBe(false);
+      expect(details).not.toBe("");
+    }
   });
 });

@@ -1,0 +1,82 @@
+// The first minutes of a fresh install: who becomes its owner.
+import { describe, expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { statusOf } from "./people.ts";
+
+const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+const ANN = { email: "ann@example.com", username: "ann", password: "a-long-enough-secret" };
+
+const tokenOf = (server: TestServer): string => {
+  const link = server.context?.setupUrl(server.url);
+  return new URL(link ?? "").searchParams.get("token") ?? "";
+};
+// The link is printed by the process itself, so these stories run beside the server and not against the binary.
+const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
+
+describe("the setup link", () => {
+  testHere("[ID-2] makes the owner once; then it and every other way is closed", async () => {
+    await using server = await startTestServer({ env: NOBODY });
+    const anybody = new Client(server.url);
+    expect(await statusOf(anybody, "GET", "/users/first")).toBe(404);
+    const setup_token = tokenOf(server);
+    expect(setup_token).toHaveLength(43);
+
+    const first = (body: object) => anybody.fetch("POST", "/api/v2/users/first", body);
+    expect((await first(ANN)).status).toBe(400);
+    expect((await first({ ...ANN, setup_token: "guess" })).status).toBe(403);
+    expect((await first({ ...ANN, setup_token, password: "short" })).status).toBe(400);
+    expect((await first({ ...ANN, setup_token, username: "login" })).status).toBe(400);
+    const made = await first({ ...ANN, setup_token });
+    expect(made.status).toBe(201);
+    const ids = (await made.json()) as { user_id: string; organization_id: string };
+
+    const ann = await anybody.signIn(ANN.email, ANN.password);
+    expect(await ann.get<object>("/api/v2/users/me")).toMatchObject({
+      id: ids.user_id,
+      organization_ids: [ids.organization_id],
+      roles: [{ name: "owner" }],
+    });
+    expect(await statusOf(anybody, "GET", "/users/first")).toBe(200);
+    expect((await first({ ...ANN, email: "eve@example.com", username: "eve", setup_token })).status).toBe(409);
+    expect(server.context?.setupUrl(server.url)).toBeUndefined();
+  });
+
+  testHere("[ID-2] of racing first users exactly one wins", async () => {
+    await using server = await startTestServer({ env: NOBODY });
+    const setup_token = tokenOf(server);
+    const anybody = new Client(server.url);
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        statusOf(anybody, "POST", "/users/first", {
+          ...{ ...ANN, setup_token, username: `ann${i}`, email: `ann${i}@example.com` },
+        }),
+      ),
+    );
+    expect(statuses.filter((status) => status === 201)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 403 || status === 409)).toHaveLength(7);
+  });
+
+  testHere("[ID-2] counts for 30 minutes, and a newer link replaces it", async () => {
+    const clock = new ManualClock();
+    await using server = await startTestServer({ env: NOBODY, clock });
+    const anybody = new Client(server.url);
+    const first = (setup_token: string) => statusOf(anybody, "POST", "/users/first", { ...ANN, setup_token });
+    const old = tokenOf(server);
+    const late = tokenOf(server);
+    expect(await first(old)).toBe(403);
+    clock.advance(30 * 60_000);
+    expect(await first(late)).toBe(403);
+    expect(await first(tokenOf(server))).toBe(201);
+  });
+});
+
+describe("the settings", () => {
+  test("[ID-1] make the owner at the first start and are ignored at the next", async () => {
+    await using one = await startTestServer();
+    const anybody = new Client(one.url);
+    expect(await statusOf(anybody, "GET", "/users/first")).toBe(200);
+    expect(await statusOf(anybody, "POST", "/users/first", { ...ANN, setup_token: "x" })).toBe(409);
+  });
+});

@@ -1,0 +1,25 @@
+// People for stories about who may do what: one of each role, all made through the public API.
+
+import type { User } from "#schema/user.ts";
+import type { Client } from "#src/client.ts";
+
+export const PASSWORD = "a-long-enough-secret";
+
+export type Person = { client: Client; user: User };
+
+/** Creates a user with these site roles and signs them in. */
+export const newPerson = async (admin: Client, username: string, roles: string[] = []): Promise<Person> => {
+  const email = `${username}@example.com`;
+  const user = await admin.post<User>("/api/v2/users", { email, username, password: PASSWORD, roles });
+  return { client: await admin.as(undefined).signIn(email, PASSWORD), user };
+};
+
+/** The status of an answer that is expected to be a refusal. */
+export const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> => {
+  const response = await client.fetch(method, `/api/v2${path}`, body);
+  if (response.status >= 400) {
+    const answer = (await response.json()) as { message?: string };
+    if (!answer.message) throw new Error(`${method} ${path}: ${response.status} without a message`);
+  } else await response.body?.cancel();
+  return response.status;
+};

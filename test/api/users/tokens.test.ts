@@ -1,0 +1,223 @@
+// API tokens: made once, shown once, revoked at once.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ApiKey } from "#schema/api-key.ts";
+import { closeWhenKeyGone } from "#src/api/revocation.ts";
+import type { Socket, SocketHandler } from "#src/api/socket.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, type Person, statusOf } from "./people.ts";
+
+let server: TestServer;
+let admin: Client;
+let ben: Person;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  ben = await newPerson(admin, "ben");
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const TOKENS = "/users/me/keys/tokens";
+const make = async (who: Client, body: object = {}): Promise<string> =>
+  (await who.post<{ key: string }>(`/api/v2${TOKENS}`, body)).key;
+
+describe("a token", () => {
+  test("[ID-8] signs in like a session, has a name, and is listed without its secret", async () => {
+    const key = await make(ben.client, { token_name: "laptop" });
+    expect(key).toMatch(/^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/);
+    expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(200);
+    const [id = "", secret = ""] = key.split("-");
+    const listed = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`);
+    expect(listed.find((one) => one.id === id)).toMatchObject({
+      ...{ token_name: "laptop", scope: "all", lifetime_seconds: 604_800, login_type: "token", username: "ben" },
+    });
+    expect(JSON.stringify(listed)).not.toContain(secret);
+    expect(await ben.client.get<ApiKey>(`/api/v2${TOKENS}/laptop`)).toMatchObject({ id });
+    expect(await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${id}`)).toMatchObject({ id });
+  });
+
+  test("[ID-8] two of one name are a conflict, also when they race; two users may use the same name", async () => {
+    const statuses = await Promise.all([1, 2, 3].map(() => statusOf(ben.client, "POST", TOKENS, { token_name: "ci" })));
+    expect(statuses.sort()).toEqual([201, 409, 409]);
+    expect(await statusOf(admin, "POST", TOKENS, { token_name: "ci" })).toBe(201);
+    await make(ben.client);
+    await make(ben.client);
+  });
+
+  test.each([
+    [{ lifetime: 0 }, 604_800],
+    [{ lifetime: 3_600_000_000_000 }, 3600],
+    [{ lifetime: "168h" }, 604_800],
+    [{ lifetime: "1h30m" }, 5400],
+    [{ lifetime: "30d" }, 2_592_000],
+    [{ lifetime: 3_155_760_000_000_000_000 }, 3_155_760_000],
+  ])("[ID-9] %j lives %i seconds", async (body, seconds) => {
+    const key = await make(ben.client, body);
+    const shown = await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+    expect(shown.lifetime_seconds).toBe(seconds);
+  });
+
+  test.each([
+    [{ lifetime: 604_800 }],
+    [{ lifetime: -1 }],
+    [{ lifetime: "soon" }],
+    [{ lifetime: "-5h" }],
+    [{ lifetime: "10ms" }],
+    [{ lifetime: "876601h" }],
+    [{ scope: "everything" }],
+    [{ scopes: ["all", "nothing"] }],
+    [{ token_name: "a/b" }],
+    [{ token_name: "x".repeat(65) }],
+    [{ allow_list: [{ type: "workspace", id: "*" }] }],
+    [{ lifetime: true }],
+  ])("[ID-9] %j is refused and makes nothing", async (body) => {
+    const before = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`);
+    expect(await statusOf(ben.client, "POST", TOKENS, body)).toBe(400);
+    expect(await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`)).toHaveLength(before.length);
+  });
+
+  test("[ID-9] tokens of owners live a week at most", async () => {
+    const most = (who: Client) => who.get<{ max_token_lifetime: number }>(`/api/v2${TOKENS}/tokenconfig`);
+    expect(await most(admin)).toEqual({ max_token_lifetime: 168 * 3600 * 1e9 });
+    expect(await most(ben.client)).toEqual({ max_token_lifetime: 876_600 * 3600 * 1e9 });
+    expect(await statusOf(admin, "POST", TOKENS, { lifetime: "169h" })).toBe(400);
+  });
+
+  test("[ID-9] the scope application_connect opens applications and nothing of the API", async () => {
+    const key = await make(ben.client, { scope: "application_connect" });
+    expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(403);
+    expect(await statusOf(ben.client.as(key), "POST", TOKENS, {})).toBe(403);
+  });
+
+  test("[ID-10] is void the moment it is deleted or expired", async () => {
+    for (const [method, suffix] of [
+      ["DELETE", ""],
+      ["PUT", "/expire"],
+    ] as const) {
+      const key = await make(ben.client);
+      const id = key.slice(0, 10);
+      expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(200);
+      expect(await statusOf(ben.client, method, `/users/me/keys/${id}${suffix}`)).toBe(204);
+      expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(401);
+      const expired = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}?include_expired=true`);
+      expect(expired.some((one) => one.id === id)).toBe(method === "PUT");
+    }
+  });
+
+  test("[ID-11] another user's keys are out of reach", async () => {
+    const { client: carl } = await newPerson(admin, "carl");
+    const id = (await make(ben.client)).slice(0, 10);
+    expect(await statusOf(carl, "GET", `/users/me/keys/${id}`)).toBe(404);
+    expect(await statusOf(carl, "DELETE", `/users/me/keys/${id}`)).toBe(404);
+    expect(await statusOf(carl, "GET", `/users/ben/keys/${id}`)).toBe(404);
+    expect(await statusOf(carl, "POST", "/users/ben/keys")).toBe(404);
+    const { client: helper } = await newPerson(admin, "helper", ["user-admin"]);
+    expect(await statusOf(helper, "POST", "/users/ben/keys")).toBe(403);
+    expect(await statusOf(helper, "POST", "/users/ben/keys/tokens", {})).toBe(403);
+    const all = await carl.get<ApiKey[]>(`/api/v2${TOKENS}?include_all=true`);
+    expect(all).toEqual([]);
+    const everybody = await admin.get<ApiKey[]>(`/api/v2${TOKENS}?include_all=true`);
+    expect(everybody.some((one) => one.username === "ben")).toBe(true);
+  });
+
+  test("[ID-8] a key for a browser is a session of its own", async () => {
+    const { key } = await ben.client.post<{ key: string }>("/api/v2/users/me/keys");
+    expect(await statusOf(ben.client.as(key), "POST", "/users/logout")).toBe(200);
+    expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(401);
+    expect(await statusOf(ben.client, "GET", "/users/me")).toBe(200);
+  });
+});
+
+describe("time", () => {
+  const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
+
+  testHere("[ID-9] a token ends when its time is over; a session goes on while it is used", async () => {
+    const clock = new ManualClock();
+    await using timed = await startTestServer({ clock });
+    const session = await new Client(timed.url).signIn(ADMIN.email, ADMIN.password);
+    const token = session.as(await make(session, { lifetime: "2h" }));
+    clock.advance(2 * 3_600_000 - 1);
+    expect(await statusOf(token, "GET", "/users/me")).toBe(200);
+    clock.advance(1);
+    const response = await token.fetch("GET", "/api/v2/users/me");
+    expect(response.status).toBe(401);
+    expect(((await response.json()) as { detail: string }).detail).toContain("expired at 2030-01-01T02:00:00.000Z");
+    for (let hour = 0; hour < 40; hour += 20) {
+      clock.advance(20 * 3_600_000);
+      expect(await statusOf(session, "GET", "/users/me")).toBe(200);
+      // The use is written behind the answer; the next commit is after it.
+      await make(session);
+    }
+    clock.advance(24 * 3_600_000 + 1);
+    expect(await statusOf(session, "GET", "/users/me")).toBe(401);
+  });
+});
+
+describe("at rest", () => {
+  test("[ID-8] no file of the data directory holds a token or a password that was given out", async () => {
+    const tokens = [await make(ben.client), await make(admin, { token_name: "grep-me" })];
+    const secrets = tokens.map((token) => token.slice(11));
+    const files = readdirSync(server.directory, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+    expect(files.length).toBeGreaterThan(0);
+    let found = 0;
+    for (const file of files) {
+      const bytes = readFileSync(join(file.parentPath, file.name));
+      for (const secret of [...secrets, ADMIN.password]) expect(bytes.includes(secret)).toBe(false);
+      if (bytes.includes((tokens[0] as string).slice(0, 10))) found++;
+    }
+    // The public half is there, so the search looks in the right place.
+    expect(found).toBeGreaterThan(0);
+  });
+
+  test("[ID-8] digests are compared in constant time", async () => {
+    const source = await Bun.file(new URL("../../../src/api/identify.ts", import.meta.url)).text();
+    expect(source).toContain("sameDigest(");
+    expect(source).not.toMatch(/secret_hash\s*[!=]==|[!=]==\s*key\.secret_hash/);
+    expect(await Bun.file(new URL("../../../src/base/ids.ts", import.meta.url)).text()).toContain("timingSafeEqual(");
+  });
+});
+
+describe("what a key has opened", () => {
+  const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
+  type Ending = (who: Person, keyId: string) => Promise<unknown>;
+  const endings: [string, Ending][] = [
+    ["deleting it", (who, id) => who.client.delete(`/api/v2/users/me/keys/${id}`)],
+    ["expiring it", (who, id) => who.client.put(`/api/v2/users/me/keys/${id}/expire`)],
+    ["suspending its user", (who) => admin.put(`/api/v2/users/${who.user.id}/status/suspend`)],
+    ["deleting its user", (who) => admin.delete(`/api/v2/users/${who.user.id}`)],
+    [
+      "a new password",
+      (who) => admin.put(`/api/v2/users/${who.user.id}/password`, { password: "new-and-long-enough" }),
+    ],
+  ];
+
+  testHere.each(endings)("[ID-10] is closed by %s", async (name, end) => {
+    const ctx = server.context;
+    if (!ctx) throw new Error("needs the server in this process");
+    const who = await newPerson(admin, `w${name.replaceAll(/[^a-z]/g, "")}`);
+    const id = (await make(who.client)).slice(0, 10);
+    const caller = { kind: "user", user_id: who.user.id, key_id: id } as never;
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const socket = { close: (code: number) => resolve(code) } as unknown as Socket;
+    const heard = ctx.topics.size;
+    const handler: SocketHandler = closeWhenKeyGone(ctx, caller, {});
+    handler.open?.(socket);
+    await end(who, id);
+    expect(await promise).toBe(1008);
+    expect(ctx.topics.size).toBe(heard);
+  });
+
+  testHere("[ID-10] is closed also when the key went while the connection was set up", async () => {
+    const ctx = server.context;
+    if (!ctx) throw new Error("needs the server in this process");
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const caller = { kind: "user", user_id: ben.user.id, key_id: "nosuchkey0" } as never;
+    closeWhenKeyGone(ctx, caller, {}).open?.({ close: resolve } as unknown as Socket);
+    expect(await promise).toBe(1008);
+  });
+});
