@@ -1,7 +1,7 @@
 // Log sources of agents. Log lines refer to them by their integer key.
 import { asc, eq, sql } from "drizzle-orm";
 import { agent_log_sources } from "./schema/agents.ts";
-import { build, insertInto, query } from "./sql.ts";
+import { build, insertInto, query, statement } from "./sql.ts";
 
 export type LogSourceRow = typeof agent_log_sources.$inferSelect;
 
@@ -25,3 +25,12 @@ export const listLogSourcesOf = query(
 
 /** `key` comes from the sequence `log_sources`. */
 export const insertLogSource = insertInto(agent_log_sources);
+
+/** Remembers the newest batch of a source, written with its lines. */
+export const noteBatch = statement<{ key: number; batch_id: string }>(
+  build
+    .update(agent_log_sources)
+    .set({ last_batch: sql`${sql.placeholder("batch_id")}` })
+    .where(eq(agent_log_sources.key, sql.placeholder("key"))),
+  { expect: 1 },
+);

@@ -11,12 +11,11 @@ import { insertAgentLogs } from "#db/agent-logs.ts";
 import { listAgentMetadata } from "#db/agent-metadata.ts";
 import { listAgentScripts } from "#db/agent-scripts.ts";
 import { type AgentStatsRow, findAgent, updateAgent, updateLogsLength } from "#db/agents.ts";
-import { insertLogSource, listLogSources } from "#db/log-sources.ts";
+import { insertLogSource, listLogSources, noteBatch } from "#db/log-sources.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
-import type { PatchLogs } from "#schema/agent-log.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
-import { shownLines, storedLines } from "./log-lines.ts";
+import { type LogBatch, shownLines, storedLines } from "./log-lines.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
 
@@ -52,7 +51,7 @@ export class AgentActor extends Actor<AgentState> {
     ]);
     return {
       agent,
-      sources: new Map(sources.map(({ id, key }) => [id, key])),
+      sources: new Map(sources.map(({ id, key, last_batch }) => [id, { key, last_batch }])),
       apps,
       scripts: scripts.map(({ id, status, exit_code }) => ({ id, status, exit_code })),
       metadata: metadata.map(({ key }) => ({ key })),
@@ -61,26 +60,40 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   /**
-   * Stores a batch of lines whole or not at all; answers when it is on disk. Their ids are consecutive. 400 for an unknown source
-   * or a malformed time.
+   * Stores a batch of lines whole or not at all; answers when it is on disk. Their ids are consecutive. A batch that comes again
+   * under the id of the newest one of its source is answered as stored. 400 for an unknown source or a malformed time.
    */
-  append_logs({ log_source_id, logs }: PatchLogs): Promise<AppendOutcome> {
+  append_logs({ log_source_id, logs, batch_id }: LogBatch): Promise<AppendOutcome> {
     const { store, clock, log_limit } = this.#parts;
     return this.turn<AppendOutcome>(async (now) => {
       const { agent } = now;
-      if (agent.logs_overflowed) return { state: now, reply: "overflow" };
       const source_id = sourceIdOf(log_source_id);
-      if (!now.sources.has(source_id) && source_id !== DEFAULT_SOURCE.id) {
+      const known = now.sources.get(source_id);
+      if (!known && source_id !== DEFAULT_SOURCE.id) {
         throw invalidField("log_source_id", "is not a log source of this agent");
       }
+      if (batch_id !== undefined && known?.last_batch === batch_id) return { state: now, reply: "stored" };
+      if (agent.logs_overflowed) return { state: now, reply: "overflow" };
       const { lines, bytes } = storedLines(logs, clock.now());
       const logs_length = agent.logs_length + bytes;
       if (logs_length > log_limit) return this.#overflow(now);
-      const { sources, key, writes } = await this.#sourceFor(now, source_id, DEFAULT_SOURCE);
+      const { sources, key, writes } = known
+        ? { sources: now.sources, key: known.key, writes: [] }
+        : await this.#newSource(now, source_id, DEFAULT_SOURCE);
       const first = await store.reserve("agent_logs", lines.length);
+      const batch: Statement[] = [
+        ...writes,
+        updateLogsLength(this.id, logs_length),
+        insertAgentLogs(first, agent.key, key, lines),
+      ];
+      if (batch_id !== undefined) batch.push(noteBatch({ key, batch_id }));
       return {
-        state: { ...now, agent: { ...agent, logs_length }, sources },
-        writes: [...writes, updateLogsLength(this.id, logs_length), insertAgentLogs(first, agent.key, key, lines)],
+        state: {
+          ...now,
+          agent: { ...agent, logs_length },
+          sources: batch_id === undefined ? sources : new Map(sources).set(source_id, { key, last_batch: batch_id }),
+        },
+        writes: batch,
         after: () => {
           const { topics } = this.#parts;
           if (topics.heard("agent_logs", this.id)) {
@@ -94,17 +107,13 @@ export class AgentActor extends Actor<AgentState> {
     });
   }
 
-  /** Makes a log source; the same id again changes nothing. Answers what is stored under that id. */
+  /** Makes a log source; the same id again changes nothing. */
   create_log_source(source: CreateLogSource): Promise<void> {
     return this.turn<void>(async (now) => {
-      const { sources, writes } = await this.#sourceFor(now, source.id.toLowerCase(), source);
-      const visible = writes.length > 0;
-      return {
-        state: { ...now, sources },
-        writes,
-        after: visible ? () => this.#announce(now) : undefined,
-        reply: undefined,
-      };
+      const id = source.id.toLowerCase();
+      if (now.sources.has(id)) return { state: now, reply: undefined };
+      const { sources, writes } = await this.#newSource(now, id, source);
+      return { state: { ...now, sources }, writes, after: () => this.#announce(now), reply: undefined };
     });
   }
 
@@ -186,17 +195,14 @@ export class AgentActor extends Actor<AgentState> {
     };
   }
 
-  /** The integer key of a source, and what must be written when there is none yet. */
-  async #sourceFor(
+  async #newSource(
     now: AgentState,
     id: string,
     { display_name = "", icon = "" }: { display_name?: string; icon?: string },
   ): Promise<{ sources: AgentState["sources"]; key: number; writes: readonly Statement[] }> {
-    const known = now.sources.get(id);
-    if (known !== undefined) return { sources: now.sources, key: known, writes: [] };
     const key = await this.#parts.store.reserve("log_sources", 1);
     const row = { key, agent_id: this.id, id, display_name, icon, created_at: this.#parts.clock.now() };
-    return { sources: new Map(now.sources).set(id, key), key, writes: [insertLogSource(row)] };
+    return { sources: new Map(now.sources).set(id, { key, last_batch: null }), key, writes: [insertLogSource(row)] };
   }
 
   #announce({ agent }: AgentState): void {

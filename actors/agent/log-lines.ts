@@ -3,8 +3,17 @@
 import type { AgentLogLine } from "#actors/events.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
-import { LOG_LEVELS, type LogLevel, type NewAgentLog } from "#schema/agent-log.ts";
+import { LOG_LEVELS, type LogLevel, type PatchLogs } from "#schema/agent-log.ts";
 import { saneTime } from "./state.ts";
+
+/** A line as an edge hands it in: `created_at` as RFC 3339, or in milliseconds since 1970 where the edge has a number. */
+export type NewLine = { created_at?: string | number; level?: LogLevel; output: string };
+/** What both edges send to the actor; the shape of a REST body fits. */
+export type LogBatch = Pick<PatchLogs, "log_source_id"> & {
+  logs: readonly NewLine[];
+  /** Names the batch, so that one sent again is not stored again. */
+  batch_id?: string;
+};
 
 export type StoredLine = { created_at: number; level: number; output: string };
 
@@ -21,14 +30,14 @@ const clean = (output: string): string => {
  * The lines as they will be stored, and the bytes of their output in UTF-8 after cleaning. 400 names the first line whose
  * `created_at` is not a date-time; nothing is stored then.
  */
-export const storedLines = (logs: readonly NewAgentLog[], now: number): { lines: StoredLine[]; bytes: number } => {
+export const storedLines = (logs: readonly NewLine[], now: number): { lines: StoredLine[]; bytes: number } => {
   const lines: StoredLine[] = new Array(logs.length);
   let bytes = 0;
   // Lines of one batch often carry the same time.
-  let text: string | undefined;
+  let text: string | number | undefined;
   let at = now;
   for (let i = 0; i < logs.length; i++) {
-    const { created_at, level, output } = logs[i] as NewAgentLog;
+    const { created_at, level, output } = logs[i] as NewLine;
     if (created_at !== text) {
       text = created_at;
       at = created_at === undefined ? now : timeOf(created_at, now, i);
@@ -40,8 +49,8 @@ export const storedLines = (logs: readonly NewAgentLog[], now: number): { lines:
   return { lines, bytes };
 };
 
-const timeOf = (text: string, now: number, index: number): number => {
-  const ms = Date.parse(text);
+const timeOf = (given: string | number, now: number, index: number): number => {
+  const ms = typeof given === "number" ? given : Date.parse(given);
   if (Number.isNaN(ms)) throw invalidField(`logs.${index}.created_at`, "must be a date-time (RFC 3339)");
   return saneTime(ms, now);
 };

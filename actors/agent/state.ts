@@ -12,8 +12,8 @@ import { agentStatus } from "./status.ts";
 
 export type AgentState = {
   readonly agent: AgentRow;
-  /** Log source id -> integer key. */
-  readonly sources: ReadonlyMap<string, number>;
+  /** Log source id -> integer key, and the id of the newest batch that carried one. */
+  readonly sources: ReadonlyMap<string, { readonly key: number; readonly last_batch: string | null }>;
   readonly apps: readonly AgentAppRow[];
   readonly scripts: readonly Pick<AgentScriptRow, "id" | "status" | "exit_code">[];
   readonly metadata: readonly Pick<AgentMetadataRow, "key">[];

@@ -41,7 +41,10 @@ export const agentReports = (ctx: ApiContext) =>
     .patch(
       "/logs",
       async ({ caller, body }) => {
-        const outcome = await ctx.agents.ask(caller.agent_id, "append_logs", body);
+        const outcome = await ctx.agents.ask(caller.agent_id, "append_logs", {
+          log_source_id: body.log_source_id,
+          logs: body.logs,
+        });
         if (outcome === "overflow") throw logsOverflowed(ctx.config.agent_log_limit);
         return STORED;
       },

@@ -1,0 +1,136 @@
+// The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
+// answered "unimplemented" (code 12), which genuine agents take as it is: sub-agents, boundary logs, context, app status.
+import type { MessageShape } from "@bufbuild/protobuf";
+import { invalidField } from "#base/errors.ts";
+import { uuidFromBytes } from "#base/ids.ts";
+import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agent.ts";
+import { LOG_LEVELS } from "#schema/agent-log.ts";
+import { APP_HEALTHS } from "#schema/app.ts";
+import type { AgentHandlers } from "#src/wire/agent-api.ts";
+import type { BatchCreateLogsRequestSchema, StatsSchema } from "#src/wire/gen/agent_pb.ts";
+import type { ApiContext } from "../../context.ts";
+import { manifestOf } from "./manifest.ts";
+import { count, msOf, seconds, wordOf } from "./translate.ts";
+
+/** How often an agent reports statistics. Never 0: that would end its reports for good (facts/wire 1.5). */
+const STATS_SECONDS = 300;
+/** What an agent must be told of resource monitoring, even though nothing is monitored: it cannot do without. */
+const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
+/** Lines in one message to the actor; larger batches of agents that do not name them are stored piece by piece. */
+const PIECE = 1000;
+
+export const agentService = (
+  ctx: ApiContext,
+  { agent_id, api_version }: { agent_id: string; api_version: string },
+): Partial<AgentHandlers> => ({
+  getManifest: () => manifestOf(ctx.store, agent_id, ctx.accessUrl),
+  getServiceBanner: () => ({ enabled: false }),
+  getAnnouncementBanners: () => ({ announcementBanners: [] }),
+
+  async updateStats({ stats }) {
+    if (stats) await ctx.agents.ask(agent_id, "report_stats", statsOf(stats));
+    return { reportInterval: seconds(STATS_SECONDS) };
+  },
+
+  async updateLifecycle({ lifecycle }) {
+    if (!lifecycle) throw invalidField("lifecycle", "is missing");
+    const state = wordOf(LIFECYCLE_STATES, lifecycle.state, 1, "state");
+    await ctx.agents.ask(agent_id, "report_lifecycle", { state, changed_at: msOf(lifecycle.changedAt) });
+    return lifecycle;
+  },
+
+  async updateStartup({ startup }) {
+    if (!startup) throw invalidField("startup", "is missing");
+    await ctx.agents.ask(agent_id, "report_startup", {
+      version: startup.version,
+      expanded_directory: startup.expandedDirectory,
+      subsystems: startup.subsystems.map((subsystem) => wordOf(SUBSYSTEMS, subsystem, 1, "subsystems")),
+      api_version,
+    });
+    return startup;
+  },
+
+  async batchUpdateAppHealths({ updates }) {
+    const healths = updates.map(({ id, health }) => ({
+      id: idOf(id, "id"),
+      health: wordOf(APP_HEALTHS, health, 1, "health"),
+    }));
+    await ctx.agents.ask(agent_id, "report_app_health", { updates: healths });
+    return {};
+  },
+
+  async batchUpdateMetadata({ metadata }) {
+    const results = metadata.map(({ key, result }) => ({
+      key,
+      value: result?.value ?? "",
+      error: result?.error ?? "",
+    }));
+    await ctx.agents.ask(agent_id, "report_metadata", { results });
+    return {};
+  },
+
+  async batchCreateLogs(request) {
+    for (const piece of piecesOf(request)) {
+      const outcome = await ctx.agents.ask(agent_id, "append_logs", piece);
+      if (outcome === "overflow") return { logLimitExceeded: true };
+    }
+    return { logLimitExceeded: false };
+  },
+
+  async scriptCompleted({ timing }) {
+    const started_at = msOf(timing?.start);
+    const ended_at = msOf(timing?.end);
+    if (!timing || started_at === undefined || ended_at === undefined) throw invalidField("timing", "is incomplete");
+    await ctx.agents.ask(agent_id, "script_completed", {
+      script_id: idOf(timing.scriptId, "script_id"),
+      started_at,
+      ended_at,
+      exit_code: timing.exitCode,
+      stage: wordOf(SCRIPT_STAGES, timing.stage, 0, "stage"),
+      status: wordOf(SCRIPT_STATUSES, timing.status, 0, "status"),
+    });
+    return {};
+  },
+
+  getResourcesMonitoringConfiguration: () => ({ config: MONITORING, volumes: [] }),
+  // Nothing is monitored and no connections are kept: what is reported is taken and let go.
+  pushResourcesMonitoringUsage: () => ({}),
+  reportConnection: () => ({}),
+});
+
+const idOf = (bytes: Uint8Array, field: string): string => {
+  if (bytes.length !== 16) throw invalidField(field, "must be 16 bytes");
+  return uuidFromBytes(bytes);
+};
+
+type LogsRequest = MessageShape<typeof BatchCreateLogsRequestSchema>;
+
+function* piecesOf({ logSourceId, logs, batchId }: LogsRequest) {
+  const log_source_id = logSourceId.length === 0 ? undefined : idOf(logSourceId, "log_source_id");
+  const lines = logs.map(({ createdAt, level, output }) => ({
+    created_at: msOf(createdAt),
+    level: level === 0 ? undefined : wordOf(LOG_LEVELS, level, 1, "level"),
+    output,
+  }));
+  if (batchId.length > 0) {
+    if (lines.length > 0) yield { log_source_id, logs: lines, batch_id: idOf(batchId, "batch_id") };
+    return;
+  }
+  for (let from = 0; from < lines.length; from += PIECE) {
+    yield { log_source_id, logs: lines.slice(from, from + PIECE) };
+  }
+}
+
+const statsOf = (stats: MessageShape<typeof StatsSchema>) => ({
+  connection_count: count(stats.connectionCount),
+  connection_median_latency_ms: Math.round(Math.max(-1, stats.connectionMedianLatencyMs) || 0),
+  rx_bytes: count(stats.rxBytes),
+  tx_bytes: count(stats.txBytes),
+  session_counts: {
+    vscode: count(stats.sessionCountVscode),
+    jetbrains: count(stats.sessionCountJetbrains),
+    reconnecting_pty: count(stats.sessionCountReconnectingPty),
+    ssh: count(stats.sessionCountSsh),
+    ...Object.fromEntries(Object.entries(stats.sessionCounts).map(([name, value]) => [name, count(value)])),
+  },
+});

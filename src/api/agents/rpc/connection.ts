@@ -1,0 +1,106 @@
+// One agent's connection: a WebSocket as a byte stream, yamux on it, calls on that. Tells the agent's actor when it opens, lives and
+// ends; is closed when another connection takes its place or the agent's build is no longer the latest (rules AG-5 to AG-9).
+import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { Agent, Tailnet } from "#src/wire/agent-api.ts";
+import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
+import { serveSession } from "#src/wire/drpc-server.ts";
+import { mergeRouters, routerFor } from "#src/wire/service.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+import type { ApiContext } from "../../context.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../../socket.ts";
+import { isLatest, placeOf } from "../place.ts";
+import { agentService } from "./agent-service.ts";
+import { tailnetService } from "./tailnet-service.ts";
+
+export type AgentConnectionOptions = {
+  agent_id: string;
+  /** `major.minor` as the agent asked for. */
+  api_version: string;
+  /** False for passive users of the token, such as log shippers: they change nothing about the agent's status. */
+  speaks: boolean;
+};
+
+export class AgentConnection implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #options: AgentConnectionOptions;
+  readonly #id = uuid();
+  #stream: ByteStream | undefined;
+  #session: YamuxSession | undefined;
+  #stops: (() => void)[] = [];
+
+  constructor(ctx: ApiContext, options: AgentConnectionOptions) {
+    this.#ctx = ctx;
+    this.#options = options;
+  }
+
+  open(socket: Socket): void {
+    const { clock, topics } = this.#ctx;
+    const { agent_id, speaks } = this.#options;
+    const stream = new ByteStream({
+      send: (bytes) => socket.transmit(bytes),
+      close: (code = CLOSE.normal, reason = "") => socket.close(code, reason),
+    });
+    const session = new YamuxSession(stream, {
+      role: "server",
+      clock,
+      ping_interval_ms: HEARTBEAT_MS,
+      ping_timeout_ms: INACTIVE_MS,
+      alive: () => this.#tell("heartbeat"),
+    });
+    this.#stream = stream;
+    this.#session = session;
+    const goAway = (reason: string): void => stream.close(CLOSE.goingAway, reason);
+    this.#stops.push(topics.subscribe("agent_gone", agent_id, () => goAway("a newer build has taken over")));
+    if (speaks) {
+      const taken = ({ connection_id }: { connection_id: string }): void => {
+        if (connection_id !== this.#id) goAway("a newer connection of this agent has taken over");
+      };
+      this.#stops.push(topics.subscribe("agent_connection", agent_id, taken));
+    }
+    const router = mergeRouters(
+      routerFor(Agent, agentService(this.#ctx, this.#options)),
+      routerFor(Tailnet, tailnetService(this.#ctx)),
+    );
+    const onError = (method: string, error: unknown): void =>
+      log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
+    void serveSession(session, router, { clock, onError });
+    this.#begin(goAway).catch((error) => {
+      log("agents").warn("agent {agent_id} could not be noted as connected: {error}", { agent_id, error });
+      stream.close(CLOSE.tryLater, "the server is overloaded, retry");
+    });
+  }
+
+  message(_socket: Socket, data: string | Uint8Array): void {
+    this.#stream?.push(data);
+  }
+
+  drain(): void {
+    this.#stream?.drain();
+  }
+
+  close(_socket: Socket, code: number, reason: string): void {
+    for (const stop of this.#stops) stop();
+    this.#stream?.end(endedBy(code, reason));
+    this.#session?.close();
+    this.#tell("disconnected");
+  }
+
+  /** The build may have changed between signing in and listening for it. */
+  async #begin(goAway: (reason: string) => void): Promise<void> {
+    const { agent_id, api_version, speaks } = this.#options;
+    if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { connection_id: this.#id, api_version });
+    const place = await placeOf(this.#ctx.store, agent_id);
+    if (!place || !isLatest(place)) goAway("a newer build has taken over");
+  }
+
+  #tell(message: "heartbeat" | "disconnected"): void {
+    if (!this.#options.speaks) return;
+    const { agent_id } = this.#options;
+    this.#ctx.agents.ask(agent_id, message, { connection_id: this.#id }).catch((error) => {
+      // The status follows from the last sign of life in any case (facts/platform 2.3).
+      log("agents").debug("{message} of agent {agent_id} was not noted: {error}", { message, agent_id, error });
+    });
+  }
+}

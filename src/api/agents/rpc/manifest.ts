@@ -1,0 +1,86 @@
+// What an agent is told to be: its manifest, made from its rows whenever it asks (facts/wire 1.5 and 1.6). Holds secrets: never logged.
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { notFound } from "#base/errors.ts";
+import { uuidBytes } from "#base/ids.ts";
+import { type AgentAppRow, listAgentApps } from "#db/agent-apps.ts";
+import { listAgentMetadata } from "#db/agent-metadata.ts";
+import { type AgentScriptRow, listAgentScripts } from "#db/agent-scripts.ts";
+import { findAgent, findAgentPlace } from "#db/agents.ts";
+import type { Store } from "#db/store.ts";
+import { APP_HEALTHS, SHARING_LEVELS } from "#schema/app.ts";
+import type { ManifestSchema } from "#src/wire/gen/agent_pb.ts";
+import { derpMap } from "./derp-map.ts";
+import { numberOf, seconds } from "./translate.ts";
+
+type ManifestInit = MessageInitShape<typeof ManifestSchema>;
+
+/** The manifest of this agent. 404 when it has gone. */
+export const manifestOf = async (store: Store, agent_id: string, accessUrl: URL): Promise<ManifestInit> => {
+  const [agent, place, apps, scripts, metadata] = await Promise.all([
+    store.get(findAgent({ id: agent_id })),
+    store.get(findAgentPlace({ id: agent_id })),
+    store.all(listAgentApps({ agent_id })),
+    store.all(listAgentScripts({ agent_id })),
+    store.all(listAgentMetadata({ agent_id })),
+  ]);
+  if (!agent || !place) throw notFound();
+  return {
+    agentId: uuidBytes(agent_id),
+    agentName: agent.name,
+    // Absent unless there is a parent (facts/wire 1.5, trap 4).
+    ...(agent.parent_id === null ? {} : { parentId: uuidBytes(agent.parent_id) }),
+    ownerUsername: place.owner_username,
+    workspaceId: uuidBytes(place.workspace_id),
+    workspaceName: place.workspace_name,
+    gitAuthConfigs: 0,
+    environmentVariables: agent.environment_variables,
+    directory: agent.directory,
+    motdPath: agent.motd_file,
+    // Everything goes through our relay.
+    disableDirectConnections: true,
+    derpForceWebsockets: true,
+    derpMap: derpMap(accessUrl),
+    apps: apps.map(appOf),
+    scripts: scripts.map(scriptOf),
+    metadata: metadata.map(({ display_name, key, script, interval, timeout }) => ({
+      displayName: display_name,
+      key,
+      script,
+      interval: seconds(interval),
+      timeout: seconds(timeout),
+    })),
+  };
+};
+
+const appOf = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => ({
+  id: uuidBytes(app.id),
+  slug: app.slug,
+  displayName: app.display_name,
+  url: app.url,
+  external: app.external,
+  command: app.command,
+  icon: app.icon,
+  subdomain: app.subdomain,
+  hidden: app.hidden,
+  // All three must be there and known (facts/wire 1.5, trap 2).
+  sharingLevel: numberOf(SHARING_LEVELS, app.sharing_level, 1),
+  health: numberOf(APP_HEALTHS, app.health, 1),
+  healthcheck: {
+    url: app.healthcheck_url,
+    interval: seconds(app.healthcheck_interval),
+    threshold: app.healthcheck_threshold,
+  },
+});
+
+const scriptOf = (script: AgentScriptRow): NonNullable<ManifestInit["scripts"]>[number] => ({
+  id: uuidBytes(script.id),
+  logSourceId: uuidBytes(script.log_source_id),
+  logPath: script.log_path,
+  displayName: script.display_name,
+  script: script.script,
+  cron: script.cron,
+  runOnStart: script.run_on_start,
+  runOnStop: script.run_on_stop,
+  startBlocksLogin: script.start_blocks_login,
+  timeout: seconds(script.timeout_seconds),
+});

@@ -1,0 +1,139 @@
+// The agent's reports as pure functions: what each does to the state and what it writes.
+import { describe, expect, test } from "bun:test";
+import type { AgentState } from "#actors/agent/state.ts";
+import * as state from "#actors/agent/state.ts";
+import { LIFECYCLE_STATES, type LifecycleState } from "#schema/agent.ts";
+
+const NOW = 1_900_000_000_000;
+
+const fresh = (): AgentState => ({
+  agent: {
+    key: 1,
+    id: "a",
+    workspace_id: "w",
+    build_id: "b",
+    resource_id: "r",
+    parent_id: null,
+    name: "main",
+    token_hash: null,
+    instance_id: "",
+    api_key_scope: "all",
+    architecture: "amd64",
+    operating_system: "linux",
+    directory: "",
+    environment_variables: {},
+    display_apps: [],
+    connection_timeout_seconds: 120,
+    troubleshooting_url: "",
+    motd_file: "",
+    display_order: 0,
+    created_at: NOW,
+    updated_at: NOW,
+    version: "",
+    api_version: "",
+    expanded_directory: "",
+    subsystems: [],
+    lifecycle_state: "created",
+    lifecycle_changed_at: null,
+    started_at: null,
+    ready_at: null,
+    first_connected_at: null,
+    last_connected_at: null,
+    disconnected_at: null,
+    logs_length: 0,
+    logs_overflowed: false,
+  },
+  sources: new Map(),
+  apps: [],
+  scripts: [],
+  metadata: [{ key: "cpu" }],
+  connection: undefined,
+});
+
+const report = (from: AgentState, to: LifecycleState, changed_at: number) =>
+  state.lifecycle(from, { state: to, changed_at, now: NOW });
+
+describe("lifecycle", () => {
+  test("[AG-3] each report sets and clears the times as the table says", () => {
+    const ended = ["ready", "start_timeout", "start_error"];
+    for (const to of LIFECYCLE_STATES) {
+      const before = fresh();
+      const started = { ...before, agent: { ...before.agent, started_at: NOW - 50, ready_at: NOW - 40 } };
+      const times = (from: AgentState) => {
+        const { agent } = report(from, to, NOW - 10).state;
+        return [agent.lifecycle_state, agent.started_at, agent.ready_at];
+      };
+      if (to === "starting") {
+        expect(times(before)).toEqual([to, NOW - 10, null]);
+        expect(times(started)).toEqual([to, NOW - 10, null]);
+      } else if (ended.includes(to)) {
+        expect(times(before)).toEqual([to, NOW - 10, NOW - 10]);
+        expect(times(started)).toEqual([to, NOW - 50, NOW - 10]);
+      } else {
+        expect(times(before)).toEqual([to, null, null]);
+        expect(times(started)).toEqual([to, NOW - 50, NOW - 40]);
+      }
+    }
+  });
+
+  test("[AG-4] any state may follow any other; the newest by the agent's time wins and a repeated one writes nothing", () => {
+    for (const from of LIFECYCLE_STATES) {
+      for (const to of LIFECYCLE_STATES) {
+        const first = report(fresh(), from, NOW - 20).state;
+        expect(report(first, to, NOW - 10).state.agent.lifecycle_state).toBe(to);
+        expect(report(first, to, NOW - 30)).toMatchObject({ state: first, writes: [], visible: false });
+      }
+      const first = report(fresh(), from, NOW - 20).state;
+      expect(report(first, from, NOW - 20)).toMatchObject({ writes: [], visible: false });
+    }
+  });
+
+  test("[AG-4] a time that cannot be right is replaced by the server's", () => {
+    for (const wrong of [Date.UTC(1, 0), NOW + 10 ** 9, NOW - 10 ** 9]) {
+      expect(report(fresh(), "starting", wrong).state.agent.started_at).toBe(NOW);
+    }
+  });
+});
+
+describe("connection", () => {
+  const connect = (from: AgentState, connection_id: string, now = NOW) =>
+    state.connected(from, { connection_id, api_version: "2.10", now });
+
+  test("[AG-5] connecting keeps the first time, renews the last and clears the disconnection", () => {
+    const first = connect(fresh(), "one", NOW).state;
+    const gone = state.disconnected(first, { connection_id: "one", now: NOW + 5 }).state;
+    expect(gone.agent.disconnected_at).toBe(NOW + 5);
+    const { agent } = connect(gone, "two", NOW + 9).state;
+    expect(agent).toMatchObject({ first_connected_at: NOW, last_connected_at: NOW + 9, disconnected_at: null });
+  });
+
+  test("[AG-7] a replaced connection neither ends nor prolongs the life of the agent", () => {
+    const now = connect(connect(fresh(), "one").state, "two", NOW + 1).state;
+    expect(state.disconnected(now, { connection_id: "one", now: NOW + 2 })).toMatchObject({ writes: [], state: now });
+    expect(state.heartbeat(now, { connection_id: "one", now: NOW + 2 })).toMatchObject({ writes: [], state: now });
+  });
+
+  test("[AG-14] a sign of life is written but not announced, unless the agent had counted as gone", () => {
+    const now = connect(fresh(), "one").state;
+    const soon = state.heartbeat(now, { connection_id: "one", now: NOW + 15_000 });
+    expect([soon.writes.length, soon.visible]).toEqual([1, false]);
+    expect(state.heartbeat(now, { connection_id: "one", now: NOW + 31_000 }).visible).toBe(true);
+    const reloaded = { ...now, connection: undefined };
+    expect(state.heartbeat(reloaded, { connection_id: "one", now: NOW + 1 }).state.connection).toBe("one");
+  });
+});
+
+describe("metadata", () => {
+  test("[AG-15] values are cut at 2048 bytes with an error that says so; unknown keys are ignored", () => {
+    const results = [
+      { key: "cpu", value: "é".repeat(1025), error: "" },
+      { key: "other", value: "x", error: "" },
+    ];
+    const { writes } = state.metadata(fresh(), { results, now: NOW });
+    const row = writes[0]?.rows[0] as string[];
+    expect(writes[0]?.rows.length).toBe(1);
+    expect(row).toContain("é".repeat(1024));
+    expect(row.some((value) => /exceeded 2048 bytes/.test(String(value)))).toBe(true);
+    expect(state.metadata(fresh(), { results: [{ key: "no", value: "", error: "" }], now: NOW }).writes).toEqual([]);
+  });
+});

@@ -1,0 +1,55 @@
+// What is derived from an agent's facts at read time, case by case.
+import { expect, test } from "bun:test";
+import { agentHealth, agentStatus, INACTIVE_MS } from "#actors/agent/status.ts";
+import { AGENT_STATUSES, LIFECYCLE_STATES } from "#schema/agent.ts";
+
+const CREATED = 1_000_000;
+const facts = (patch: Partial<Parameters<typeof agentStatus>[0]> = {}) => ({
+  created_at: CREATED,
+  connection_timeout_seconds: 120,
+  first_connected_at: null,
+  last_connected_at: null,
+  disconnected_at: null,
+  ...patch,
+});
+const connected = (patch = {}) => facts({ first_connected_at: CREATED, last_connected_at: CREATED + 5000, ...patch });
+
+test("[AG-1] the status follows from the times, the first rule that fits wins", () => {
+  const cases: [ReturnType<typeof facts>, number, string][] = [
+    [facts(), CREATED, "connecting"],
+    [facts(), CREATED + 120_000, "connecting"],
+    [facts(), CREATED + 120_001, "timeout"],
+    [facts({ connection_timeout_seconds: 0 }), CREATED + 10 ** 9, "connecting"],
+    [connected(), CREATED + 5000, "connected"],
+    [connected(), CREATED + 5000 + INACTIVE_MS, "connected"],
+    [connected(), CREATED + 5001 + INACTIVE_MS, "disconnected"],
+    [connected({ disconnected_at: CREATED + 5000 }), CREATED + 5000, "disconnected"],
+    [connected({ disconnected_at: CREATED + 6000 }), CREATED + 6000, "disconnected"],
+    [connected({ disconnected_at: CREATED + 4000 }), CREATED + 6000, "connected"],
+    [connected(), CREATED + 10 ** 9, "disconnected"],
+  ];
+  for (const [agent, now, status] of cases)
+    expect([agent, now, agentStatus(agent, now)]).toEqual([agent, now, status as never]);
+});
+
+test("[AG-2] the health follows from status and lifecycle; every pair has exactly one answer", () => {
+  const expected = (status: string, lifecycle: string): string => {
+    if (status !== "connected" && lifecycle === "off") return "agent is not running";
+    if (status === "timeout") return "agent is taking too long to connect";
+    if (status === "disconnected") return "agent has lost its connection";
+    if (lifecycle === "start_error") return "a startup script of the agent ended with an error";
+    return /^(shut|off)/.test(lifecycle) ? "agent is shutting down" : "healthy";
+  };
+  for (const status of AGENT_STATUSES) {
+    for (const lifecycle of LIFECYCLE_STATES) {
+      const health = agentHealth(status, lifecycle);
+      expect([status, lifecycle, health.healthy ? "healthy" : health.reason]).toEqual([
+        status,
+        lifecycle,
+        expected(status, lifecycle),
+      ]);
+    }
+  }
+  expect(agentHealth("connecting", "created").healthy).toBe(true);
+  expect(agentHealth("connected", "start_timeout").healthy).toBe(true);
+});

@@ -1,0 +1,41 @@
+// An agent for tests: the real client side of the wire over a real WebSocket.
+import { systemClock } from "#base/clock.ts";
+import { agentClient, tailnetClient } from "#src/wire/agent-api.ts";
+import type { ByteStream } from "#src/wire/byte-stream.ts";
+import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+import type { TestServer } from "#test/support/server.ts";
+
+export type RpcAgent = AsyncDisposable & {
+  agent: ReturnType<typeof agentClient>;
+  tailnet: ReturnType<typeof tailnetClient>;
+  stream: ByteStream;
+  /** How the server closed the socket. */
+  closed: Promise<{ code: number; reason: string }>;
+};
+
+/** Connects with this agent token; rejects when the server refuses. */
+export const connectAgent = async (
+  server: TestServer,
+  token: string,
+  query = "?version=2.10&role=agent",
+): Promise<RpcAgent> => {
+  const url = new URL(`/api/v2/workspaceagents/me/rpc${query}`, server.url);
+  url.protocol = "ws:";
+  const socket = new WebSocket(url, { headers: { "Coder-Session-Token": token } } as never);
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
+  });
+  const stream = await streamOverWebSocket(socket, systemClock);
+  const session = new YamuxSession(stream, { role: "client", clock: systemClock });
+  return {
+    agent: agentClient(session),
+    tailnet: tailnetClient(session),
+    stream,
+    closed,
+    async [Symbol.asyncDispose]() {
+      session.close();
+      await closed;
+    },
+  };
+};

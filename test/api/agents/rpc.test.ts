@@ -1,0 +1,289 @@
+// An agent's one connection, end to end: a real WebSocket, the real wire client, the real store.
+import { describe, expect, test } from "bun:test";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { NIL_UUID, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { AgentLog } from "#schema/agent-log.ts";
+import { Client } from "#src/client.ts";
+import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { connectAgent } from "./rpc-agent.ts";
+
+const shown = (server: TestServer, seeded: Seeded) =>
+  new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`);
+const logs = (server: TestServer, seeded: Seeded) =>
+  new Client(server.url, seeded.owner_token).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
+
+describe("connecting", () => {
+  test("[AG-5] a connection makes the agent connected, its end disconnected", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    expect((await shown(server, seeded)).status).toBe("connecting");
+    const seen: unknown[] = [];
+    const { topics, agents } = contextOf(server);
+    topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
+    {
+      await using connection = await connectAgent(server, seeded.agent_token);
+      await connection.agent.getServiceBanner({});
+      const agent = await shown(server, seeded);
+      expect([agent.status, agent.api_version, typeof agent.first_connected_at]).toEqual([
+        "connected",
+        "2.10",
+        "string",
+      ]);
+      expect(agent.disconnected_at).toBeUndefined();
+    }
+    await agents.ask(seeded.agent_id, "settle", {});
+    expect((await shown(server, seeded)).status).toBe("disconnected");
+    expect(seen.length).toBe(2);
+  });
+
+  test("[AG-6] any 2.x is served; other versions, strangers, users and old agents are refused", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const ask = async (query: string, token: string) => {
+      const headers = { "Service-Session-Token": token, upgrade: "websocket", connection: "upgrade" };
+      const response = await fetch(new URL(`/api/v2/workspaceagents/me/rpc${query}`, server.url), { headers });
+      return {
+        status: response.status,
+        body: (await response.json()) as { message: string; validations?: { field: string }[] },
+      };
+    };
+    for (const version of ["3.0", "1.0", "2", "two", "2.x"]) {
+      const { status, body } = await ask(`?version=${version}`, seeded.agent_token);
+      expect([status, body.message, body.validations?.[0]?.field]).toEqual([
+        400,
+        "Unknown or unsupported API version",
+        "version",
+      ]);
+    }
+    await using newer = await connectAgent(server, seeded.agent_token, "?version=2.99");
+    await newer.agent.getServiceBanner({});
+    await using oldest = await connectAgent(server, seeded.agent_token, "");
+    await oldest.agent.getServiceBanner({});
+    expect((await shown(server, seeded)).api_version).toBe("2.0");
+    expect((await ask("", seeded.owner_token)).status).toBe(401);
+    expect((await ask("", crypto.randomUUID())).status).toBe(401);
+    expect((await ask("", "nonsense")).status).toBe(401);
+    await supersede(server, seeded);
+    expect((await ask("", seeded.agent_token)).status).toBe(401);
+  });
+
+  test("[AG-7] a second connection takes the place of the first, whose end changes nothing", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await using first = await connectAgent(server, seeded.agent_token);
+    await first.agent.getServiceBanner({});
+    await using second = await connectAgent(server, seeded.agent_token);
+    expect(await first.closed).toEqual({ code: 1001, reason: "a newer connection of this agent has taken over" });
+    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
+    expect((await shown(server, seeded)).status).toBe("connected");
+    await second.agent.getServiceBanner({});
+  });
+
+  test("[AG-8] a passive user of the token changes nothing about the status", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await using speaking = await connectAgent(server, seeded.agent_token);
+    await speaking.agent.getServiceBanner({});
+    {
+      await using passive = await connectAgent(server, seeded.agent_token, "?version=2.10&role=logs");
+      expect(await passive.agent.batchCreateLogs({ logs: [{ output: "shipped" }] })).toMatchObject({
+        logLimitExceeded: false,
+      });
+    }
+    expect((await shown(server, seeded)).status).toBe("connected");
+    await speaking.agent.getServiceBanner({});
+    expect((await logs(server, seeded)).map(({ output }) => output)).toEqual(["shipped"]);
+  });
+
+  test("[AG-9] a newer build ends the connection with 1001", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await using connection = await connectAgent(server, seeded.agent_token);
+    await connection.agent.getServiceBanner({});
+    await supersede(server, seeded);
+    expect(await connection.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
+  });
+
+  test("[SK-4] whoever sends text where bytes belong is closed with 1003", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    using socket = await new Client(server.url, seeded.agent_token).socket("/api/v2/workspaceagents/me/rpc");
+    socket.send("hello");
+    expect((await socket.closed).code).toBe(1003);
+  });
+});
+
+describe("calling", () => {
+  test("[AG-10] the manifest has everything of the template, and all that genuine agents cannot do without", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server, {
+      agent: { directory: "~/code", environment_variables: { A: "1" }, motd_file: "/etc/motd" },
+      apps: [{ slug: "web", url: "http://localhost:8080" }],
+      scripts: [{ display_name: "Start", script: "echo hi", run_on_start: true, timeout_seconds: 60 }],
+      metadata: [{ key: "cpu", script: "uptime", interval: 10, timeout: 3 }],
+    });
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const manifest = await connection.agent.getManifest({});
+    expect(uuidFromBytes(manifest.agentId)).toBe(seeded.agent_id);
+    expect(uuidFromBytes(manifest.workspaceId)).toBe(seeded.workspace_id);
+    expect(manifest).toMatchObject({
+      agentName: "main",
+      workspaceName: "dev",
+      directory: "~/code",
+      environmentVariables: { A: "1" },
+      motdPath: "/etc/motd",
+      derpForceWebsockets: true,
+    });
+    expect(manifest.ownerUsername.length).toBeGreaterThan(0);
+    expect(manifest.parentId).toBeUndefined();
+    expect(manifest.derpMap?.homeParams).toBeDefined();
+    expect(manifest.derpMap?.regions["999"]?.nodes[0]?.derpPort).toBe(Number(server.url.port));
+    const [app] = manifest.apps;
+    expect(app).toMatchObject({ slug: "web", sharingLevel: 1, health: 1, healthcheck: { url: "" } });
+    expect(manifest.scripts[0]).toMatchObject({ script: "echo hi", runOnStart: true, timeout: { seconds: 60n } });
+    for (const id of [app?.id, manifest.scripts[0]?.id, manifest.scripts[0]?.logSourceId]) expect(id?.length).toBe(16);
+    expect(manifest.metadata[0]).toMatchObject({ key: "cpu", interval: { seconds: 10n }, timeout: { seconds: 3n } });
+  });
+
+  test("[AG-11] what an agent reports is what people see", async () => {
+    await using server = await startTestServer();
+    const app = crypto.randomUUID();
+    const script = crypto.randomUUID();
+    const seeded = await seedAgent(server, {
+      apps: [{ id: app, slug: "web", healthcheck_url: "http://localhost:1", health: "initializing" }],
+      scripts: [{ id: script }],
+      metadata: [{ key: "cpu" }],
+    });
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const { agent } = connection;
+    const at = timestampFromMs(contextOf(server).clock.now());
+    expect(
+      await agent.updateStartup({
+        startup: { version: "v2.34.1", expandedDirectory: "/home/dev", subsystems: [3, 1, 3] },
+      }),
+    ).toMatchObject({ version: "v2.34.1" });
+    expect(await agent.updateLifecycle({ lifecycle: { state: 2, changedAt: at } })).toMatchObject({ state: 2 });
+    await agent.updateLifecycle({ lifecycle: { state: 5, changedAt: at } });
+    await agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(app), health: 3 }] });
+    await agent.batchUpdateMetadata({
+      metadata: [
+        { key: "cpu", result: { value: "7%" } },
+        { key: "unknown", result: { value: "?" } },
+      ],
+    });
+    await agent.scriptCompleted({
+      timing: { scriptId: uuidBytes(script), start: at, end: at, exitCode: 3, stage: 0, status: 1 },
+    });
+    expect((await agent.updateStats({})).reportInterval?.seconds).toBe(300n);
+    expect(
+      (await agent.updateStats({ stats: { rxBytes: 5n, sessionCounts: { ssh: 2n } } })).reportInterval?.seconds,
+    ).toBe(300n);
+    expect(await shown(server, seeded)).toMatchObject({
+      version: "v2.34.1",
+      expanded_directory: "/home/dev",
+      subsystems: ["envbox", "exectrace"],
+      lifecycle_state: "ready",
+      health: { healthy: true },
+      apps: [{ slug: "web", health: "healthy" }],
+      scripts: [{ status: "exit_failure", exit_code: 3 }],
+      metadata: [{ description: { key: "cpu" }, result: { value: "7%", error: "" } }],
+    });
+  });
+
+  test("[AG-12] every question of a genuine agent has an answer; what does not exist is unimplemented, code 12", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const { agent, tailnet } = connection;
+    expect((await agent.getAnnouncementBanners({})).announcementBanners).toEqual([]);
+    expect((await agent.getServiceBanner({})).enabled).toBe(false);
+    const { config } = await agent.getResourcesMonitoringConfiguration({});
+    expect(config?.collectionIntervalSeconds).toBeGreaterThan(0);
+    await agent.pushResourcesMonitoringUsage({ datapoints: [] });
+    await agent.reportConnection({ connection: { id: uuidBytes(NIL_UUID), action: 1, type: 1 } });
+    const maps = tailnet.streamDERPMaps({});
+    const first = await maps.next();
+    expect(first.value?.homeParams).toBeDefined();
+    await maps.return();
+    const missing = [
+      agent.updateAppStatus({ slug: "x" }),
+      agent.listSubAgents({}),
+      agent.createSubAgent({}),
+      agent.deleteSubAgent({}),
+      agent.pushContextState({}),
+      agent.reportBoundaryLogs({}),
+      tailnet.refreshResumeToken({}),
+    ];
+    for (const call of missing)
+      expect(
+        await call.then(
+          () => 0,
+          ({ code }: { code: number }) => code,
+        ),
+      ).toBe(12);
+  });
+
+  test("[AG-13] a report that breaks a rule is answered with an error and changes nothing; the connection goes on", async () => {
+    await using server = await startTestServer();
+    const plain = crypto.randomUUID();
+    const seeded = await seedAgent(server, { apps: [{ id: plain }] });
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const { agent } = connection;
+    await agent.getServiceBanner({});
+    const before = await shown(server, seeded);
+    const wrong: (() => Promise<unknown>)[] = [
+      () => agent.updateStartup({ startup: { version: "latest" } }),
+      () => agent.updateStartup({ startup: { version: "v1.2.3", subsystems: [9] } }),
+      () => agent.updateStartup({}),
+      () => agent.updateLifecycle({ lifecycle: { state: 0 } }),
+      () => agent.updateLifecycle({ lifecycle: { state: 42 } }),
+      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(plain), health: 3 }] }),
+      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(crypto.randomUUID()), health: 3 }] }),
+      () => agent.batchUpdateAppHealths({ updates: [{ id: new Uint8Array(3), health: 3 }] }),
+      () => agent.scriptCompleted({ timing: { scriptId: uuidBytes(NIL_UUID) } }),
+      () => agent.batchCreateLogs({ logSourceId: uuidBytes(crypto.randomUUID()), logs: [{ output: "x" }] }),
+    ];
+    for (const call of wrong)
+      expect(
+        await call().then(
+          () => "accepted",
+          () => "refused",
+        ),
+      ).toBe("refused");
+    const after = await shown(server, seeded);
+    expect({ ...after, last_connected_at: "" }).toEqual({ ...before, last_connected_at: "" });
+  });
+
+  test("[LG-11] lines over the connection are the same lines: sources, levels, limit, and a named batch is stored once", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "50000" } });
+    const seeded = await seedAgent(server);
+    const { agents } = contextOf(server);
+    const source = crypto.randomUUID();
+    await agents.ask(seeded.agent_id, "create_log_source", { id: source, display_name: "Build" });
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const { agent } = connection;
+    const logSourceId = uuidBytes(source);
+    const batchId = uuidBytes(crypto.randomUUID());
+    for (let i = 0; i < 3; i++) {
+      await agent.batchCreateLogs({ logSourceId, batchId, logs: [{ output: "once", level: 4 }, { output: "twice" }] });
+    }
+    await agent.batchCreateLogs({ logs: Array.from({ length: 2500 }, (_, i) => ({ output: `${i}` })) });
+    const stored = await logs(server, seeded);
+    expect(stored.slice(0, 2).map(({ output, level, source_id }) => [output, level, source_id])).toEqual([
+      ["once", "warn", source],
+      ["twice", "info", source],
+    ]);
+    expect(stored.slice(2).map(({ output }) => output)).toEqual(Array.from({ length: 2500 }, (_, i) => `${i}`));
+    expect(await agent.batchCreateLogs({ logs: [{ output: "x".repeat(50_000) }] })).toMatchObject({
+      logLimitExceeded: true,
+    });
+    expect(await agent.batchCreateLogs({ logSourceId, batchId, logs: [{ output: "once" }] })).toMatchObject({
+      logLimitExceeded: false,
+    });
+    expect(await agent.batchCreateLogs({ logs: [{ output: "x" }] })).toMatchObject({ logLimitExceeded: true });
+    expect((await shown(server, seeded)).logs_overflowed).toBe(true);
+    expect((await logs(server, seeded)).length).toBe(2502);
+  });
+});
