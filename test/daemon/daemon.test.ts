@@ -1,0 +1,175 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { VERSION } from "#base/version.ts";
+import { startDaemon, TOKEN } from "./support/daemon.ts";
+import { bytes, RecordingServer, script } from "./support/server.ts";
+
+const settled = (states: readonly string[]): boolean =>
+  states.some((state) => ["ready", "start_error", "start_timeout"].includes(state));
+
+describe("a daemon that starts", () => {
+  test("[DM-1][DM-5] signs in, introduces itself, runs its start scripts and says that it is ready", async () => {
+    await using server = new RecordingServer();
+    server.manifest = {
+      directory: "~/project",
+      agentName: "main",
+      workspaceName: "garden",
+      ownerUsername: "ada",
+      workspaceId: bytes(7),
+      environmentVariables: { GREETING: "hello from $HOME", KEPT: "costs $5" },
+      scripts: [script('echo "$GREETING|$KEPT"; pwd; echo "$SLIPWAY $SLIPWAY_WORKSPACE_NAME $SLIPWAY_AGENT_TOKEN"')],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until(({ states }) => settled(states));
+    expect(server.dialled[0]).toEqual({
+      path: "/api/v2/workspaceagents/me/rpc?version=2.10&role=agent",
+      token: TOKEN,
+    });
+    expect(server.seen.slice(0, 2).map(({ method }) => method)).toEqual(["getManifest", "updateStartup"]);
+    expect(server.calls("updateStartup")[0]?.request).toMatchObject({
+      startup: { version: `v${VERSION}`, expandedDirectory: join(daemon.home, "project") },
+    });
+    expect(server.states).toEqual(["starting", "ready"]);
+    await server.until((one) => one.lines().length === 3);
+    expect(server.lines()).toEqual([
+      `info hello from ${daemon.home}|costs $5`,
+      `info ${realpathSync(join(daemon.home, "project"))}`,
+      `info true garden ${TOKEN}`,
+    ]);
+    expect(server.calls("scriptCompleted")[0]?.request).toMatchObject({
+      timing: { scriptId: bytes(1), exitCode: 0, stage: 0, status: 0 },
+    });
+  });
+
+  test("[DM-5] a start script that fails makes it start_error, one that is ended for its time start_timeout", async () => {
+    for (const [text, state, exit] of [
+      ["exit 7", "start_error", 7],
+      ["sleep 60", "start_timeout", 143],
+    ] as const) {
+      await using server = new RecordingServer();
+      server.manifest = { scripts: [script(text, { timeout: { seconds: 0n, nanos: 50_000_000 } })] };
+      await using _daemon = startDaemon({ url: server.url });
+      await server.until(({ states }) => settled(states));
+      expect(server.states).toEqual(["starting", state]);
+      expect(server.calls("scriptCompleted")[0]?.request).toMatchObject({ timing: { exitCode: exit } });
+    }
+  });
+
+  test("[DM-5] scripts that block login decide; another one goes on and fails for itself", async () => {
+    await using server = new RecordingServer();
+    const other = { id: bytes(2), logSourceId: bytes(102) };
+    server.manifest = {
+      scripts: [
+        script("echo quick", { startBlocksLogin: true }),
+        script('while [ ! -e "$HOME/go" ]; do sleep 0.02; done; exit 3', other),
+      ],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until(({ states }) => settled(states));
+    expect(server.states).toEqual(["starting", "ready"]);
+    await Bun.write(join(daemon.home, "go"), "");
+    await server.until((one) => one.calls("scriptCompleted").length === 2);
+    expect(server.calls("scriptCompleted")[1]?.request).toMatchObject({ timing: { scriptId: bytes(2), exitCode: 3 } });
+    expect(server.states).toEqual(["starting", "ready"]);
+  });
+
+  test("[DM-6] a script that names its interpreter runs in it; one longer than an argument may be runs too", async () => {
+    await using server = new RecordingServer();
+    const padding = `# ${"x".repeat(200)}\n`.repeat(1000);
+    server.manifest = {
+      scripts: [
+        script("#!/usr/bin/env -S sh -eu\necho interpreted $0"),
+        script(`${padding}echo long`, { id: bytes(2), logSourceId: bytes(102) }),
+        script("#!/no/such/interpreter", { id: bytes(3), logSourceId: bytes(103) }),
+      ],
+    };
+    await using _daemon = startDaemon({ url: server.url });
+    await server.until(({ states }) => settled(states));
+    await server.until((one) => one.lines(101).length > 0 && one.lines(102).length > 0 && one.lines(103).length > 0);
+    expect(server.lines(101)[0]).toStartWith("info interpreted /");
+    expect(existsSync(server.lines(101)[0]!.split(" ")[2]!)).toBe(false);
+    expect(server.lines(102)).toEqual(["info long"]);
+    expect(server.lines(103)[0]).toStartWith("error The script cannot be started: ");
+    expect(server.states).toEqual(["starting", "start_error"]);
+  });
+
+  test("[DM-7] what goes to standard error is an error line, colours stay, and a log file gets everything", async () => {
+    await using server = new RecordingServer();
+    server.manifest = {
+      directory: "work",
+      scripts: [script("printf '\\033[32mgreen\\033[0m\\nno end'; echo wrong >&2", { logPath: "logs/start.log" })],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until((one) => one.lines().length === 3);
+    expect(server.lines().sort()).toEqual(["error wrong", "info \u001b[32mgreen\u001b[0m", "info no end"]);
+    const kept = readFileSync(join(daemon.home, "work/logs/start.log"), "utf8");
+    expect(kept.length).toBe("\u001b[32mgreen\u001b[0m\nno endwrong\n".length);
+  });
+});
+
+describe("a daemon that ends", () => {
+  test("[DM-16] runs its stop scripts, says off, and leaves no process behind", async () => {
+    await using server = new RecordingServer();
+    server.manifest = {
+      scripts: [
+        // One that ends in time, one that must be killed, one in the background of a script that has ended.
+        script('trap "echo told to end; exit 0" TERM; echo $$ up; while :; do sleep 0.02; done'),
+        script("trap '' TERM; echo $$ up; while :; do sleep 0.02; done", { id: bytes(2), logSourceId: bytes(102) }),
+        script("sleep 300 > /dev/null 2>&1 & echo $! up", { id: bytes(3), logSourceId: bytes(103) }),
+        script("echo bye", { id: bytes(4), logSourceId: bytes(104), runOnStart: false, runOnStop: true }),
+      ],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    const pids = await server.until((one) => {
+      const up = [101, 102, 103].flatMap((source) => one.lines(source));
+      return up.length === 3 && up.map((line) => Number(line.split(" ")[1]));
+    });
+    expect(pids.map(isAlive)).toEqual([true, true, true]);
+    await daemon.stop();
+    expect(pids.map(isAlive)).toEqual([false, false, false]);
+    expect(server.states).toEqual(["starting", "shutting_down", "off"]);
+    expect(server.lines(101)).toContain("info told to end");
+    expect(server.lines(104)).toEqual(["info bye"]);
+    expect(
+      server
+        .calls("scriptCompleted")
+        .map(({ request }) => (request as Timed).timing.stage)
+        .sort(),
+    ).toEqual([0, 0, 0, 1]);
+  });
+
+  test("[DM-16] a stop script that fails makes it shutdown_error", async () => {
+    await using server = new RecordingServer();
+    server.manifest = { scripts: [script("exit 1", { runOnStart: false, runOnStop: true })] };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until(({ states }) => settled(states));
+    await daemon.stop();
+    expect(server.states).toEqual(["starting", "ready", "shutting_down", "shutdown_error"]);
+  });
+
+  test("[DM-16] ends at once when it never had a connection, and does not wait long for a server that has gone", async () => {
+    await using server = new RecordingServer();
+    server.status = 503;
+    await using idle = startDaemon({ url: server.url });
+    await server.until(({ dialled }) => dialled.length > 0);
+    await idle.stop();
+    server.status = 101;
+    await using daemon = startDaemon({ url: server.url });
+    await server.until(({ states }) => settled(states));
+    server.status = 503;
+    server.cut();
+    await daemon.stop();
+    expect(server.states).toEqual(["starting", "ready"]);
+  });
+});
+
+type Timed = { timing: { stage: number } };
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,45 @@
+// A daemon under test: the real one, with a home of its own, against a server of the test.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { runDaemon } from "#src/daemon/daemon.ts";
+
+/** A fresh, empty folder, gone when disposed. */
+export const tempFolder = (): { path: string } & Disposable => {
+  const path = mkdtempSync(join(tmpdir(), "slipway-daemon-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+};
+
+export type RunningDaemon = AsyncDisposable & {
+  readonly home: string;
+  /** Tells it to end, as a signal would; resolves when it has. */
+  stop(): Promise<void>;
+};
+
+export const TOKEN = "11111111-2222-4333-8444-555555555555";
+
+export const startDaemon = (options: { url: URL; clock?: Clock; env?: Record<string, string> }): RunningDaemon => {
+  const folder = tempFolder();
+  const stopping = new AbortController();
+  const running = runDaemon({
+    url: options.url,
+    token: TOKEN,
+    signal: stopping.signal,
+    clock: options.clock ?? systemClock,
+    env: { PATH: process.env.PATH, HOME: folder.path, ...options.env },
+    random: () => 0,
+  });
+  const stop = (): Promise<void> => {
+    stopping.abort();
+    return running;
+  };
+  return {
+    home: folder.path,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      folder[Symbol.dispose]();
+    },
+  };
+};

@@ -1,0 +1,174 @@
+// The other side of the daemon's connection: a real WebSocket server that answers every call, remembers it, and can refuse, fall
+// silent, or cut the connection at any point of a call.
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { systemClock } from "#base/clock.ts";
+import { Agent, type AgentHandlers } from "#src/wire/agent-api.ts";
+import { ByteStream } from "#src/wire/byte-stream.ts";
+import { serveSession } from "#src/wire/drpc-server.ts";
+import { Lifecycle_State, Log_Level, type ManifestSchema } from "#src/wire/gen/agent_pb.ts";
+import { routerFor } from "#src/wire/service.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+
+export type ManifestInit = MessageInitShape<typeof ManifestSchema>;
+export type Script = NonNullable<ManifestInit["scripts"]>[number];
+
+type Handlers = Partial<AgentHandlers>;
+type Names = keyof Handlers;
+type SocketData = { stream?: ByteStream };
+
+/** One call as it came in: the method, and what came with it. */
+export type Seen = { method: string; request: unknown; connection: number };
+
+export const bytes = (first: number): Uint8Array => new Uint8Array(16).fill(first);
+
+/** A script with id, source and the rest filled in. */
+export const script = (text: string, rest: Partial<Exclude<Script, { $typeName: string }>> = {}): Script => ({
+  id: bytes(1),
+  logSourceId: bytes(101),
+  script: text,
+  displayName: "script",
+  runOnStart: true,
+  ...rest,
+});
+
+export class RecordingServer implements AsyncDisposable {
+  readonly seen: Seen[] = [];
+  /** Upgrade requests, refused ones included. */
+  readonly dialled: { path: string; token: string | null }[] = [];
+  manifest: ManifestInit = {};
+  /** Status to refuse upgrades with; 101 lets them in. */
+  status = 101;
+  /** Lines as a server that honours batch ids stores them: by source, "level output". */
+  readonly stored = new Map<string, string[]>();
+  /** Runs before a call is handled; throwing refuses it. */
+  before: (method: string, request: unknown) => unknown = () => {};
+  /** Runs when a call was handled and before it is answered. */
+  after: (method: string, request: unknown) => unknown = () => {};
+  logLimitExceeded = false;
+  reportInterval = { seconds: 0n, nanos: 0 };
+  readonly #batches = new Set<string>();
+  readonly #server: ReturnType<typeof Bun.serve<SocketData>>;
+  readonly #sockets = new Set<Bun.ServerWebSocket<SocketData>>();
+  #connections = 0;
+  #watchers = new Set<() => void>();
+
+  constructor(port = 0) {
+    this.#server = Bun.serve<SocketData>({
+      port,
+      hostname: "127.0.0.1",
+      fetch: (request, server) => {
+        const { pathname, search } = new URL(request.url);
+        this.dialled.push({ path: pathname + search, token: request.headers.get("service-session-token") });
+        this.#changed();
+        if (this.status !== 101) return new Response("no", { status: this.status });
+        return server.upgrade(request, { data: {} }) ? undefined : new Response("no", { status: 426 });
+      },
+      websocket: {
+        open: (ws) => this.#open(ws),
+        message: (ws, message) => ws.data.stream?.push(message),
+        drain: (ws) => ws.data.stream?.drain(),
+        close: (ws) => {
+          this.#sockets.delete(ws);
+          ws.data.stream?.end();
+        },
+      },
+    });
+  }
+
+  get url(): URL {
+    return new URL(`http://127.0.0.1:${this.#server.port}/`);
+  }
+
+  /** Cuts every connection without a word. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.terminate();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut();
+    await this.#server.stop(true);
+  }
+
+  /** Resolves with the first thing `find` finds, now or after some later call. */
+  async until<T>(find: (server: this) => T | undefined | false): Promise<T> {
+    for (;;) {
+      const found = find(this);
+      if (found !== undefined && found !== false) return found;
+      await new Promise<void>((resolve) => this.#watchers.add(resolve));
+    }
+  }
+
+  calls(method: Names): Seen[] {
+    return this.seen.filter((one) => one.method === method);
+  }
+
+  /** The lifecycle states in the order in which they were heard. */
+  get states(): string[] {
+    return this.calls("updateLifecycle").map(({ request }) => {
+      const { lifecycle } = request as { lifecycle: { state: Lifecycle_State } };
+      return Lifecycle_State[lifecycle.state].toLowerCase();
+    });
+  }
+
+  /** Stored lines of the source whose id is full of this byte. */
+  lines(source = 101): string[] {
+    return this.stored.get(Buffer.from(bytes(source)).toString("hex")) ?? [];
+  }
+
+  #changed(): void {
+    const watchers = this.#watchers;
+    this.#watchers = new Set();
+    for (const wake of watchers) wake();
+  }
+
+  #open(ws: Bun.ServerWebSocket<SocketData>): void {
+    this.#sockets.add(ws);
+    this.#connections += 1;
+    const connection = this.#connections;
+    const stream = new ByteStream({
+      send: (data) => ws.sendBinary(data),
+      close: (code, reason) => ws.close(code, reason),
+    });
+    ws.data.stream = stream;
+    const session = new YamuxSession(stream, { role: "server", clock: systemClock, ping_interval_ms: 0 });
+    void serveSession(session, routerFor(Agent, this.#handlers(connection)), { clock: systemClock });
+  }
+
+  #handlers(connection: number): Handlers {
+    const answer = <K extends Names>(method: K, reply: (request: unknown) => unknown): Handlers => ({
+      [method]: async (request: unknown) => {
+        this.seen.push({ method, request, connection });
+        try {
+          await this.before(method, request);
+          const made = reply(request);
+          await this.after(method, request);
+          return made;
+        } finally {
+          this.#changed();
+        }
+      },
+    });
+    return {
+      ...answer("getManifest", () => this.manifest),
+      ...answer("updateStartup", (request) => (request as { startup: unknown }).startup),
+      ...answer("updateLifecycle", (request) => (request as { lifecycle: unknown }).lifecycle),
+      ...answer("batchCreateLogs", (request) => this.#store(request as never)),
+      ...answer("scriptCompleted", () => ({})),
+      ...answer("batchUpdateMetadata", () => ({})),
+      ...answer("batchUpdateAppHealths", () => ({})),
+      ...answer("updateStats", () => ({ reportInterval: this.reportInterval })),
+    };
+  }
+
+  #store(request: { logSourceId: Uint8Array; batchId: Uint8Array; logs: { level: Log_Level; output: string }[] }) {
+    if (this.logLimitExceeded) return { logLimitExceeded: true };
+    const batch = Buffer.from(request.batchId).toString("hex");
+    if (this.#batches.has(batch)) return {};
+    this.#batches.add(batch);
+    const source = Buffer.from(request.logSourceId).toString("hex");
+    const lines = this.stored.get(source) ?? [];
+    lines.push(...request.logs.map(({ level, output }) => `${Log_Level[level].toLowerCase()} ${output}`));
+    this.stored.set(source, lines);
+    return {};
+  }
+}
