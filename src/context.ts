@@ -1,21 +1,35 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
+import { join } from "node:path";
 import { AgentActor } from "#actors/agent/agent-actor.ts";
 import { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
+import { JobQueue } from "#actors/job-queue.ts";
 import { Scheduler } from "#actors/scheduler.ts";
+import { ImportRunner } from "#actors/template-version/import-runner.ts";
+import { recoverBlobs, recoverImports } from "#actors/template-version/recovery.ts";
+import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
+import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
+import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
+import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import type { Config } from "#base/config.ts";
+import { type Config, listensOnLoopback } from "#base/config.ts";
 import { log } from "#base/log.ts";
 import { Topics } from "#base/topics.ts";
+import { Blobs } from "#db/blobs.ts";
 import { openLocalStore } from "#db/local.ts";
 import type { Store } from "#db/store.ts";
+import type { Timer } from "#db/timers.ts";
 import { Addresses } from "./api/address.ts";
 import type { ApiContext } from "./api/context.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
 import { Sockets } from "./api/socket.ts";
+import { prepareStarter } from "./api/templates/starter.ts";
 import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
+import { EchoProvisioner } from "./provisioners/echo/echo.ts";
+import { LocalProvisioner } from "./provisioners/local/local.ts";
+import type { Provisioner } from "./provisioners/provisioner.ts";
 
 export type ContextOptions = {
   config: Config;
@@ -25,6 +39,10 @@ export type ContextOptions = {
   store?: Store;
   /** Messages to actors are copied, to prove that they are plain data: tests only. */
   copyMessages?: boolean;
+  /** Other ways to bring workspaces to life: tests only. */
+  provisioners?: Provisioners;
+  /** The variables this process was started with; some reach local workspaces (PATH, LANG, TZ). */
+  environment?: Readonly<Record<string, string | undefined>>;
 };
 
 export class Context implements ApiContext, AsyncDisposable {
@@ -38,6 +56,11 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly accounts: Accounts;
   readonly addresses: Addresses;
   readonly agents: Directory<AgentActor>;
+  readonly workspaces: Directory<WorkspaceActor>;
+  readonly versions: Directory<TemplateVersionActor>;
+  readonly blobs: Blobs;
+  readonly jobs: JobQueue;
+  readonly provisioners: Provisioners;
   readonly scheduler: Scheduler;
   accessUrl = new URL("http://localhost/");
   draining = false;
@@ -46,7 +69,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.config = options.config;
     this.clock = options.clock ?? systemClock;
     this.store = store;
-    this.sockets = new Sockets(this.clock);
+    this.sockets = new Sockets(this.clock, this.config.max_connections);
     this.requests = new Requests(this.clock, this.config.max_connections);
     this.accounts = new Accounts(this.clock);
     this.addresses = new Addresses(this.config.trusted_proxies, (request) => this.requests.peerOf(request));
@@ -62,11 +85,45 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
+    this.jobs = new JobQueue(this.config.provisioner_slots);
+    this.provisioners = makeProvisioners(options, this.clock, () => this.accessUrl);
+    const builds = new BuildRunner({
+      clock: this.clock,
+      jobs: this.jobs,
+      provisioners: this.provisioners,
+      workspaces: () => this.workspaces,
+    });
+    this.workspaces = new Directory(
+      (id) =>
+        new WorkspaceActor(id, {
+          store,
+          clock: this.clock,
+          topics: this.topics,
+          builds,
+          accessUrl: () => this.accessUrl,
+        }),
+      this.clock,
+      { copy },
+    );
+    this.blobs = new Blobs(this.config.data_dir);
+    const imports = new ImportRunner({
+      ...{ store, clock: this.clock, blobs: this.blobs, jobs: this.jobs },
+      versions: () => this.versions,
+    });
+    this.versions = new Directory(
+      (id) => new TemplateVersionActor(id, { store, clock: this.clock, topics: this.topics, imports }),
+      this.clock,
+      { copy },
+    );
     this.scheduler = new Scheduler(
       store,
       this.clock,
-      async () => {},
-      () => this.agents.sweep(),
+      (timer) => this.#deliver(timer),
+      () => {
+        this.agents.sweep();
+        this.workspaces.sweep();
+        this.versions.sweep();
+      },
     );
   }
 
@@ -82,17 +139,31 @@ export class Context implements ApiContext, AsyncDisposable {
   async prepare(): Promise<void> {
     const { store, clock, accounts } = this;
     accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
+    await recoverBlobs(store, this.blobs);
+    if (this.provisioners.has("local")) await prepareStarter(this);
   }
 
   /** Called once the server listens and its URL is known. */
   async started(): Promise<void> {
+    await recoverImports(this.store, this.versions);
+    await recoverBuilds(this.store, this.workspaces);
+    await recoverWorkspaces(this.store, this.provisioners);
     this.scheduler.start();
   }
 
   /** Refuses new messages and waits until every waiting one is answered and on disk. */
   async drain(): Promise<void> {
     this.scheduler.stop();
+    // Builds that run go on after the next start; what they say until then still finds its actor.
+    await this.jobs.stop();
+    await this.versions.stop();
+    await this.workspaces.stop();
     await this.agents.stop();
+  }
+
+  async #deliver(timer: Timer): Promise<void> {
+    if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
+    if (timer.actor === "workspace" && timer.name === "reap") await this.workspaces.ask(timer.actor_id, "reap", {});
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -100,6 +171,20 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.store.close();
   }
 }
+
+/** The ways a workspace can come to life here; `local` only where DESIGN section 8 allows it. */
+const makeProvisioners = (
+  { config, provisioners, environment }: ContextOptions,
+  clock: Clock,
+  accessUrl: () => URL,
+) => {
+  if (provisioners) return provisioners;
+  const made: Provisioner[] = [new EchoProvisioner()];
+  if (listensOnLoopback(config) || config.allow_local_provisioner_off_loopback) {
+    made.push(new LocalProvisioner({ root: join(config.data_dir, "workspaces"), clock, accessUrl, environment }));
+  }
+  return new Map(made.map((one) => [one.name as string, one]));
+};
 
 /** Opens the data directory and builds everything on it. */
 export const openContext = async (options: ContextOptions): Promise<Context> => {

@@ -3,9 +3,13 @@
 import type { AgentActor } from "#actors/agent/agent-actor.ts";
 import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
+import type { JobQueue } from "#actors/job-queue.ts";
+import type { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
+import type { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Topics } from "#base/topics.ts";
+import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/store.ts";
 import type { Addresses } from "./address.ts";
 import type { OpenStreams } from "./open-streams.ts";
@@ -24,6 +28,10 @@ export interface ApiContext {
   readonly accounts: Accounts;
   readonly addresses: Addresses;
   readonly agents: Directory<AgentActor>;
+  readonly workspaces: Directory<WorkspaceActor>;
+  readonly versions: Directory<TemplateVersionActor>;
+  readonly blobs: Blobs;
+  readonly jobs: JobQueue;
   /** The URL people and workspaces use, known once the server listens. */
   readonly accessUrl: URL;
   /** True once the server has begun to stop: /readyz answers 503. */

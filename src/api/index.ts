@@ -2,10 +2,26 @@
 import { Elysia } from "elysia";
 import { agents } from "./agents/index.ts";
 import { buildinfo } from "./buildinfo.ts";
+import { builds } from "./builds/index.ts";
 import type { ApiContext } from "./context.ts";
+import { files } from "./files.ts";
 import { organizations } from "./organizations/index.ts";
+import { templateVersions } from "./template-versions/index.ts";
+import { templates } from "./templates/index.ts";
 import { users } from "./users/index.ts";
+import { workspacesByOwner } from "./workspaces/by-owner.ts";
+import { workspaces } from "./workspaces/index.ts";
 
 /** All routes under /api/v2. */
 export const api = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/api/v2" }).use(buildinfo(ctx)).use(organizations(ctx)).use(agents(ctx)).use(users(ctx));
+  new Elysia({ prefix: "/api/v2" })
+    .use(buildinfo(ctx))
+    .use(organizations(ctx))
+    .use(agents(ctx))
+    .use(users(ctx))
+    .use(files(ctx))
+    .use(templates(ctx))
+    .use(templateVersions(ctx))
+    .use(workspacesByOwner(ctx))
+    .use(workspaces(ctx))
+    .use(builds(ctx));

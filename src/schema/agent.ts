@@ -28,9 +28,11 @@ export const SCRIPT_STATUSES = ["ok", "exit_failure", "timed_out", "pipes_left_o
 export const SCRIPT_STAGES = ["start", "stop", "cron"] as const;
 
 const oneOf = <const V extends readonly string[]>(values: V, description?: string) =>
-  t.Union(
-    values.map((value: V[number]) => t.Literal(value)),
-    description ? { description } : {},
+  t.Unsafe<V[number]>(
+    t.Union(
+      values.map((value: V[number]) => t.Literal(value)),
+      description ? { description } : {},
+    ),
   );
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });

@@ -9,7 +9,7 @@ export const SHARING_LEVELS = ["owner", "authenticated", "public", "organization
 export const APP_STATES = ["working", "idle", "complete", "failure"] as const;
 
 const literals = <const V extends readonly string[]>(values: V) =>
-  t.Union(values.map((value: V[number]) => t.Literal(value)));
+  t.Unsafe<V[number]>(t.Union(values.map((value: V[number]) => t.Literal(value))));
 
 export const AppStatus = t.Object({
   id: t.String({ format: "uuid" }),

@@ -17,7 +17,7 @@ import { nullableUuid } from "#schema/nullable-uuid.ts";
  * milliseconds since 1970; `compat` decides the form of nullable ids.
  */
 export const showAgents = async (
-  store: Store,
+  store: Pick<Store, "all">,
   resourceIds: readonly string[],
   now: number,
   compat: boolean,
@@ -31,7 +31,7 @@ export const showAgents = async (
 
 /** These agents in the order given. */
 export const showAgentRows = async (
-  store: Store,
+  store: Pick<Store, "all">,
   rows: readonly AgentRow[],
   now: number,
   compat: boolean,

@@ -1,0 +1,131 @@
+// Builds by their id: reading, cancelling, logs, parameters, resources, timings (facts/platform 9.4).
+import { Elysia, t } from "elysia";
+import { AppError, forbidden, notFound } from "#base/errors.ts";
+import { listBuildParameters } from "#db/builds.ts";
+import type { WorkspaceView } from "#db/workspace-views.ts";
+import { Build, BuildTimings, ParameterValue } from "#schema/build.ts";
+import { JobLog } from "#schema/job.ts";
+import { Resource } from "#schema/resource.ts";
+import { isOwner, mayStartStop } from "../access.ts";
+import { LogQuery, logRequest } from "../agents/log-query.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { jobLogs } from "../jobs/logs.ts";
+import { fails, Generic } from "../responses.ts";
+import { buildAt, showBuilds } from "./build.ts";
+import { resourcesOf } from "./resources.ts";
+import { timingsOf } from "./timings.ts";
+
+const tags = ["Builds"];
+const user = true;
+const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "Build id." }) });
+
+export const builds = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/workspacebuilds" })
+    .use(callers)
+    .get(
+      "/:workspacebuild",
+      async ({ caller, params }) => {
+        const [build] = await showBuilds(ctx, [await buildAt(ctx, params.workspacebuild, caller)], caller.compat);
+        if (!build) throw notFound();
+        return build;
+      },
+      { user, params, response: { 200: Build, ...fails(400, 401, 404) }, detail: { tags, summary: "Get a build" } },
+    )
+    .patch(
+      "/:workspacebuild/cancel",
+      async ({ caller, params, query }) => {
+        const view = await buildAt(ctx, params.workspacebuild, caller);
+        const expect_status = expected(query.expect_status);
+        checkMayCancel(view, caller, expect_status);
+        await ctx.workspaces.ask(view.workspace.id, "cancelBuild", { build_id: view.build.id, expect_status });
+        return { message: "The build is being cancelled." };
+      },
+      {
+        user,
+        params,
+        query: t.Object({
+          expect_status: t.Optional(
+            t.String({ description: "`running` or `pending`: 412 when it is in another status by now." }),
+          ),
+        }),
+        response: { 200: Generic, ...fails(400, 401, 403, 404, 412, 503) },
+        detail: {
+          tags,
+          summary: "Cancel a build",
+          description: "A pending build is cancelled at once; a running one is told to end.",
+        },
+      },
+    )
+    .get(
+      "/:workspacebuild/logs",
+      async ({ caller, params, query, request }) => {
+        const asked = logRequest(query);
+        const { job } = await buildAt(ctx, params.workspacebuild, caller);
+        return jobLogs(ctx, request, job, asked, caller.user_id);
+      },
+      {
+        user,
+        params,
+        query: LogQuery,
+        response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "Get or follow the log of a build",
+          description:
+            "Ascending by id. With `follow` this is a WebSocket of text messages, one line each, that closes with 1000 when the build has ended and everything is sent. `format=text` answers plain text.",
+        },
+      },
+    )
+    .get(
+      "/:workspacebuild/parameters",
+      async ({ caller, params }) => {
+        const { build } = await buildAt(ctx, params.workspacebuild, caller);
+        return ctx.store.all(listBuildParameters({ build_id: build.id }));
+      },
+      {
+        user,
+        params,
+        response: { 200: t.Array(ParameterValue), ...fails(400, 401, 404) },
+        detail: { tags, summary: "Parameter values of a build" },
+      },
+    )
+    .get(
+      "/:workspacebuild/resources",
+      async ({ caller, params }) => {
+        const { job } = await buildAt(ctx, params.workspacebuild, caller);
+        const resources = await resourcesOf(ctx.store, [job], ctx.clock.now(), caller.compat);
+        return resources.get(job.id) ?? [];
+      },
+      {
+        user,
+        params,
+        response: { 200: t.Array(Resource), ...fails(400, 401, 404) },
+        detail: { tags, summary: "Resources of a build", description: "Empty until the build has succeeded." },
+      },
+    )
+    .get(
+      "/:workspacebuild/timings",
+      async ({ caller, params }) => timingsOf(ctx.store, await buildAt(ctx, params.workspacebuild, caller)),
+      {
+        user,
+        params,
+        response: { 200: BuildTimings, ...fails(400, 401, 404) },
+        detail: { tags, summary: "Timings of a build" },
+      },
+    );
+
+const expected = (text: string | undefined): "running" | "pending" | undefined => {
+  if (text === undefined || text === "") return undefined;
+  if (text === "running" || text === "pending") return text;
+  throw new AppError("invalid", "Query parameters have invalid values.", {
+    validations: [{ field: "expect_status", detail: "must be running or pending" }],
+  });
+};
+
+// What has not begun may always be taken back; for the rest the template decides, except for the site's owner.
+const checkMayCancel = ({ workspace, template }: WorkspaceView, caller: UserCaller, expect?: string): void => {
+  if (!mayStartStop(caller, workspace)) throw forbidden("You may not cancel builds of this workspace.");
+  if (template.allow_user_cancel_workspace_jobs || isOwner(caller) || expect === "pending") return;
+  throw forbidden("The template does not let its users cancel builds.");
+};

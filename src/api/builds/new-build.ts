@@ -1,0 +1,78 @@
+// From a template version and the caller's wishes to a build that an actor can queue: the version must be usable, the parameters
+// complete. Used by the creation of workspaces and of further builds.
+import type { NewBuild } from "#actors/workspace/decision.ts";
+import { AppError, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findJob } from "#db/jobs.ts";
+import type { Store } from "#db/store.ts";
+import { findTemplateVersion, type TemplateVersionRow } from "#db/template-versions.ts";
+import type { CreateBuild } from "#schema/build.ts";
+import { type JobStatus, jobStatus } from "#schema/job.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { resolveParameters } from "#src/provisioners/parameters.ts";
+import { presetWithId } from "#src/provisioners/presets.ts";
+
+/** A version with the state of its import. */
+export type KnownVersion = { readonly row: TemplateVersionRow; readonly status: JobStatus };
+
+export const versionOf = async (store: Store, id: string): Promise<KnownVersion | undefined> => {
+  const row = await store.get(findTemplateVersion({ id: id.toLowerCase() }));
+  const job = row && (await store.get(findJob({ id: row.job_id })));
+  return row && job ? { row, status: jobStatus(job) } : undefined;
+};
+
+/** The manifest of a version that can be built. 400 when it is archived or its import failed; `unready` while it is imported. */
+export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid" | "not_acceptable"): Manifest => {
+  if (row.archived) throw new AppError("invalid", "The template version is archived.");
+  if (status === "pending" || status === "running" || status === "canceling") {
+    throw new AppError(unready, "The template version is still being imported.");
+  }
+  if (status !== "succeeded" || row.manifest === null) {
+    throw new AppError("invalid", "The import of the template version has failed.");
+  }
+  return JSON.parse(row.manifest) as Manifest;
+};
+
+type Wishes = Pick<CreateBuild, "rich_parameter_values" | "template_version_preset_id"> & {
+  readonly transition: NewBuild["transition"];
+  readonly initiator_id: string;
+  readonly reason: string;
+  readonly orphan?: boolean;
+  readonly log_level?: string;
+};
+
+/** The build with fresh ids. 400 for a preset or parameter that does not fit; `previous` are the values of the build before. */
+export const newBuild = async (
+  store: Store,
+  version: KnownVersion,
+  manifest: Manifest,
+  wishes: Wishes,
+  previous?: Readonly<Record<string, string>>,
+): Promise<NewBuild> => {
+  const { rich_parameter_values: given = [], template_version_preset_id: preset_id } = wishes;
+  const preset = preset_id === undefined ? undefined : presetWithId(manifest, version.row.id, preset_id);
+  if (preset_id !== undefined && !preset) {
+    throw invalidField("template_version_preset_id", "the template version has no such preset");
+  }
+  // What is stopped or removed keeps the values it has, even when a newer version would refuse them.
+  const values =
+    wishes.transition === "start" || previous === undefined
+      ? resolveParameters({ manifest, given, previous, preset })
+      : previous;
+  return {
+    id: uuid(),
+    job_id: uuid(),
+    job_key: await store.reserve("jobs", 1),
+    transition: wishes.transition,
+    template_version_id: version.row.id,
+    template_version_preset_id: preset_id?.toLowerCase() ?? null,
+    initiator_id: wishes.initiator_id,
+    reason: wishes.reason,
+    orphan: wishes.orphan ?? false,
+    log_level: wishes.log_level ?? "",
+    parameters: Object.entries(values).map(([name, value]) => ({ name, value })),
+    provisioner: manifest.provisioner,
+    file_id: version.row.file_id,
+    tags: manifest.tags ?? {},
+  };
+};

@@ -1,0 +1,96 @@
+// Server-sent events (text/event-stream) as strict readers want them: an `event:` line, at most one `data:` line, an empty line, and
+// nothing else. Bounded: a reader that does not read is ended, not buffered for (rules EV-1 to EV-4).
+import type { ApiContext } from "./context.ts";
+
+/** Bytes that may wait for a reader before its stream is ended. */
+const SLOW_BYTES = 512 * 1024;
+const PING_MS = 15_000;
+const PING = "event: ping\n\n";
+
+const HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  connection: "keep-alive",
+  "x-accel-buffering": "no",
+};
+
+/** One open stream. */
+export class EventStream {
+  readonly #controller: ReadableStreamDefaultController<Uint8Array>;
+  readonly #closed: () => void;
+  #open = true;
+
+  constructor(controller: ReadableStreamDefaultController<Uint8Array>, closed: () => void) {
+    this.#controller = controller;
+    this.#closed = closed;
+  }
+
+  /** Sends one event; `json` is one line of JSON. False when the stream has ended, or was ended now because its reader is stuck. */
+  send(event: "data" | "error", json: string): boolean {
+    return this.#write(`event: ${event}\ndata: ${json}\n\n`);
+  }
+
+  ping(): boolean {
+    return this.#write(PING);
+  }
+
+  /** Ends the stream after what is waiting. */
+  end(): void {
+    if (!this.#open) return;
+    this.left();
+    this.#controller.close();
+  }
+
+  /** The reader is gone. */
+  left(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#closed();
+  }
+
+  #write(text: string): boolean {
+    if (!this.#open) return false;
+    // The strategy counts bytes, so this is how much the reader has left behind.
+    if (-(this.#controller.desiredSize ?? 0) > SLOW_BYTES) {
+      this.left();
+      this.#controller.error(new Error("the reader of this stream is too slow"));
+      return false;
+    }
+    this.#controller.enqueue(new TextEncoder().encode(text));
+    return true;
+  }
+}
+
+/**
+ * Answers with an event stream: a ping at once and each 15 s, and what `opened` sends. `opened` returns what to do when the stream
+ * has ended, by whichever side. The stream has no deadline and ends with the server.
+ */
+export const eventStream = (
+  ctx: ApiContext,
+  request: Request,
+  opened: (stream: EventStream) => () => void,
+): Response => {
+  ctx.requests.exempt(request);
+  let stream: EventStream | undefined;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const undo: (() => void)[] = [];
+        const made = new EventStream(controller, () => {
+          for (const one of undo) one();
+        });
+        stream = made;
+        undo.push(ctx.streams.add(() => made.end()));
+        const pings = ctx.clock.every(PING_MS, () => made.ping());
+        undo.push(() => pings.cancel());
+        made.ping();
+        undo.push(opened(made));
+      },
+      cancel() {
+        stream?.left();
+      },
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: 0 }),
+  );
+  return new Response(body, { headers: HEADERS });
+};

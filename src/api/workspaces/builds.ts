@@ -1,0 +1,85 @@
+// The builds of a workspace, and the timings of its latest one.
+import { Elysia, t } from "elysia";
+import { AppError, notFound } from "#base/errors.ts";
+import { findBuild, listBuildIds } from "#db/builds.ts";
+import { findBuildView, listBuildViews } from "#db/workspace-views.ts";
+import { Build, BuildTimings, CreateBuild } from "#schema/build.ts";
+import { showBuilds } from "../builds/build.ts";
+import { createBuild } from "../builds/create.ts";
+import { timingsOf } from "../builds/timings.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { pageOf, pageQuery } from "../paging.ts";
+import { fails } from "../responses.ts";
+import { workspaceAt } from "./workspace.ts";
+
+const tags = ["Builds"];
+const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
+
+export const workspaceBuilds = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post(
+      "/:workspace/builds",
+      async ({ caller, params, body, status }) => status(201, await createBuild(ctx, params.workspace, body, caller)),
+      {
+        user: true,
+        params: path,
+        body: CreateBuild,
+        response: { 201: Build, ...fails(400, 401, 403, 404, 406, 409, 413, 503) },
+        detail: {
+          tags,
+          summary: "Start, stop or delete a workspace",
+          description: "Queues a build. Parameters that are left out keep the value of the last build.",
+        },
+      },
+    )
+    .get(
+      "/:workspace/builds",
+      async ({ caller, params, query }) => {
+        const place = await workspaceAt(ctx, params.workspace, caller);
+        const after = query.after_id && (await ctx.store.get(findBuild({ id: query.after_id.toLowerCase() })));
+        if (query.after_id && (!after || after.workspace_id !== place.id)) {
+          throw new AppError("invalid", "Query parameters have invalid values.", {
+            validations: [{ field: "after_id", detail: "is not a build of this workspace" }],
+          });
+        }
+        const ids = await ctx.store.scan(
+          listBuildIds({
+            workspace_id: place.id,
+            below: after ? after.build_number : Number.MAX_SAFE_INTEGER,
+            since: query.since === undefined ? -1 : Date.parse(query.since),
+            ...pageOf(query),
+          }),
+        );
+        const build_ids = JSON.stringify(ids.map(({ id }) => id));
+        const views = await ctx.store.scan(listBuildViews({ workspace_id: place.id, build_ids }));
+        views.sort((a, b) => b.build.build_number - a.build.build_number);
+        return showBuilds(ctx, views, caller.compat, { all: (one) => ctx.store.scan(one) });
+      },
+      {
+        user: true,
+        params: path,
+        query: t.Object({
+          ...pageQuery,
+          since: t.Optional(t.String({ format: "date-time", description: "Only builds made after this time." })),
+        }),
+        response: { 200: t.Array(Build), ...fails(400, 401, 404, 503) },
+        detail: { tags, summary: "List the builds of a workspace", description: "The newest first." },
+      },
+    )
+    .get(
+      "/:workspace/timings",
+      async ({ caller, params }) => {
+        const place = await workspaceAt(ctx, params.workspace, caller);
+        const view = await ctx.store.get(findBuildView({ id: place.latest_build_id }));
+        if (!view) throw notFound();
+        return timingsOf(ctx.store, view);
+      },
+      {
+        user: true,
+        params: path,
+        response: { 200: BuildTimings, ...fails(400, 401, 404) },
+        detail: { tags, summary: "Timings of the latest build" },
+      },
+    );

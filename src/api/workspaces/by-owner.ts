@@ -1,0 +1,97 @@
+// Workspaces as their owner's: making one (two paths, one behaviour), and finding one by name, with its builds by number.
+import { Elysia, t } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { findBuildByNumber } from "#db/builds.ts";
+import { findBuildView } from "#db/workspace-views.ts";
+import { findWorkspaceByName } from "#db/workspaces.ts";
+import { Build } from "#schema/build.ts";
+import { CreateWorkspace, Workspace } from "#schema/workspace.ts";
+import { showBuilds } from "../builds/build.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { organizationAt } from "../organizations/organization.ts";
+import { flagOf, flagQuery } from "../query-flag.ts";
+import { fails } from "../responses.ts";
+import { anyUserAt, userAt } from "../users/user.ts";
+import { createWorkspace } from "./create.ts";
+import { readWorkspace, workspaceAt } from "./workspace.ts";
+
+const tags = ["Workspaces"];
+const user = t.String({ description: "User id, username or `me`." });
+const named = t.Object({ user, workspacename: t.String({ description: "Name, letter case ignored." }) });
+const created = {
+  user: true,
+  body: CreateWorkspace,
+  response: { 200: Workspace, 201: Workspace, ...fails(400, 401, 403, 404, 409, 413, 503) },
+} as const;
+const description =
+  "Exactly one of template_id (its active version is used) and template_version_id. The first build is queued at once. Clients that sign in under the upstream names get 201 instead of 200.";
+
+/** Routes under /users and /organizations that concern workspaces. */
+export const workspacesByOwner = (ctx: ApiContext) => {
+  /** The id of a user's workspace by name, if the caller may see it. 404 otherwise, also for a deleted one that is not asked for. */
+  const idOf = async (caller: UserCaller, owner: string, name: string, includeDeleted: boolean): Promise<string> => {
+    const { id: owner_id } = await anyUserAt(ctx.store, owner, caller);
+    const found = await ctx.store.get(findWorkspaceByName({ owner_id, name }));
+    if (!found || (found.deleted && !includeDeleted)) throw notFound();
+    return (await workspaceAt(ctx, found.id, caller)).id;
+  };
+  return new Elysia()
+    .use(callers)
+    .post(
+      "/users/:user/workspaces",
+      async ({ caller, params, body, status }) => {
+        const owner = await userAt(ctx.store, params.user, caller);
+        return status(caller.compat ? 201 : 200, await createWorkspace(ctx, { caller, owner, body }));
+      },
+      { ...created, params: t.Object({ user }), detail: { tags, summary: "Create a workspace", description } },
+    )
+    .post(
+      "/organizations/:organization/members/:user/workspaces",
+      async ({ caller, params, body, status }) => {
+        const { id: organization_id } = await organizationAt(ctx.store, params.organization, caller);
+        const owner = await userAt(ctx.store, params.user, caller);
+        const workspace = await createWorkspace(ctx, { caller, owner, organization_id, body });
+        return status(caller.compat ? 201 : 200, workspace);
+      },
+      {
+        ...created,
+        params: t.Object({ organization: t.String({ description: "Organization id or name." }), user }),
+        detail: { tags, summary: "Create a workspace in an organization", description },
+      },
+    )
+    .get(
+      "/users/:user/workspace/:workspacename",
+      async ({ caller, params, query }) => {
+        const includeDeleted = flagOf("include_deleted", query.include_deleted);
+        const id = await idOf(caller, params.user, params.workspacename, includeDeleted);
+        const workspace = await readWorkspace(ctx, id, caller);
+        if (!workspace) throw notFound();
+        return workspace;
+      },
+      {
+        user: true,
+        params: named,
+        query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 404.") }),
+        response: { 200: Workspace, ...fails(400, 401, 404) },
+        detail: { tags, summary: "Get a workspace by owner and name" },
+      },
+    )
+    .get(
+      "/users/:user/workspace/:workspacename/builds/:buildnumber",
+      async ({ caller, params }) => {
+        const workspace_id = await idOf(caller, params.user, params.workspacename, true);
+        const found = await ctx.store.get(findBuildByNumber({ workspace_id, build_number: params.buildnumber }));
+        const view = found && (await ctx.store.get(findBuildView({ id: found.id })));
+        const [build] = view ? await showBuilds(ctx, [view], caller.compat) : [];
+        if (!build) throw notFound();
+        return build;
+      },
+      {
+        user: true,
+        params: t.Object({ ...named.properties, buildnumber: t.Integer({ minimum: 1, maximum: 2_147_483_647 }) }),
+        response: { 200: Build, ...fails(400, 401, 404) },
+        detail: { tags: ["Builds"], summary: "Get a build by its number" },
+      },
+    );
+};

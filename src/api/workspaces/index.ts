@@ -1,0 +1,60 @@
+// Workspaces under /workspaces: reading, listing, and their builds. Making one is beside its owner (by-owner.ts).
+import { Elysia, t } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { Workspace, Workspaces } from "#schema/workspace.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { pageOf, pageQuery } from "../paging.ts";
+import { flagOf, flagQuery } from "../query-flag.ts";
+import { fails } from "../responses.ts";
+import { workspaceBuilds } from "./builds.ts";
+import { searchWorkspaces } from "./list.ts";
+import { watch } from "./watch.ts";
+import { gone, readWorkspace, workspaceAt } from "./workspace.ts";
+
+const tags = ["Workspaces"];
+
+export const workspaces = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/workspaces" })
+    .use(callers)
+    .get("", ({ caller, query }) => searchWorkspaces(ctx, caller, query.q ?? "", pageOf(query)), {
+      user: true,
+      query: t.Object({
+        q: t.Optional(
+          t.String({
+            maxLength: 4096,
+            description:
+              "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, param.",
+          }),
+        ),
+        limit: pageQuery.limit,
+        offset: pageQuery.offset,
+      }),
+      response: { 200: Workspaces, ...fails(400, 401, 503) },
+      detail: {
+        tags,
+        summary: "List workspaces",
+        description:
+          "Those the caller may see: the caller's favourites first, then what runs, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted.",
+      },
+    })
+    .get(
+      "/:workspace",
+      async ({ caller, params, query }) => {
+        const includeDeleted = flagOf("include_deleted", query.include_deleted);
+        const place = await workspaceAt(ctx, params.workspace, caller);
+        if (place.deleted && !includeDeleted) throw gone();
+        const workspace = await readWorkspace(ctx, place.id, caller);
+        if (!workspace) throw notFound();
+        return workspace;
+      },
+      {
+        user: true,
+        params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
+        query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 410.") }),
+        response: { 200: Workspace, ...fails(400, 401, 404, 410) },
+        detail: { tags, summary: "Get a workspace" },
+      },
+    )
+    .use(watch(ctx))
+    .use(workspaceBuilds(ctx));

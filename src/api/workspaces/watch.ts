@@ -1,0 +1,113 @@
+// Watching one workspace, as server-sent events and as a WebSocket (facts/platform 5.1 and 5.2).
+import { Elysia, t } from "elysia";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { eventStream } from "../event-stream.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { Watchers } from "./watchers.ts";
+import { gone, workspaceAt } from "./workspace.ts";
+
+const tags = ["Workspaces"];
+const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
+const UNREADABLE = JSON.stringify({ message: "The workspace cannot be read now." });
+const PING_MS = 15_000;
+const PING = JSON.stringify({ type: "ping", data: null });
+
+export const watch = (ctx: ApiContext) => {
+  const watchers = new Watchers(ctx);
+  /** The id to watch; 404 or 410 when there is nothing to see. */
+  const watchable = async (id: string, caller: UserCaller): Promise<string> => {
+    const place = await workspaceAt(ctx, id, caller);
+    if (place.deleted) throw gone();
+    return place.id;
+  };
+  return new Elysia()
+    .use(callers)
+    .get(
+      "/:workspace/watch",
+      async ({ caller, params, request }) => {
+        const id = await watchable(params.workspace, caller);
+        return eventStream(ctx, request, (stream) => {
+          const leave = watchers.watch(id, {
+            viewer: caller,
+            data: (json) => stream.send("data", json),
+            failed: () => stream.send("error", UNREADABLE),
+          });
+          const signOut = ctx.topics.subscribe("key_gone", caller.key_id, () => stream.end());
+          return () => {
+            leave();
+            signOut();
+          };
+        });
+      },
+      {
+        user: true,
+        params: path,
+        response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404, 410) },
+        detail: {
+          tags,
+          summary: "Watch a workspace (server-sent events)",
+          description:
+            "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of it, its builds and its agents. Prefer watch-ws: browsers allow few connections of this kind.",
+        },
+      },
+    )
+    .get(
+      "/:workspace/watch-ws",
+      async ({ caller, params, request }) => {
+        const id = await watchable(params.workspace, caller);
+        return ctx.sockets.upgrade(request, new WorkspaceSocket(ctx, watchers, id, caller), { who: caller.user_id });
+      },
+      {
+        user: true,
+        params: path,
+        response: { 200: Upgraded, ...fails(400, 401, 404, 410, 503) },
+        detail: {
+          tags,
+          summary: "Watch a workspace (WebSocket)",
+          description:
+            'Text messages {"type", "data"}: `ping` at once and every 15 s, `data` with the whole workspace at once and after each change, `error` with {"message"}. Messages from the client end it.',
+        },
+      },
+    );
+};
+
+class WorkspaceSocket implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #watchers: Watchers;
+  readonly #id: string;
+  readonly #caller: UserCaller;
+  #undo: (() => void)[] = [];
+
+  constructor(ctx: ApiContext, watchers: Watchers, id: string, caller: UserCaller) {
+    this.#ctx = ctx;
+    this.#watchers = watchers;
+    this.#id = id;
+    this.#caller = caller;
+  }
+
+  open(socket: Socket): void {
+    socket.send(PING);
+    const pings = this.#ctx.clock.every(PING_MS, () => socket.send(PING));
+    this.#undo = [
+      () => pings.cancel(),
+      this.#ctx.topics.subscribe("key_gone", this.#caller.key_id, () => {
+        socket.close(CLOSE.policy, "the session has ended");
+      }),
+      this.#watchers.watch(this.#id, {
+        viewer: this.#caller,
+        data: (json) => socket.send(`{"type":"data","data":${json}}`, true),
+        failed: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
+      }),
+    ];
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  close(): void {
+    for (const one of this.#undo.splice(0)) one();
+  }
+}

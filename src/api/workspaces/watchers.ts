@@ -1,0 +1,153 @@
+// Everybody who watches workspaces. Each change of a workspace is read and made into JSON once for all of its watchers who would see
+// the same, and each of them gets the newest state, once, in order; changes that come while it is read are one more reading
+// (rules WK-9 to WK-11).
+import { INACTIVE_MS } from "#actors/agent/status.ts";
+import type { Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { ApiContext } from "../context.ts";
+import { readWorkspace, type Viewer } from "./workspace.ts";
+
+export interface Watcher {
+  readonly viewer: Viewer;
+  /** The whole workspace as one line of JSON. */
+  data(json: string): void;
+  /** It cannot be read now; the next change is tried again. */
+  failed(): void;
+}
+
+export class Watchers {
+  readonly #ctx: ApiContext;
+  readonly #watched = new Map<string, Watched>();
+
+  constructor(ctx: ApiContext) {
+    this.#ctx = ctx;
+  }
+
+  /** The watcher gets the workspace now and after each change, until the returned function is called. */
+  watch(id: string, watcher: Watcher): () => void {
+    let watched = this.#watched.get(id);
+    if (!watched) {
+      watched = new Watched(this.#ctx, id);
+      this.#watched.set(id, watched);
+    }
+    const one = watched;
+    one.add(watcher);
+    return () => {
+      if (one.remove(watcher) && this.#watched.get(id) === one) this.#watched.delete(id);
+    };
+  }
+
+  /** How many workspaces are watched. */
+  get size(): number {
+    return this.#watched.size;
+  }
+}
+
+type Rendered = { json: string; statuses: string };
+
+class Watched {
+  readonly #ctx: ApiContext;
+  readonly #id: string;
+  readonly #last = new Map<Watcher, string>();
+  readonly #leave: (() => void)[];
+  #changed = false;
+  #reading = false;
+  #statuses = "";
+  #silence: Timer | undefined;
+
+  constructor(ctx: ApiContext, id: string) {
+    this.#ctx = ctx;
+    this.#id = id;
+    const wake = () => this.#wake();
+    this.#leave = [ctx.topics.subscribe("workspace", id, wake), ctx.topics.subscribe("workspace_changed", id, wake)];
+  }
+
+  add(watcher: Watcher): void {
+    this.#last.set(watcher, "");
+    this.#wake();
+  }
+
+  /** True when nobody is left. */
+  remove(watcher: Watcher): boolean {
+    this.#last.delete(watcher);
+    if (this.#last.size > 0) return false;
+    for (const leave of this.#leave.splice(0)) leave();
+    this.#silence?.cancel();
+    return true;
+  }
+
+  #wake(): void {
+    this.#changed = true;
+    if (this.#reading) return;
+    this.#reading = true;
+    void this.#tell().finally(() => {
+      this.#reading = false;
+    });
+  }
+
+  async #tell(): Promise<void> {
+    // What the rest of this turn commits is read together.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#changed && this.#last.size > 0) {
+      this.#changed = false;
+      const seen = new Map<string, Promise<Rendered | undefined>>();
+      for (const watcher of [...this.#last.keys()]) {
+        const { user_id, compat } = watcher.viewer;
+        const key = `${compat} ${user_id}`;
+        const rendering = seen.get(key) ?? this.#render(watcher.viewer);
+        seen.set(key, rendering);
+        const rendered = await rendering;
+        if (!this.#last.has(watcher)) continue;
+        if (!rendered) watcher.failed();
+        else if (rendered.json !== this.#last.get(watcher)) {
+          this.#last.set(watcher, rendered.json);
+          this.#statuses = rendered.statuses;
+          watcher.data(rendered.json);
+        }
+      }
+    }
+  }
+
+  async #render(viewer: Viewer): Promise<Rendered | undefined> {
+    try {
+      const workspace = await readWorkspace(this.#ctx, this.#id, viewer);
+      if (!workspace) return undefined;
+      this.#listenForSilence(workspace);
+      return { json: JSON.stringify(workspace), statuses: statusesOf(workspace) };
+    } catch (error) {
+      log("watch").warn("workspace {id} cannot be read: {error}", { id: this.#id, error });
+      return undefined;
+    }
+  }
+
+  // That an agent has gone silent is not announced by anybody: look again when it would be.
+  #listenForSilence(workspace: Workspace): void {
+    this.#silence?.cancel();
+    this.#silence = undefined;
+    const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(silentAt);
+    if (dues.length === 0) return;
+    const wait = Math.max(Math.min(...dues) - this.#ctx.clock.now(), 1_000);
+    this.#silence = this.#ctx.clock.after(wait, () => void this.#checkSilence());
+  }
+
+  async #checkSilence(): Promise<void> {
+    const [first] = this.#last.keys();
+    const rendered = first && (await this.#render(first.viewer));
+    if (rendered && rendered.statuses !== this.#statuses) this.#wake();
+  }
+}
+
+type Agent = Workspace["latest_build"]["resources"][number]["agents"][number];
+
+const silentAt = (agent: Agent): number[] => {
+  if (agent.status === "connected") return [Date.parse(agent.last_connected_at ?? agent.created_at) + INACTIVE_MS + 1];
+  const limit = agent.connection_timeout_seconds * 1000;
+  return agent.status === "connecting" && limit > 0 ? [Date.parse(agent.created_at) + limit + 1] : [];
+};
+
+const statusesOf = (workspace: Workspace): string =>
+  workspace.latest_build.resources
+    .flatMap(({ agents }) => agents)
+    .map(({ id, status }) => `${id} ${status}`)
+    .join();
