@@ -24,7 +24,7 @@ export interface RunningServer {
 }
 
 /** All routes as one Elysia app; it does not listen. */
-const createApp = (ctx: Context): AnyElysia => {
+export const createApp = (ctx: Context): AnyElysia => {
   const app: AnyElysia = new Elysia({ normalize: true })
     .headers(COMMON_HEADERS)
     .onError(({ error, request, code }) =>

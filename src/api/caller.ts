@@ -46,14 +46,17 @@ type WithRequest = { request: Request };
  */
 export const callers = new Elysia({ name: "callers" }).macro({
   user: {
+    detail: { security: [{ session_token: [] }] },
     transform: ({ request }: WithRequest) => void userOf(request),
     resolve: ({ request }: WithRequest) => ({ caller: userOf(request) }),
   },
   agent: {
+    detail: { security: [{ agent_token: [] }] },
     transform: ({ request }: WithRequest) => void agentOf(request),
     resolve: ({ request }: WithRequest) => ({ caller: agentOf(request) }),
   },
   anyone: {
+    detail: { security: [{ session_token: [] }, { agent_token: [] }] },
     transform: ({ request }: WithRequest) => void callerOf(request),
     resolve: ({ request }: WithRequest) => ({ caller: callerOf(request) }),
   },

@@ -3,7 +3,9 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
+import { bodyLimit } from "./body.ts";
 import { SESSION_HEADER } from "./identify.ts";
+import { Generic, WORDS } from "./responses.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };
@@ -11,6 +13,7 @@ type JsonObject = { [key: string]: Json };
 const TAGS: { name: string; description: string }[] = [
   { name: "General", description: "Is it alive, which version is it." },
   { name: "Users", description: "People, their sign-ins and their API tokens." },
+  { name: "API keys", description: "Session keys and tokens: make, list, expire, delete." },
   { name: "Organizations", description: "Organizations, their members and roles." },
   { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },
   { name: "Workspaces", description: "Workspaces and how to watch them." },
@@ -45,7 +48,13 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
               type: "apiKey",
               in: "header",
               name: SESSION_HEADER,
-              description: "A session token from signing in, an API token, or a workspace agent's token.",
+              description: "A person: the token from signing in, or an API token.",
+            },
+            agent_token: {
+              type: "apiKey",
+              in: "header",
+              name: SESSION_HEADER,
+              description: "The program inside a workspace: its agent token.",
             },
           },
         },
@@ -54,39 +63,44 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
   );
   const response = await app.handle(new Request("http://localhost/generated/json"));
   const document = (await response.json()) as JsonObject;
-  for (const item of Object.values(document.paths as JsonObject)) {
-    for (const operation of Object.values(item as JsonObject)) tidyOperation(operation as JsonObject);
+  for (const [path, item] of Object.entries(document.paths as JsonObject)) {
+    for (const [method, operation] of Object.entries(item as JsonObject)) {
+      (operation as JsonObject).operationId = operationId(method, path);
+      tidyOperation(operation as JsonObject, path);
+    }
   }
+  const { components } = document as { components: JsonObject };
+  components.schemas = { Generic: tidySchema(structuredClone(Generic) as unknown as Json) };
   return document;
 };
 
-const STATUS_WORDS: Record<string, string> = {
-  101: "Switching to a WebSocket.",
-  200: "Done.",
-  201: "Created.",
-  204: "Done; no body.",
-};
+/** A name for generated clients: `GET /api/v2/users/{user}/keys` is getUsersUserKeys. */
+const operationId = (method: string, path: string): string =>
+  method +
+  path
+    .replace("/api/v2", "")
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
 
-const tidyOperation = (operation: JsonObject): void => {
+/** The generic body, which every error has, is written down once. */
+const GENERIC: JsonObject = { "application/json": { schema: { $ref: "#/components/schemas/Generic" } } };
+
+const tidyOperation = (operation: JsonObject, path: string): void => {
   const accepts = take(operation, "x-accepts") as string[] | undefined;
   const answers = take(operation, "x-answers") as string[] | undefined;
+  const isOptional = take(operation, "x-body-optional") === true;
   const body = operation.requestBody as JsonObject | undefined;
-  if (body)
-    operation.requestBody = {
-      required: take(operation, "x-body-optional") !== true,
-      content: contentOf(body, accepts),
-    };
-  else if (accepts) operation.requestBody = { required: true, content: binary(accepts) };
-  const responses = operation.responses as JsonObject;
-  for (const [status, value] of Object.entries(responses)) {
-    const answer = value as JsonObject;
-    const tidy: JsonObject = { description: answer.description ?? STATUS_WORDS[status] ?? "The answer." };
-    const ok = status.startsWith("2");
-    if (answer.content && Object.keys(answer.content).length > 0)
-      tidy.content = contentOf(answer, ok ? answers : undefined);
-    else if (ok && answers) tidy.content = binary(answers);
-    responses[status] = tidy;
-  }
+  if (body) operation.requestBody = { required: !isOptional, content: contentOf(body, accepts) };
+  else if (accepts) operation.requestBody = { required: true, content: opaque(accepts) };
+  const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
+  if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
+  operation.responses = tidyResponses(operation.responses as JsonObject, answers, [
+    ...(isSecured ? ["401"] : []),
+    ...(operation.requestBody ? ["400", "413", "415"] : []),
+  ]);
+  const tooLarge = operation.responses["413"] as JsonObject | undefined;
+  if (tooLarge) tooLarge.description = `The body is larger than ${bodyLimit(path)} bytes.`;
   for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
     parameter.schema = tidySchema(parameter.schema as Json);
     if (parameter.examples === undefined) delete parameter.examples;
@@ -95,6 +109,20 @@ const tidyOperation = (operation: JsonObject): void => {
       delete parameter.examples;
     }
   }
+};
+
+/** The answers in ascending order of status; `always` are the errors that the edge itself may answer. */
+const tidyResponses = (declared: JsonObject, answers: string[] | undefined, always: string[]): JsonObject => {
+  const tidy: JsonObject = {};
+  for (const status of [...new Set([...Object.keys(declared), ...always])].sort()) {
+    const answer = (declared[status] ?? {}) as JsonObject;
+    const description = answer.description ?? WORDS[Number(status)] ?? "The answer.";
+    const hasBody = answer.content !== undefined && Object.keys(answer.content as JsonObject).length > 0;
+    if (status.startsWith("4") || status.startsWith("5")) tidy[status] = { description, content: GENERIC };
+    else if (status.startsWith("2") && answers) tidy[status] = { description, content: opaque(answers) };
+    else tidy[status] = hasBody ? { description, content: contentOf(answer) } : { description };
+  }
+  return tidy;
 };
 
 const take = (from: JsonObject, key: string): Json | undefined => {
@@ -109,8 +137,14 @@ const contentOf = (holder: JsonObject, types: string[] = ["application/json"]): 
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 };
 
-const binary = (types: string[]): JsonObject =>
-  Object.fromEntries(types.map((type) => [type, { schema: { type: "string", format: "binary" } }]));
+/** Bodies that are no JSON: text, or bytes. */
+const opaque = (types: string[]): JsonObject =>
+  Object.fromEntries(
+    types.map((type): [string, JsonObject] => [
+      type,
+      { schema: type.startsWith("text/") ? { type: "string" } : { type: "string", format: "binary" } },
+    ]),
+  );
 
 const UNKNOWN_TO_3_0 = new Set(["$id", "$schema", "examples", "patternProperties", "error"]);
 

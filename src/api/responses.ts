@@ -4,7 +4,12 @@ import { Generic } from "#schema/generic.ts";
 
 export { Generic };
 
-const WORDS: Record<number, string> = {
+/** What the statuses mean, for the OpenAPI document. */
+export const WORDS: Record<number, string> = {
+  101: "Switching to a WebSocket.",
+  200: "Done.",
+  201: "Created.",
+  204: "Done; there is no body.",
   400: "The request is malformed or breaks a rule; `validations` names the fields.",
   401: "Nobody is signed in, or the token is not valid.",
   403: "The caller may see this but not do it.",
@@ -15,6 +20,7 @@ const WORDS: Record<number, string> = {
   412: "The state has moved on.",
   413: "The body is larger than the limit of this route.",
   415: "The content type is not supported.",
+  429: "Too many tries; wait a minute.",
   503: "The server is overloaded or stopping; retry.",
 };
 
