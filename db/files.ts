@@ -1,6 +1,6 @@
 // Uploaded files: one row for each content a user has sent. The bytes are in the blob store (db/blobs.ts) under the row's hash.
 import { and, eq, sql } from "drizzle-orm";
-import { files } from "./schema/templates.ts";
+import { files, template_versions } from "./schema/templates.ts";
 import { build, insertInto, query } from "./sql.ts";
 
 export type FileRow = typeof files.$inferSelect;
@@ -25,5 +25,16 @@ export const findFileByHash = query(
       ),
     ),
 );
+
+/** Where versions were made of it: {file_id}. For `scan`. */
+export const listOrganizationsOfFile = query(
+  build
+    .selectDistinct({ organization_id: template_versions.organization_id })
+    .from(template_versions)
+    .where(eq(template_versions.file_id, sql.placeholder("file_id"))),
+);
+
+/** The hashes that some row names. */
+export const listHashes = query(build.selectDistinct({ hash: files.hash }).from(files));
 
 export const insertFile = insertInto(files);

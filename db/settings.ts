@@ -5,7 +5,8 @@ import { settings } from "./schema/core.ts";
 import { build, insertInto, query, statement } from "./sql.ts";
 import type { Store } from "./store.ts";
 
-const settingOf = query(
+/** {key}. */
+export const findSetting = query(
   build
     .select()
     .from(settings)
@@ -23,7 +24,7 @@ export const insertSetting = insertInto(settings);
 
 /** The id of this deployment, made on the first call. */
 export const deploymentId = async (store: Store): Promise<string> => {
-  const found = await store.get(settingOf({ key: "deployment_id" }));
+  const found = await store.get(findSetting({ key: "deployment_id" }));
   if (found) return found.value;
   await store.commit([setOnce({ key: "deployment_id", value: uuid() })]);
   return deploymentId(store);

@@ -4,7 +4,7 @@ import { jobs } from "./schema/jobs.ts";
 import { templates } from "./schema/templates.ts";
 import { organizations, users } from "./schema/users.ts";
 import { workspace_builds, workspaces } from "./schema/workspaces.ts";
-import { build, insertInto, query, updateBy } from "./sql.ts";
+import { build, insertInto, query, statement, updateBy } from "./sql.ts";
 
 export type TemplateRow = typeof templates.$inferSelect;
 
@@ -108,6 +108,30 @@ export const listBuildTimes = query(
     )
     .orderBy(desc(jobs.completed_at))
     .limit(500),
+);
+
+/** Marks it deleted; refused as stale when it is already, or when workspaces of it exist: {id, now}. */
+export const deleteTemplate = statement<{ id: string; now: number }>(
+  build
+    .update(templates)
+    .set({ deleted: true, updated_at: sql.placeholder("now") as never })
+    .where(
+      and(
+        eq(templates.id, sql.placeholder("id")),
+        alive,
+        sql`not exists (select 1 from ${workspaces} where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0)`,
+      ),
+    ),
+  { expect: 1 },
+);
+
+/** Changes nothing; refuses the batch as stale when the template is deleted. For whoever makes a workspace of it: {id}. */
+export const guardTemplate = statement<{ id: string }>(
+  build
+    .update(templates)
+    .set({ deleted: false })
+    .where(and(eq(templates.id, sql.placeholder("id")), alive)),
+  { expect: 1 },
 );
 
 export const insertTemplate = insertInto(templates);

@@ -53,7 +53,8 @@ export const withArchive = async <T>(
     },
   };
   const entries = mimetype === "application/zip" ? await readZip(source) : await readTar(source);
-  return use({ entries: checkNames(entries) }, source);
+  // Awaited here, because the file is closed when this function ends.
+  return await use({ entries: checkNames(entries) }, source);
 };
 
 const checkNames = (entries: readonly ArchiveEntry[]): ArchiveEntry[] => {

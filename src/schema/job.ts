@@ -18,7 +18,13 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const literals = <T extends readonly string[]>(values: T, description: string) =>
-  t.Unsafe<T[number]>({ type: "string", enum: [...values], description });
+  // A union, because a plain Unsafe cannot be checked in answers.
+  t.Unsafe<T[number]>(
+    t.Union(
+      values.map((value) => t.Literal(value)),
+      { description },
+    ),
+  );
 
 export const JobStatus = literals(JOB_STATUSES, "Active are pending, running and canceling; the others are final.");
 

@@ -8,7 +8,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
   "src/server.ts": ["src/context.ts", "src/api", "src/web"],
   "src/context.ts": ["src/api"],
-  "src/api": ["actors"],
+  "src/api": ["actors", "src/starter"],
   actors: ["db", "src/llm", "src/tools", "src/provisioners", "src/identity", "src/git", "src/tailnet", "src/wire"],
   db: ["src/schema"],
   "src/llm": ["src/schema"],
@@ -18,6 +18,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/git": ["src/schema"],
   "src/tailnet": ["src/wire"],
   "src/wire": ["src/schema"],
+  "src/starter": ["src/base"],
   "src/schema": ["src/base"],
   "src/base": [],
   // The other side of the wire, and what runs by itself.

@@ -1,0 +1,18 @@
+// After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
+import type { Blobs } from "#db/blobs.ts";
+import { listHashes } from "#db/files.ts";
+import type { Store } from "#db/store.ts";
+import { listOpenImports } from "#db/template-versions.ts";
+import type { Directory } from "../directory.ts";
+import type { TemplateVersionActor } from "./template-version-actor.ts";
+
+/** Call before uploads are taken. */
+export const recoverBlobs = async (store: Store, blobs: Blobs): Promise<void> => {
+  const rows = await store.scan(listHashes());
+  await blobs.recover(new Set(rows.map(({ hash }) => hash)));
+};
+
+/** Takes up open imports, the oldest first. */
+export const recoverImports = async (store: Store, versions: Directory<TemplateVersionActor>): Promise<void> => {
+  for (const { id } of await store.scan(listOpenImports())) await versions.ask(id, "resume", {});
+};

@@ -1,0 +1,135 @@
+// Uploads that templates are made from. The body goes to disk as it comes in and is refused while it streams when it is too large;
+// what was answered is on disk (rules TP-1 to TP-4).
+import { Elysia, t } from "elysia";
+import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { type FileRow, findFile, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/files.ts";
+import { CommitError, type Store } from "#db/store.ts";
+import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/file.ts";
+import { zipOf } from "#src/provisioners/archive-convert.ts";
+import { mayManageTemplates } from "./access.ts";
+import { tooLarge, UPLOAD_LIMIT } from "./body.ts";
+import { callers, type UserCaller } from "./caller.ts";
+import type { ApiContext } from "./context.ts";
+import { fails } from "./responses.ts";
+
+const tags = ["Templates"];
+
+export const files = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/files" })
+    .use(callers)
+    .post(
+      "",
+      async ({ caller, request, status }) => {
+        const { id, isNew } = await upload(ctx, caller, request);
+        return status(isNew ? 201 : 200, { hash: id });
+      },
+      {
+        user: true,
+        // The handler reads the body itself, as a stream.
+        parse: "none",
+        response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 413, 415) },
+        detail: {
+          tags,
+          summary: "Upload a file",
+          description: `A tar or zip archive with a template.yaml, at most ${UPLOAD_LIMIT} bytes. The same content sent again by the same user gives the same id and 200.`,
+          "x-accepts": [...ARCHIVE_TYPES],
+        } as object,
+      },
+    )
+    .get("/:file", ({ caller, params, query }) => download(ctx, caller, params.file, query.format), {
+      user: true,
+      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload answered." }) }),
+      query: t.Object({
+        format: t.Optional(t.String({ description: "`zip` converts a tar archive; absent: as it was uploaded." })),
+      }),
+      response: fails(400, 401, 404),
+      detail: {
+        tags,
+        summary: "Download a file",
+        description: "For whoever uploaded it and for those who look after templates.",
+        "x-answers": [...ARCHIVE_TYPES],
+      } as object,
+    });
+
+/** Stores the body; 403 for whoever may not make templates anywhere, 413 and 415 as declared. */
+const upload = async (
+  ctx: ApiContext,
+  caller: UserCaller,
+  request: Request,
+): Promise<{ id: string; isNew: boolean }> => {
+  if (!["", ...Object.keys(caller.organizations)].some((id) => mayManageTemplates(caller, id))) {
+    throw forbidden("Only those who look after templates upload files.");
+  }
+  const mimetype = archiveType(request.headers.get("content-type"));
+  const blob = await ctx.blobs.put(bounded(request, UPLOAD_LIMIT));
+  if (blob.size === 0) throw new AppError("invalid", "The request body is empty.");
+  return remember(ctx.store, {
+    ...{ id: uuid(), hash: blob.hash, size: blob.size, mimetype },
+    ...{ created_by: caller.user_id, created_at: ctx.clock.now() },
+  });
+};
+
+/** The id under which the user has this content; the row is on disk. */
+export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
+  const { created_by, hash, mimetype } = row;
+  const find = () => store.get(findFileByHash({ created_by, hash, mimetype }));
+  const known = await find();
+  if (known) return { id: known.id, isNew: false };
+  try {
+    await store.commit([insertFile(row)]);
+    return { id: row.id, isNew: true };
+  } catch (error) {
+    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+    // The same content came twice at the same time.
+    const other = await find();
+    if (!other) throw error;
+    return { id: other.id, isNew: false };
+  }
+};
+
+const archiveType = (header: string | null): ArchiveType => {
+  const name = (header ?? "").split(";")[0]?.trim().toLowerCase();
+  const found = ARCHIVE_TYPES.find((type) => type === name);
+  if (found) return found;
+  throw new AppError("unsupported_media", "The content type is not supported.", {
+    detail: `Send the archive as ${ARCHIVE_TYPES.join(" or ")}.`,
+  });
+};
+
+/** The body as it comes in; 413 as soon as it is known to be larger than the limit. */
+export async function* bounded(request: Request, limit: number): AsyncGenerator<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > limit) throw tooLarge(limit);
+    yield chunk;
+  }
+}
+
+const download = async (ctx: ApiContext, caller: UserCaller, id: string, format: string | undefined) => {
+  if (format !== undefined && format !== "" && format !== "zip") throw invalidField("format", "must be zip or absent");
+  const file = await ctx.store.get(findFile({ id: id.toLowerCase() }));
+  if (!file || !(await mayReadFile(ctx.store, caller, file))) throw notFound();
+  const path = ctx.blobs.pathOf(file.hash);
+  const convert = format === "zip" && file.mimetype === "application/x-tar";
+  const type = convert ? "application/zip" : file.mimetype;
+  const extension = type === "application/zip" ? "zip" : "tar";
+  return new Response(convert ? await zipOf(path) : Bun.file(path), {
+    headers: {
+      "content-type": type,
+      // Never shown by a browser, whatever is inside.
+      "content-disposition": `attachment; filename="${file.id}.${extension}"`,
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "default-src 'none'; sandbox",
+    },
+  });
+};
+
+/** Whoever uploaded it, and those who look after templates where a version was made of it. */
+export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
+  if (file.created_by === caller.user_id || mayManageTemplates(caller, "")) return true;
+  const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
+  return used.some(({ organization_id }) => mayManageTemplates(caller, organization_id));
+};

@@ -1,0 +1,220 @@
+// Template versions: making, reading, changing, cancelling and archiving them, and what their template.yaml holds.
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { Generic } from "#schema/generic.ts";
+import { JobLog } from "#schema/job.ts";
+import {
+  CreateTemplateVersion,
+  PatchTemplateVersion,
+  PlannedResource,
+  Preset,
+  TemplateParameter,
+  TemplateVariable,
+  TemplateVersion,
+} from "#schema/template-version.ts";
+import { showParameters, showPlannedResources, showPresets, showVariables } from "#src/provisioners/planned.ts";
+import { LogQuery, logRequest } from "../agents/log-query.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { jobLogs } from "../jobs/logs.ts";
+import { organizationAt, organizationPath } from "../organizations/organization.ts";
+import { fails } from "../responses.ts";
+import { createVersion } from "./create.ts";
+import { managedVersionAt, manifestOf, showVersion, versionAt, versionPath } from "./version.ts";
+
+const tags = ["Templates"];
+const reading = fails(400, 401, 404, 412);
+
+export const templateVersions = (ctx: ApiContext) =>
+  new Elysia({ name: "template-versions" })
+    .use(organizationVersions(ctx))
+    .use(oneVersion(ctx))
+    .use(versionContents(ctx));
+
+const organizationVersions = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/organizations" }).use(callers).post(
+    "/:organization/templateversions",
+    async ({ caller, params, body, status }) => {
+      const organization = await organizationAt(ctx.store, params.organization, caller);
+      const id = await createVersion(ctx, caller, organization, body);
+      return status(201, showVersion(await versionAt(ctx, id, caller), ctx));
+    },
+    {
+      user: true,
+      params: organizationPath,
+      body: CreateTemplateVersion,
+      response: { 201: TemplateVersion, ...fails(400, 401, 403, 404, 409, 413) },
+      detail: {
+        tags,
+        summary: "Create a template version",
+        description:
+          "Starts the import of an upload. Follow its job with the logs of the version; a template needs a version whose import has succeeded.",
+      },
+    },
+  );
+
+const oneVersion = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/templateversions/:templateversion" })
+    .use(callers)
+    .get("", async ({ caller, params }) => showVersion(await versionAt(ctx, params.templateversion, caller), ctx), {
+      user: true,
+      params: versionPath,
+      response: { 200: TemplateVersion, ...fails(400, 401, 404) },
+      detail: { tags, summary: "Get a template version" },
+    })
+    .patch(
+      "",
+      async ({ caller, params, body }) => {
+        const { version } = await managedVersionAt(ctx, params.templateversion, caller);
+        await ctx.versions.ask(version.id, "edit", body);
+        return showVersion(await versionAt(ctx, version.id, caller), ctx);
+      },
+      {
+        user: true,
+        params: versionPath,
+        body: PatchTemplateVersion,
+        response: { 200: TemplateVersion, ...fails(400, 401, 403, 404, 409) },
+        detail: { tags, summary: "Change name and message of a template version" },
+      },
+    )
+    .patch(
+      "/cancel",
+      async ({ caller, params }) => {
+        const { version } = await managedVersionAt(ctx, params.templateversion, caller);
+        await ctx.versions.ask(version.id, "cancel", {});
+        return { message: "The job has been marked as cancelled." };
+      },
+      {
+        user: true,
+        params: versionPath,
+        parse: "none",
+        response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
+        detail: { tags, summary: "Cancel the import of a template version" },
+      },
+    )
+    .post("/archive", ({ caller, params }) => archive(ctx, caller, params.templateversion, true), {
+      user: true,
+      params: versionPath,
+      parse: "none",
+      response: { 200: Generic, ...fails(400, 401, 403, 404) },
+      detail: {
+        tags,
+        summary: "Archive a template version",
+        description: "No new build can use it. Not the active one.",
+      },
+    })
+    .post("/unarchive", ({ caller, params }) => archive(ctx, caller, params.templateversion, false), {
+      user: true,
+      params: versionPath,
+      parse: "none",
+      response: { 200: Generic, ...fails(400, 401, 403, 404) },
+      detail: { tags, summary: "Take a template version out of the archive" },
+    });
+
+const archive = async (
+  ctx: ApiContext,
+  caller: Parameters<typeof managedVersionAt>[2],
+  id: string,
+  archived: boolean,
+): Promise<Generic> => {
+  const { version } = await managedVersionAt(ctx, id, caller);
+  await ctx.versions.ask(version.id, "archive", { archived });
+  return { message: archived ? "The template version is archived." : "The template version is not archived." };
+};
+
+const versionContents = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/templateversions/:templateversion" })
+    .use(callers)
+    .get(
+      "/rich-parameters",
+      async ({ caller, params }) =>
+        showParameters(await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller))),
+      {
+        user: true,
+        params: versionPath,
+        response: { 200: t.Array(TemplateParameter), ...reading },
+        detail: {
+          tags,
+          summary: "Parameters of a template version",
+          description: "What is asked when a workspace is made.",
+        },
+      },
+    )
+    .get(
+      "/variables",
+      async ({ caller, params }) => {
+        const found = await managedVersionAt(ctx, params.templateversion, caller);
+        return showVariables(await manifestOf(ctx, found), found.version.variable_values);
+      },
+      {
+        user: true,
+        params: versionPath,
+        response: { 200: t.Array(TemplateVariable), ...reading, ...fails(403) },
+        detail: {
+          tags,
+          summary: "Variables of a template version",
+          description:
+            "Also after an import that failed because values were missing. Sensitive values are never shown.",
+        },
+      },
+    )
+    .get(
+      "/presets",
+      async ({ caller, params }) => {
+        const found = await versionAt(ctx, params.templateversion, caller);
+        return showPresets(await manifestOf(ctx, found), found.version.id);
+      },
+      {
+        user: true,
+        params: versionPath,
+        response: { 200: t.Array(Preset), ...reading },
+        detail: { tags, summary: "Presets of a template version" },
+      },
+    )
+    .get(
+      "/resources",
+      async ({ caller, params }) => {
+        const found = await versionAt(ctx, params.templateversion, caller);
+        const { id, job_id, created_at } = found.version;
+        return showPlannedResources(await manifestOf(ctx, found), { id, job_id, created_at: rfc3339(created_at) });
+      },
+      {
+        user: true,
+        params: versionPath,
+        response: { 200: t.Array(PlannedResource), ...reading },
+        detail: { tags, summary: "Planned resources of a template version", description: "What a start would make." },
+      },
+    )
+    .get(
+      "/external-auth",
+      async ({ caller, params }): Promise<Record<string, string>[]> => {
+        await versionAt(ctx, params.templateversion, caller);
+        return [];
+      },
+      {
+        user: true,
+        params: versionPath,
+        response: { 200: t.Array(t.Record(t.String(), t.String())), ...fails(400, 401, 404) },
+        detail: { tags, summary: "External sign-ins a template version needs", description: "Templates need none." },
+      },
+    )
+    .get(
+      "/logs",
+      async ({ caller, params, query, request }) => {
+        const asked = logRequest(query);
+        const { job } = await versionAt(ctx, params.templateversion, caller);
+        return jobLogs(ctx, request, job, asked, caller.user_id);
+      },
+      {
+        user: true,
+        params: versionPath,
+        query: LogQuery,
+        response: { 200: t.Array(JobLog), ...fails(400, 401, 404) },
+        detail: {
+          tags,
+          summary: "Log of the import of a template version",
+          description:
+            "With `follow` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.",
+        },
+      },
+    );

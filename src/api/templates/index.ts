@@ -1,0 +1,157 @@
+// Templates: what workspaces are made from. Lists, one by id or name, making, changing, deleting; their versions are in versions.ts.
+import { Elysia, t } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { findTemplateByName, type ShownTemplate } from "#db/templates.ts";
+import { Generic } from "#schema/generic.ts";
+import { Manifest } from "#schema/manifest.ts";
+import { CreateTemplate, PatchTemplate, Template } from "#schema/template.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { organizationAt, organizationPath } from "../organizations/organization.ts";
+import { fails } from "../responses.ts";
+import { BuildTimes } from "./build-times.ts";
+import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "./change.ts";
+import { searchTemplates } from "./search.ts";
+import { managedTemplateAt, showTemplate, templateAt, templatePath } from "./template.ts";
+import { templateVersionsOf } from "./versions.ts";
+
+const tags = ["Templates"];
+
+const list = {
+  query: t.Object({
+    q: t.Optional(
+      t.String({
+        maxLength: 1024,
+        description:
+          "Words and key:value terms; keys: name, exact_name, deprecated, organization, has-ai-task, author.",
+      }),
+    ),
+  }),
+  response: { 200: t.Array(Template), ...fails(400, 401, 404) },
+};
+
+export const templates = (ctx: ApiContext) => {
+  const times = new BuildTimes(ctx.store, ctx.clock);
+  const show = async (shown: ShownTemplate): Promise<Template> =>
+    showTemplate(shown, await times.of(shown.template.id));
+  return new Elysia({ name: "templates" })
+    .use(manifestSchema())
+    .use(inOrganization(ctx, show))
+    .use(oneTemplate(ctx, show))
+    .use(templateVersionsOf(ctx));
+};
+
+type Show = (shown: ShownTemplate) => Promise<Template>;
+
+const MANIFEST_SCHEMA = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...Manifest }, null, 2);
+
+const manifestSchema = () =>
+  new Elysia({ prefix: "/templates" }).get(
+    "/schema",
+    () => new Response(MANIFEST_SCHEMA, { headers: { "content-type": "application/json; charset=utf-8" } }),
+    {
+      detail: {
+        tags,
+        summary: "JSON Schema of template.yaml",
+        description:
+          "The format of the file that makes a folder a template; for editors that check YAML. Needs no sign-in.",
+        security: [],
+      },
+    },
+  );
+
+const inOrganization = (ctx: ApiContext, show: Show) =>
+  new Elysia({ prefix: "/organizations" })
+    .use(callers)
+    .get(
+      "/:organization/templates",
+      async ({ caller, params, query }) => {
+        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        return Promise.all((await searchTemplates(ctx, caller, query.q ?? "", id)).map(show));
+      },
+      {
+        ...list,
+        user: true,
+        params: organizationPath,
+        detail: { tags, summary: "List the templates of an organization" },
+      },
+    )
+    .get(
+      "/:organization/templates/:name",
+      async ({ caller, params }) => {
+        const { id: organization_id } = await organizationAt(ctx.store, params.organization, caller);
+        const found = await ctx.store.get(findTemplateByName({ organization_id, name: params.name }));
+        if (!found) throw notFound();
+        return show(await templateAt(ctx, found.id, caller));
+      },
+      {
+        user: true,
+        params: t.Object({ ...organizationPath.properties, name: t.String({ description: "The template's name." }) }),
+        response: { 200: Template, ...fails(401, 404) },
+        detail: { tags, summary: "Get a template by name" },
+      },
+    )
+    .post(
+      "/:organization/templates",
+      async ({ caller, params, body, status }) => {
+        const organization = await organizationAt(ctx.store, params.organization, caller);
+        mustManage(caller, organization);
+        const id = await makeTemplate(ctx, organization, caller.user_id, body);
+        return status(201, await show(await templateAt(ctx, id, caller)));
+      },
+      {
+        user: true,
+        params: organizationPath,
+        body: CreateTemplate,
+        response: { 201: Template, ...fails(400, 401, 403, 404, 409, 412) },
+        detail: {
+          tags,
+          summary: "Create a template",
+          description: "From a template version whose import has succeeded and that belongs to no template yet.",
+        },
+      },
+    );
+
+const oneTemplate = (ctx: ApiContext, show: Show) =>
+  new Elysia({ prefix: "/templates" })
+    .use(callers)
+    .get("", async ({ caller, query }) => Promise.all((await searchTemplates(ctx, caller, query.q ?? "")).map(show)), {
+      ...list,
+      user: true,
+      detail: { tags, summary: "List templates", description: "Those the caller may see, by name." },
+    })
+    .get("/:template", async ({ caller, params }) => show(await templateAt(ctx, params.template, caller)), {
+      user: true,
+      params: templatePath,
+      response: { 200: Template, ...fails(400, 401, 404) },
+      detail: { tags, summary: "Get a template" },
+    })
+    .patch(
+      "/:template",
+      async ({ caller, params, body }) => {
+        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        await changeTemplate(ctx, template, body);
+        return show(await templateAt(ctx, template.id, caller));
+      },
+      {
+        user: true,
+        params: templatePath,
+        body: PatchTemplate,
+        response: { 200: Template, ...fails(400, 401, 403, 404, 409) },
+        detail: { tags, summary: "Change a template", description: "What the body leaves out stays as it is." },
+      },
+    )
+    .delete(
+      "/:template",
+      async ({ caller, params }) => {
+        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        await removeTemplate(ctx, template);
+        return { message: "The template has been deleted." };
+      },
+      {
+        user: true,
+        params: templatePath,
+        response: { 200: Generic, ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "Delete a template", description: "400 while workspaces of it exist." },
+      },
+    );

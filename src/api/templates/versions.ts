@@ -1,0 +1,77 @@
+// The versions of one template: the list, one by name, and which is active.
+import { Elysia, t } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { findVersionByName, listVersionsOf } from "#db/template-versions.ts";
+import { Generic } from "#schema/generic.ts";
+import { TemplateVersion } from "#schema/template-version.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { pageOf, pageQuery } from "../paging.ts";
+import { fails } from "../responses.ts";
+import { showVersion } from "../template-versions/version.ts";
+import { managedTemplateAt, templateAt, templatePath } from "./template.ts";
+
+const tags = ["Templates"];
+
+export const templateVersionsOf = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/templates/:template/versions" })
+    .use(callers)
+    .get(
+      "",
+      async ({ caller, params, query }) => {
+        const { template } = await templateAt(ctx, params.template, caller);
+        const rows = await ctx.store.scan(
+          listVersionsOf({
+            template_id: template.id,
+            archived: query.include_archived ? 1 : 0,
+            after: query.after_id?.toLowerCase() ?? "",
+            ...pageOf(query),
+          }),
+        );
+        return rows.map((row) => showVersion(row, ctx));
+      },
+      {
+        user: true,
+        params: templatePath,
+        query: t.Object({
+          ...pageQuery,
+          include_archived: t.Optional(t.BooleanString({ description: "Show archived versions, too." })),
+        }),
+        response: { 200: t.Array(TemplateVersion), ...fails(400, 401, 404) },
+        detail: { tags, summary: "List the versions of a template", description: "Oldest first." },
+      },
+    )
+    .get(
+      "/:name",
+      async ({ caller, params }) => {
+        const { template } = await templateAt(ctx, params.template, caller);
+        const found = await ctx.store.get(findVersionByName({ template_id: template.id, name: params.name }));
+        if (!found) throw notFound();
+        return showVersion(found, ctx);
+      },
+      {
+        user: true,
+        params: t.Object({ ...templatePath.properties, name: t.String({ description: "The version's name." }) }),
+        response: { 200: TemplateVersion, ...fails(400, 401, 404) },
+        detail: { tags, summary: "Get a version of a template by name" },
+      },
+    )
+    .patch(
+      "",
+      async ({ caller, params, body }) => {
+        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        await ctx.versions.ask(body.id.toLowerCase(), "activate", { template_id: template.id });
+        return { message: "The version is active: new workspaces are made from it." };
+      },
+      {
+        user: true,
+        params: templatePath,
+        body: t.Object({ id: t.String({ format: "uuid", description: "A version of this template." }) }),
+        response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
+        detail: {
+          tags,
+          summary: "Make a version the active one",
+          description: "Its import must have succeeded, and it must not be archived.",
+        },
+      },
+    );

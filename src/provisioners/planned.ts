@@ -1,0 +1,135 @@
+// What a manifest holds, as callers ask for it before any workspace exists: parameters, variables, presets, planned resources. Pure.
+// Ids are made from the version's id and the names, so they are the same each time.
+import { sha256 } from "#base/ids.ts";
+import type { Manifest, ManifestParameter, ManifestPreset } from "#schema/manifest.ts";
+import type { PlannedResource, Preset, TemplateParameter, TemplateVariable } from "#schema/template-version.ts";
+import { defaultOf, formTypeOf, typeOf } from "./parameters.ts";
+
+/** The id of something that has only a name, within a version; a UUID of version 8. */
+const plannedId = (version_id: string, ...names: readonly string[]): string => {
+  const hex = sha256([version_id, ...names].join("\0"));
+  const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20), hex.slice(20, 32)];
+  return `${a}-${b}-8${c}-8${d}-${e}`;
+};
+
+/** The id under which callers name a preset of a version. */
+export const presetId = (version_id: string, name: string): string => plannedId(version_id, "preset", name);
+
+/** The preset with this id; undefined when the version has none such. */
+export const findPreset = (manifest: Manifest, version_id: string, id: string): ManifestPreset | undefined =>
+  manifest.presets?.find(({ name }) => presetId(version_id, name) === id.toLowerCase());
+
+export const showPresets = (manifest: Manifest, version_id: string): Preset[] =>
+  (manifest.presets ?? []).map((preset) => ({
+    id: presetId(version_id, preset.name),
+    name: preset.name,
+    description: preset.description ?? "",
+    icon: preset.icon ?? "",
+    default: preset.default ?? false,
+    desired_prebuild_instances: preset.prebuilds ?? null,
+    parameters: Object.entries(preset.parameters).map(([name, value]) => ({ name, value: String(value) })),
+  }));
+
+export const showParameters = (manifest: Manifest): TemplateParameter[] =>
+  (manifest.parameters ?? []).map(showParameter);
+
+const showParameter = (parameter: ManifestParameter): TemplateParameter => {
+  const { validation } = parameter;
+  return {
+    name: parameter.name,
+    display_name: parameter.display_name ?? "",
+    description: parameter.description ?? "",
+    description_plaintext: plainText(parameter.description ?? ""),
+    type: typeOf(parameter),
+    form_type: formTypeOf(parameter),
+    mutable: parameter.mutable ?? false,
+    default_value: defaultOf(parameter) ?? "",
+    icon: parameter.icon ?? "",
+    options: (parameter.options ?? []).map(({ name, value, description = "", icon = "" }) => ({
+      name,
+      value,
+      description,
+      icon,
+    })),
+    validation_error: validation?.error,
+    validation_regex: validation?.regex,
+    validation_min: validation?.min,
+    validation_max: validation?.max,
+    validation_monotonic: validation?.monotonic,
+    required: parameter.default === undefined,
+    ephemeral: parameter.ephemeral ?? false,
+  };
+};
+
+/** Markdown without its commonest marks. */
+const plainText = (markdown: string): string =>
+  markdown
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/^ {0,3}#{1,6} +/gm, "")
+    .replace(/[*_`]{1,3}([^*_`]+)[*_`]{1,3}/g, "$1")
+    .trim();
+
+/** `values` as given to the version; what is sensitive is left empty. */
+export const showVariables = (manifest: Manifest, values: Readonly<Record<string, string>>): TemplateVariable[] =>
+  (manifest.variables ?? []).map((variable) => {
+    const sensitive = variable.sensitive ?? false;
+    const fallback = defaultOf(variable);
+    const given = Object.hasOwn(values, variable.name) ? values[variable.name] : undefined;
+    return {
+      name: variable.name,
+      description: variable.description ?? "",
+      type: variable.type ?? "string",
+      value: sensitive ? "" : (given ?? fallback ?? ""),
+      default_value: sensitive ? "" : (fallback ?? ""),
+      required: fallback === undefined,
+      sensitive,
+    };
+  });
+
+/** What a start would make; `created_at` is the import's. */
+export const showPlannedResources = (
+  manifest: Manifest,
+  version: { readonly id: string; readonly job_id: string; readonly created_at: string },
+): PlannedResource[] =>
+  manifest.resources.map((resource) => {
+    const { job_id, created_at } = version;
+    const id = plannedId(version.id, "resource", resource.name);
+    return {
+      id,
+      created_at,
+      job_id,
+      workspace_transition: "start",
+      type: resource.type ?? `${manifest.provisioner}_workspace`,
+      name: resource.name,
+      hide: resource.hide ?? false,
+      icon: resource.icon ?? "",
+      daily_cost: resource.daily_cost ?? 0,
+      metadata: (resource.metadata ?? []).map(({ key, value, sensitive = false }) => ({
+        key,
+        value: sensitive ? "" : value,
+        sensitive,
+      })),
+      agents: (resource.agents ?? []).map((agent) => ({
+        id: plannedId(version.id, "agent", agent.name),
+        resource_id: id,
+        name: agent.name,
+        created_at,
+        updated_at: created_at,
+        status: "connecting",
+        lifecycle_state: "created",
+        operating_system: agent.os ?? "",
+        architecture: agent.arch ?? "",
+        directory: agent.directory ?? "",
+        apps: (agent.apps ?? []).map((app) => ({
+          id: plannedId(version.id, "app", agent.name, app.slug),
+          slug: app.slug,
+          display_name: app.display_name ?? app.slug,
+          icon: app.icon ?? "",
+        })),
+        scripts: (agent.scripts ?? []).map((script, i) => ({
+          id: plannedId(version.id, "script", agent.name, String(i)),
+          display_name: script.display_name,
+        })),
+      })),
+    };
+  });
