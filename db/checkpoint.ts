@@ -42,7 +42,10 @@ export class Checkpointer {
     this.#worker.postMessage({ committed: true });
   }
 
-  /** Ends the Worker and moves what is left of the log into the database. */
+  /**
+   * Ends the Worker and moves what is left of the log into the database. When there is no space for that, the log stays and is
+   * read at the next start.
+   */
   async close(): Promise<void> {
     if (!this.#ended) {
       await new Promise<void>((resolve) => {
@@ -53,7 +56,7 @@ export class Checkpointer {
     }
     this.#ended = true;
     this.#worker.terminate();
-    this.#truncate();
+    this.#tryTruncate();
   }
 
   #report(report: Report): void {
@@ -68,9 +71,14 @@ export class Checkpointer {
       return;
     }
     if ((report.log ?? 0) * PAGE_BYTES <= (this.#options.limitBytes ?? WAL_LIMIT_BYTES)) return;
+    this.#tryTruncate();
+  }
+
+  #tryTruncate(): void {
     try {
       this.#truncate();
     } catch (error) {
+      // Anything else leaves the log as it was.
       if (isDistrusted(error)) this.#options.fatal(error as Error);
     }
   }

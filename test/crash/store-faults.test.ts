@@ -30,7 +30,7 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
   }, 30_000);
 
   test("[ST-16] the second refused write stops the process", async () => {
-    const { run, oracle, wrong } = await faultedRun("write:60:EIO");
+    const { run, oracle, wrong } = await faultedRun("write:60:EIO:6");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(wrong).toEqual([]);
   }, 30_000);
@@ -39,6 +39,13 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
     const { run, oracle, wrong, reasons } = await faultedRun("write:60:ENOSPC:30");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
+    expect([...new Set(reasons)]).toEqual(["full"]);
+    expect(wrong).toEqual([]);
+  }, 30_000);
+
+  test("[ST-16] a store on a full disk closes in order, and the next one reads the log it left", async () => {
+    const { run, wrong, reasons } = await faultedRun("write:40:ENOSPC");
+    expect([run.code, run.errors.includes("SQLITE_FULL")]).toEqual([0, false]);
     expect([...new Set(reasons)]).toEqual(["full"]);
     expect(wrong).toEqual([]);
   }, 30_000);

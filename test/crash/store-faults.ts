@@ -56,7 +56,7 @@ export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<
   for (let round = 1; round <= rounds; round++) {
     const kind = pick(["fsync", "write"]);
     const how = kind === "fsync" ? "EIO" : pick(["EIO", "ENOSPC", "SHORT"]);
-    const fault = `${kind}:${1 + Math.floor(random() * 150)}:${how}:${pick([1, 2, 20, 100_000])}`;
+    const fault = `${kind}:${1 + Math.floor(random() * 100)}:${how}:${pick([1, 2, 20, 100_000])}`;
     const { run, oracle, wrong } = await faultedRun(fault);
     log(`${fault}: exit ${run.code}, ${oracle.acknowledged} acknowledged, ${oracle.refused} refused`);
     if (run.code !== 0 && run.code !== 70)
