@@ -14,8 +14,10 @@ import { health } from "./api/health.ts";
 import { credentialOf, identify } from "./api/identify.ts";
 import { api } from "./api/index.ts";
 import { methodsByPath } from "./api/methods.ts";
+import { webPages } from "./api/pages.ts";
 import { swaggerPage } from "./api/swagger.ts";
 import type { Context } from "./context.ts";
+import { PAGES } from "./web/pages.ts";
 
 export interface RunningServer {
   readonly url: URL;
@@ -32,7 +34,8 @@ export const createApp = (ctx: Context): AnyElysia => {
     )
     .onParse(({ request }) => parseJson({ request }))
     .use(routes(ctx))
-    .use(swaggerPage(() => routes(ctx)));
+    .use(swaggerPage(() => routes(ctx)))
+    .use(webPages(PAGES));
   const methodsOf = methodsByPath(app);
   const noRoute = (request: Request, error: unknown): Response => {
     const methods = methodsOf(pathOf(request.url)).join(", ");

@@ -1,0 +1,14 @@
+// The pages for people, by path. Bun bundles each with its script and style; src/api/pages.ts serves them.
+import cliAuth from "./cli-auth.html";
+import home from "./home.html";
+import login from "./login.html";
+import setup from "./setup.html";
+import tokens from "./tokens.html";
+
+export const PAGES = {
+  "/": home,
+  "/login": login,
+  "/setup": setup,
+  "/settings/tokens": tokens,
+  "/cli-auth": cliAuth,
+} as const;
