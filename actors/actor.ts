@@ -2,6 +2,7 @@
 // only then is anything announced, started or answered (DESIGN section 3, rules 1 to 3).
 
 import { notFound } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
 import { Mailbox, outsideTurn } from "./mailbox.ts";
@@ -87,6 +88,8 @@ export abstract class Actor<State> {
       }
     }
     this.#state = outcome.state;
-    if (outcome.after) outsideTurn(outcome.after);
+    if (!outcome.after) return;
+    outsideTurn(outcome.after);
+    failpoint("after_publish");
   }
 }

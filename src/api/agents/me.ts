@@ -2,7 +2,7 @@
 // validated once, one message to the actor, one batch to the store.
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
-import { AppError } from "#base/errors.ts";
+import { AppError, invalidField } from "#base/errors.ts";
 import { PatchLogs } from "#schema/agent-log.ts";
 import { CreateLogSource, LogSource } from "#schema/log-source.ts";
 import { callers } from "../caller.ts";
@@ -40,10 +40,11 @@ export const agentReports = (ctx: ApiContext) =>
     )
     .patch(
       "/logs",
-      async ({ caller, body }) => {
+      async ({ caller, body, request }) => {
         const outcome = await ctx.agents.ask(caller.agent_id, "append_logs", {
           log_source_id: body.log_source_id,
           logs: body.logs,
+          batch_id: idempotencyKey(request),
         });
         if (outcome === "overflow") throw logsOverflowed(ctx.config.agent_log_limit);
         return STORED;
@@ -56,7 +57,17 @@ export const agentReports = (ctx: ApiContext) =>
           tags,
           summary: "Add log lines",
           description:
-            "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice.",
+            "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice, unless both carry the same `Idempotency-Key` and no other batch of the source came between: then the second is answered as stored.",
+          parameters: [
+            {
+              in: "header",
+              name: "Idempotency-Key",
+              required: false,
+              description:
+                "A name for this batch, at most 128 characters, so that it can be sent again after a lost answer.",
+              schema: { type: "string", maxLength: 128 },
+            },
+          ],
         },
       },
     )
@@ -71,6 +82,12 @@ export const agentReports = (ctx: ApiContext) =>
         detail: { tags, summary: "Removed", deprecated: true },
       },
     );
+
+const idempotencyKey = (request: Request): string | undefined => {
+  const key = request.headers.get("idempotency-key") ?? "";
+  if (key.length > 128) throw invalidField("Idempotency-Key", "must have at most 128 characters");
+  return key === "" ? undefined : key;
+};
 
 const STORED: Generic = { message: "Logs stored." };
 
