@@ -23,7 +23,7 @@ const compile = (directory: string): string => {
   return library;
 };
 
-export type Faulted = { run: Run; oracle: Oracle; wrong: string[]; reasons: string[] };
+export type Faulted = { run: Run; oracle: Oracle; wrong: string[]; reasons: string[]; opened: boolean };
 
 /** Runs the writing process on a disk with this fault, then looks at what it left, then lets it run once more without. */
 export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> => {
@@ -32,7 +32,9 @@ export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> 
   const env = { LD_PRELOAD: compile(place.path), FAULT: fault, FAULT_FILES: "slipway.db" };
   const oracle = new Oracle();
   const reasons: string[] = [];
+  let opened = false;
   const heard = (line: string): void => {
+    if (line.startsWith("open ")) opened = true;
     if (line.startsWith("r ")) reasons.push(line.split(" ")[3] ?? "");
   };
   // The tables are made on a good disk.
@@ -43,7 +45,7 @@ export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> 
   const again = await runChild({ ...order, from: oracle.next(CLIENTS), batches: 5 }, oracle);
   if (again.code !== 0) wrong.push(`the next run ended with ${again.code}: ${again.errors}`);
   wrong.push(...oracle.check(directory));
-  return { run, oracle, wrong, reasons };
+  return { run, oracle, wrong, reasons, opened };
 };
 
 /** Random faults: whatever the disk does, what was acknowledged is there and the rest is whole or absent. */
@@ -57,10 +59,11 @@ export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<
     const kind = pick(["fsync", "write"]);
     const how = kind === "fsync" ? "EIO" : pick(["EIO", "ENOSPC", "SHORT"]);
     const fault = `${kind}:${1 + Math.floor(random() * 100)}:${how}:${pick([1, 2, 20, 100_000])}`;
-    const { run, oracle, wrong } = await faultedRun(fault);
+    const { run, oracle, wrong, opened } = await faultedRun(fault);
     log(`${fault}: exit ${run.code}, ${oracle.acknowledged} acknowledged, ${oracle.refused} refused`);
-    if (run.code !== 0 && run.code !== 70)
-      wrong.push(`the process ended with ${run.code ?? run.signal}: ${run.errors}`);
+    // A disk that fails before the store is open ends the start with an error; later it may only end the process by `fatal`.
+    const orderly = run.code === 0 || run.code === 70 || (run.code === 1 && !opened);
+    if (!orderly) wrong.push(`the process ended with ${run.code ?? run.signal}: ${run.errors}`);
     if (wrong.length > 0) throw new Error(`seed ${seed}, ${fault}: ${wrong.slice(0, 5).join("; ")}`);
     refused += oracle.refused;
   }
