@@ -1,0 +1,189 @@
+import { describe, expect, test } from "bun:test";
+import { type AgentApi, Stopped } from "#src/daemon/connection.ts";
+import { Logs } from "#src/daemon/logs.ts";
+import { RpcError } from "#src/wire/drpc-frame.ts";
+import { runUntil, StillClock, settled } from "./support/clock.ts";
+import { startDaemon } from "./support/daemon.ts";
+import { bytes, RecordingServer, script } from "./support/server.ts";
+
+type Batch = { batchId: Uint8Array; logs: { output: string }[] };
+
+/** A connection that answers batches as told, and the batches it was asked. */
+const asked = (answer: (batch: Batch) => unknown = () => ({})) => {
+  const batches: Batch[] = [];
+  const api = {
+    batchCreateLogs: async (batch: Batch) => {
+      batches.push(batch);
+      return (await answer(batch)) ?? {};
+    },
+  } as unknown as AgentApi;
+  const ask = <T>(call: (one: AgentApi, signal: AbortSignal) => Promise<T>): Promise<T> =>
+    call(api, new AbortController().signal);
+  return { connection: { ask }, outputs: () => batches.map(({ logs }) => logs.map(({ output }) => output)), batches };
+};
+
+const line = (output: string) => ({ at: 0, level: "info" as const, output });
+const numbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `${from + i}`);
+
+describe("the shipping of log lines", () => {
+  test("[DM-8] the first line goes at once, what follows within a quarter of a second goes together", async () => {
+    const clock = new StillClock();
+    const { connection, outputs } = asked();
+    const source = new Logs({ connection, clock, random: () => 0 }).source(bytes(1));
+    source.add(line("first"));
+    await settled();
+    expect(outputs()).toEqual([["first"]]);
+    source.add(line("second"));
+    source.add(line("third"));
+    await settled();
+    await clock.advance(249);
+    expect(outputs()).toEqual([["first"]]);
+    await clock.advance(1);
+    expect(outputs()).toEqual([["first"], ["second", "third"]]);
+    await clock.advance(1000);
+    source.add(line("later"));
+    await settled();
+    expect(outputs().at(-1)).toEqual(["later"]);
+  });
+
+  test("[DM-8] a full batch does not wait: a hundred lines, or 64 KiB", async () => {
+    const clock = new StillClock();
+    const { connection, outputs } = asked();
+    const logs = new Logs({ connection, clock, random: () => 0 });
+    const source = logs.source(bytes(1));
+    for (const text of numbers(0, 250)) source.add(line(text));
+    await settled();
+    expect(outputs()).toEqual([numbers(0, 100), numbers(100, 200)]);
+    await clock.advance(250);
+    expect(outputs().at(-1)).toEqual(numbers(200, 250));
+    const other = logs.source(bytes(2));
+    for (let i = 0; i < 5; i++) other.add(line("x".repeat(30_000)));
+    await settled();
+    expect(outputs().map((one) => one.length)).toEqual([100, 100, 50, 2, 2]);
+  });
+
+  test("[DM-9] one batch of a source is on its way at a time, and sources do not wait for each other", async () => {
+    const clock = new StillClock();
+    const gate = Promise.withResolvers<void>();
+    const { connection, outputs } = asked(({ logs }) => (logs[0]?.output === "0" ? gate.promise : {}));
+    const logs = new Logs({ connection, clock, random: () => 0 });
+    for (const text of numbers(0, 150)) logs.source(bytes(1)).add(line(text));
+    logs.source(bytes(2)).add(line("other"));
+    await settled();
+    expect(outputs()).toEqual([numbers(0, 100), ["other"]]);
+    gate.resolve();
+    await runUntil(clock, logs.flush());
+    expect(outputs().at(-1)).toEqual(numbers(100, 150));
+  });
+
+  test("[DM-10] a refused batch is sent again under the same id, and given up after minutes with a notice", async () => {
+    const clock = new StillClock();
+    let refuse = 3;
+    const { connection, outputs, batches } = asked(() => {
+      if (refuse-- > 0) throw new RpcError(0, "overloaded");
+      return {};
+    });
+    const logs = new Logs({ connection, clock, random: () => 0 });
+    logs.source(bytes(1)).add(line("kept"));
+    await runUntil(clock, logs.flush());
+    expect(outputs()).toEqual([["kept"], ["kept"], ["kept"], ["kept"]]);
+    expect(new Set(batches.map(({ batchId }) => Buffer.from(batchId).toString("hex"))).size).toBe(1);
+    refuse = 36;
+    logs.source(bytes(1)).add(line("poison"));
+    logs.source(bytes(1)).add(line("more poison"));
+    await settled();
+    logs.source(bytes(1)).add(line("good"));
+    const began = clock.now();
+    await runUntil(clock, logs.flush());
+    expect(clock.now() - began).toBeGreaterThan(120_000);
+    expect(outputs().at(-1)).toEqual(["[slipway: 2 lines were dropped here, the server could not be reached]", "good"]);
+  });
+
+  test("[DM-11] with the server away, a source keeps the newest megabyte and says how much is missing", async () => {
+    const clock = new StillClock();
+    const gate = Promise.withResolvers<void>();
+    const { connection, outputs } = asked(() => gate.promise);
+    const logs = new Logs({ connection, clock, random: () => 0 });
+    const text = (i: number): string => `${i} ${"y".repeat(962)}`.slice(0, 992);
+    logs.source(bytes(1)).add(line("on its way"));
+    await settled();
+    for (let i = 0; i < 5000; i++) logs.source(bytes(1)).add(line(text(i)));
+    gate.resolve();
+    await runUntil(clock, logs.flush());
+    const sent = outputs().flat();
+    expect(sent[0]).toBe("on its way");
+    const dropped = Number(/^\[slipway: (\d+) lines were dropped/.exec(sent[1]!)?.[1]);
+    expect(sent.slice(2)).toEqual(Array.from({ length: 5000 - dropped }, (_, i) => text(dropped + i)));
+    const kept = sent.slice(2).reduce((sum, one) => sum + one.length + 32, 0);
+    expect(kept).toBeLessThanOrEqual(1024 * 1024);
+    expect(kept).toBeGreaterThan(1024 * 1024 - 2048);
+  });
+
+  test("[DM-12] when the server stores no more, nothing is sent any more, for good", async () => {
+    const clock = new StillClock();
+    const { connection, outputs } = asked(() => ({ logLimitExceeded: true }));
+    const logs = new Logs({ connection, clock, random: () => 0 });
+    for (const text of numbers(0, 150)) logs.source(bytes(1)).add(line(text));
+    await settled();
+    logs.source(bytes(1)).add(line("more"));
+    logs.source(bytes(2)).add(line("others"));
+    await runUntil(clock, logs.flush());
+    expect(outputs()).toEqual([numbers(0, 100)]);
+  });
+
+  test("[DM-9] a daemon that stops lets go of what it cannot deliver", async () => {
+    const ask = () => Promise.reject(new Stopped());
+    const logs = new Logs({ connection: { ask }, clock: new StillClock(), random: () => 0 });
+    logs.source(bytes(1)).add(line("x"));
+    await logs.flush();
+  });
+});
+
+describe("lines over broken connections", () => {
+  const counting = (to: number) => `i=0; while [ $i -lt ${to} ]; do echo $i; i=$((i+1)); done`;
+  const expected = (to: number) => numbers(0, to).map((text) => `info ${text}`);
+
+  test("[DM-10] a connection that breaks before or after a batch was stored neither loses nor doubles a line", async () => {
+    await using server = new RecordingServer();
+    server.manifest = { scripts: [script(counting(1000))] };
+    const breaking = (when: readonly number[]) => (method: string) => {
+      if (method !== "batchCreateLogs" || !when.includes(server.calls("batchCreateLogs").length)) return;
+      server.cut();
+      throw new Error("cut");
+    };
+    server.before = breaking([2, 6]);
+    server.after = breaking([4, 5, 9]);
+    await using _daemon = startDaemon({ url: server.url });
+    await server.until((one) => one.lines().length >= 1000);
+    expect(server.lines()).toEqual(expected(1000));
+    expect(server.dialled.length).toBeGreaterThan(4);
+    expect(server.calls("getManifest").length).toBe(server.dialled.length);
+  });
+
+  test("[DM-5][DM-10] a server that is away while a script runs hears of everything when it is back", async () => {
+    await using server = new RecordingServer();
+    server.manifest = {
+      scripts: [script(`echo begin; until [ -e "$HOME/go" ]; do sleep 0.02; done; ${counting(500)}`)],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until((one) => one.lines().length === 1 && one.states.length === 1);
+    server.status = 503;
+    server.cut();
+    await server.until(({ dialled }) => dialled.length >= 2);
+    await Bun.write(`${daemon.home}/go`, "");
+    await server.until(({ dialled }) => dialled.length >= 5);
+    expect(server.states).toEqual(["starting"]);
+    server.status = 101;
+    await server.until((one) => one.lines().length >= 501);
+    expect(server.lines()).toEqual(["info begin", ...expected(500)]);
+    await server.until(({ states }) => states.includes("ready"));
+    expect(server.calls("scriptCompleted").length).toBe(1);
+    const times = server
+      .calls("updateLifecycle")
+      .map(({ request }) => (request as { lifecycle: { changedAt: { seconds: bigint } } }).lifecycle.changedAt);
+    server.cut();
+    const states = await server.until((one) => one.states.length > times.length && one.states);
+    expect(states.at(-1)).toBe("ready");
+    expect(server.calls("updateLifecycle").at(-1)?.request).toMatchObject({ lifecycle: { changedAt: times.at(-1)! } });
+  });
+});
