@@ -28,9 +28,10 @@ export class BuildRunner implements Builds {
     this.#parts = parts;
   }
 
-  submit({ workspace_id, job_id, created_at }: SubmittedBuild): void {
+  /** A job that no worker can take stays pending until it is cancelled or given up. */
+  submit({ workspace_id, job_id, created_at, tags }: SubmittedBuild): void {
     const { jobs } = this.#parts;
-    if (jobs.holds(job_id)) return;
+    if (jobs.holds(job_id) || jobs.workersFor(tags).length === 0) return;
     jobs.submit({
       id: job_id,
       created_at,

@@ -13,6 +13,8 @@ export type WorkspaceState = {
   /** The build with the highest number. */
   readonly build: BuildRow;
   readonly job: JobState;
+  /** What a worker must have to take the job. */
+  readonly tags: Readonly<Record<string, string>>;
   /** Stage timings of the job so far. */
   readonly timings: JobRow["timings"];
   /** Agents of the latest build. */

@@ -183,6 +183,7 @@ const begin = (
     workspace: { ...workspace, latest_build_id: row.id, updated_at: now, version: workspace.version + 1 },
     build: row,
     job,
+    tags,
     timings: [],
     agent_ids: [],
   };

@@ -28,6 +28,7 @@ export type SubmittedBuild = {
   readonly workspace_id: string;
   readonly job_id: string;
   readonly created_at: number;
+  readonly tags: Readonly<Record<string, string>>;
 };
 
 export type WorkspaceParts = {
@@ -69,6 +70,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       workspace,
       build,
       job: { id, key, ...times, error, error_code, worker_id, worker_name, ...counts },
+      tags: job.tags,
       timings,
       agent_ids: await this.#agentsOf(build.id),
     };
@@ -191,8 +193,9 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       }
     }
     for (const effect of effects) {
-      if (effect.do === "cancel") builds.cancel(effect.job_id);
-      else builds.submit({ workspace_id: this.id, job_id: effect.job_id, created_at: state.job.created_at });
+      const { job_id } = effect;
+      if (effect.do === "cancel") builds.cancel(job_id);
+      else builds.submit({ workspace_id: this.id, job_id, created_at: state.job.created_at, tags: state.tags });
     }
   }
 }

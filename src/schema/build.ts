@@ -2,6 +2,7 @@
 // (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { type JobStatus, MatchedProvisioners, ProvisionerJob } from "./job.ts";
+import { oneOf } from "./one-of.ts";
 import { Resource } from "./resource.ts";
 
 export const TRANSITIONS = ["start", "stop", "delete"] as const;
@@ -61,8 +62,6 @@ export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus
   return job === "unknown" ? "failed" : job;
 };
 
-const oneOf = <T extends readonly string[]>(values: T, description: string) =>
-  t.Unsafe<T[number]>({ type: "string", enum: [...values], description });
 const uuid = () => t.String({ format: "uuid" });
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 

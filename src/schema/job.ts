@@ -1,5 +1,6 @@
 // Provisioner jobs: the shape callers see, and the status that is derived from the times (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "./one-of.ts";
 
 const uuid = (description: string) => t.String({ format: "uuid", description });
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
@@ -17,16 +18,7 @@ export type JobLogSource = (typeof JOB_LOG_SOURCES)[number];
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-const literals = <T extends readonly string[]>(values: T, description: string) =>
-  // A union, because a plain Unsafe cannot be checked in answers.
-  t.Unsafe<T[number]>(
-    t.Union(
-      values.map((value) => t.Literal(value)),
-      { description },
-    ),
-  );
-
-export const JobStatus = literals(JOB_STATUSES, "Active are pending, running and canceling; the others are final.");
+export const JobStatus = oneOf(JOB_STATUSES, "Active are pending, running and canceling; the others are final.");
 
 export const ProvisionerJob = t.Object({
   id: uuid("The job."),
@@ -52,7 +44,7 @@ export const ProvisionerJob = t.Object({
     workspace_build_id: t.Optional(t.String({ format: "uuid" })),
     error: t.Optional(t.String()),
   }),
-  type: literals(JOB_TYPES, "What it is for."),
+  type: oneOf(JOB_TYPES, "What it is for."),
   available_workers: t.Array(t.String({ format: "uuid" }), { description: "Workers that could take it." }),
   metadata: t.Object(
     {
@@ -74,8 +66,8 @@ export type ProvisionerJob = Static<typeof ProvisionerJob>;
 export const JobLog = t.Object({
   id: t.Integer({ description: "Ascends within the job; the cursor of `after` and `before`." }),
   created_at: t.String({ format: "date-time" }),
-  log_source: literals(JOB_LOG_SOURCES, "`provisioner` is the work itself, `provisioner_daemon` what surrounds it."),
-  log_level: literals(LOG_LEVELS, "How serious it is."),
+  log_source: oneOf(JOB_LOG_SOURCES, "`provisioner` is the work itself, `provisioner_daemon` what surrounds it."),
+  log_level: oneOf(LOG_LEVELS, "How serious it is."),
   stage: t.String({ description: "The step of the work, in words." }),
   output: t.String(),
 });

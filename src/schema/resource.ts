@@ -1,12 +1,13 @@
 // Wire shape of what a build brought to life (specification "Resource").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { WorkspaceAgent } from "./agent.ts";
+import { oneOf } from "./one-of.ts";
 
 export const Resource = t.Object({
   id: t.String({ format: "uuid" }),
   created_at: t.String({ format: "date-time" }),
   job_id: t.String({ format: "uuid" }),
-  workspace_transition: t.Unsafe<string>({ type: "string", enum: ["start", "stop", "delete"] }),
+  workspace_transition: oneOf(["start", "stop", "delete"]),
   type: t.String({ description: "What it is, in the words of the provisioner." }),
   name: t.String(),
   hide: t.Boolean({ description: "People need not see it." }),

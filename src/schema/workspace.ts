@@ -3,14 +3,11 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { AppStatus } from "./app.ts";
 import { Build, ParameterValue } from "./build.ts";
 import { NullableUuid } from "./nullable-uuid.ts";
+import { oneOf } from "./one-of.ts";
 
 const uuid = () => t.String({ format: "uuid" });
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
-const automaticUpdates = t.Unsafe<"always" | "never">({
-  type: "string",
-  enum: ["always", "never"],
-  description: "`always`: each start uses the template's active version.",
-});
+const automaticUpdates = oneOf(["always", "never"], "`always`: each start uses the template's active version.");
 
 export const Workspace = t.Object({
   id: uuid(),
@@ -50,7 +47,7 @@ export const Workspace = t.Object({
   shared_with: t.Array(
     t.Object({
       id: uuid(),
-      actor_type: t.Unsafe<string>({ type: "string", enum: ["user", "group"] }),
+      actor_type: oneOf(["user", "group"]),
       name: t.String(),
       avatar_url: t.Optional(t.String()),
       roles: t.Array(t.String()),

@@ -42,7 +42,7 @@ const showResource = (row: ResourceRow, agents: WorkspaceAgent[]): Resource => (
   id: row.id,
   created_at: rfc3339(row.created_at),
   job_id: row.job_id,
-  workspace_transition: row.transition,
+  workspace_transition: row.transition as Resource["workspace_transition"],
   type: row.type,
   name: row.name,
   hide: row.hide,

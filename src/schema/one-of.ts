@@ -1,0 +1,13 @@
+// A text that is one of a fixed set of values.
+import { type TSchema, Type as t } from "@sinclair/typebox";
+
+/** The set as a schema whose static type is the union of its values. */
+export const oneOf = <const V extends readonly string[]>(values: V, description?: string): OneOf<V> =>
+  t.Unsafe<V[number]>(
+    t.Union(
+      values.map((value) => t.Literal(value)),
+      description ? { description } : {},
+    ),
+  ) as OneOf<V>;
+
+export type OneOf<V extends readonly string[]> = TSchema & { static: V[number] };

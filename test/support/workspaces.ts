@@ -1,0 +1,128 @@
+// Templates and workspaces for tests, made the short way: a template version is put into the store as an import would have left it,
+// and everything else goes through the public client.
+import { sha256, uuid } from "#base/ids.ts";
+import { insertFile } from "#db/files.ts";
+import { insertJob } from "#db/jobs.ts";
+import { findDefaultOrganization } from "#db/organizations.ts";
+import { insertTemplateVersion } from "#db/template-versions.ts";
+import { insertTemplate } from "#db/templates.ts";
+import { findUserByName } from "#db/users.ts";
+import type { Build } from "#schema/build.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { contextOf } from "./seed.ts";
+import { ADMIN, startTestServer, type TestServer, type TestServerOptions } from "./server.ts";
+
+export type SeededTemplate = { template_id: string; version_id: string; organization_id: string };
+
+/** The smallest template: one resource with one agent, brought to life by nothing. */
+export const ECHO: Manifest = {
+  provisioner: "echo",
+  resources: [{ name: "main", agents: [{ name: "dev", os: "linux", arch: "amd64" }] }],
+};
+
+/** A template of the default organization whose active version has this manifest. */
+export const seedTemplate = async (
+  server: TestServer,
+  manifest: Manifest = ECHO,
+  columns: Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }> = {},
+): Promise<SeededTemplate> => {
+  const { store, clock } = contextOf(server);
+  const organization = await store.get(findDefaultOrganization());
+  const admin = await store.get(findUserByName({ username: ADMIN.username }));
+  if (!organization || !admin) throw new Error("the server has no first user");
+  const now = clock.now();
+  const [template_id, version_id, job_id, file_id] = [uuid(), uuid(), uuid(), uuid()];
+  const times = { created_at: now, updated_at: now };
+  const organization_id = organization.id;
+  await store.commit([
+    insertFile({
+      id: file_id,
+      hash: sha256(file_id),
+      created_by: admin.id,
+      mimetype: "application/x-tar",
+      size: 1,
+      created_at: now,
+    }),
+    insertTemplate({
+      id: template_id,
+      organization_id,
+      name: `t-${template_id.slice(0, 8)}`,
+      provisioner: manifest.provisioner,
+      active_version_id: version_id,
+      created_by: admin.id,
+      ...times,
+      ...columns,
+    }),
+    insertJob({
+      key: await store.reserve("jobs", 1),
+      id: job_id,
+      organization_id,
+      initiator_id: admin.id,
+      type: "template_version_import",
+      provisioner: manifest.provisioner,
+      file_id,
+      input: { template_version_id: version_id },
+      ...times,
+      started_at: now,
+      completed_at: now,
+    }),
+    insertTemplateVersion({
+      id: version_id,
+      template_id,
+      organization_id,
+      name: "first",
+      job_id,
+      file_id,
+      created_by: admin.id,
+      ...times,
+      manifest: JSON.stringify(manifest),
+    }),
+  ]);
+  return { template_id, version_id, organization_id };
+};
+
+export type World = AsyncDisposable & { readonly server: TestServer; readonly admin: Client };
+
+/** A server with its first user signed in. */
+export const openWorld = async (options: TestServerOptions = {}): Promise<World> => {
+  const server = await startTestServer(options);
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  return { server, admin, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+};
+
+/** A new workspace of the caller, as it is when its build has just been queued. */
+export const createWorkspace = (client: Client, template_id: string, name = "dev", more: object = {}) =>
+  client.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, ...more });
+
+/** Watches a workspace until `when` holds and answers it as it is then. */
+export const awaitWorkspace = async (
+  client: Client,
+  id: string,
+  when: (workspace: Workspace) => boolean,
+): Promise<Workspace> => {
+  using socket = await client.socket(`/api/v2/workspaces/${id}/watch-ws`);
+  for (;;) {
+    const message = await socket.json<{ type: string; data: Workspace }>();
+    if (message.type === "data" && when(message.data)) return message.data;
+  }
+};
+
+const FINAL = ["running", "stopped", "deleted", "failed", "canceled"];
+
+/** The workspace once its latest build has ended. */
+export const awaitBuild = (client: Client, id: string): Promise<Workspace> =>
+  awaitWorkspace(client, id, ({ latest_build }) => FINAL.includes(latest_build.status));
+
+export const createBuild = (client: Client, id: string, transition: string, more: object = {}): Promise<Build> =>
+  client.post<Build>(`/api/v2/workspaces/${id}/builds`, { transition, ...more });
+
+/** All text messages until the socket closes, and why it closed. */
+export const drainSocket = async (
+  socket: ClientSocket,
+): Promise<{ messages: unknown[]; closed: { code: number; reason: string } }> => {
+  const messages: unknown[] = [];
+  for await (const message of socket) messages.push(JSON.parse(message as string));
+  return { messages, closed: await socket.closed };
+};
