@@ -78,7 +78,7 @@ type Parser = (parsing: Parsing) => Promise<unknown>;
 const ownParsers = new Set<string>();
 const limitOf = new WeakMap<Parser, number>();
 /** Paths whose bodies may be larger or smaller than usual. */
-const limits = new Map([["/api/v2/files", UPLOAD_LIMIT]]);
+const limits = new Map<string, number>();
 
 /** For the `parse` option of a route: Elysia runs the parser of every route first, so it has to know which paths to leave alone. */
 export const ownParser = (path: string, parser: Parser): Parser => {
@@ -100,6 +100,13 @@ export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
 /** For the few routes that strangers may call. */
 export const parsePublicJson: Parser = ({ request }) => readJson(request, PUBLIC_LIMIT);
 limitOf.set(parsePublicJson, PUBLIC_LIMIT);
+
+/** For handlers that read the body themselves, as a stream; they keep to the limit. */
+export const leaveUnread = (limit: number): Parser => {
+  const parser: Parser = async () => undefined;
+  limitOf.set(parser, limit);
+  return parser;
+};
 
 /** For uploads: the raw bytes, up to `limit`. */
 export const parseRaw = (limit: number): Parser => {

@@ -8,7 +8,7 @@ import { CommitError, type Store } from "#db/store.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/file.ts";
 import { zipOf } from "#src/provisioners/archive-convert.ts";
 import { mayManageTemplates } from "./access.ts";
-import { tooLarge, UPLOAD_LIMIT } from "./body.ts";
+import { leaveUnread, ownParser, tooLarge, UPLOAD_LIMIT } from "./body.ts";
 import { callers, type UserCaller } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
 import { fails } from "./responses.ts";
@@ -27,7 +27,7 @@ export const files = (ctx: ApiContext) =>
       {
         user: true,
         // The handler reads the body itself, as a stream.
-        parse: "none",
+        parse: ownParser("/api/v2/files", leaveUnread(UPLOAD_LIMIT)),
         response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 413, 415) },
         detail: {
           tags,

@@ -87,7 +87,6 @@ const oneVersion = (ctx: ApiContext) =>
       {
         user: true,
         params: versionPath,
-        parse: "none",
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
         detail: { tags, summary: "Cancel the import of a template version" },
       },
@@ -95,7 +94,6 @@ const oneVersion = (ctx: ApiContext) =>
     .post("/archive", ({ caller, params }) => archive(ctx, caller, params.templateversion, true), {
       user: true,
       params: versionPath,
-      parse: "none",
       response: { 200: Generic, ...fails(400, 401, 403, 404) },
       detail: {
         tags,
@@ -106,7 +104,6 @@ const oneVersion = (ctx: ApiContext) =>
     .post("/unarchive", ({ caller, params }) => archive(ctx, caller, params.templateversion, false), {
       user: true,
       params: versionPath,
-      parse: "none",
       response: { 200: Generic, ...fails(400, 401, 403, 404) },
       detail: { tags, summary: "Take a template version out of the archive" },
     });
