@@ -1,0 +1,177 @@
+// The provisioner `local` with a stand-in for the daemon: a shell script. Real processes, real folders.
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { LocalProvisioner } from "#src/provisioners/local/local.ts";
+import { isAlive, markOf } from "#src/provisioners/local/process-table.ts";
+import type { ProvisionRequest, Report, Transition } from "#src/provisioners/provisioner.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { ECHO } from "#test/support/workspaces.ts";
+
+const quiet: Report = { log: () => {}, timing: () => {} };
+const never = new AbortController().signal;
+
+/** A daemon that notes its environment, starts a helper in a session of its own, and ends well when told to. */
+const DAEMON = `
+env > "$HOME/seen.new"; setsid sleep 1000 & echo $! > "$HOME/helper"
+trap 'echo stopped > "$HOME/stopped"; exit 0' TERM
+mv "$HOME/seen.new" "$HOME/seen"; while :; do sleep 0.05; done`;
+const STUBBORN = `trap '' TERM; touch "$HOME/seen"; while :; do sleep 0.05; done`;
+
+const setup = (root: string, script = DAEMON, grace = 5_000) => {
+  const id = uuid();
+  const provisioner = new LocalProvisioner({
+    root,
+    clock: systemClock,
+    accessUrl: () => new URL("http://127.0.0.1:7080/"),
+    command: ["/bin/sh", "-c", script],
+    environment: { PATH: process.env.PATH, SECRET: "must not leak" },
+    grace,
+  });
+  const request = (transition: Transition): ProvisionRequest => ({
+    job_id: uuid(),
+    build_id: uuid(),
+    build_number: 1,
+    transition,
+    workspace: { id, name: "dev" },
+    owner: { id: uuid(), username: "ada", email: "ada@example.com" },
+    manifest: { ...ECHO, provisioner: "local" },
+    parameters: {},
+    agents: transition === "start" ? [{ name: "dev", id: uuid(), token: uuid() }] : [],
+    access_url: "http://127.0.0.1:7080/",
+    state: null,
+  });
+  const folder = join(root, id);
+  const run = (transition: Transition) => provisioner.run(request(transition), quiet, never);
+  const pid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
+  return { id, folder, home: join(folder, "home"), provisioner, run, pid };
+};
+
+/** Resolves once the file is there. */
+const appears = async (folder: string, name: string): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const watcher = watch(folder, () => existsSync(join(folder, name)) && resolve());
+  if (existsSync(join(folder, name))) resolve();
+  await promise;
+  watcher.close();
+};
+
+test("[LP-1] start runs the daemon as a session of its own, with nothing of the server's environment but what a shell needs", async () => {
+  using place = tempDirectory();
+  const one = setup(place.path);
+  await one.run("start");
+  await appears(one.home, "seen");
+  const seen = readFileSync(join(one.home, "seen"), "utf8");
+  expect(seen).toContain(`HOME=${one.home}\n`);
+  expect(seen).toMatch(/^SLIPWAY_AGENT_TOKEN=[0-9a-f-]{36}$/m);
+  expect(seen).toContain("SLIPWAY_AGENT_URL=http://127.0.0.1:7080/\n");
+  expect(seen).not.toContain("SECRET");
+  expect(statSync(one.folder).mode & 0o777).toBe(0o700);
+  expect(statSync(join(one.folder, "daemon.json")).mode & 0o777).toBe(0o600);
+  await one.run("delete");
+});
+
+test("[LP-2] stop lets the daemon end by itself, then ends everything that belongs to the workspace, also in other sessions", async () => {
+  using place = tempDirectory();
+  const one = setup(place.path);
+  await one.run("start");
+  await appears(one.home, "seen");
+  const daemon = markOf(one.pid());
+  const helper = markOf(Number(readFileSync(join(one.home, "helper"), "utf8")));
+  if (!daemon || !helper) throw new Error("the daemon or its helper is not running");
+  await one.run("stop");
+  expect(existsSync(join(one.home, "stopped"))).toBe(true);
+  expect([isAlive(daemon), isAlive(helper)]).toEqual([false, false]);
+  await one.run("stop");
+  expect(existsSync(one.home)).toBe(true);
+});
+
+test("[LP-3] delete removes the folder and follows no link out of it; a folder that is a link is refused", async () => {
+  using place = tempDirectory();
+  const outside = join(place.path, "outside");
+  mkdirSync(outside);
+  writeFileSync(join(outside, "precious"), "");
+  const root = join(place.path, "workspaces");
+  const one = setup(root);
+  await one.run("start");
+  await appears(one.home, "seen");
+  symlinkSync(outside, join(one.home, "link"));
+  mkdirSync(join(one.home, "locked"), { mode: 0o500 });
+  await one.run("delete");
+  expect(existsSync(one.folder)).toBe(false);
+  expect(existsSync(join(outside, "precious"))).toBe(true);
+  const other = setup(root);
+  symlinkSync(outside, other.folder);
+  await expect(other.run("delete")).rejects.toThrow("not a folder");
+  expect(existsSync(join(outside, "precious"))).toBe(true);
+});
+
+test("[LP-4] a second start ends the first daemon; a process that has only its number is left alone", async () => {
+  using place = tempDirectory();
+  const one = setup(place.path);
+  await one.run("start");
+  await appears(one.home, "seen");
+  const first = markOf(one.pid());
+  await one.run("start");
+  const second = markOf(one.pid());
+  if (!first || !second) throw new Error("a daemon is not running");
+  expect([isAlive(first), isAlive(second)]).toEqual([false, true]);
+  await one.run("stop");
+  const stranger = Bun.spawn(["/bin/sleep", "1000"]);
+  const record = { pid: stranger.pid, started: "another time", token: uuid() };
+  writeFileSync(join(one.folder, "daemon.json"), JSON.stringify(record));
+  await one.run("delete");
+  expect(markOf(stranger.pid)).toBeDefined();
+  stranger.kill();
+});
+
+test("[LP-5] a daemon that does not end within the grace is killed", async () => {
+  using place = tempDirectory();
+  const one = setup(place.path, STUBBORN, 200);
+  await one.run("start");
+  await appears(one.home, "seen");
+  const daemon = markOf(one.pid());
+  await one.run("delete");
+  expect(daemon && isAlive(daemon)).toBe(false);
+});
+
+test("[LP-6] what died while the server was away is started again with the token it had; what lives is left alone", async () => {
+  using place = tempDirectory();
+  const one = setup(place.path);
+  await one.run("start");
+  const before = one.pid();
+  await one.provisioner.recover([{ id: one.id, state: null }]);
+  expect(one.pid()).toBe(before);
+  const mark = markOf(before);
+  process.kill(before, "SIGKILL");
+  while (mark && isAlive(mark)) await new Promise((resolve) => setImmediate(resolve));
+  await one.provisioner.recover([{ id: one.id, state: null }]);
+  expect(one.pid()).not.toBe(before);
+  expect(markOf(one.pid())).toBeDefined();
+  await one.run("delete");
+});
+
+test("[LP-7] a cancelled start leaves nothing running", async () => {
+  using place = tempDirectory();
+  const one = setup(place.path);
+  const abort = new AbortController();
+  const stop: Report = { log: () => abort.abort(new Error("cancelled")), timing: () => {} };
+  const start = { ...ECHO, provisioner: "local" as const };
+  const request = {
+    job_id: uuid(),
+    build_id: uuid(),
+    build_number: 1,
+    transition: "start" as const,
+    workspace: { id: one.id, name: "dev" },
+    owner: { id: uuid(), username: "ada", email: "ada@example.com" },
+    manifest: start,
+    parameters: {},
+    agents: [{ name: "dev", id: uuid(), token: uuid() }],
+    access_url: "http://127.0.0.1:7080/",
+    state: null,
+  };
+  await expect(one.provisioner.run(request, stop, abort.signal)).rejects.toThrow("cancelled");
+  expect(existsSync(join(one.folder, "daemon.json"))).toBe(false);
+});
