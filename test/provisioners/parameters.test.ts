@@ -1,0 +1,189 @@
+// Values of parameters: which are allowed, which apply, and what one hostile pattern can cost.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { AppError } from "#base/errors.ts";
+import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
+import { checkValue, keptParameters, resolveParameters, resolveVariables } from "#src/provisioners/parameters.ts";
+import { compilePattern } from "#src/provisioners/pattern.ts";
+
+const of = (...parameters: ManifestParameter[]): Manifest => ({
+  provisioner: "echo",
+  parameters,
+  resources: [{ name: "a" }],
+});
+
+const refusals = (run: () => unknown): Record<string, string> => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof AppError) return Object.fromEntries(error.validations.map((one) => [one.field, one.detail]));
+    throw error;
+  }
+  return {};
+};
+
+describe("one value", () => {
+  const size: ManifestParameter = {
+    name: "size",
+    type: "number",
+    validation: { min: 1, max: 8, monotonic: "increasing" },
+  };
+  test.each<[ManifestParameter, string, string | undefined, string | undefined]>([
+    [size, "4", undefined, undefined],
+    [size, "4", "3", undefined],
+    [size, "2", "3", "can only grow; it was 3"],
+    [size, "0", undefined, "must be at least 1"],
+    [size, "9", undefined, "must be at most 8"],
+    [size, "1e9", undefined, "must be a number"],
+    [size, "", undefined, "must be a number"],
+    [{ ...size, validation: { max: 2, error: "{value} is over {max}" } }, "3", undefined, "3 is over 2"],
+    [{ name: "b", type: "bool" }, "yes", undefined, "must be true or false"],
+    [{ name: "l", type: "list(string)" }, '["a", "b"]', undefined, undefined],
+    [{ name: "l", type: "list(string)" }, "[1]", undefined, "must be a JSON list of at most 256 texts"],
+    [
+      { name: "l", type: "list(string)", options: [{ name: "A", value: "a" }] },
+      '["a", "b"]',
+      undefined,
+      "must be one of a",
+    ],
+    [{ name: "s", options: [{ name: "A", value: "a" }] }, "b", undefined, "must be one of a"],
+    [
+      { name: "s", validation: { regex: "^[a-z]+$", error: "small letters only" } },
+      "A",
+      undefined,
+      "small letters only",
+    ],
+    [{ name: "s", validation: { regex: "a" } }, "x".repeat(5000), undefined, "must be at most 4096 characters long"],
+    [{ name: "s" }, "a\0b", undefined, "must not contain NUL"],
+  ])("[TP-24] %j takes %p after %p: %p", (parameter, value, previous, reason) => {
+    expect(checkValue(parameter, value, previous)).toBe(reason);
+  });
+});
+
+describe("the values of a build", () => {
+  const manifest = of(
+    { name: "kept", default: "d" },
+    { name: "moving", mutable: true, default: 1, type: "number" },
+    { name: "once", mutable: true, ephemeral: true, default: "o" },
+    { name: "needed" },
+  );
+
+  test("[TP-24] given, then the build before, then the default; ephemeral ones are not kept", () => {
+    const first = resolveParameters({
+      manifest,
+      given: [
+        { name: "needed", value: "n" },
+        { name: "once", value: "x" },
+      ],
+    });
+    expect(first).toEqual({ kept: "d", moving: "1", once: "x", needed: "n" });
+    expect(keptParameters(manifest, first).map(({ name }) => name)).toEqual(["kept", "moving", "needed"]);
+    const next = resolveParameters({
+      manifest,
+      given: [{ name: "moving", value: "2" }],
+      previous: { ...first, once: "x" },
+    });
+    expect(next).toEqual({ kept: "d", moving: "2", once: "o", needed: "n" });
+  });
+
+  test("[TP-24] everything wrong is named at once", () => {
+    const given = [
+      { name: "kept", value: "other" },
+      { name: "moving", value: "fast" },
+      { name: "unknown", value: "" },
+      { name: "moving", value: "2" },
+    ];
+    expect(refusals(() => resolveParameters({ manifest, given, previous: { kept: "d" } }))).toEqual({
+      kept: "cannot be changed after the workspace was made",
+      moving: "must be a number",
+      unknown: "the template has no parameter of this name",
+      needed: "is required",
+    });
+  });
+
+  test("[TP-24] a preset wins over what is given, and names of Object are names", () => {
+    const preset = { name: "p", parameters: { moving: 7 } };
+    const given = [
+      { name: "moving", value: "2" },
+      { name: "needed", value: "" },
+    ];
+    expect(resolveParameters({ manifest, given, preset })).toMatchObject({ moving: "7", needed: "" });
+    expect(resolveParameters({ manifest: of({ name: "constructor", default: "c" }), given: [], previous: {} })).toEqual(
+      {
+        constructor: "c",
+      },
+    );
+  });
+
+  test("[TP-15] variables: given, default, missing, wrong", () => {
+    const variables = [{ name: "a" }, { name: "b", default: 3 }, { name: "c", type: "number" as const }];
+    expect(resolveVariables(variables, { c: "x" })).toEqual({
+      values: { b: "3" },
+      missing: ["a"],
+      invalid: [{ field: "c", detail: "must be a number" }],
+    });
+  });
+});
+
+describe("patterns", () => {
+  const atom = fc.constantFrom(
+    "a",
+    "b",
+    "[ab]",
+    "[^a]",
+    ".",
+    "\\d",
+    "\\w",
+    "(?:ab|b)",
+    "(a|)",
+    "^",
+    "$",
+    "\\b",
+    "a*",
+    "b+?",
+    "a{1,2}",
+    "[a-c]{2,}",
+  );
+  const source = fc.array(atom, { minLength: 1, maxLength: 6 }).map((atoms) => atoms.join(""));
+  const text = fc.string({ unit: fc.constantFrom("a", "b", "c", "1", " ", "\n"), maxLength: 8 });
+
+  test("[TP-12] match what JavaScript's own engine matches", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          source,
+          fc.tuple(source, source).map(([a, b]) => `${a}|(${b})*`),
+        ),
+        text,
+        (pattern, value) => {
+          expect(compilePattern(pattern).test(value)).toBe(new RegExp(pattern).test(value));
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("[TP-12] no pattern needs more than a bounded number of steps for each character", () => {
+    const hostile = ["^(a+)+$", "^(a|a)*$", "(.*)*(.*)*(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", "(a?){50}a{50}"];
+    for (const pattern of hostile)
+      expect(compilePattern(pattern).test(`${"a".repeat(4096)}!`)).toBe(pattern.startsWith("(a?)"));
+  });
+
+  test.each([
+    "(?=a)",
+    "\\1",
+    "(a",
+    "a)",
+    "[a",
+    "*",
+    "a**",
+    "(?<!a)b",
+    "x{5000}",
+    "((a{50}){50}){50}",
+    "a{2,1}",
+    "[b-a]",
+    "\\",
+  ])("[TP-12] %s is refused with a reason", (pattern) => {
+    expect(() => compilePattern(pattern)).toThrow(SyntaxError);
+  });
+});

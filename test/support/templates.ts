@@ -1,0 +1,73 @@
+// Templates for tests: archives from plain texts, uploads, imports that are waited for by following their log.
+import type { CreateTemplate, Template } from "#schema/template.ts";
+import type { CreateTemplateVersion, TemplateVersion } from "#schema/template-version.ts";
+import type { Client } from "#src/client.ts";
+
+type Files = Record<string, string>;
+
+/** The smallest template: starts nothing. */
+export const ECHO = "provisioner: echo\nresources:\n  - name: main\n    agents:\n      - name: main\n";
+
+export const tarOf = async (files: Files): Promise<Uint8Array<ArrayBuffer>> =>
+  new Uint8Array(await new Bun.Archive(files).bytes());
+
+/** A text that no other test uploads, so that its file is new. */
+export const unique = (): string => `# ${crypto.randomUUID()}\n`;
+
+export const sendFile = (
+  client: Client,
+  body: Uint8Array | ReadableStream | string,
+  type = "application/x-tar",
+): Promise<Response> => client.fetch("POST", "/api/v2/files", body, { headers: { "content-type": type } });
+
+/** Uploads and answers the file's id. */
+export const upload = async (client: Client, files: Files): Promise<string> => {
+  const response = await sendFile(client, await tarOf(files));
+  if (!response.ok) throw new Error(`the upload was refused: ${response.status} ${await response.text()}`);
+  return ((await response.json()) as { hash: string }).hash;
+};
+
+/** Follows the log of the import until the server closes it; answers the lines and the close code. */
+export const followImport = async (
+  client: Client,
+  id: string,
+): Promise<{ lines: { id: number; log_level: string; output: string }[]; code: number }> => {
+  using socket = await client.socket(`/api/v2/templateversions/${id}/logs?follow`);
+  const lines: { id: number; log_level: string; output: string }[] = [];
+  for await (const message of socket) lines.push(JSON.parse(message as string));
+  return { lines, code: (await socket.closed).code };
+};
+
+/** Uploads, makes a version and waits for the end of its import, whatever it is. */
+export const importVersion = async (
+  client: Client,
+  files: Files | string,
+  body: Partial<CreateTemplateVersion> = {},
+): Promise<TemplateVersion> => {
+  const file_id = await upload(client, typeof files === "string" ? { "template.yaml": files } : files);
+  const made = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
+    storage_method: "file",
+    file_id,
+    ...body,
+  });
+  await followImport(client, made.id);
+  return client.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+};
+
+let made = 0;
+
+/** A template of this manifest, ready to be used. */
+export const makeTemplate = async (
+  client: Client,
+  files: Files | string = ECHO,
+  body: Partial<CreateTemplate> = {},
+): Promise<Template> => {
+  const version = await importVersion(client, files);
+  if (version.job.status !== "succeeded") throw new Error(`the import has failed: ${version.job.error}`);
+  made += 1;
+  return client.post<Template>("/api/v2/organizations/default/templates", {
+    name: `template-${made}`,
+    template_version_id: version.id,
+    ...body,
+  });
+};
