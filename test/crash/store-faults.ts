@@ -90,7 +90,8 @@ export const smallDisk = (mib: number): { path: string; [Symbol.dispose](): void
   return {
     path,
     [Symbol.dispose]: () => {
-      Bun.spawnSync(["umount", path]);
+      // Lazily: a Worker that was told to end may still hold a file for a moment.
+      Bun.spawnSync(["umount", "-l", path]);
       place[Symbol.dispose]();
     },
   };
