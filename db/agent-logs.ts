@@ -7,7 +7,13 @@ import { build, query, type Statement, type Value } from "./sql.ts";
 /** One line as it is stored; `level` counts from 0 (trace) to 4 (error), `created_at` is in milliseconds. */
 export type AgentLogRow = { id: number; created_at: number; level: number; output: string; source: number };
 
-const INSERT = "insert into agent_logs (id, agent, source, created_at, level, output) values (?, ?, ?, ?, ?, ?)";
+const insertOf = (lines: number): string =>
+  `insert into agent_logs (id, agent, source, created_at, level, output) values ${Array(lines).fill("(?, ?, ?, ?, ?, ?)").join(", ")}`;
+
+/** Lines bound to one run of the statement: a third faster than one by one, and no better with more (test/bench). */
+const CHUNK = 25;
+const INSERT_CHUNK = insertOf(CHUNK);
+const INSERT_ONE = insertOf(1);
 
 /** The lines of one source; ids are consecutive from `first`, in the order given. */
 export const insertAgentLogs = (
@@ -15,13 +21,26 @@ export const insertAgentLogs = (
   agent: number,
   source: number,
   lines: readonly { created_at: number; level: number; output: string }[],
-): Statement => {
-  const rows: Value[][] = new Array(lines.length);
+): Statement[] => {
+  const chunks: Value[][] = [];
+  const rest: Value[][] = [];
+  const whole = lines.length - (lines.length % CHUNK);
+  let values: Value[] = [];
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i] as (typeof lines)[number];
-    rows[i] = [first + i, agent, source, line.created_at, line.level, line.output];
+    if (i >= whole) rest.push([first + i, agent, source, line.created_at, line.level, line.output]);
+    else {
+      if (i % CHUNK === 0) {
+        values = [];
+        chunks.push(values);
+      }
+      values.push(first + i, agent, source, line.created_at, line.level, line.output);
+    }
   }
-  return { sql: INSERT, rows };
+  const writes: Statement[] = [];
+  if (chunks.length > 0) writes.push({ sql: INSERT_CHUNK, rows: chunks });
+  if (rest.length > 0) writes.push({ sql: INSERT_ONE, rows: rest });
+  return writes;
 };
 
 /** Lines of an agent with `after` < id < `before`, ascending, at most `limit`. */

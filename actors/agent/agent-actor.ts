@@ -84,7 +84,7 @@ export class AgentActor extends Actor<AgentState> {
       const batch: Statement[] = [
         ...writes,
         updateLogsLength(this.id, logs_length),
-        insertAgentLogs(first, agent.key, key, lines),
+        ...insertAgentLogs(first, agent.key, key, lines),
       ];
       if (batch_id !== undefined) batch.push(noteBatch({ key, batch_id }));
       return {

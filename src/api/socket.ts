@@ -1,6 +1,6 @@
 // Native Bun WebSockets behind Elysia's routes. A route validates first and then calls `upgrade`; what happens on the socket is in
 // a handler of three synchronous functions. Bun's own limits are never used as they come: a slow reader is closed with a reason and
-// resumes by its cursor, a talkative client is cut (rules WS-1 to WS-4).
+// resumes by its cursor, a talkative client is cut (rules SK-1 to SK-4).
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";

@@ -1,5 +1,5 @@
 // One WebSocket that follows an agent's lines: first what is stored, then what comes, without a gap and without doubles
-// (rules LG-6 to LG-12). Refuses clients that speak.
+// (rules LG-6 to LG-10). Refuses clients that speak.
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { AgentLog } from "#schema/agent-log.ts";

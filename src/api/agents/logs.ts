@@ -4,6 +4,7 @@ import { AgentLog } from "#schema/agent-log.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
+import { closeWhenKeyGone } from "../revocation.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogFollowers } from "./log-followers.ts";
 import { LogQuery, logRequest } from "./log-query.ts";
@@ -24,7 +25,8 @@ export const agentLogs = (ctx: ApiContext) => {
         const asked = logRequest(query);
         const place = await agentAt(ctx.store, params.workspaceagent, caller);
         if (!asked.follow) return await readLogs(followers.pages, place, asked, caller.compat);
-        return ctx.sockets.upgrade(request, new LogFollower(ctx, followers, place, asked), { who: caller.user_id });
+        const follower = closeWhenKeyGone(ctx, caller, new LogFollower(ctx, followers, place, asked));
+        return ctx.sockets.upgrade(request, follower, { who: caller.user_id });
       },
       {
         user: true,

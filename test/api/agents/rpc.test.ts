@@ -5,6 +5,7 @@ import { NIL_UUID, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import { Client } from "#src/client.ts";
+import type { Lifecycle_State, Startup_Subsystem } from "#src/wire/gen/agent_pb.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { connectAgent } from "./rpc-agent.ts";
@@ -235,10 +236,10 @@ describe("calling", () => {
     const before = await shown(server, seeded);
     const wrong: (() => Promise<unknown>)[] = [
       () => agent.updateStartup({ startup: { version: "latest" } }),
-      () => agent.updateStartup({ startup: { version: "v1.2.3", subsystems: [9] } }),
+      () => agent.updateStartup({ startup: { version: "v1.2.3", subsystems: [9 as Startup_Subsystem] } }),
       () => agent.updateStartup({}),
       () => agent.updateLifecycle({ lifecycle: { state: 0 } }),
-      () => agent.updateLifecycle({ lifecycle: { state: 42 } }),
+      () => agent.updateLifecycle({ lifecycle: { state: 42 as Lifecycle_State } }),
       () => agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(plain), health: 3 }] }),
       () => agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(crypto.randomUUID()), health: 3 }] }),
       () => agent.batchUpdateAppHealths({ updates: [{ id: new Uint8Array(3), health: 3 }] }),

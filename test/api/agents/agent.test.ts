@@ -1,0 +1,183 @@
+// One agent as people see it: every field of the specification, derived fields, who may see it, and how time changes it.
+import { describe, expect, test } from "bun:test";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import { showAgents } from "#src/api/agents/show.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { connectAgent } from "./rpc-agent.ts";
+
+const pathOf = (seeded: Seeded) => `/api/v2/workspaceagents/${seeded.agent_id}`;
+const shown = (server: TestServer, seeded: Seeded) =>
+  new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(pathOf(seeded));
+
+describe("showing", () => {
+  test("[AG-16] has every field of the specification; times that have not happened are absent", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server, {
+      agent: { directory: "~", environment_variables: { A: "1" }, display_apps: ["vscode"] },
+      apps: [
+        { slug: "b", display_order: 2 },
+        { slug: "a", display_order: 1, healthcheck_url: "http://x", healthcheck_interval: 5, healthcheck_threshold: 3 },
+      ],
+      scripts: [{ run_on_start: true, start_blocks_login: true, timeout_seconds: 2 }],
+      metadata: [{ key: "cpu", interval: 10, timeout: 5 }],
+    });
+    const agent = await shown(server, seeded);
+    expect(Object.keys(agent).sort()).toEqual([
+      "api_version",
+      "apps",
+      "architecture",
+      "connection_timeout_seconds",
+      "created_at",
+      "directory",
+      "display_apps",
+      "environment_variables",
+      "expanded_directory",
+      "health",
+      "id",
+      "instance_id",
+      "latency",
+      "lifecycle_state",
+      "log_sources",
+      "logs_length",
+      "logs_overflowed",
+      "metadata",
+      "name",
+      "operating_system",
+      "parent_id",
+      "resource_id",
+      "scripts",
+      "startup_script_behavior",
+      "status",
+      "subsystems",
+      "troubleshooting_url",
+      "updated_at",
+      "version",
+    ]);
+    expect(agent).toMatchObject({
+      id: seeded.agent_id,
+      resource_id: seeded.resource_id,
+      status: "connecting",
+      lifecycle_state: "created",
+      health: { healthy: true },
+      startup_script_behavior: "blocking",
+      environment_variables: { A: "1" },
+    });
+    expect(agent.apps.map(({ slug }) => slug)).toEqual(["a", "b"]);
+    expect(agent.apps[0]?.healthcheck).toEqual({ url: "http://x", interval: 5, threshold: 3 });
+    expect(agent.scripts[0]).toMatchObject({ timeout: 2_000_000_000 });
+    expect(agent.scripts[0] && "status" in agent.scripts[0]).toBe(false);
+    expect(agent.metadata[0]?.description).toMatchObject({ interval: 10_000_000_000, timeout: 5_000_000_000 });
+    expect(agent.metadata[0]?.result).toEqual({ age: 0, value: "", error: "" });
+  });
+
+  test("[AG-16] a missing parent is an object for callers of the specification and null for genuine clients", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    expect((await shown(server, seeded)).parent_id).toMatchObject({ valid: false });
+    const headers = { "Coder-Session-Token": seeded.owner_token };
+    const genuine = await fetch(new URL(pathOf(seeded), server.url), { headers });
+    expect(((await genuine.json()) as WorkspaceAgent).parent_id).toBeNull();
+  });
+
+  test("[AG-17] several agents come by resource, in display order and then by name", async () => {
+    await using server = await startTestServer();
+    const { store, clock } = contextOf(server);
+    const one = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
+    const two = await seedAgent(server);
+    const agents = await showAgents(store, [one.resource_id, two.resource_id, "none"], clock.now(), false);
+    expect([...agents].map(([id, list]) => [id, list.map(({ name, apps }) => [name, apps.length])])).toEqual([
+      [one.resource_id, [["solo", 1]]],
+      [two.resource_id, [["main", 0]]],
+      ["none", []],
+    ]);
+  });
+
+  test("[AG-18] who may see the workspace sees the agent, also an old one; all others get 404, agents 401", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const { organization_id } = seeded;
+    const status = async (token: string) => (await new Client(server.url, token).fetch("GET", pathOf(seeded))).status;
+    const token = async (roles: string[], org?: string) =>
+      (await seedUser(server, { roles, ...(org ? { organization_id: org } : {}) })).token;
+    expect(await status(seeded.owner_token)).toBe(200);
+    expect(await status(await token(["owner"]))).toBe(200);
+    expect(await status(await token(["template-admin"]))).toBe(200);
+    expect(await status(await token([], organization_id))).toBe(404);
+    expect(await status(await token([]))).toBe(404);
+    expect(await status(await token(["user-admin"]))).toBe(404);
+    expect(await status(seeded.agent_token)).toBe(401);
+    await supersede(server, seeded);
+    expect(await status(seeded.owner_token)).toBe(200);
+    expect((await new Client(server.url, seeded.owner_token).fetch("GET", "/api/v2/workspaceagents/x")).status).toBe(
+      400,
+    );
+  });
+});
+
+describe("time", () => {
+  test("[AG-1] an agent that never comes times out", async () => {
+    const clock = new ManualClock(Date.now());
+    await using server = await startTestServer({ clock });
+    const seeded = await seedAgent(server);
+    expect((await shown(server, seeded)).status).toBe("connecting");
+    clock.advance(120_001);
+    expect(await shown(server, seeded)).toMatchObject({
+      status: "timeout",
+      health: { healthy: false, reason: "agent is taking too long to connect" },
+    });
+  });
+
+  test("[AG-14] a living connection stays connected for minutes, by the pings it answers", async () => {
+    const clock = new ManualClock(Date.now());
+    await using server = await startTestServer({ clock });
+    const seeded = await seedAgent(server);
+    await using connection = await connectAgent(server, seeded.agent_token);
+    await connection.agent.getServiceBanner({});
+    const started = clock.now();
+    const seen: unknown[] = [];
+    contextOf(server).topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
+    for (let i = 0; i < 12; i++) {
+      clock.advance(15_000);
+      // The answer to the ping is on the wire before the answer to this call.
+      await connection.agent.getServiceBanner({});
+      await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
+    }
+    const agent = await shown(server, seeded);
+    expect(agent.status).toBe("connected");
+    expect(Date.parse(agent.last_connected_at ?? "")).toBeGreaterThanOrEqual(started + 165_000);
+    expect(seen).toEqual([]);
+  });
+
+  test("[AG-19] after a crash an agent that does not come back counts as disconnected, by the last sign of life", async () => {
+    const clock = new ManualClock(Date.now());
+    await using server = await startTestServer({ clock });
+    const now = clock.now();
+    const seeded = await seedAgent(server, {
+      agent: { first_connected_at: now - 60_000, last_connected_at: now - 5000, lifecycle_state: "ready" },
+    });
+    expect((await shown(server, seeded)).status).toBe("connected");
+    clock.advance(25_001);
+    expect(await shown(server, seeded)).toMatchObject({
+      status: "disconnected",
+      health: { healthy: false, reason: "agent has lost its connection" },
+    });
+  });
+
+  test("[AG-20] a connection that answers no ping for 30 s is closed and the agent counts as disconnected", async () => {
+    const clock = new ManualClock(Date.now());
+    await using server = await startTestServer({ clock });
+    const seeded = await seedAgent(server);
+    using socket = await new Client(server.url, seeded.agent_token).socket("/api/v2/workspaceagents/me/rpc");
+    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
+    expect((await shown(server, seeded)).status).toBe("connected");
+    clock.advance(15_000);
+    clock.advance(30_001);
+    await socket.closed;
+    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
+    const agent = await shown(server, seeded);
+    expect([agent.status, typeof agent.disconnected_at]).toEqual(["disconnected", "string"]);
+  });
+});
