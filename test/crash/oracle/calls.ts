@@ -1,0 +1,61 @@
+// What became of a call, as a client can know it (RELIABILITY section 6, promises 1 and 2): acknowledged means it is on disk,
+// refused means that nothing has changed, and everything else is unknown until somebody looks.
+import type { Client } from "#src/client.ts";
+
+export type Fate<T> =
+  | { fate: "acknowledged"; answer: T }
+  | { fate: "refused"; status: number; message: string }
+  | { fate: "unknown"; why: string };
+
+const PATIENCE_MS = 30_000;
+
+/** Sends one call and says what became of it. An error without the generic body is noted in `wrong`. */
+export const call = async <T>(
+  client: Client,
+  method: string,
+  path: string,
+  body?: unknown,
+  options: { headers?: Record<string, string>; wrong?: string[] } = {},
+): Promise<Fate<T>> => {
+  let response: Response;
+  let text: string;
+  try {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    response = await client.fetch(method, path, body, { headers: options.headers, signal });
+    text = await response.text();
+  } catch (error) {
+    return { fate: "unknown", why: String(error) };
+  }
+  if (response.ok) return { fate: "acknowledged", answer: (text === "" ? undefined : JSON.parse(text)) as T };
+  const message = messageOf(text);
+  if (message === undefined)
+    options.wrong?.push(`${method} ${path}: ${response.status} with the body ${text.slice(0, 80)}`);
+  if (response.status >= 500) return { fate: "unknown", why: `${response.status} ${message}` };
+  return { fate: "refused", status: response.status, message: message ?? "" };
+};
+
+const messageOf = (text: string): string | undefined => {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    return typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+export const PAUSE_MS = 10;
+
+/** Asks until something definite comes back: a reader, or a writer whose call may be sent twice. */
+export const insist = async <T>(send: () => Promise<Fate<T>>, patience = 30_000): Promise<T> => {
+  const until = performance.now() + patience;
+  for (;;) {
+    const said = await send();
+    if (said.fate === "acknowledged") return said.answer;
+    if (said.fate === "refused") throw new Error(`refused with ${said.status}: ${said.message}`);
+    if (performance.now() > until) throw new Error(`no answer in ${patience} ms: ${said.why}`);
+    await Bun.sleep(PAUSE_MS);
+  }
+};
+
+/** GET until it is answered. */
+export const read = <T>(client: Client, path: string): Promise<T> => insist(() => call<T>(client, "GET", path));

@@ -1,0 +1,66 @@
+// Compares the lines that a server shows with those that writers have sent (RELIABILITY section 4, points 1 to 4): every
+// acknowledged line is there once and in order, an unknown batch whole or not at all, numbers ascend and are never given twice.
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { Client } from "#src/client.ts";
+import { read } from "./calls.ts";
+import type { LogWriter } from "./log-writer.ts";
+
+/** All stored lines of an agent, page by page. */
+export const storedLines = async (reader: Client, agent_id: string, after = 0): Promise<AgentLog[]> => {
+  const logs: AgentLog[] = [];
+  for (;;) {
+    const cursor = logs.at(-1)?.id ?? after;
+    const page = await read<AgentLog[]>(reader, `/api/v2/workspaceagents/${agent_id}/logs?after=${cursor}`);
+    if (page.length === 0) return logs;
+    for (const one of page) logs.push(one);
+  }
+};
+
+export class LineOracle {
+  /** Whose line a number is, for all agents and all times. */
+  readonly #owners = new Map<number, string>();
+  readonly #seen = new Map<string, number[]>();
+  lines = 0;
+
+  /** Reads what is new of each writer's agent and returns what is wrong, in words. */
+  async check(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
+    const wrong: string[] = [];
+    for (const writer of writers) wrong.push(...writer.wrong, ...(await this.#checkOne(reader, writer)));
+    return wrong;
+  }
+
+  /** Looks again at every line from the first on: what was shown once is shown for ever. */
+  async checkWhole(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
+    const wrong = await this.check(reader, writers);
+    for (const { options } of writers) {
+      const ids = (await storedLines(reader, options.agent_id)).map(({ id }) => id);
+      const before = this.#seen.get(options.agent_id) ?? [];
+      if (before.some((id, i) => ids[i] !== id)) wrong.push(`${options.name}: lines that were shown have changed`);
+    }
+    return wrong;
+  }
+
+  async #checkOne(reader: Client, writer: LogWriter): Promise<string[]> {
+    const { name, agent_id } = writer.options;
+    const wrong: string[] = [];
+    const ids = this.#seen.get(agent_id) ?? [];
+    this.#seen.set(agent_id, ids);
+    const least = writer.acknowledged;
+    const fresh = await storedLines(reader, agent_id, ids.at(-1));
+    for (const { id, output, source_id } of fresh) {
+      const sent = writer.sent[ids.length];
+      if (sent?.output !== output || sent.source_id !== source_id) {
+        wrong.push(`${name}: line ${ids.length} is "${output.slice(0, 40)}", sent was "${sent?.output.slice(0, 40)}"`);
+        break;
+      }
+      if (id <= (ids.at(-1) ?? 0)) wrong.push(`${name}: number ${id} stands behind ${ids.at(-1)}`);
+      if (this.#owners.has(id)) wrong.push(`number ${id} belongs to ${name} and to ${this.#owners.get(id)}`);
+      this.#owners.set(id, name);
+      ids.push(id);
+    }
+    this.lines += fresh.length;
+    if (ids.length < least) wrong.push(`${name}: LOST, ${least} lines are acknowledged and ${ids.length} are there`);
+    if (!writer.borders.has(ids.length)) wrong.push(`${name}: a batch is there in part, ${ids.length} lines`);
+    return wrong;
+  }
+}

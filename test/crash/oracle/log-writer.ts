@@ -1,0 +1,93 @@
+// One agent that writes log lines by REST: it sends the next batch only when the last one is acknowledged, and one whose fate is
+// unknown again under the same key. So what it has sent is a sequence, and what is stored must be a beginning of it.
+import type { Client } from "#src/client.ts";
+import { call, type Fate, PAUSE_MS } from "./calls.ts";
+
+const PATH = "/api/v2/workspaceagents/me/logs";
+/** Characters of one to four bytes, so that bytes and characters are not the same. */
+const FILL = ["x", "é", "漢", "🚀"];
+
+export type WriterOptions = {
+  name: string;
+  agent_id: string;
+  /** The server, with the agent's token. */
+  client: Client;
+  source_ids: readonly string[];
+  random: () => number;
+  /** Called after each acknowledged batch. */
+  acknowledged?(): void;
+};
+
+export class LogWriter {
+  readonly options: WriterOptions;
+  /** Every line that was ever sent, in order. */
+  readonly sent: { output: string; source_id: string }[] = [];
+  /** How many of them stand at the end of a batch. */
+  readonly borders = new Set<number>([0]);
+  /** How many of them are acknowledged. */
+  acknowledged = 0;
+  batches = 0;
+  /** Calls whose fate was unknown. */
+  unknown = 0;
+  readonly wrong: string[] = [];
+  #stopped = false;
+  #pending: { key: string; body: unknown; lines: number } | undefined;
+
+  constructor(options: WriterOptions) {
+    this.options = options;
+  }
+
+  /** Writes until `stop`, at most one batch each `gap` milliseconds. Afterwards at most one batch is not acknowledged. */
+  async run(gap = 0): Promise<void> {
+    this.#stopped = false;
+    while (!this.#stopped) {
+      await this.once();
+      if (gap > 0) await Bun.sleep(gap);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Sends the batch whose fate is unknown, if there is one, until it is acknowledged. */
+  async settle(): Promise<void> {
+    while (this.#pending) await this.once();
+  }
+
+  /** Sends one batch once. */
+  async once(): Promise<Fate<unknown>> {
+    this.#pending ??= this.#nextBatch();
+    const { key, body, lines } = this.#pending;
+    const { client } = this.options;
+    const headers = { "Idempotency-Key": key };
+    const said = await call(client, "PATCH", PATH, body, { headers, wrong: this.wrong });
+    if (said.fate === "acknowledged") {
+      this.acknowledged += lines;
+      this.batches += 1;
+      this.#pending = undefined;
+      this.options.acknowledged?.();
+    } else if (said.fate === "unknown") {
+      this.unknown += 1;
+      await Bun.sleep(PAUSE_MS);
+    } else {
+      this.wrong.push(`${this.options.name}: a proper batch was refused: ${said.status} ${said.message}`);
+      this.#stopped = true;
+      this.#pending = undefined;
+    }
+    return said;
+  }
+
+  #nextBatch(): { key: string; body: unknown; lines: number } {
+    const { name, source_ids, random } = this.options;
+    const n = this.borders.size;
+    const source_id = source_ids[n % source_ids.length] as string;
+    const outputs = Array.from({ length: 1 + Math.floor(random() * 12) }, (_, i) => {
+      return `${name} ${n}.${i} ${(FILL[(n + i) % FILL.length] as string).repeat(Math.floor(random() * 80))}`;
+    });
+    this.sent.push(...outputs.map((output) => ({ output, source_id })));
+    this.borders.add(this.sent.length);
+    const body = { log_source_id: source_id, logs: outputs.map((output) => ({ output })) };
+    return { key: `${name}-${n}`, body, lines: outputs.length };
+  }
+}

@@ -1,0 +1,117 @@
+// What the tests of servers fill a fresh server with, through its API alone: templates of the provisioner `echo` (which starts
+// nothing; agents and their tokens stand in the manifest) and workspaces made from them.
+import type { Build } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { call, insist, read } from "./oracle/calls.ts";
+import { LogWriter } from "./oracle/log-writer.ts";
+import type { ServerPlace } from "./server.ts";
+
+export type World = {
+  admin: Client;
+  organization_id: string;
+};
+
+/** Signs the first user in; sessions outlive the server. */
+export const enter = async (place: ServerPlace): Promise<World> => {
+  const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+  const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
+  if (!organization) throw new Error("the server has no organization");
+  return { admin, organization_id: organization.id };
+};
+
+/** The bytes of a template with this manifest; JSON is YAML, too. */
+export const templateTar = (manifest: object): Promise<Uint8Array> =>
+  new Bun.Archive({ "template.yaml": JSON.stringify(manifest) }).bytes();
+
+/** Uploads a manifest, waits for its import and makes a template of it. */
+export const makeTemplate = async (
+  { admin, organization_id }: World,
+  name: string,
+  manifest: object & { provisioner: string },
+): Promise<string> => {
+  const headers = { "content-type": "application/x-tar" };
+  const upload = await admin.fetch("POST", "/api/v2/files", await templateTar(manifest), { headers });
+  const { hash } = (await upload.json()) as { hash: string };
+  const version = await admin.post<{ id: string }>(`/api/v2/organizations/${organization_id}/templateversions`, {
+    storage_method: "file",
+    file_id: hash,
+    provisioner: manifest.provisioner,
+  });
+  await until(async () => {
+    const { job } = await read<{ job: { status: string; error?: string } }>(
+      admin,
+      `/api/v2/templateversions/${version.id}`,
+    );
+    if (job.status === "failed") throw new Error(`the import failed: ${job.error}`);
+    return job.status === "succeeded";
+  });
+  const template = await admin.post<{ id: string }>(`/api/v2/organizations/${organization_id}/templates`, {
+    name,
+    template_version_id: version.id,
+  });
+  return template.id;
+};
+
+/** Looks until it is so; for what happens by itself within a known time. */
+export const until = async (look: () => Promise<boolean>, patience = 30_000): Promise<void> => {
+  const end = performance.now() + patience;
+  while (!(await look())) {
+    if (performance.now() > end) throw new Error(`it did not happen in ${patience} ms`);
+    await Bun.sleep(20);
+  }
+};
+
+/** The build once it has ended, however it did. */
+export const endedBuild = async (admin: Client, id: string): Promise<Build> => {
+  let build: Build | undefined;
+  await until(async () => {
+    build = await read<Build>(admin, `/api/v2/workspacebuilds/${id}`);
+    return build.job.completed_at !== undefined;
+  });
+  return build as Build;
+};
+
+/** Makes a workspace and waits for its first build, which must succeed. */
+export const makeWorkspace = async (admin: Client, name: string, template_id: string): Promise<Workspace> => {
+  const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
+  const build = await endedBuild(admin, made.latest_build.id);
+  if (build.job.status !== "succeeded") throw new Error(`the build of ${name} ended: ${build.job.error}`);
+  return await read<Workspace>(admin, `/api/v2/workspaces/${made.id}`);
+};
+
+export type EchoAgent = { agent_id: string; workspace_id: string; client: Client };
+
+/** Agents of one new workspace, each with its token; nothing runs behind them, so that a test can be the agent. */
+export const makeAgents = async (world: World, name: string, count: number): Promise<EchoAgent[]> => {
+  const tokens = new Map(Array.from({ length: count }, (_, i) => [`agent-${i}`, crypto.randomUUID() as string]));
+  const agents = [...tokens].map(([agent, token]) => ({ name: agent, token }));
+  const template = await makeTemplate(world, name, { provisioner: "echo", resources: [{ name: "group", agents }] });
+  const workspace = await makeWorkspace(world.admin, name, template);
+  return workspace.latest_build.resources
+    .flatMap((resource) => resource.agents ?? [])
+    .map((agent) => ({
+      agent_id: agent.id,
+      workspace_id: workspace.id,
+      client: world.admin.as(tokens.get(agent.name)),
+    }));
+};
+
+/** A writer for each agent, with log sources of its own. */
+export const makeWriters = async (
+  agents: readonly EchoAgent[],
+  random: () => number,
+  acknowledged?: () => void,
+  sources = 3,
+): Promise<LogWriter[]> =>
+  Promise.all(
+    agents.map(async ({ agent_id, client }, i) => {
+      const source_ids = Array.from({ length: sources }, () => crypto.randomUUID() as string);
+      for (const id of source_ids) {
+        const source = { id, display_name: `Source ${id.slice(0, 4)}`, icon: "" };
+        await insist(() => call(client, "POST", "/api/v2/workspaceagents/me/log-source", source));
+      }
+      return new LogWriter({ name: `w${i}`, agent_id, client, source_ids, random, acknowledged });
+    }),
+  );

@@ -1,0 +1,166 @@
+// A real `serve` process on a data directory and a port of its own, for tests that kill, stop and start it again. From the source,
+// or the compiled binary where SLIPWAY_TEST_BINARY names one. Every process that is still alive at the end is killed.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { temporaryDirectory } from "#test/db/deployments.ts";
+import { ADMIN, announced } from "#test/support/server.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+export type StartOptions = {
+  env?: Record<string, string>;
+  /** Put in front of the command, such as strace and its options. */
+  through?: string[];
+};
+
+/** How a process ended. */
+export type Ending = { code: number | null; signal: string | null; errors: string };
+
+const freePort = async (): Promise<number> => {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as { port: number };
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+};
+
+/** The command without its verb. */
+export const command = (): string[] => {
+  const binary = Bun.env.SLIPWAY_TEST_BINARY;
+  return binary ? [binary] : [process.execPath, "--no-env-file", MAIN];
+};
+
+/** One running process. */
+export class ServeProcess {
+  readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  readonly ended: Promise<Ending>;
+  #errors = "";
+
+  constructor(place: ServerPlace, { env = {}, through = [] }: StartOptions = {}) {
+    this.child = Bun.spawn([...through, ...command(), "serve"], {
+      env: {
+        PATH: Bun.env.PATH ?? "",
+        HOME: place.directory,
+        SLIPWAY_DATA_DIR: place.directory,
+        SLIPWAY_ADDRESS: `127.0.0.1:${place.port}`,
+        SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+        SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+        SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+        SLIPWAY_LOG_LEVEL: "warn",
+        SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 36),
+        ...env,
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const reading = this.#read();
+    this.ended = this.child.exited.then(async () => {
+      await reading;
+      return { code: this.child.exitCode, signal: this.child.signalCode, errors: this.#errors };
+    });
+  }
+
+  /** What it has said on its standard error until now. */
+  get errors(): string {
+    return this.#errors;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Resident memory in bytes; 0 where the system does not tell. */
+  rss(): number {
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(this.#proc("status"))?.[1] ?? 0) * 1024;
+  }
+
+  /** Open file descriptors; 0 where the system does not tell. */
+  descriptors(): number {
+    const path = `/proc/${this.child.pid}/fd`;
+    return existsSync(path) ? readdirSync(path).length : 0;
+  }
+
+  #proc(name: string): string {
+    const path = `/proc/${this.child.pid}/${name}`;
+    return existsSync(path) ? readFileSync(path, "utf8") : "";
+  }
+
+  async #read(): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of this.child.stderr) this.#errors += decoder.decode(chunk, { stream: true });
+  }
+}
+
+/** A data directory and a port, on which one server after the other runs. */
+export class ServerPlace implements AsyncDisposable {
+  readonly #place = temporaryDirectory();
+  readonly #processes: ServeProcess[] = [];
+  readonly directory = join(this.#place.path, "data");
+  readonly scratch = this.#place.path;
+  readonly port: number;
+  readonly client: Client;
+  /** Milliseconds from spawning to the announcement, of every start so far. */
+  readonly starts: number[] = [];
+
+  private constructor(port: number) {
+    this.port = port;
+    this.client = new Client(`http://127.0.0.1:${port}`);
+  }
+
+  static async make(): Promise<ServerPlace> {
+    return new ServerPlace(await freePort());
+  }
+
+  /** Spawns a server and does not wait. */
+  spawn(options: StartOptions = {}): ServeProcess {
+    const made = new ServeProcess(this, options);
+    this.#processes.push(made);
+    return made;
+  }
+
+  /** Starts a server and waits until it listens. Throws with its standard error when it ends before. */
+  async start(options: StartOptions = {}): Promise<ServeProcess> {
+    const began = performance.now();
+    const made = this.spawn(options);
+    try {
+      await announced(made.child.stdout);
+    } catch (error) {
+      const { code, signal, errors } = await made.ended;
+      throw new Error(`the server ended with ${code ?? signal} before it listened: ${errors}`, { cause: error });
+    }
+    this.starts.push(performance.now() - began);
+    return made;
+  }
+
+  /** What is wrong with the speed of the starts: each takes less than a second, or what this machine needs for one at all. */
+  slowStarts(): string[] {
+    const [first = 0, ...later] = this.starts;
+    const limit = Math.max(1000, first * 3);
+    return later.filter((ms) => ms > limit).map((ms) => `a restart took ${Math.round(ms)} ms, allowed are ${limit}`);
+  }
+
+  /** Kills what is left: servers, and the daemons of local workspaces by the records in their folders. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const one of this.#processes) {
+      if (one.child.exitCode === null && one.child.signalCode === null) one.kill("SIGKILL");
+      await one.ended;
+    }
+    const root = join(this.directory, "workspaces");
+    for (const name of existsSync(root) ? readdirSync(root) : []) endDaemon(join(root, name, "daemon.json"));
+    this.#place[Symbol.dispose]();
+  }
+}
+
+/** Ends the process group of a daemon whose server is gone. */
+const endDaemon = (record: string): void => {
+  if (!existsSync(record)) return;
+  const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+};
