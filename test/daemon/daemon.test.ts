@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "#base/version.ts";
-import { startDaemon, TOKEN } from "./support/daemon.ts";
+import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
 const settled = (states: readonly string[]): boolean =>
@@ -165,11 +165,3 @@ describe("a daemon that ends", () => {
 });
 
 type Timed = { timing: { stage: number } };
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
-  } catch {
-    return false;
-  }
-};

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type AgentApi, Stopped } from "#src/daemon/connection.ts";
 import { Logs } from "#src/daemon/logs.ts";
 import { RpcError } from "#src/wire/drpc-frame.ts";
-import { runUntil, StillClock, settled } from "./support/clock.ts";
+import { runUntil, settled, WatchedClock } from "./support/clock.ts";
 import { startDaemon } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
@@ -27,7 +27,7 @@ const numbers = (from: number, to: number): string[] => Array.from({ length: to 
 
 describe("the shipping of log lines", () => {
   test("[DM-8] the first line goes at once, what follows within a quarter of a second goes together", async () => {
-    const clock = new StillClock();
+    const clock = new WatchedClock();
     const { connection, outputs } = asked();
     const source = new Logs({ connection, clock, random: () => 0 }).source(bytes(1));
     source.add(line("first"));
@@ -47,7 +47,7 @@ describe("the shipping of log lines", () => {
   });
 
   test("[DM-8] a full batch does not wait: a hundred lines, or 64 KiB", async () => {
-    const clock = new StillClock();
+    const clock = new WatchedClock();
     const { connection, outputs } = asked();
     const logs = new Logs({ connection, clock, random: () => 0 });
     const source = logs.source(bytes(1));
@@ -63,7 +63,7 @@ describe("the shipping of log lines", () => {
   });
 
   test("[DM-9] one batch of a source is on its way at a time, and sources do not wait for each other", async () => {
-    const clock = new StillClock();
+    const clock = new WatchedClock();
     const gate = Promise.withResolvers<void>();
     const { connection, outputs } = asked(({ logs }) => (logs[0]?.output === "0" ? gate.promise : {}));
     const logs = new Logs({ connection, clock, random: () => 0 });
@@ -77,7 +77,7 @@ describe("the shipping of log lines", () => {
   });
 
   test("[DM-10] a refused batch is sent again under the same id, and given up after minutes with a notice", async () => {
-    const clock = new StillClock();
+    const clock = new WatchedClock();
     let refuse = 3;
     const { connection, outputs, batches } = asked(() => {
       if (refuse-- > 0) throw new RpcError(0, "overloaded");
@@ -100,7 +100,7 @@ describe("the shipping of log lines", () => {
   });
 
   test("[DM-11] with the server away, a source keeps the newest megabyte and says how much is missing", async () => {
-    const clock = new StillClock();
+    const clock = new WatchedClock();
     const gate = Promise.withResolvers<void>();
     const { connection, outputs } = asked(() => gate.promise);
     const logs = new Logs({ connection, clock, random: () => 0 });
@@ -120,7 +120,7 @@ describe("the shipping of log lines", () => {
   });
 
   test("[DM-12] when the server stores no more, nothing is sent any more, for good", async () => {
-    const clock = new StillClock();
+    const clock = new WatchedClock();
     const { connection, outputs } = asked(() => ({ logLimitExceeded: true }));
     const logs = new Logs({ connection, clock, random: () => 0 });
     for (const text of numbers(0, 150)) logs.source(bytes(1)).add(line(text));
@@ -133,7 +133,7 @@ describe("the shipping of log lines", () => {
 
   test("[DM-9] a daemon that stops lets go of what it cannot deliver", async () => {
     const ask = () => Promise.reject(new Stopped());
-    const logs = new Logs({ connection: { ask }, clock: new StillClock(), random: () => 0 });
+    const logs = new Logs({ connection: { ask }, clock: new WatchedClock(), random: () => 0 });
     logs.source(bytes(1)).add(line("x"));
     await logs.flush();
   });

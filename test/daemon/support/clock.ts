@@ -1,9 +1,26 @@
-// Time for tests of the daemon: stands still until told, but a test may let it run along with real processes and sockets.
+// Time for tests of the daemon: stands still until told. Where real processes and sockets take part, a test waits for them first and
+// moves the time after.
+import type { Timer } from "#base/clock.ts";
 import { StillClock, settled } from "#test/wire/support.ts";
 
-export { StillClock, settled };
+export { settled };
 
-/** Lets the clock run, 10 ms for each turn of the event loop, until `work` is over. */
+export class WatchedClock extends StillClock {
+  /** The milliseconds of every `after`, in the order in which they were asked for. */
+  readonly asked: number[] = [];
+
+  override after(ms: number, run: () => void): Timer {
+    this.asked.push(ms);
+    return super.after(ms, run);
+  }
+}
+
+/** Waits for the real world, while the clock stands still. */
+export const eventually = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await settled();
+};
+
+/** Lets the clock run until `work` is over. Only for work that needs nothing of the real world. */
 export const runUntil = async <T>(clock: StillClock, work: Promise<T>): Promise<T> => {
   let over = false;
   const watched = work.finally(() => {

@@ -1,5 +1,5 @@
 // A daemon under test: the real one, with a home of its own, against a server of the test.
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -42,4 +42,14 @@ export const startDaemon = (options: { url: URL; clock?: Clock; env?: Record<str
       folder[Symbol.dispose]();
     },
   };
+};
+
+/** True while the process lives; one that only waits to be collected does not. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    if (existsSync("/proc/self/stat")) return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 };

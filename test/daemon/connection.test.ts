@@ -1,0 +1,143 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { backoff } from "#src/daemon/backoff.ts";
+import { Connection, Stopped } from "#src/daemon/connection.ts";
+import { RpcError } from "#src/wire/drpc-frame.ts";
+import { eventually, settled, WatchedClock } from "./support/clock.ts";
+import { TOKEN } from "./support/daemon.ts";
+import { RecordingServer } from "./support/server.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const connected = (server: RecordingServer, clock: WatchedClock, random = () => 0) => {
+  const connection = new Connection({
+    url: server.url,
+    token: TOKEN,
+    clock,
+    random,
+    greet: async (api, signal) => {
+      await api.getManifest({}, signal);
+    },
+  });
+  const running = connection.run();
+  cleanups.push(async () => {
+    connection.stop();
+    await running;
+  });
+  return { connection, running };
+};
+
+/** How long a dial, a call, a ping, an opening and a closing may take. Every other wait is the one before the next try. */
+const LIMITS = [30_000, 60_000, 15_000, 75_000, 300_000];
+
+/** Lets every wait before a next try pass at once, until the condition holds; answers the waits. */
+const trying = async (clock: WatchedClock, condition: (waits: readonly number[]) => boolean): Promise<number[]> => {
+  const waits = (): number[] => clock.asked.filter((ms) => !LIMITS.includes(ms));
+  for (let passed = 0; !condition(waits()); ) {
+    await eventually(() => waits().length > passed || condition(waits()));
+    for (; passed < waits().length; passed++) await clock.advance(waits()[passed]!);
+  }
+  return waits();
+};
+
+describe("the connection", () => {
+  test("[DM-2] the wait before the next try doubles, half of it by chance, up to the ceiling", () => {
+    const waits = [0, 1, 2, 3, 7, 50];
+    expect(waits.map((failures) => backoff(failures, 10_000, () => 0))).toEqual([50, 100, 200, 400, 5000, 5000]);
+    expect(waits.map((failures) => backoff(failures, 10_000, () => 0.999_999))).toEqual([
+      100, 200, 400, 800, 10_000, 10_000,
+    ]);
+  });
+
+  test("[DM-2] a server that is not there is tried for ever, every ten seconds at most", async () => {
+    const server = new RecordingServer();
+    cleanups.push(() => server[Symbol.asyncDispose]());
+    server.status = 503;
+    const clock = new WatchedClock();
+    connected(server, clock, () => 0.5);
+    const waits = await trying(clock, () => server.dialled.length >= 12);
+    expect(waits.slice(0, 11)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 7500, 7500, 7500, 7500]);
+  });
+
+  test("[DM-3] a refused token is tried again for ever too, once a minute, and taken when it is good again", async () => {
+    const server = new RecordingServer();
+    cleanups.push(() => server[Symbol.asyncDispose]());
+    server.status = 401;
+    const clock = new WatchedClock();
+    connected(server, clock, () => 0.5);
+    const waits = await trying(clock, () => server.dialled.length >= 13);
+    expect(waits.slice(0, 12)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000]);
+    server.status = 101;
+    await trying(clock, () => server.calls("getManifest").length > 0);
+  });
+
+  test("[DM-1] a call waits for a connection, outlives one that breaks, and hears what the server refuses", async () => {
+    const server = new RecordingServer();
+    cleanups.push(() => server[Symbol.asyncDispose]());
+    server.status = 503;
+    const clock = new WatchedClock();
+    const { connection } = connected(server, clock);
+    const answer = connection.ask((api, signal) => api.updateStats({}, signal));
+    await server.until(({ dialled }) => dialled.length > 0);
+    let cuts = 2;
+    server.before = (method) => {
+      if (method === "updateStats" && cuts-- > 0) server.cut();
+    };
+    server.status = 101;
+    await trying(clock, () => server.calls("updateStats").length === 3);
+    expect(await answer).toMatchObject({ reportInterval: { seconds: 0n } });
+    expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2, 3]);
+    server.before = () => {
+      throw new RpcError(9, "not now");
+    };
+    await expect(connection.ask((api) => api.updateStats({}))).rejects.toMatchObject({ code: 9, message: "not now" });
+  });
+
+  test("[DM-1] a call that is never answered costs the connection after a minute and is asked on the next", async () => {
+    const server = new RecordingServer();
+    cleanups.push(() => server[Symbol.asyncDispose]());
+    const clock = new WatchedClock();
+    const { connection } = connected(server, clock);
+    const never = new Promise(() => {});
+    server.before = (method) => (method === "updateStats" && server.calls("updateStats").length === 1 ? never : {});
+    const answer = connection.ask((api, signal) => api.updateStats({}, signal));
+    await eventually(() => server.calls("updateStats").length === 1);
+    await clock.advance(60_000);
+    await trying(clock, () => server.calls("updateStats").length === 2);
+    await answer;
+    expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+
+  test("[DM-1] whoever still asks when the daemon stops is told so", async () => {
+    const server = new RecordingServer();
+    cleanups.push(() => server[Symbol.asyncDispose]());
+    server.status = 503;
+    const { connection, running } = connected(server, new WatchedClock());
+    const answer = connection.ask((api) => api.updateStats({}));
+    answer.catch(() => {});
+    await server.until(({ dialled }) => dialled.length > 0);
+    connection.stop();
+    await running;
+    await expect(answer).rejects.toBeInstanceOf(Stopped);
+    await expect(connection.ask((api) => api.updateStats({}))).rejects.toBeInstanceOf(Stopped);
+  });
+
+  test("[DM-1] stopping does not wait for a server that accepts and says nothing", async () => {
+    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    cleanups.push(() => silent.stop(true));
+    const connection = new Connection({
+      url: new URL(`http://127.0.0.1:${silent.port}`),
+      token: TOKEN,
+      clock: systemClock,
+      random: () => 0,
+      greet: async () => {},
+    });
+    const running = connection.run();
+    await settled();
+    connection.stop();
+    await running;
+  });
+});

@@ -1,0 +1,218 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { create } from "@bufbuild/protobuf";
+import { watchApps } from "#src/daemon/apps.ts";
+import type { AgentApi } from "#src/daemon/connection.ts";
+import { ProcessGroups } from "#src/daemon/groups.ts";
+import { collectMetadata } from "#src/daemon/metadata.ts";
+import type { Script, ScriptRunner } from "#src/daemon/script-runner.ts";
+import { runCron } from "#src/daemon/scripts.ts";
+import { reportStats, trafficIn } from "#src/daemon/stats.ts";
+import { ManifestSchema, WorkspaceAgentScriptSchema } from "#src/wire/gen/agent_pb.ts";
+import { eventually, settled, WatchedClock } from "./support/clock.ts";
+import { tempFolder } from "./support/daemon.ts";
+import { bytes } from "./support/server.ts";
+
+const folder = tempFolder();
+const stops: AbortController[] = [];
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop.abort();
+});
+const signal = (): AbortSignal => {
+  const stop = new AbortController();
+  stops.push(stop);
+  return stop.signal;
+};
+
+const seconds = (count: number) => ({ seconds: BigInt(count), nanos: 0 });
+type Init = Parameters<typeof create<typeof ManifestSchema>>[1];
+const manifest = (init: Init) => create(ManifestSchema, init);
+
+/** A connection on which one method is recorded; `until` waits for so many calls while the clock stands still. */
+const recording = <T>(method: keyof AgentApi, answer: unknown = {}) => {
+  const calls: T[] = [];
+  const api = {
+    [method]: async (request: T) => {
+      calls.push(request);
+      return answer;
+    },
+  } as unknown as AgentApi;
+  const until = async (count: number): Promise<T[]> => {
+    await eventually(() => calls.length >= count);
+    return calls;
+  };
+  const ask = <R>(call: (one: AgentApi, abort: AbortSignal) => Promise<R>): Promise<R> =>
+    call(api, new AbortController().signal);
+  return { connection: { ask }, calls, until };
+};
+
+describe("metadata", () => {
+  type Request = { metadata: { key: string; result: { value: string; error: string } }[] };
+  const collected = async (script: string, rest: object = {}, started = async (_: WatchedClock) => {}) => {
+    const clock = new WatchedClock();
+    const { connection, until } = recording<Request>("batchUpdateMetadata");
+    collectMetadata(manifest({ metadata: [{ key: "k", script, interval: seconds(10), ...rest }] }).metadata, {
+      connection,
+      clock,
+      signal: signal(),
+      env: { PATH: process.env.PATH ?? "" },
+      directory: folder.path,
+      groups: new ProcessGroups({ clock, token: "t" }),
+    });
+    await started(clock);
+    const [first] = await until(1);
+    return { result: first?.metadata[0]?.result, until, clock };
+  };
+
+  test("[DM-14] is collected at its interval, trimmed, and sent", async () => {
+    const { result, until, clock } = await collected("echo '  42  '; echo noise >&2");
+    expect(result).toMatchObject({ value: "42", error: "" });
+    for (const count of [2, 3]) {
+      await clock.advance(9_999);
+      expect((await until(1)).length).toBe(count - 1);
+      await clock.advance(1);
+      await until(count);
+    }
+  });
+
+  test("[DM-14] is cut at 2048 bytes, never inside a character", async () => {
+    const { result } = await collected("printf 'x'; i=0; while [ $i -lt 3000 ]; do printf 'é'; i=$((i+1)); done");
+    expect(result?.value).toBe(`x${"é".repeat(1023)}`);
+  });
+
+  test("[DM-14] that fails or takes too long says so", async () => {
+    expect((await collected("echo half; echo broken >&2; exit 3")).result).toMatchObject({
+      value: "half",
+      error: "exit code 3: broken",
+    });
+    expect(
+      (await collected("sleep 300", { timeout: seconds(2) }, (clock) => clock.advance(2_000))).result,
+    ).toMatchObject({
+      value: "",
+      error: "ended: it ran longer than 2 s",
+    });
+  });
+});
+
+describe("app health", () => {
+  test("[DM-14] turns unhealthy after the threshold, healthy at once, and is told only when it changes", async () => {
+    let status = 200;
+    const asks: number[] = [];
+    const app = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch() {
+        asks.push(status);
+        return new Response("x", { status });
+      },
+    });
+    const clock = new WatchedClock();
+    type Request = { updates: { id: Uint8Array; health: number }[] };
+    const { connection, calls, until } = recording<Request>("batchUpdateAppHealths");
+    const healthcheck = { url: app.url.href, interval: seconds(5), threshold: 3 };
+    const apps = [
+      { id: bytes(1), slug: "web", health: 2, healthcheck },
+      { id: bytes(2), slug: "off", health: 1, healthcheck: { url: "" } },
+    ];
+    watchApps(manifest({ apps }).apps, { connection, clock, signal: signal() });
+    // Each round asks for two waits of five seconds: the longest an answer may take, and the one before the next round.
+    let rounds = 1;
+    const round = async (): Promise<void> => {
+      await eventually(() => clock.asked.filter((ms) => ms === 5_000).length === 2 * rounds);
+      rounds += 1;
+      await clock.advance(5_000);
+    };
+    await until(1);
+    expect(calls[0]?.updates).toMatchObject([{ id: bytes(1), health: 3 }]);
+    status = 500;
+    await round();
+    await round();
+    await round();
+    await until(2);
+    expect(calls[1]?.updates).toMatchObject([{ health: 4 }]);
+    expect(asks.filter((one) => one === 500).length).toBe(3);
+    status = 404;
+    await round();
+    await until(3);
+    expect(calls[2]?.updates).toMatchObject([{ health: 3 }]);
+    expect(asks.filter((one) => one === 404).length).toBe(1);
+    await app.stop(true);
+    await round();
+    await round();
+    await round();
+    await until(4);
+    expect(calls[3]?.updates).toMatchObject([{ health: 4 }]);
+  });
+});
+
+describe("statistics", () => {
+  const netDev = (rx: number, tx: number): string =>
+    [
+      "Inter-|   Receive                                                |  Transmit",
+      " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed",
+      "    lo: 999999 99 0 0 0 0 0 0 999999 99 0 0 0 0 0 0",
+      `  eth0: ${rx} ${rx / 10} 0 0 0 0 0 0 ${tx} ${tx / 10} 0 0 0 0 0 0`,
+      "  eth1:5 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0",
+    ].join("\n");
+
+  test("[DM-15] count everything but loopback", () => {
+    expect(trafficIn(netDev(100, 200))).toEqual({ rx_bytes: 105n, rx_packets: 11n, tx_bytes: 207n, tx_packets: 21n });
+    expect(trafficIn("")).toEqual({ rx_bytes: 0n, rx_packets: 0n, tx_bytes: 0n, tx_packets: 0n });
+  });
+
+  test("[DM-15] first ask for the interval, then tell what was added, and never invent a figure", async () => {
+    const clock = new WatchedClock();
+    type Request = { stats?: { rxBytes: bigint; txBytes: bigint } };
+    const answer = { reportInterval: seconds(30) };
+    const { connection, calls, until } = recording<Request>("updateStats", answer);
+    const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
+    void reportStats({ connection, clock, signal: signal(), read: () => texts.shift() });
+    await until(1);
+    await clock.advance(30_000);
+    await clock.advance(30_000);
+    await until(3);
+    expect(calls[0]).toEqual({});
+    expect(calls[1]).toEqual({ stats: { rxBytes: 50n, rxPackets: 5n, txBytes: 1000n, txPackets: 100n } as never });
+    expect(calls[2]).toEqual({ stats: { rxBytes: 0n, rxPackets: 0n, txBytes: 0n, txPackets: 0n } as never });
+  });
+});
+
+describe("cron", () => {
+  const cronScript = (cron: string): Script => create(WorkspaceAgentScriptSchema, { cron, displayName: "c" });
+  const runner = (run: () => Promise<"ok">): ScriptRunner => ({ run }) as unknown as ScriptRunner;
+
+  test("[DM-13] runs at its minutes, and leaves out the runs that fall into one", async () => {
+    const clock = new WatchedClock();
+    const times: number[] = [];
+    const gates: (() => void)[] = [];
+    const run = (): Promise<"ok"> => {
+      times.push(clock.now() / 60_000);
+      return times.length === 2 ? new Promise((resolve) => gates.push(() => resolve("ok"))) : Promise.resolve("ok");
+    };
+    const stop = new AbortController();
+    const running = runCron(cronScript("*/10 * * * *"), runner(run), { clock, signal: stop.signal });
+    await clock.advance(35 * 60_000);
+    expect(times).toEqual([10, 20]);
+    gates[0]?.();
+    await settled();
+    await clock.advance(15 * 60_000);
+    expect(times).toEqual([10, 20, 40, 50]);
+    stop.abort();
+    await running;
+    expect(clock.timers).toBe(0);
+  });
+
+  test("[DM-13] waits longer than a timer can, and does nothing for a text that is no cron", async () => {
+    const clock = new WatchedClock();
+    let runs = 0;
+    const run = async (): Promise<"ok"> => {
+      runs += 1;
+      return "ok";
+    };
+    await runCron(cronScript("every day"), runner(run), { clock, signal: signal() });
+    void runCron(cronScript("0 12 1 6 *"), runner(run), { clock, signal: signal() });
+    await clock.advance(100 * 86_400_000);
+    expect(runs).toBe(0);
+    await clock.advance(60 * 86_400_000);
+    expect(runs).toBe(1);
+  });
+});

@@ -1,0 +1,71 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { ProcessGroups } from "#src/daemon/groups.ts";
+import { type ProcessOptions, runProcess } from "#src/daemon/process.ts";
+import { eventually, WatchedClock } from "./support/clock.ts";
+import { isAlive, tempFolder } from "./support/daemon.ts";
+
+const folder = tempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+/** Runs a shell text; `heard` resolves when its output holds the word. */
+const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
+  const clock = new WatchedClock();
+  const groups = new ProcessGroups({ clock, token: "t" });
+  let output = "";
+  let look = (): void => {};
+  const end = runProcess({
+    command: ["sh", "-c", text],
+    directory: folder.path,
+    env: { PATH: process.env.PATH ?? "", SLIPWAY_AGENT_TOKEN: "t" },
+    clock,
+    groups,
+    timeout_ms: 0,
+    onOutput: (_from, bytes) => {
+      output += new TextDecoder().decode(bytes);
+      look();
+    },
+    ...options,
+  });
+  const heard = (word: string): Promise<void> =>
+    new Promise((resolve) => {
+      look = () => output.includes(word) && resolve();
+      look();
+    });
+  return { clock, groups, end, heard, output: () => output };
+};
+
+describe("one program", () => {
+  test("[DM-6] is asked to end when its time is over, with everything it has started", async () => {
+    const { clock, end, heard } = shell("sleep 300 & echo up; wait", { timeout_ms: 60_000 });
+    await heard("up");
+    await clock.advance(59_999);
+    await clock.advance(1);
+    expect(await end).toEqual({ exit_code: 143, timed_out: true, pipes_left_open: false });
+  });
+
+  test("[DM-6] is killed five seconds later when it does not listen", async () => {
+    const { clock, end, heard } = shell("trap '' TERM; echo up; while :; do sleep 0.02; done", { timeout_ms: 1_000 });
+    await heard("up");
+    await clock.advance(5_999);
+    await clock.advance(1);
+    expect(await end).toEqual({ exit_code: 137, timed_out: true, pipes_left_open: false });
+  });
+
+  test("[DM-6] that leaves another with its output open is over ten seconds after its own end", async () => {
+    const groups = new ProcessGroups({ clock: systemClock, token: "t" });
+    const { clock, end, heard, output } = shell("sleep 300 & echo $!", { groups });
+    await heard("\n");
+    await eventually(() => clock.asked.includes(10_000));
+    await clock.advance(10_000);
+    expect(await end).toEqual({ exit_code: 0, timed_out: false, pipes_left_open: true });
+    // The one in the background goes on until the daemon ends.
+    expect(isAlive(Number(output()))).toBe(true);
+    await groups.endAll(2_000);
+    expect(isAlive(Number(output()))).toBe(false);
+  });
+
+  test("[DM-6] that cannot be started says why", async () => {
+    await expect(shell("", { command: ["/no/such/program"] }).end).rejects.toThrow("ENOENT");
+  });
+});
