@@ -6,11 +6,18 @@ export class Problem extends Error {
   readonly status: number;
 
   constructor(status: number, body: Generic) {
-    const fields = body.validations?.map(({ field, detail }) => `${field.replaceAll("_", " ")}: ${detail}`) ?? [];
-    super([body.message, body.detail, ...fields].filter(Boolean).join(" "));
+    super(wordsOf(status, body));
     this.status = status;
   }
 }
+
+/** For broken fields what is wrong with each, else the message: the two say the same. */
+const wordsOf = (status: number, { message, detail, validations = [] }: Generic): string =>
+  status === 400 && validations.length > 0
+    ? validations.map(({ field, detail }) => `${title(field)}: ${detail}`).join(" ")
+    : [message, detail].filter(Boolean).join(" ");
+
+const title = (field: string): string => field.charAt(0).toUpperCase() + field.slice(1).replaceAll("_", " ");
 
 /** Sends JSON and reads JSON. Throws Problem. */
 export const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {

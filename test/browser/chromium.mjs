@@ -1,0 +1,34 @@
+// Headless Chromium for the browser scripts in this folder, which run under node as children of the tests. Remembers every request
+// and every complaint of the pages, so that a test can say that nothing left the machine and nothing was blocked.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const FLAGS =
+  "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
+
+/** Opens a browser, runs the story, prints its result as one JSON line. `file` is the browser's program. */
+export const inChromium = async (file, options, story) => {
+  const directory = mkdtempSync(join(tmpdir(), "slipway-chromium-"));
+  const context = await chromium.launchPersistentContext(directory, {
+    ...{ executablePath: file, args: FLAGS.split(" "), headless: true },
+    ...options,
+  });
+  context.setDefaultTimeout(15_000);
+  const requests = [];
+  const complaints = [];
+  context.on("request", (request) => requests.push(request.url()));
+  context.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  context.on("weberror", (error) => complaints.push(String(error.error())));
+  try {
+    const page = context.pages()[0] ?? (await context.newPage());
+    const result = await story(page, context);
+    process.stdout.write(`${JSON.stringify({ ...result, requests, complaints })}\n`);
+  } finally {
+    await context.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+};

@@ -1,0 +1,42 @@
+// The pages in a real browser: what a person does in the first hour. Chromium is driven by node, because under Bun its launch hangs.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { startTestServer } from "#test/support/server.ts";
+
+const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+const SCRIPT = fileURLToPath(new URL("pages.mjs", import.meta.url));
+// The setup link is printed by the process itself, so the story runs beside the server.
+const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
+
+testNeeding(
+  [needs.chromium, needs.node, server],
+  "[PG-1] [PG-2] [PG-3] a person sets the server up, signs in, makes a token and revokes it, and no request leaves the machine",
+  async () => {
+    await using server = await startTestServer({ env: NOBODY });
+    const link = server.context?.setupUrl(server.url) ?? "";
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, link], { stdout: "pipe", stderr: "pipe" });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
+      requests: string[];
+      complaints: string[];
+    };
+    expect(told).toMatchObject({
+      afterSetup: "/",
+      lifetimes: ["7 days", "Until a date"],
+      before: 200,
+      kept: 200,
+      after: 401,
+      session: 200,
+      afterEvil: true,
+    });
+    expect(told.weak).toContain("one of the first that others would try");
+    expect(told.refused).toContain("Incorrect email or password.");
+    expect(told.taken).toContain("in use already");
+    expect(requests.length).toBeGreaterThan(20);
+    expect(requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
+    // What the browser says of a refused request is no complaint of ours.
+    expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+  },
+);
