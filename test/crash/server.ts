@@ -114,6 +114,13 @@ export class ServerPlace implements AsyncDisposable {
     return new ServerPlace(await freePort());
   }
 
+  /** The process that was started last. */
+  get newest(): ServeProcess {
+    const last = this.#processes.at(-1);
+    if (!last) throw new Error("no server was started here");
+    return last;
+  }
+
   /** Spawns a server and does not wait. */
   spawn(options: StartOptions = {}): ServeProcess {
     const made = new ServeProcess(this, options);

@@ -1,0 +1,184 @@
+// People who make, start, stop, cancel and delete workspaces while their server dies, and what they may expect: every build they
+// were told of exists under its number and ends, well or with a reason; what was unknown is there whole or not at all.
+import type { Build } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { call, type Fate, insist, PAUSE_MS, read } from "./calls.ts";
+
+/** How builds of a template behave. */
+export type Kind = "succeeds" | "fails" | "hangs";
+
+export const MANIFESTS: Record<Kind, { provisioner: string; resources: object[]; echo: object }> = {
+  succeeds: { provisioner: "echo", resources: [{ name: "one" }], echo: { logs: ["begin", "end"] } },
+  fails: {
+    provisioner: "echo",
+    resources: [{ name: "one" }],
+    echo: { logs: ["begin"], error: "it was meant to fail" },
+  },
+  hangs: { provisioner: "echo", resources: [{ name: "one" }], echo: { logs: ["begin"], hang: true } },
+};
+
+export type BuildLoadOptions = {
+  name: string;
+  admin: Client;
+  templates: Record<Kind, string>;
+  random: () => number;
+  acknowledged?(): void;
+};
+
+type Known = { id: string; name: string; builds: Map<string, number>; doubtful: number };
+
+export class BuildLoad {
+  readonly #options: BuildLoadOptions;
+  readonly #workspaces: Known[] = [];
+  readonly wrong: string[] = [];
+  #stopped = false;
+  /** Builds by how they ended. */
+  readonly ends: Record<string, number> = {};
+  unknown = 0;
+
+  constructor(options: BuildLoadOptions) {
+    this.#options = options;
+  }
+
+  /** Makes workspaces one after the other until `stop`; what has been begun is brought to its end. */
+  async run(): Promise<void> {
+    for (let n = 0; !this.#stopped; n++) {
+      try {
+        await this.#life(n);
+      } catch (error) {
+        this.wrong.push(`${this.#options.name} ${n}: ${error}`);
+        return;
+      }
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #life(n: number): Promise<void> {
+    const { name, random } = this.#options;
+    const kind = (["succeeds", "succeeds", "hangs", "fails"] as const)[Math.floor(random() * 4)] as Kind;
+    const known = await this.#create(`${name}-${n}`, kind);
+    if (!known) return;
+    let build = await this.#end(known, kind);
+    if (build.job.status === "succeeded" && random() < 0.5) {
+      await this.#build(known, "stop");
+      build = await this.#end(known, "succeeds");
+    }
+    await this.#build(known, "delete");
+    build = await this.#end(known, "succeeds");
+    const { job } = build;
+    if (job.status !== "succeeded") this.wrong.push(`${known.name}: deleting it ${job.status}: ${job.error}`);
+  }
+
+  /** Undefined when it is certain that nothing was made. */
+  async #create(name: string, kind: Kind): Promise<Known | undefined> {
+    const { admin, templates } = this.#options;
+    const body = { name, template_id: templates[kind] };
+    const said = await this.#call<Workspace>("POST", "/api/v2/users/me/workspaces", body);
+    if (said.fate === "refused") throw new Error(`a proper workspace was refused: ${said.status} ${said.message}`);
+    const made = said.fate === "acknowledged" ? said.answer : await findWorkspace(admin, name);
+    if (!made) return undefined;
+    const known = { id: made.id, name, builds: new Map<string, number>(), doubtful: 0 };
+    known.builds.set(made.latest_build.id, made.latest_build.build_number);
+    this.#workspaces.push(known);
+    return known;
+  }
+
+  async #build(known: Known, transition: "start" | "stop" | "delete"): Promise<void> {
+    for (;;) {
+      const said = await this.#call<Build>("POST", `/api/v2/workspaces/${known.id}/builds`, { transition });
+      if (said.fate === "acknowledged") {
+        known.builds.set(said.answer.id, said.answer.build_number);
+        return;
+      }
+      if (said.fate === "refused") throw new Error(`${transition} was refused: ${said.status} ${said.message}`);
+      // Either it is there as the newest build, or it is not there at all and may be asked for again.
+      const [newest] = await builds(this.#options.admin, known.id);
+      if (newest && !known.builds.has(newest.id)) {
+        known.builds.set(newest.id, newest.build_number);
+        return;
+      }
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  /** Waits for the newest build, and cancels it when it would go on for ever. */
+  async #end(known: Known, kind: Kind): Promise<Build> {
+    const { admin, random } = this.#options;
+    const id = [...known.builds.keys()].at(-1) as string;
+    const cancelAt = performance.now() + random() * 300;
+    const giveUp = performance.now() + 60_000;
+    for (;;) {
+      const build = await read<Build>(admin, `/api/v2/workspacebuilds/${id}`);
+      const { job } = build;
+      if (job.completed_at !== undefined) {
+        this.ends[job.status] = (this.ends[job.status] ?? 0) + 1;
+        if (job.status === "failed" && !job.error) this.wrong.push(`${known.name}: a build failed without a reason`);
+        if (job.status === "failed" && kind === "succeeds")
+          this.wrong.push(`${known.name}: a build failed: ${job.error}`);
+        return build;
+      }
+      if (performance.now() > giveUp) throw new Error(`build ${build.build_number} of ${known.name} is ${job.status}`);
+      if (kind === "hangs" && performance.now() > cancelAt && job.status !== "canceling") await this.#cancel(id);
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  async #cancel(id: string): Promise<void> {
+    const said = await this.#call("PATCH", `/api/v2/workspacebuilds/${id}/cancel`, {});
+    // 400: an earlier try whose answer was lost has done it.
+    if (said.fate === "refused" && said.status !== 400) throw new Error(`cancel: ${said.status} ${said.message}`);
+  }
+
+  async #call<T>(method: string, path: string, body: unknown): Promise<Fate<T>> {
+    const said = await call<T>(this.#options.admin, method, path, body, { wrong: this.wrong });
+    if (said.fate === "acknowledged") this.#options.acknowledged?.();
+    if (said.fate === "unknown") this.unknown += 1;
+    return said;
+  }
+
+  /** Compares what the server shows with what this client was told. */
+  async check(): Promise<string[]> {
+    const wrong = [...this.wrong];
+    for (const { id, name, builds: told } of this.#workspaces) {
+      // What this client hears of while we look is not yet looked for.
+      const expected = new Map(told);
+      const shown = await builds(this.#options.admin, id);
+      const numbers = shown.map(({ build_number }) => build_number);
+      if (numbers.some((number, i) => number !== shown.length - i)) wrong.push(`${name}: builds ${numbers}`);
+      const active = shown.filter(({ job }) => job.completed_at === undefined);
+      if (active.length > 1) wrong.push(`${name}: ${active.length} builds are active`);
+      if (active[0] && active[0].id !== shown[0]?.id) wrong.push(`${name}: an old build is active`);
+      for (const [build, number] of expected) {
+        const found = shown.find((one) => one.id === build);
+        if (found?.build_number !== number) wrong.push(`${name}: LOST build ${number}, which was acknowledged`);
+      }
+      if (shown.length > told.size + 1)
+        wrong.push(`${name}: ${shown.length} builds, of which ${told.size} were asked for`);
+    }
+    return wrong;
+  }
+
+  /** Workspaces and builds so far. */
+  get counts(): { workspaces: number; builds: number } {
+    return {
+      workspaces: this.#workspaces.length,
+      builds: this.#workspaces.reduce((sum, { builds: all }) => sum + all.size, 0),
+    };
+  }
+}
+
+/** The builds of a workspace, the newest first. */
+const builds = (admin: Client, id: string): Promise<Build[]> =>
+  read<Build[]>(admin, `/api/v2/workspaces/${id}/builds?limit=100`);
+
+/** A workspace whose making was not answered, once the server answers again; undefined when there is none. */
+const findWorkspace = (admin: Client, name: string): Promise<Workspace | undefined> =>
+  insist<Workspace | undefined>(async () => {
+    const path = `/api/v2/users/me/workspace/${name}`;
+    const said = await call<Workspace>(admin, "GET", path);
+    return said.fate === "refused" && said.status === 404 ? { fate: "acknowledged", answer: undefined } : said;
+  });

@@ -1,0 +1,73 @@
+// One follower of an agent's lines that is cut off again and again, comes back with the number of the last line it has seen, and
+// must have seen exactly what is stored (RELIABILITY section 4, point 8).
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { Client, ClientSocket } from "#src/client.ts";
+import { PAUSE_MS } from "./calls.ts";
+
+export class LogReader {
+  readonly lines: AgentLog[] = [];
+  /** How often it has been connected. */
+  connections = 0;
+  readonly #client: Client;
+  readonly #agent_id: string;
+  #socket: ClientSocket | undefined;
+  #stopped = false;
+
+  constructor(client: Client, agent_id: string) {
+    this.#client = client;
+    this.#agent_id = agent_id;
+  }
+
+  /** Follows until `stop`, however often the connection breaks. */
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        await this.#follow();
+      } catch {
+        // The server is away, or the connection broke within a message.
+      }
+      if (!this.#stopped) await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  /** Breaks the connection, as a network does. */
+  drop(): void {
+    this.#socket?.[Symbol.dispose]();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.drop();
+  }
+
+  /** Resolves when it has seen this many lines. */
+  async seen(count: number, patience = 30_000): Promise<void> {
+    const end = performance.now() + patience;
+    while (this.lines.length < count) {
+      if (performance.now() > end) throw new Error(`a follower has seen ${this.lines.length} of ${count} lines`);
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const after = this.lines.at(-1)?.id ?? 0;
+    const path = `/api/v2/workspaceagents/${this.#agent_id}/logs?follow=true&after=${after}`;
+    const socket = await this.#client.socket(path);
+    this.#socket = socket;
+    this.connections += 1;
+    for await (const message of socket) {
+      for (const line of JSON.parse(message as string) as AgentLog[]) this.lines.push(line);
+    }
+  }
+}
+
+/** Where a follower's lines and the stored ones differ, in words. */
+export const difference = (seen: readonly AgentLog[], stored: readonly AgentLog[]): string[] => {
+  for (let i = 0; i < Math.max(seen.length, stored.length); i++) {
+    if (Bun.deepEquals(seen[i], stored[i])) continue;
+    const word = (line: AgentLog | undefined): string =>
+      line ? `${line.id} "${line.output.slice(0, 30)}"` : "nothing";
+    return [`line ${i}: a follower saw ${word(seen[i])}, stored is ${word(stored[i])}`];
+  }
+  return [];
+};

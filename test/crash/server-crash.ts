@@ -1,0 +1,180 @@
+// The server is killed at random moments while agents write, people build and daemons count, and started again on the same data
+// (RELIABILITY checks 1 and 19, and the first of the issue's "done when").
+import { randomFrom } from "#test/db/deployments.ts";
+import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";
+import { databaseProblems } from "./oracle/database.ts";
+import { LineOracle, storedLines } from "./oracle/log-lines.ts";
+import { difference, LogReader } from "./oracle/log-reader.ts";
+import type { LogWriter } from "./oracle/log-writer.ts";
+import { ServerPlace, type StartOptions } from "./server.ts";
+import { CountingDaemons } from "./server-daemons.ts";
+import { enter, makeAgents, makeTemplate, makeWriters, type World } from "./server-world.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
+
+const ENV = { SLIPWAY_PROVISIONER_SLOTS: "6" };
+
+/** A server under load of every kind, and the oracles that watch it. Ends everything when disposed. */
+export class Torture implements AsyncDisposable {
+  readonly place: ServerPlace;
+  readonly world: World;
+  readonly writers: readonly LogWriter[];
+  readonly readers: readonly LogReader[];
+  readonly builders: readonly BuildLoad[];
+  readonly daemons: CountingDaemons | undefined;
+  readonly oracle = new LineOracle();
+  readonly random: () => number;
+  readonly #gap: number;
+  #running: Promise<void>[] = [];
+  /** Acknowledged calls so far. */
+  acknowledged = 0;
+  #waiting: { count: number; resolve(): void } | undefined;
+
+  private constructor(parts: Pick<Torture, "place" | "world" | "random" | "daemons">, gap: number) {
+    this.place = parts.place;
+    this.world = parts.world;
+    this.random = parts.random;
+    this.daemons = parts.daemons;
+    this.#gap = gap;
+    this.writers = [];
+    this.readers = [];
+    this.builders = [];
+  }
+
+  /** Starts a server on a fresh directory and fills it; the load begins with `begin`. */
+  static async make(seed: number, load: LoadOptions): Promise<Torture> {
+    const place = await ServerPlace.make();
+    try {
+      await place.start({ env: ENV });
+      const world = await enter(place);
+      const daemons = load.daemons > 0 ? await CountingDaemons.start(place, world, load.daemons) : undefined;
+      const made = new Torture({ place, world, random: randomFrom(seed), daemons }, load.gap ?? 5);
+      await made.#fill(load);
+      return made;
+    } catch (error) {
+      await place[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #fill(load: LoadOptions): Promise<void> {
+    const { world, random } = this;
+    const acknowledged = () => this.#count();
+    const agents = await makeAgents(world, "load", load.agents);
+    (this.writers as LogWriter[]).push(...(await makeWriters(agents, random, acknowledged)));
+    for (const { agent_id } of agents) (this.readers as LogReader[]).push(new LogReader(world.admin, agent_id));
+    if (load.builders === 0) return;
+    const templates = {} as Record<Kind, string>;
+    for (const kind of ["succeeds", "fails", "hangs"] as const) {
+      templates[kind] = await makeTemplate(world, kind, MANIFESTS[kind]);
+    }
+    for (let i = 0; i < load.builders; i++) {
+      const options = { name: `b${i}`, admin: world.admin, templates, random, acknowledged };
+      (this.builders as BuildLoad[]).push(new BuildLoad(options));
+    }
+  }
+
+  begin(): void {
+    this.#running = [
+      ...this.writers.map((one) => one.run(this.#gap)),
+      ...this.readers.map((one) => one.run()),
+      ...this.builders.map((one) => one.run()),
+    ];
+  }
+
+  /** Resolves after this many further acknowledged calls. */
+  async progress(count: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#waiting = { count: this.acknowledged + count, resolve };
+    });
+  }
+
+  #count(): void {
+    this.acknowledged += 1;
+    if (!this.#waiting || this.acknowledged < this.#waiting.count) return;
+    this.#waiting.resolve();
+    this.#waiting = undefined;
+  }
+
+  restart(options: StartOptions = {}): Promise<unknown> {
+    return this.place.start({ ...options, env: { ...ENV, ...options.env } });
+  }
+
+  /** What is wrong while the load goes on. */
+  async look(): Promise<string[]> {
+    const wrong = await this.oracle.check(this.world.admin, this.writers);
+    for (const one of this.builders) wrong.push(...(await one.check()));
+    return wrong;
+  }
+
+  /** Lets everything come to its end, and returns what is wrong then. The server must be running. */
+  async finish(): Promise<string[]> {
+    for (const one of this.writers) one.stop();
+    for (const one of this.builders) one.stop();
+    await Promise.all(this.#running.filter((_, i) => i < this.writers.length || i >= this.writers.length * 2));
+    for (const one of this.writers) await one.settle();
+    const wrong = await this.look();
+    wrong.push(...(await this.oracle.checkWhole(this.world.admin, this.writers)));
+    for (const [i, reader] of this.readers.entries()) {
+      const stored = await storedLines(this.world.admin, this.writers[i]?.options.agent_id ?? "");
+      await reader.seen(stored.length);
+      reader.stop();
+      wrong.push(...difference(reader.lines, stored));
+    }
+    await Promise.all(this.#running);
+    if (this.daemons) wrong.push(...(await this.daemons.finish()));
+    return [...new Set(wrong)];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const one of [...this.writers, ...this.builders, ...this.readers]) one.stop();
+    await this.place[Symbol.asyncDispose]();
+  }
+}
+
+/** Throws with the seed, so that it can be tried again. */
+export const mustBeRight = (seed: number, what: string, wrong: readonly string[]): void => {
+  if (wrong.length > 0) throw new Error(`seed ${seed}, ${what}: ${wrong.slice(0, 5).join("; ")}`);
+};
+
+/** Kills the server `rounds` times at random moments. Returns what was seen, in one line. */
+export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using torture = await Torture.make(seed, { agents: 4, builders: 3, daemons: 2 });
+  const { place, random } = torture;
+  let server = place.newest;
+  torture.begin();
+  for (let round = 1; round <= rounds; round++) {
+    await torture.progress(1 + Math.floor(random() * 120));
+    // Between acknowledgements, too, not only right behind one.
+    await Bun.sleep(random() * 15);
+    server.kill("SIGKILL");
+    await server.ended;
+    mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+    await torture.restart();
+    server = place.newest;
+    mustBeRight(seed, `kill ${round}`, await torture.look());
+    log(
+      `kill ${round}: ${torture.acknowledged} calls acknowledged, ${torture.oracle.lines} lines, back in ${place.starts.at(-1)?.toFixed(0)} ms`,
+    );
+  }
+  mustBeRight(seed, "the end", await torture.finish());
+  await torture.daemons?.remove();
+  server.kill("SIGTERM");
+  const { code, errors } = await server.ended;
+  mustBeRight(seed, "the end", code === 0 ? [] : [`the last server ended with ${code}: ${errors.slice(-300)}`]);
+  mustBeRight(seed, "the end", [...databaseProblems(place.directory), ...place.slowStarts()]);
+  return summary(torture, rounds);
+};
+
+const summary = ({ oracle, builders, daemons, readers, acknowledged, place }: Torture, rounds: number): string => {
+  const builds = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
+  const drops = readers.reduce((sum, { connections }) => sum + connections, 0);
+  const slowest = Math.max(...place.starts.slice(1), 0).toFixed(0);
+  return (
+    `${rounds} kills, ${acknowledged} acknowledged calls, ${oracle.lines} lines by REST, ${daemons?.lines ?? 0} by daemons, ` +
+    `${builds} builds, ${drops} connections of followers, slowest restart ${slowest} ms, none lost`
+  );
+};
+
+export const checks: readonly Check[] = [{ name: "server: kill -9", run: serverCrash }];

@@ -1,0 +1,81 @@
+// Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is told to stop: however often the
+// server dies meanwhile, every number must have been stored once and in order.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { storedLines } from "./oracle/log-lines.ts";
+import type { ServerPlace } from "./server.ts";
+import { endedBuild, makeTemplate, makeWorkspace, until, type World } from "./server-world.ts";
+
+const SCRIPT = `i=0
+while [ ! -e "$HOME/enough" ]; do
+  echo "count $i"
+  i=$((i + 1))
+  sleep 0.02
+done
+echo "counted $i"
+`;
+
+export class CountingDaemons {
+  readonly #place: ServerPlace;
+  readonly #world: World;
+  readonly #workspaces: Workspace[];
+  /** Lines of all counters after `finish`. */
+  lines = 0;
+
+  private constructor(place: ServerPlace, world: World, workspaces: Workspace[]) {
+    this.#place = place;
+    this.#world = world;
+    this.#workspaces = workspaces;
+  }
+
+  /** Starts this many and waits until each has counted its first number. */
+  static async start(place: ServerPlace, world: World, count: number): Promise<CountingDaemons> {
+    const agents = [{ name: "main", scripts: [{ display_name: "Counter", run_on_start: true, script: SCRIPT }] }];
+    const template = await makeTemplate(world, "counter", {
+      provisioner: "local",
+      resources: [{ name: "one", agents }],
+    });
+    const names = Array.from({ length: count }, (_, i) => `counter-${i}`);
+    const workspaces = await Promise.all(names.map((name) => makeWorkspace(world.admin, name, template)));
+    const made = new CountingDaemons(place, world, workspaces);
+    for (const one of workspaces) await until(async () => (await made.#counts(one)).length > 0);
+    return made;
+  }
+
+  /** Lets the scripts end and returns what is wrong with what is stored of them. */
+  async finish(): Promise<string[]> {
+    const wrong: string[] = [];
+    for (const one of this.#workspaces) {
+      writeFileSync(join(this.#place.directory, "workspaces", one.id, "home", "enough"), "");
+      await until(async () => (await this.#counts(one)).at(-1)?.output.startsWith("counted") ?? false);
+      const outputs = (await this.#counts(one)).map(({ output }) => output);
+      this.lines += outputs.length;
+      const last = outputs.length - 1;
+      const at = outputs.findIndex((output, i) => output !== (i === last ? `counted ${i}` : `count ${i}`));
+      if (at >= 0) wrong.push(`${one.name}: line ${at} of the daemon's script is "${outputs[at]}"`);
+      const lost = outputs.find((output) => output.startsWith("[slipway:"));
+      if (lost) wrong.push(`${one.name}: ${lost}`);
+    }
+    return wrong;
+  }
+
+  /** Deletes the workspaces, so that no process is left. */
+  async remove(): Promise<void> {
+    const { admin } = this.#world;
+    for (const { id } of this.#workspaces) {
+      const build = await admin.post<{ id: string }>(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
+      await endedBuild(admin, build.id);
+    }
+  }
+
+  /** What the script has said, without what the daemon says of itself. */
+  async #counts(workspace: Workspace): Promise<AgentLog[]> {
+    const [agent] = workspace.latest_build.resources.flatMap((resource) => resource.agents ?? []);
+    if (!agent) throw new Error(`${workspace.name} has no agent`);
+    const source = agent.scripts.find(({ display_name }) => display_name === "Counter")?.log_source_id;
+    const lines = await storedLines(this.#world.admin, agent.id);
+    return lines.filter(({ source_id }) => source_id === source);
+  }
+}
