@@ -186,9 +186,9 @@ export class Sockets {
     this.#server?.publish(topic, frame, compress);
   }
 
-  /** True when some socket follows the topic: lets a publisher skip the work of making the frame. */
-  followed(topic: string): boolean {
-    return this.#followers.has(topic);
+  /** How many sockets follow the topic: with none a publisher skips the work of making the frame. */
+  followersOf(topic: string): number {
+    return this.#followers.get(topic)?.size ?? 0;
   }
 
   joined(topic: string, socket: Socket): void {

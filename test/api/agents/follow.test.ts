@@ -22,6 +22,20 @@ const collect = async (socket: ClientSocket, count: number): Promise<AgentLog[]>
 };
 
 describe("a follower", () => {
+  test("[LG-20] large frames are compressed for a few followers, never with no_compression, and read the same", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const open = (query = "") => ownerOf(server, seeded).socket(pathOf(seeded, query));
+    const sockets = [await open(), await open("&no_compression=true"), await open("&no_compression")];
+    for (const socket of sockets) await socket.json();
+    await agentOf(server, seeded).patch(PATCH, batch(...Array.from({ length: 50 }, (_, i) => `line ${i} `.repeat(20))));
+    const truth = await stored(server, seeded);
+    for (const socket of sockets) {
+      expect(await collect(socket, 50)).toEqual(truth);
+      socket.close();
+    }
+  });
+
   test("[LG-6] gets an empty array first, then each batch as one array", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
@@ -168,7 +182,7 @@ describe("a follower", () => {
     const { sockets } = contextOf(server);
     const text = "y".repeat(1000);
     let sent = 0;
-    const left = () => !sockets.followed(`agent_logs_plain:${seeded.agent_id}`);
+    const left = () => sockets.followersOf(`agent_logs_plain:${seeded.agent_id}`) === 0;
     while (!left() && sent < 40_000) {
       await agent.patch(PATCH, batch(...Array.from({ length: 100 }, () => text)));
       sent += 100;
