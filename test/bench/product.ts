@@ -1,7 +1,12 @@
 // The product as the benchmark sees it: start it on an empty data directory, sign in, and make agents through its REST API.
 // The template format (provisioner `echo`: no process is started, agents and tokens stand in the manifest) is known in this file only.
+import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { Query, Value } from "#db/sql.ts";
+import type { ApiContext } from "#src/api/context.ts";
+import { readWorkspace } from "#src/api/workspaces/workspace.ts";
 import type { GetSample } from "./floor.ts";
 import { freePort } from "./machine.ts";
 import { type RunningServer, startServer } from "./process.ts";
@@ -118,9 +123,25 @@ export async function seedAgents(product: Product, count: number): Promise<Seede
   return seeded;
 }
 
-/** The statements that `GET /workspaces/{id}` runs, as the floor must run them too; keep in step with the product's reader. */
-function workspaceReads(workspaceId: string): GetSample["queries"] {
-  return [{ sql: "select * from workspaces where id = ?", params: [workspaceId] }];
+/** The statements that `GET /workspaces/{id}` runs, taken from the product's own reader so that they stay in step. */
+async function workspaceReads(database: string, workspaceId: string): Promise<GetSample["queries"]> {
+  using file = new Database(database, { readonly: true });
+  const queries: GetSample["queries"] = [];
+  const all = async <T>(query: Query<T>): Promise<T[]> => {
+    queries.push({
+      sql: query.sql,
+      params: query.params.filter((value) => typeof value !== "object" || value === null) as (string | number | null)[],
+    });
+    return file
+      .query(query.sql)
+      .values(...(query.params as never[]))
+      .map((row) => query.map(row as Value[]));
+  };
+  const store = { all, get: async <T>(query: Query<T>) => (await all(query))[0] };
+  const jobs = { position: () => ({ queue_position: 0, queue_size: 0 }), workersFor: () => [] };
+  const parts = { store, jobs, clock: systemClock } as unknown as ApiContext;
+  await readWorkspace(parts, workspaceId, { user_id: "", compat: false });
+  return queries;
 }
 
 /** Records one `GET /workspaces/{id}` for the floor: the statements, the database and the exact answer. */
@@ -131,7 +152,14 @@ export async function recordWorkspaceRead(product: Product, workspaceId: string)
   const perConnection = new Set(["connection", "content-length", "date", "keep-alive", "transfer-encoding"]);
   const headers = Object.fromEntries([...response.headers].filter(([name]) => !perConnection.has(name)));
   const database = join(product.dataDir, "slipway.db");
-  return { database, queries: workspaceReads(workspaceId), path, status: response.status, headers, body };
+  return {
+    database,
+    queries: await workspaceReads(database, workspaceId),
+    path,
+    status: response.status,
+    headers,
+    body,
+  };
 }
 
 interface Job {
