@@ -7,6 +7,7 @@ import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
+import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/gate.ts";
@@ -32,11 +33,16 @@ export const createApp = (ctx: Context): AnyElysia => {
     .onError(({ error, request, code }) =>
       code === "NOT_FOUND" ? noRoute(request, error) : errorResponse(error, request),
     )
-    .onParse(({ request }) => parseJson({ request }))
+    .onParse(async ({ request, route }) => {
+      const body = await parseJson({ request });
+      shapes.check(request.method, route, body);
+      return body;
+    })
     .use(routes(ctx))
     .use(swaggerPage(() => routes(ctx)))
     .use(webPages(PAGES));
   const methodsOf = methodsByPath(app);
+  const shapes = new BodyShapes(app.routes);
   const noRoute = (request: Request, error: unknown): Response => {
     const methods = methodsOf(pathOf(request.url)).join(", ");
     if (methods === "") return errorResponse(error, request);

@@ -14,7 +14,8 @@ const TAGS: { name: string; description: string }[] = [
   { name: "General", description: "Is it alive, which version is it." },
   { name: "Users", description: "People, their sign-ins and their API tokens." },
   { name: "API keys", description: "Session keys and tokens: make, list, expire, delete." },
-  { name: "Organizations", description: "Organizations, their members and roles." },
+  { name: "Organizations", description: "Who owns templates and workspaces together." },
+  { name: "Members", description: "Members of an organization and their roles there." },
   { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },
   { name: "Workspaces", description: "Workspaces and how to watch them." },
   { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
@@ -96,6 +97,7 @@ const tidyOperation = (operation: JsonObject, path: string): void => {
   const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
   if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
   operation.responses = tidyResponses(operation.responses as JsonObject, answers, [
+    ...(answers ? ["200"] : []),
     ...(isSecured ? ["401"] : []),
     ...(operation.requestBody ? ["400", "413", "415"] : []),
   ]);
@@ -111,7 +113,7 @@ const tidyOperation = (operation: JsonObject, path: string): void => {
   }
 };
 
-/** The answers in ascending order of status; `always` are the errors that the edge itself may answer. */
+/** The answers in ascending order of status; `always` are those that the edge itself may answer, and what a download answers. */
 const tidyResponses = (declared: JsonObject, answers: string[] | undefined, always: string[]): JsonObject => {
   const tidy: JsonObject = {};
   for (const status of [...new Set([...Object.keys(declared), ...always])].sort()) {

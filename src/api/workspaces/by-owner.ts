@@ -89,7 +89,10 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       },
       {
         user: true,
-        params: t.Object({ ...named.properties, buildnumber: t.Integer({ minimum: 1, maximum: 2_147_483_647 }) }),
+        params: t.Object({
+          ...named.properties,
+          buildnumber: t.Integer({ minimum: 1, maximum: 2_147_483_647, description: "1 is the first build." }),
+        }),
         response: { 200: Build, ...fails(400, 401, 404) },
         detail: { tags: ["Builds"], summary: "Get a build by its number" },
       },

@@ -1,0 +1,95 @@
+// The OpenAPI document: valid, complete, and written for people.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { createApp } from "#src/server.ts";
+import { type Document, fetchDocument, type Operation, operationsOf } from "#test/fuzz/operations.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+let server: TestServer;
+let document: Document;
+let operations: Operation[];
+beforeAll(async () => {
+  server = await startTestServer({ clock: new ManualClock() });
+  document = await fetchDocument(server.url);
+  operations = operationsOf(document);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const names = (wrong: (operation: Operation) => boolean): string[] => operations.filter(wrong).map(({ name }) => name);
+
+test("[HT-16] the document is valid OpenAPI 3.0", async () => {
+  const { valid, errors } = await new Validator().validate(structuredClone(document) as object);
+  expect(errors).toBeUndefined();
+  expect(valid).toBe(true);
+});
+
+test("[HT-16] every route is in it, except the pages, and nothing else is", () => {
+  const routes = createApp(contextOf(server) as never).routes.filter(
+    ({ hooks, path }) => hooks.detail?.hide !== true && !path.startsWith("/swagger"),
+  );
+  const described = operations.map(({ name }) => name).sort();
+  const served = routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+  expect([...new Set(served)].sort()).toEqual(described);
+});
+
+test("[HT-16] every operation has a known tag, a summary, a name of its own and a good answer", () => {
+  const tags = new Set(document.tags.map(({ name }) => name));
+  expect(names(({ described }) => described.tags?.length !== 1 || !tags.has(described.tags[0] as string))).toEqual([]);
+  expect(names(({ described }) => !/^[A-Z].*[^.]$/.test(described.summary ?? ""))).toEqual([]);
+  expect(
+    names(({ described }) => !Object.keys(described.responses).some((status) => /^(101|2\d\d)$/.test(status))),
+  ).toEqual([]);
+  const ids = operations.map(({ described }) => described.operationId);
+  expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
+});
+
+test("[HT-16] every parameter, answer and status is described", () => {
+  expect(names(({ parameters }) => parameters.some(({ description }) => !description))).toEqual([]);
+  expect(
+    names(({ described }) => Object.values(described.responses).some(({ description }) => description.length < 3)),
+  ).toEqual([]);
+  const placeholders = /\{(\w+)\}/g;
+  expect(
+    names(({ path, parameters }) =>
+      [...path.matchAll(placeholders)].some(
+        ([, name]) => !parameters.some((one) => one.in === "path" && one.name === name),
+      ),
+    ),
+  ).toEqual([]);
+});
+
+test("[HT-16] it says who may call, that strangers get 401, and how large a body may be", () => {
+  expect(
+    names(({ callers, described }) => callers.length > 0 !== "401" in described.responses && callers.length > 0),
+  ).toEqual([]);
+  expect(names(({ described }) => described.security === undefined)).toEqual([]);
+  expect(names(({ described, bodyLimit }) => described.requestBody !== undefined && bodyLimit === undefined)).toEqual(
+    [],
+  );
+});
+
+test("[HT-16] no words of another schema language are left in it", () => {
+  const words = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
+  const found: string[] = [];
+  const walk = (value: unknown, place: string): void => {
+    if (typeof value !== "object" || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      const isName = place.endsWith(".properties");
+      if (!isName && words.has(key)) found.push(`${place}.${key}`);
+      if (
+        !isName &&
+        key === "type" &&
+        !["string", "number", "integer", "boolean", "array", "object", "apiKey"].includes(String(inner))
+      ) {
+        found.push(`${place}.type = ${inner}`);
+      }
+      walk(inner, `${place}.${key}`);
+    }
+  };
+  walk(document, "");
+  expect(found).toEqual([]);
+});

@@ -1,0 +1,20 @@
+// Where a route answers otherwise than the table of bad input says, and why. Kept short: a line here is a promise of its own.
+
+const EXCEPTIONS: { operation: string; when: string; status: number; why: string }[] = [
+  {
+    operation: "GET /api/v2/workspaceagents/{workspaceagent}/startup-logs",
+    when: "unknown workspaceagent",
+    status: 410,
+    why: "The route is gone, whichever agent is meant.",
+  },
+  ...["wrong buildnumber", "unknown buildnumber"].map((when) => ({
+    operation: "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}",
+    when,
+    status: 400,
+    why: "A build is named by its number: no other word can be one.",
+  })),
+];
+
+/** The status that this case has instead of the table's, if any. */
+export const exception = (operation: string, when: string): number | undefined =>
+  EXCEPTIONS.find((one) => one.operation === operation && one.when === when)?.status;

@@ -1,0 +1,298 @@
+// Bad input on every route, generated from the OpenAPI document: wrong callers, wrong ids, missing and wrong fields. Each gets its
+// status and the generic body, and nothing at all is written. A new route is in the table as soon as it is described.
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Generic } from "#schema/generic.ts";
+import { Client } from "#src/client.ts";
+import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
+import { example, ofWrongType, wrongText } from "#test/fuzz/values.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { exception } from "./table-exceptions.ts";
+
+const DAY = 86_400_000;
+const clock = new ManualClock();
+const server = await startTestServer({ clock });
+const expired = (await seedUser(server)).token;
+clock.advance(DAY + 1);
+const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+const owner = admin.token as string;
+const agent = (await seedAgent(server)).agent_token;
+const old = await seedAgent(server);
+await supersede(server, old);
+const revoked = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+await revoked.post("/api/v2/users/logout");
+const suspended = await seedUser(server);
+await admin.put(`/api/v2/users/${suspended.user_id}/status/suspend`);
+const operations = operationsOf(await fetchDocument(server.url));
+const eyes = new Database(join(server.directory, "slipway.db"), { readonly: true });
+
+afterAll(async () => {
+  eyes.close();
+  await server[Symbol.asyncDispose]();
+});
+
+const table = (fits: (operation: Operation) => boolean): [string, Operation][] =>
+  operations.filter(fits).map((operation) => [operation.name, operation]);
+
+const isSecured = (operation: Operation): boolean => operation.callers.length > 0;
+const rightToken = ({ callers }: Operation): string | undefined =>
+  callers.length === 0 ? undefined : callers[0] === "agent" ? agent : owner;
+
+/** Changes whenever somebody else commits to the database. */
+const version = (): unknown => eyes.query("PRAGMA data_version").get();
+
+type Call = {
+  token?: string | undefined;
+  path?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: unknown;
+};
+
+const KNOWN: Record<string, string> = { user: "me", organization: "default", buildnumber: "1" };
+
+/** Path parameters that name something there, where a name is known. */
+const goodPath = (operation: Operation): Record<string, string> =>
+  Object.fromEntries(
+    operation.parameters
+      .filter((parameter) => parameter.in === "path")
+      .map(({ name, schema }) => [name, KNOWN[name] ?? String(example(schema) || "none")]),
+  );
+
+const goodQuery = (operation: Operation): Record<string, string> =>
+  Object.fromEntries(
+    operation.parameters
+      .filter((parameter) => parameter.in === "query" && parameter.required)
+      .map(({ name, schema }) => [name, String(example(schema))]),
+  );
+
+const goodBody = ({ body }: Operation): Record<string, unknown> | undefined =>
+  body && (example({ ...body, properties: requiredOnly(body) }) as Record<string, unknown>);
+
+const requiredOnly = ({ properties = {}, required = [] }: Schema): Record<string, Schema> =>
+  Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
+
+const send = async (operation: Operation, call: Call) => {
+  const path = pathWith(operation, call.path ?? goodPath(operation), call.query ?? goodQuery(operation));
+  const body = "body" in call ? call.body : goodBody(operation);
+  const response = await new Client(server.url, call.token).fetch(operation.method, path, body);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+};
+
+/** Sends what must be refused; the answer must have the generic shape and nothing may have been written. */
+const refused = async (operation: Operation, call: Call): Promise<{ status: number; body: Generic }> => {
+  const before = version();
+  const { status, headers, text } = await send(operation, call);
+  expect(status, text).toBeGreaterThanOrEqual(400);
+  expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+  const body = JSON.parse(text) as Generic;
+  expect(Object.keys(body).filter((key) => !["message", "detail", "validations"].includes(key))).toEqual([]);
+  expect(body.message).toMatch(/^\S.*[.]$/);
+  expect(version()).toEqual(before);
+  return { status, body };
+};
+
+const namesIn = (body: Generic): string[] => (body.validations ?? []).map(({ field }) => field);
+
+describe("who is calling", () => {
+  const strangers: [string, string | undefined][] = [
+    ["no token", undefined],
+    ["no token at all but words", "not-a-token"],
+    ["a token longer than any", "x".repeat(5000)],
+    ["an unknown key", "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb"],
+    ["a wrong secret", `${owner.slice(0, -1)}${owner.endsWith("x") ? "y" : "x"}`],
+    ["an expired key", expired],
+    ["a key signed out", revoked.token],
+    ["a suspended user", suspended.token],
+    ["an unknown agent", "6ba7b810-9dad-41d1-80b4-00c04fd430c8"],
+    ["an agent of an older build", old.agent_token],
+  ];
+
+  test.each(table(isSecured))("[HT-13] %s: a stranger gets 401, whatever is sent along", async (_name, operation) => {
+    for (const [who, token] of strangers) {
+      for (const call of [{ token }, { token, body: operation.body && {} }]) {
+        const { status, body } = await refused(operation, call);
+        expect([who, status]).toEqual([who, 401]);
+        expect(body.validations).toBeUndefined();
+      }
+    }
+  });
+
+  test.each(table((operation) => isSecured(operation) && operation.callers.length === 1))(
+    "[HT-13] %s: the token of the other kind of caller is as good as none",
+    async (_name, operation) => {
+      const token = operation.callers[0] === "agent" ? owner : agent;
+      expect(await refused(operation, { token })).toHaveProperty("status", 401);
+    },
+  );
+
+  test("[HT-13] the routes that strangers may call are these", () => {
+    expect(operations.filter((operation) => !isSecured(operation)).map(({ name }) => name)).toEqual([
+      "GET /healthz",
+      "GET /readyz",
+      "GET /api/v2/buildinfo",
+      "POST /api/v2/users/login",
+      "GET /api/v2/users/first",
+      "POST /api/v2/users/first",
+      "GET /api/v2/users/authmethods",
+      "POST /api/v2/users/validate-password",
+      "GET /api/v2/templates/schema",
+    ]);
+  });
+});
+
+describe("ids in the path", () => {
+  const withId = (operation: Operation): boolean => operation.parameters.some((parameter) => parameter.in === "path");
+  const ids = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "path");
+
+  test.each(table(withId))(
+    "[HT-14] %s: an id of a wrong form is 400 and named, an unknown name 404",
+    async (_name, operation) => {
+      for (const { name, schema } of ids(operation)) {
+        const wrong = wrongText(schema);
+        const path = { ...goodPath(operation), [name]: wrong ?? "no-such-thing" };
+        const { status, body } = await refused(operation, { token: rightToken(operation), path });
+        const expected = exception(operation.name, `wrong ${name}`) ?? (wrong ? 400 : 404);
+        expect([name, status]).toEqual([name, expected]);
+        if (status === 400) expect(namesIn(body)).toContain(name);
+      }
+    },
+  );
+
+  test.each(table(withId))(
+    "[HT-14] %s: what is not there is 404 in the same words as what is hidden",
+    async (_name, operation) => {
+      for (const { name, schema } of ids(operation)) {
+        if (schema.enum) continue;
+        const path = { ...goodPath(operation), [name]: "6ba7b810-9dad-41d1-80b4-00c04fd430c8" };
+        const { status, body } = await refused(operation, { token: rightToken(operation), path });
+        const expected = exception(operation.name, `unknown ${name}`) ?? 404;
+        expect([name, status]).toEqual([name, expected]);
+        if (status === 404) {
+          expect(body).toEqual({ message: "Resource not found or you do not have access to this resource." });
+        }
+      }
+    },
+  );
+});
+
+describe("fields", () => {
+  test.each(table(({ body }) => body !== undefined))(
+    "[HT-15] %s: a field that is missing or of a wrong type is 400 and named",
+    async (_name, operation) => {
+      const token = rightToken(operation);
+      const good = goodBody(operation) as Record<string, unknown>;
+      for (const [field, schema] of Object.entries(operation.body?.properties ?? {})) {
+        const wrong = ofWrongType(schema);
+        const bodies = [
+          ...(operation.body?.required?.includes(field) ? [{ ...good, [field]: undefined }] : []),
+          ...(wrong === undefined ? [] : [{ ...good, [field]: wrong }]),
+          ...(schema.maxLength === undefined ? [] : [{ ...good, [field]: "x".repeat(schema.maxLength + 1) }]),
+          ...(schema.enum ? [{ ...good, [field]: "no such word" }] : []),
+        ];
+        for (const bad of bodies) {
+          const { status, body } = await refused(operation, { token, body: bad });
+          expect([field, bad[field], status]).toEqual([field, bad[field], 400]);
+          expect(namesIn(body).map((name) => name.split(".")[0])).toContain(field);
+        }
+      }
+    },
+  );
+
+  test.each(table(({ body }) => body !== undefined))(
+    "[HT-15] %s: what is no object is 400, what is no JSON 415",
+    async (_name, operation) => {
+      const token = rightToken(operation);
+      for (const body of [[], null, 1, "[]", '{"a":']) {
+        const { status } = await refusedRaw(
+          operation,
+          token,
+          typeof body === "string" ? body : JSON.stringify(body),
+          "application/json",
+        );
+        expect([body, status]).toEqual([body, 400]);
+      }
+      expect(await refusedRaw(operation, token, "{}", "text/plain")).toHaveProperty("status", 415);
+    },
+  );
+
+  const refusedRaw = async (operation: Operation, token: string | undefined, body: string, type: string) => {
+    const before = version();
+    const response = await new Client(server.url, token).fetch(
+      operation.method,
+      pathWith(operation, goodPath(operation), goodQuery(operation)),
+      body,
+      { headers: { "content-type": type } },
+    );
+    expect(await response.json()).toHaveProperty("message");
+    expect(version()).toEqual(before);
+    return { status: response.status };
+  };
+
+  const queries = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "query");
+
+  test.each(table((operation) => queries(operation).length > 0))(
+    "[HT-15] %s: a query parameter that is missing or of a wrong form is 400 and named",
+    async (_name, operation) => {
+      const token = rightToken(operation);
+      const good = goodQuery(operation);
+      for (const { name, required, schema } of queries(operation)) {
+        const wrong = wrongText(schema);
+        if (wrong !== undefined) {
+          const { status, body } = await refused(operation, { token, query: { ...good, [name]: wrong } });
+          expect([name, wrong, status]).toEqual([name, wrong, 400]);
+          expect(namesIn(body)).toContain(name);
+        }
+        if (!required) continue;
+        const { [name]: _, ...rest } = good;
+        const { status, body } = await refused(operation, { token, query: rest });
+        expect([name, status]).toEqual([name, 400]);
+        expect(namesIn(body)).toContain(name);
+      }
+    },
+  );
+});
+
+describe("the size of bodies", () => {
+  test.each(table(({ bodyLimit }) => bodyLimit !== undefined))(
+    "[HT-7] %s: one byte over its limit is 413 in the words of the specification",
+    async (_name, operation) => {
+      const limit = operation.bodyLimit as number;
+      const before = version();
+      const path = pathWith(operation, goodPath(operation), goodQuery(operation));
+      const type = Object.keys(operation.described.requestBody?.content ?? {})[0] as string;
+      const one = Buffer.alloc(65_536, " ");
+      for (const size of limit > 5_000_000 ? [] : [limit + 1]) {
+        const response = await new Client(server.url, rightToken(operation)).fetch(
+          operation.method,
+          path,
+          Buffer.alloc(size, " "),
+          { headers: { "content-type": type } },
+        );
+        expect(response.status).toBe(413);
+        expect(await response.json()).toEqual({
+          message: "Request body too large.",
+          detail: `Maximum request body size is ${limit} bytes.`,
+        });
+      }
+      let sent = 0;
+      const endless = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          sent += one.length;
+          controller.enqueue(one);
+          // The end of it is never reached: the answer comes before.
+          if (sent > limit + 64 * 1024 * 1024) controller.close();
+        },
+      });
+      if (limit > 5_000_000) return;
+      const response = await new Client(server.url, rightToken(operation)).fetch(operation.method, path, endless, {
+        headers: { "content-type": type },
+      });
+      expect(response.status).toBe(413);
+      expect(sent).toBeLessThan(limit + 64 * 1024 * 1024);
+      expect(version()).toEqual(before);
+    },
+  );
+});

@@ -1,0 +1,98 @@
+// The operations of the OpenAPI document, read from a running server. The tables of bad input and the fuzzer are made from it, so
+// that a new route is covered by being described.
+
+export type Schema = {
+  type?: string;
+  format?: string;
+  enum?: unknown[];
+  pattern?: string;
+  nullable?: boolean;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: boolean | Schema;
+  anyOf?: Schema[];
+  default?: unknown;
+};
+
+export type Parameter = {
+  in: "path" | "query" | "header";
+  name: string;
+  required?: boolean;
+  description?: string;
+  schema: Schema;
+};
+
+type Content = Record<string, { schema: Schema }>;
+
+/** As it stands in the document. */
+export type Described = {
+  operationId: string;
+  tags?: string[];
+  summary?: string;
+  security?: Record<string, string[]>[];
+  parameters?: Parameter[];
+  requestBody?: { required: boolean; content: Content };
+  responses: Record<string, { description: string; content?: Content }>;
+};
+
+export type Document = { paths: Record<string, Record<string, Described>>; tags: { name: string }[] };
+
+export type Caller = "user" | "agent";
+
+export type Operation = {
+  /** `GET /api/v2/users/{user}`. */
+  name: string;
+  method: string;
+  path: string;
+  /** Who may call it; empty means strangers. */
+  callers: Caller[];
+  parameters: Parameter[];
+  /** The schema of a JSON body, where there is one. */
+  body: Schema | undefined;
+  /** The most bytes a body may have; undefined where there is none. */
+  bodyLimit: number | undefined;
+  described: Described;
+};
+
+const CALLERS: Record<string, Caller> = { session_token: "user", agent_token: "agent" };
+
+export const fetchDocument = async (url: URL): Promise<Document> =>
+  (await (await fetch(new URL("/swagger/json", url))).json()) as Document;
+
+export const operationsOf = (document: Document): Operation[] =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([verb, described]): Operation => {
+      const method = verb.toUpperCase();
+      const limit = /larger than (\d+) bytes/.exec(described.responses["413"]?.description ?? "")?.[1];
+      return {
+        name: `${method} ${path}`,
+        method,
+        path,
+        callers: (described.security ?? []).flatMap((scheme) =>
+          Object.keys(scheme).map((name) => CALLERS[name] as Caller),
+        ),
+        parameters: described.parameters ?? [],
+        body: described.requestBody?.content["application/json"]?.schema,
+        bodyLimit: described.requestBody && limit ? Number(limit) : undefined,
+        described,
+      };
+    }),
+  );
+
+/** The path with its parameters filled in and a query behind it. */
+export const pathWith = (
+  operation: Operation,
+  path: Record<string, string>,
+  query: Record<string, string> = {},
+): string => {
+  const filled = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ""));
+  const search = new URLSearchParams(query).toString();
+  return search ? `${filled}?${search}` : filled;
+};

@@ -1,0 +1,141 @@
+// Values for a schema of the OpenAPI document: ones that fit, and ones that mean harm.
+import fc from "fast-check";
+import type { Schema } from "./operations.ts";
+
+/** Values that fit the schema. Optional members come and go. */
+export const fitting = (schema: Schema): fc.Arbitrary<unknown> => {
+  const value = fittingType(schema);
+  return schema.nullable ? fc.oneof({ weight: 5, arbitrary: value }, fc.constant(null)) : value;
+};
+
+const fittingType = (schema: Schema): fc.Arbitrary<unknown> => {
+  if (schema.enum) return fc.constantFrom(...schema.enum);
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map(fitting));
+  switch (schema.type) {
+    case "string":
+      return text(schema);
+    case "integer":
+      return fc.integer(bounds(schema));
+    case "number":
+      return fc.double({ min: schema.minimum ?? -1e9, max: schema.maximum ?? 1e9, noNaN: true });
+    case "boolean":
+      return fc.boolean();
+    case "array":
+      return fc.array(fitting(schema.items ?? {}), {
+        minLength: schema.minItems ?? 0,
+        maxLength: Math.min(schema.maxItems ?? 4, Math.max(4, schema.minItems ?? 0)),
+      });
+    case "object":
+      return object(schema);
+    default:
+      return fc.jsonValue({ maxDepth: 2 });
+  }
+};
+
+const bounds = ({ minimum = -(2 ** 31), maximum = 2 ** 31 - 1 }: Schema) => ({
+  min: Math.ceil(minimum),
+  max: Math.floor(Math.max(minimum, maximum)),
+});
+
+const text = (schema: Schema): fc.Arbitrary<string> => {
+  if (schema.format === "uuid") return fc.uuid({ version: 4 });
+  if (schema.format === "date-time") {
+    return fc
+      .date({ min: new Date(0), max: new Date("2099-01-01"), noInvalidDate: true })
+      .map((date) => date.toISOString());
+  }
+  const { minLength = 0, maxLength = Math.max(64, minLength) } = schema;
+  const fits = ({ length }: string): boolean => length >= minLength && length <= maxLength;
+  if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern), { maxLength }).filter(fits);
+  const upTo = Math.max(minLength, Math.min(maxLength, 200));
+  return fc.oneof(
+    fc.string({ minLength, maxLength: upTo }),
+    fc.string({ unit: "grapheme", minLength, maxLength: upTo }).filter(fits),
+  );
+};
+
+const object = (schema: Schema): fc.Arbitrary<unknown> => {
+  const members = Object.entries(schema.properties ?? {}).map(([name, of]) => [name, fitting(of)] as const);
+  const record = fc.record(Object.fromEntries(members), {
+    requiredKeys: (schema.required ?? []).filter((name) => name in (schema.properties ?? {})),
+    noNullPrototype: true,
+  });
+  if (typeof schema.additionalProperties !== "object") return record;
+  const rest = fc.dictionary(fc.string({ minLength: 1, maxLength: 12 }), fitting(schema.additionalProperties), {
+    maxKeys: 4,
+  });
+  return fc.tuple(record, rest).map(([fixed, more]) => ({ ...more, ...fixed }));
+};
+
+/** One plain value that fits; the same each time. */
+export const example = (schema: Schema): unknown => fc.sample(fitting(schema), { numRuns: 1, seed: 42 })[0];
+
+/** What attackers and broken programs put in place of a value. */
+export const hostile: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    0,
+    -1,
+    -0,
+    1e308,
+    2 ** 53 + 2,
+    "",
+    " ",
+    "\u0000",
+    "\ud800",
+    "\u202e\u0007\u001b[31m",
+    "../../../etc/passwd",
+    "%2e%2e%2f",
+    "' OR 1=1 --",
+    '" NEAR(x) *',
+    "#{7*7}{{7*7}}",
+    "<script>alert(1)</script>",
+    "__proto__",
+    "constructor",
+    "toString",
+    "9".repeat(400),
+    "x".repeat(100_000),
+    "\u{1f600}".repeat(5_000),
+    "2030-13-45T99:99:99Z",
+    "+275760-09-13T00:00:00.001Z",
+    "00000000-0000-0000-0000-000000000000",
+    [],
+    [[[[[]]]]],
+    [null],
+    {},
+    { constructor: { prototype: { polluted: 1 } } },
+    JSON.parse('{"__proto__":{"polluted":1}}'),
+  ),
+  fc.string({ unit: "binary", maxLength: 50 }),
+  fc.jsonValue({ maxDepth: 3 }),
+);
+
+/** A value of a type that the schema does not take; undefined when it takes every type. */
+export const ofWrongType = (schema: Schema): unknown => {
+  const takes = new Set(typesOf(schema));
+  if (takes.size === 0) return undefined;
+  const others: [string, unknown][] = [
+    ["object", { wrong: true }],
+    ["number", 12.5],
+    ["string", "\u0000 no such word"],
+    ["boolean", true],
+  ];
+  return others.find(([type]) => !takes.has(type) && !(type === "number" && takes.has("integer")))?.[1];
+};
+
+const typesOf = (schema: Schema): string[] => {
+  if (schema.anyOf) return schema.anyOf.flatMap(typesOf);
+  if (schema.enum) return [...new Set(schema.enum.map((value) => typeof value))];
+  return schema.type ? [schema.type] : [];
+};
+
+/** A text that this query or path parameter cannot be; undefined when it may be any text. */
+export const wrongText = (schema: Schema): string | undefined => {
+  if (schema.anyOf) return schema.anyOf.every((one) => wrongText(one) !== undefined) ? "\u0001nonsense" : undefined;
+  if (schema.enum || schema.format === "uuid" || schema.format === "date-time") return "nonsense";
+  if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean") return "nonsense";
+  if (schema.pattern && !new RegExp(schema.pattern).test("\u0001 nonsense")) return "\u0001 nonsense";
+  if (schema.maxLength !== undefined) return "x".repeat(schema.maxLength + 1);
+  return undefined;
+};
