@@ -1,21 +1,27 @@
 // Workspaces under /workspaces: reading, listing, and their builds. Making one is beside its owner (by-owner.ts).
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
+import { findWorkspaceStamp } from "#db/workspace-stamps.ts";
 import { Workspace, Workspaces } from "#schema/workspace.ts";
+import { maySeeWorkspace } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { pageOf, pageQuery } from "../paging.ts";
 import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails } from "../responses.ts";
 import { workspaceBuilds } from "./builds.ts";
+import { WorkspaceCache } from "./cache.ts";
 import { searchWorkspaces } from "./list.ts";
 import { watch } from "./watch.ts";
-import { gone, readWorkspace, workspaceAt } from "./workspace.ts";
+import { gone } from "./workspace.ts";
 
 const tags = ["Workspaces"];
 
-export const workspaces = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/workspaces" })
+const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
+
+export const workspaces = (ctx: ApiContext) => {
+  const cache = new WorkspaceCache(ctx);
+  return new Elysia({ prefix: "/workspaces" })
     .use(callers)
     .get("", ({ caller, query }) => searchWorkspaces(ctx, caller, query.q ?? "", pageOf(query)), {
       user: true,
@@ -42,11 +48,12 @@ export const workspaces = (ctx: ApiContext) =>
       "/:workspace",
       async ({ caller, params, query }) => {
         const includeDeleted = flagOf("include_deleted", query.include_deleted);
-        const place = await workspaceAt(ctx, params.workspace, caller);
-        if (place.deleted && !includeDeleted) throw gone();
-        const workspace = await readWorkspace(ctx, place.id, caller);
-        if (!workspace) throw notFound();
-        return workspace;
+        const stamped = await ctx.store.get(findWorkspaceStamp(params.workspace.toLowerCase()));
+        if (!stamped || !maySeeWorkspace(caller, stamped)) throw notFound();
+        if (stamped.deleted && !includeDeleted) throw gone();
+        const json = await cache.read(stamped, caller);
+        if (json === undefined) throw notFound();
+        return new Response(json, { headers: JSON_HEADERS });
       },
       {
         user: true,
@@ -58,3 +65,4 @@ export const workspaces = (ctx: ApiContext) =>
     )
     .use(watch(ctx))
     .use(workspaceBuilds(ctx));
+};

@@ -1,0 +1,83 @@
+// Answers to GET /workspaces/{id} that were made before, as JSON text. An answer is used again only while its stamp, read fresh each
+// time, is the same and the time has changed nothing in it (rules WK-12 and WK-13). Bounded; whether the caller may see the
+// workspace is decided before this is asked.
+import { INACTIVE_MS } from "#actors/agent/status.ts";
+import type { WorkspaceStamp } from "#db/workspace-stamps.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { ApiContext } from "../context.ts";
+import { readWorkspace, type Viewer } from "./workspace.ts";
+
+/** Bytes of text that are kept; the entries not used for longest go first. */
+const LIMIT_BYTES = 16 * 1024 * 1024;
+
+type Entry = { readonly stamp: string; readonly until: number; readonly json: string };
+
+export class WorkspaceCache {
+  readonly #ctx: ApiContext;
+  readonly #entries = new Map<string, Entry>();
+  #bytes = 0;
+
+  constructor(ctx: ApiContext) {
+    this.#ctx = ctx;
+  }
+
+  /** The workspace as this viewer sees it, as JSON; undefined when it is gone. */
+  async read({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
+    const key = `${id} ${viewer.compat} ${viewer.user_id === owner_id}`;
+    const known = this.#entries.get(key);
+    if (known && known.stamp === stamp && this.#ctx.clock.now() < known.until) {
+      this.#entries.delete(key);
+      this.#entries.set(key, known);
+      return known.json;
+    }
+    const workspace = await readWorkspace(this.#ctx, id, viewer);
+    if (!workspace) return undefined;
+    const json = JSON.stringify(workspace);
+    this.#keep(key, { stamp, until: goodUntil(workspace, this.#ctx.clock.now()), json });
+    return json;
+  }
+
+  /** How much is kept. */
+  get size(): { entries: number; bytes: number } {
+    return { entries: this.#entries.size, bytes: this.#bytes };
+  }
+
+  #keep(key: string, entry: Entry): void {
+    this.#drop(key);
+    this.#entries.set(key, entry);
+    this.#bytes += entry.json.length;
+    for (const [oldest] of this.#entries) {
+      if (this.#bytes <= LIMIT_BYTES) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): void {
+    this.#bytes -= this.#entries.get(key)?.json.length ?? 0;
+    this.#entries.delete(key);
+  }
+}
+
+/** Until when nothing in it changes by the mere passing of time; milliseconds since 1970. */
+const goodUntil = ({ latest_build }: Workspace, now: number): number => {
+  const { job } = latest_build;
+  // The place in the queue moves without anything being written.
+  const waits = job.completed_at === undefined && job.started_at === undefined;
+  if (waits) return now;
+  return Math.min(
+    Number.MAX_SAFE_INTEGER,
+    ...latest_build.resources.flatMap(({ agents }) => agents).map(agentUntil(now)),
+  );
+};
+
+const agentUntil =
+  (now: number) =>
+  (agent: WorkspaceAgent): number => {
+    // Ages of measurements are shown in whole seconds.
+    const measured = agent.metadata.some(({ result }) => result.collected_at !== undefined) ? now + 500 : Infinity;
+    const allowed = agent.connection_timeout_seconds * 1000;
+    if (agent.status === "connecting" && allowed > 0) return Math.min(measured, Date.parse(agent.created_at) + allowed);
+    if (agent.status !== "connected" || agent.last_connected_at === undefined) return measured;
+    return Math.min(measured, Date.parse(agent.last_connected_at) + INACTIVE_MS);
+  };
