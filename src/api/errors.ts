@@ -72,6 +72,8 @@ const MESSAGES: Record<string, string> = {
   query: "Query parameters have invalid values.",
   params: "Path parameters have invalid values.",
   headers: "Request headers have invalid values.",
+  // Elysia says this, without the name, for a number in the query that breaks its bounds.
+  property: "Query parameters have invalid values.",
 };
 
 const fromValidation = (error: ValidationError): AppError => {

@@ -1,19 +1,28 @@
 // Pages of lists: `limit`, `offset` and the cursor `after_id`, the same everywhere (facts/platform 3.1).
 import { t } from "elysia";
+import { invalid } from "#base/errors.ts";
 
 /** What "everything" means: more rows than this come in pages. */
 const EVERYTHING = 10_000;
 
+// Without bounds in the schema: Elysia reports those without the name of the parameter.
 export const pageQuery = {
-  limit: t.Optional(t.Integer({ minimum: 0, maximum: EVERYTHING, description: "0 or absent: everything." })),
-  offset: t.Optional(t.Integer({ minimum: 0, maximum: 2_147_483_647, description: "Rows to leave out." })),
+  limit: t.Optional(t.Integer({ description: "0 or absent: everything." })),
+  offset: t.Optional(t.Integer({ description: "Rows to leave out." })),
   after_id: t.Optional(t.String({ format: "uuid", description: "Begin after the row with this id." })),
 };
 
 export type Page = { limit: number; offset: number };
 
-/** The page a query asks for, with what it left out filled in. */
-export const pageOf = (query: { limit?: number; offset?: number }): Page => ({
-  limit: query.limit || EVERYTHING,
-  offset: query.offset ?? 0,
-});
+/** The page a query asks for, with what it left out filled in. Throws 400 for a negative number. */
+export const pageOf = (query: { limit?: number; offset?: number }): Page => {
+  const { limit = 0, offset = 0 } = query;
+  const negative = Object.entries({ limit, offset }).filter(([, value]) => value < 0);
+  if (negative.length > 0) {
+    throw invalid(
+      "Query parameters have invalid values.",
+      negative.map(([field]) => ({ field, detail: "must be 0 or more" })),
+    );
+  }
+  return { limit: Math.min(limit || EVERYTHING, EVERYTHING), offset: Math.min(offset, Number.MAX_SAFE_INTEGER) };
+};

@@ -1,0 +1,111 @@
+// Organizations and their members.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Member } from "#schema/member.ts";
+import type { Organization } from "#schema/organization.ts";
+import { Client } from "#src/client.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, type Person, statusOf } from "../users/people.ts";
+
+let server: TestServer;
+let admin: Client;
+let lead: Person;
+let mia: Person;
+let outsider: Person;
+let team: Organization;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  lead = await newPerson(admin, "lead");
+  mia = await newPerson(admin, "mia");
+  outsider = await newPerson(admin, "outsider");
+  team = await admin.post<Organization>("/api/v2/organizations", { name: "team", display_name: "The team" });
+  await admin.post("/api/v2/organizations/team/members/lead");
+  await admin.put("/api/v2/organizations/team/members/lead/roles", { roles: ["organization-admin"] });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+describe("an organization", () => {
+  test("[ID-15] is found by id, by name in any letter case, and the default one by that word", async () => {
+    for (const text of [team.id, team.id.toUpperCase(), "team", "TEAM"]) {
+      expect((await admin.get<Organization>(`/api/v2/organizations/${text}`)).id).toBe(team.id);
+    }
+    expect(await admin.get<Organization>("/api/v2/organizations/default")).toMatchObject({ is_default: true });
+    expect(await statusOf(outsider.client, "GET", "/organizations/team")).toBe(404);
+    const seen = await outsider.client.get<Organization[]>("/api/v2/organizations");
+    expect(seen.map((one) => one.name)).toEqual(["default"]);
+  });
+
+  test("[ID-15] is made by owners, with a name of its own", async () => {
+    const post = (who: Client, body: object) => statusOf(who, "POST", "/organizations", body);
+    expect(await post(lead.client, { name: "mine" })).toBe(403);
+    expect(await post(admin, { name: "Team" })).toBe(409);
+    expect(await post(admin, { name: "Default" })).toBe(400);
+    expect(await post(admin, { name: "a b" })).toBe(400);
+    expect(await post(admin, { name: "ok", icon: "javascript:alert(1)" })).toBe(400);
+    expect(await post(admin, {})).toBe(400);
+  });
+
+  test("[ID-15] is changed by its admin, and deleted by owners when it is empty and not the default one", async () => {
+    const patched = await lead.client.patch<Organization>("/api/v2/organizations/team", { description: "We build." });
+    expect(patched).toMatchObject({ name: "team", display_name: "The team", description: "We build." });
+    expect(await statusOf(outsider.client, "PATCH", "/organizations/team", { name: "x" })).toBe(404);
+    expect(await statusOf(mia.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
+    expect(await statusOf(lead.client, "DELETE", "/organizations/team")).toBe(403);
+    expect(await statusOf(admin, "DELETE", "/organizations/default")).toBe(400);
+    await admin.post("/api/v2/organizations", { name: "short-lived" });
+    expect(await statusOf(admin, "DELETE", "/organizations/short-lived")).toBe(200);
+    expect(await statusOf(admin, "GET", "/organizations/short-lived")).toBe(404);
+  });
+});
+
+describe("members", () => {
+  const MEMBERS = "/api/v2/organizations/team/members";
+
+  test("[ID-16] are added once, listed by username, given roles, and removed", async () => {
+    expect(await lead.client.post<Member>(`${MEMBERS}/mia`)).toMatchObject({ username: "mia", roles: [] });
+    expect(await statusOf(lead.client, "POST", "/organizations/team/members/mia")).toBe(409);
+    expect(await statusOf(lead.client, "POST", "/organizations/team/members/nobody")).toBe(404);
+    const listed = await lead.client.get<Member[]>(MEMBERS);
+    expect(listed.map((member) => member.username)).toEqual(["lead", "mia"]);
+    const page = await lead.client.get<{ members: Member[]; count: number }>(
+      "/api/v2/organizations/team/paginated-members?limit=1&offset=1",
+    );
+    expect([page.members.map((member) => member.username), page.count]).toEqual([["mia"], 2]);
+    const given = await lead.client.put<Member>(`${MEMBERS}/mia/roles`, { roles: ["organization-auditor"] });
+    expect(given.roles).toEqual([
+      { name: "organization-auditor", display_name: "Organization Auditor", organization_id: team.id },
+    ]);
+    expect(await statusOf(lead.client, "PUT", "/organizations/team/members/mia/roles", { roles: ["owner"] })).toBe(400);
+    expect(await statusOf(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(204);
+    expect(await statusOf(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(404);
+    expect(await statusOf(mia.client, "GET", "/organizations/team")).toBe(404);
+  });
+
+  test("[ID-16] see themselves and not each other; nobody gives themselves a role", async () => {
+    const path = "/organizations/default/members";
+    expect((await mia.client.get<Member[]>(`/api/v2${path}`)).map((member) => member.username)).toEqual(["mia"]);
+    expect(await statusOf(mia.client, "GET", `${path}/me`)).toBe(200);
+    expect(await statusOf(mia.client, "GET", `${path}/outsider`)).toBe(404);
+    expect(await statusOf(mia.client, "POST", `${path}/lead`)).toBe(403);
+    expect(await statusOf(mia.client, "PUT", `${path}/me/roles`, { roles: ["organization-admin"] })).toBe(403);
+    expect(await statusOf(lead.client, "PUT", "/organizations/team/members/me/roles", { roles: [] })).toBe(400);
+  });
+
+  test("[ID-16] the admin of one organization is nobody in another", async () => {
+    expect(await statusOf(lead.client, "PUT", "/organizations/default/members/mia/roles", { roles: [] })).toBe(404);
+    expect(await statusOf(lead.client, "DELETE", "/organizations/default/members/mia")).toBe(404);
+    expect(await statusOf(lead.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
+    expect(await statusOf(lead.client, "GET", "/users/mia")).toBe(404);
+  });
+
+  test("[ID-16] the roles to give are listed with whether the caller may", async () => {
+    type Roles = { name: string; assignable: boolean }[];
+    const of = (who: Client) => who.get<Roles>("/api/v2/organizations/team/members/roles");
+    expect((await of(lead.client)).every((role) => role.assignable)).toBe(true);
+    expect((await of(admin)).map((role) => role.name)).toContain("organization-workspace-creation-ban");
+    expect((await mia.client.get<Roles>("/api/v2/users/roles")).some((role) => role.assignable)).toBe(false);
+    expect((await admin.get<Roles>("/api/v2/users/roles")).map((role) => role.name)).toContain("owner");
+  });
+});

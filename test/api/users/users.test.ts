@@ -1,0 +1,249 @@
+// The list of users, new users, and what may be done to them.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { User } from "#schema/user.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, PASSWORD, type Person, statusOf } from "./people.ts";
+
+type List = { users: User[]; count: number };
+
+let server: TestServer;
+let admin: Client;
+let keeper: Person;
+let auditor: Person;
+let mia: Person;
+let noah: Person;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  keeper = await newPerson(admin, "keeper", ["user-admin"]);
+  auditor = await newPerson(admin, "Auditor", ["auditor"]);
+  mia = await newPerson(admin, "mia");
+  noah = await newPerson(admin, "noah");
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const list = (who: Client, query = "") => who.get<List>(`/api/v2/users${query}`);
+const namesOf = async (who: Client, q: string): Promise<string[]> =>
+  (await list(who, `?q=${encodeURIComponent(q)}`)).users.map((user) => user.username);
+
+describe("the list", () => {
+  test("[ID-13] is in the order of usernames, whatever their letter case, without built-in accounts", async () => {
+    const { users, count } = await list(admin);
+    expect(users.map((user) => user.username)).toEqual(["admin", "Auditor", "keeper", "mia", "noah"]);
+    expect(count).toBe(5);
+    expect(users[0]?.organization_ids).toHaveLength(1);
+    expect(JSON.stringify(users)).not.toContain("argon2");
+  });
+
+  test("[ID-13] comes in pages by offset and by cursor; the count is of all that match", async () => {
+    const page = await list(admin, "?limit=2&offset=1");
+    expect(page.users.map((user) => user.username)).toEqual(["Auditor", "keeper"]);
+    expect(page.count).toBe(5);
+    const next = await list(admin, `?limit=2&after_id=${page.users[1]?.id}`);
+    expect(next.users.map((user) => user.username)).toEqual(["mia", "noah"]);
+    expect((await list(admin, "?limit=0")).users).toHaveLength(5);
+    for (const bad of ["?limit=-1", "?limit=x", "?offset=-1", "?after_id=7", `?after_id=${crypto.randomUUID()}`]) {
+      expect(await statusOf(admin, "GET", `/users${bad}`)).toBe(400);
+    }
+  });
+
+  test.each<[string, string[]]>([
+    ["mi", ["admin", "mia"]],
+    ["EXAMPLE.com noah", []],
+    ["noah@example", ["noah"]],
+    ["role:auditor", ["Auditor"]],
+    ["role:owner,user-admin", ["admin", "keeper"]],
+    ["role:member o", ["admin", "Auditor", "keeper", "mia", "noah"]],
+    ["status:active role:auditor", ["Auditor"]],
+    ["status:suspended", []],
+    ["login_type:none", []],
+    ["login_type:password mia", ["mia"]],
+    ["created_after:2000-01-01T00:00:00Z mia", ["mia"]],
+    ['created_before:"2000-01-01T00:00:00Z"', []],
+    ["last_seen_before:2999-01-01T00:00:00Z mia", ["mia"]],
+    ["last_seen_after:2999-01-01T00:00:00Z", []],
+    ["%", []],
+    ["_", []],
+    ["'; drop table users; --", []],
+  ])("[ID-13] q %s finds %j", async (q, names) => {
+    expect(await namesOf(admin, q)).toEqual(names);
+  });
+
+  test.each(["role:king", "status:sleepy", "colour:red", "created_after:tuesday", "status:", '"open'])(
+    "[ID-13] q %s is 400 with the key named",
+    async (q) => {
+      const error = await list(admin, `?q=${encodeURIComponent(q)}`).catch((error: ApiError) => error);
+      expect(error).toBeInstanceOf(ApiError);
+      expect((error as ApiError).status).toBe(400);
+      expect((error as ApiError).body.message).toBe("Invalid user search query.");
+      expect((error as ApiError).body.validations).not.toBeEmpty();
+    },
+  );
+
+  test("[ID-11] a member sees only themselves; those who look after users see all", async () => {
+    expect(await namesOf(mia.client, "")).toEqual(["mia"]);
+    expect((await list(mia.client)).count).toBe(1);
+    expect(await namesOf(keeper.client, "")).toHaveLength(5);
+    expect(await namesOf(auditor.client, "")).toHaveLength(5);
+    expect(await statusOf(mia.client, "GET", "/users/noah")).toBe(404);
+    expect(await statusOf(mia.client, "GET", `/users/${noah.user.id}`)).toBe(404);
+    expect(await statusOf(mia.client, "GET", "/users/nobody")).toBe(404);
+    expect(await statusOf(auditor.client, "GET", "/users/NOAH")).toBe(200);
+    expect(await statusOf(admin, "GET", "/users/noah@example.com")).toBe(404);
+  });
+});
+
+describe("a new user", () => {
+  const base = { email: "new@example.com", username: "new-one", password: PASSWORD };
+
+  test.each([
+    [{ ...base, username: "a--b" }],
+    [{ ...base, username: "-a" }],
+    [{ ...base, username: "x".repeat(33) }],
+    [{ ...base, username: "" }],
+    [{ ...base, username: "Me" }],
+    [{ ...base, email: "nowhere" }],
+    [{ ...base, password: "short" }],
+    [{ ...base, password: undefined }],
+    [{ ...base, login_type: "none" }],
+    [{ ...base, login_type: "oidc" }],
+    [{ ...base, roles: ["king"] }],
+    [{ ...base, organization_ids: [crypto.randomUUID()] }],
+    [{ ...base, organization_ids: ["7"] }],
+    [{ ...base, name: "n".repeat(129) }],
+    [{ username: "new-one" }],
+  ])("[ID-14] %j is refused and makes nothing", async (body) => {
+    expect(await statusOf(admin, "POST", "/users", body)).toBe(400);
+    expect((await list(admin)).count).toBe(5);
+  });
+
+  test("[ID-14] of racing users of one name, or of one address, exactly one is made", async () => {
+    const [byName, byAddress] = await Promise.all([
+      Promise.all(
+        [1, 2, 3, 4].map((i) =>
+          statusOf(admin, "POST", "/users", {
+            ...base,
+            username: i % 2 ? "twin" : "TWIN",
+            email: `twin${i}@example.com`,
+          }),
+        ),
+      ),
+      Promise.all(
+        [1, 2, 3, 4].map((i) =>
+          statusOf(admin, "POST", "/users", { ...base, username: `same${i}`, email: i % 2 ? "s@x.org" : "S@X.org" }),
+        ),
+      ),
+    ]);
+    expect(byName.sort()).toEqual([201, 409, 409, 409]);
+    expect(byAddress.sort()).toEqual([201, 409, 409, 409]);
+    const error = (await admin.post("/api/v2/users", { ...base, username: "MIA" }).catch((e) => e)) as ApiError;
+    expect(error.body.validations).toEqual([
+      { field: "username", detail: "This value is already in use and must be unique." },
+    ]);
+    for (const name of ["twin", "same1", "same2", "same3", "same4"]) await statusOf(admin, "DELETE", `/users/${name}`);
+    expect((await list(admin)).count).toBe(5);
+  });
+
+  test("[ID-11] is made by owners and user-admins; site roles are given by owners alone", async () => {
+    expect(await statusOf(mia.client, "POST", "/users", base)).toBe(403);
+    expect(await statusOf(auditor.client, "POST", "/users", base)).toBe(403);
+    expect(await statusOf(keeper.client, "POST", "/users", { ...base, roles: ["auditor"] })).toBe(403);
+    expect(await statusOf(keeper.client, "POST", "/users", base)).toBe(201);
+    expect(await statusOf(keeper.client, "DELETE", "/users/new-one")).toBe(200);
+  });
+});
+
+describe("one user", () => {
+  test("[ID-14] is renamed by themselves, and not into a taken or reserved name", async () => {
+    const put = (username: string) => statusOf(mia.client, "PUT", "/users/me/profile", { username, name: "Mia M." });
+    expect(await put("noah")).toBe(409);
+    expect(await put("first")).toBe(400);
+    expect(await put("MIA")).toBe(200);
+    expect((await mia.client.get<User>("/api/v2/users/me")).username).toBe("MIA");
+    expect(await put("mia")).toBe(200);
+    expect(await statusOf(mia.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(404);
+    expect(await statusOf(auditor.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(403);
+  });
+
+  test("[ID-11] a user-admin has no power over owners, nor over the passwords of those with roles", async () => {
+    for (const [method, path, body] of [
+      ["PUT", "/users/admin/status/suspend", undefined],
+      ["DELETE", "/users/admin", undefined],
+      ["PUT", "/users/admin/profile", { username: "boss" }],
+      ["PUT", "/users/admin/password", { password: "taken-over-now" }],
+      ["PUT", "/users/Auditor/password", { password: "taken-over-now" }],
+      ["PUT", "/users/noah/roles", { roles: ["owner"] }],
+      ["PUT", "/users/keeper/roles", { roles: ["owner"] }],
+    ] as const) {
+      expect([path, await statusOf(keeper.client, method, path, body)]).toEqual([path, 403]);
+    }
+    expect(await statusOf(keeper.client, "PUT", "/users/noah/password", { password: PASSWORD })).toBe(204);
+    noah.client = await admin.as(undefined).signIn("noah@example.com", PASSWORD);
+  });
+
+  test("[ID-11] nobody suspends, deletes or promotes themselves, and owners are not suspended", async () => {
+    expect(await statusOf(keeper.client, "PUT", "/users/me/status/suspend")).toBe(400);
+    expect(await statusOf(admin, "DELETE", "/users/me")).toBe(403);
+    expect(await statusOf(admin, "PUT", "/users/me/roles", { roles: [] })).toBe(400);
+    const { user } = await newPerson(admin, "second", ["owner"]);
+    expect(await statusOf(admin, "PUT", `/users/${user.id}/status/suspend`)).toBe(400);
+    expect(await statusOf(admin, "DELETE", `/users/${user.id}`)).toBe(200);
+  });
+
+  test("[ID-11] two owners who take the role from each other at once do not both succeed", async () => {
+    const { client: second } = await newPerson(admin, "rival", ["owner"]);
+    const statuses = await Promise.all([
+      statusOf(admin, "PUT", "/users/rival/roles", { roles: [] }),
+      statusOf(second, "PUT", "/users/admin/roles", { roles: [] }),
+    ]);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    const owners = await namesOf(statuses[0] === 200 ? admin : second, "role:owner");
+    expect(owners).toHaveLength(1);
+    if (statuses[0] !== 200) await second.put("/api/v2/users/admin/roles", { roles: ["owner"] });
+    await statusOf(admin, "DELETE", "/users/rival");
+  });
+
+  test("[ID-12] a role counts from the next request on", async () => {
+    expect(await statusOf(noah.client, "GET", "/users/mia")).toBe(404);
+    await admin.put("/api/v2/users/noah/roles", { roles: ["auditor", "auditor", "member"] });
+    expect(await admin.get<object>("/api/v2/users/noah/roles")).toMatchObject({ roles: ["auditor"] });
+    expect(await statusOf(noah.client, "GET", "/users/mia")).toBe(200);
+    await admin.put("/api/v2/users/noah/roles", { roles: [] });
+    expect(await statusOf(noah.client, "GET", "/users/mia")).toBe(404);
+    expect(await statusOf(admin, "PUT", "/users/noah/roles", { roles: ["king"] })).toBe(400);
+  });
+
+  test("[ID-12] once deleted, their name is free, their keys are void and nobody finds them", async () => {
+    const { client, user } = await newPerson(admin, "leaver");
+    expect(await statusOf(admin, "DELETE", "/users/leaver")).toBe(200);
+    expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+    expect(await statusOf(admin, "GET", `/users/${user.id}`)).toBe(404);
+    expect(await statusOf(admin, "DELETE", "/users/leaver")).toBe(404);
+    const again = await newPerson(admin, "leaver");
+    expect(again.user.id).not.toBe(user.id);
+    await statusOf(admin, "DELETE", "/users/leaver");
+  });
+
+  test("[ID-11] the account of prepared workspaces can be neither changed nor entered", async () => {
+    const path = "/users/prebuilds";
+    expect(await admin.get<User>(`/api/v2${path}`)).toMatchObject({
+      ...{ id: "c42fdf75-3097-471c-8c33-fb52454d81c0", login_type: "none" },
+    });
+    expect(await statusOf(admin, "DELETE", path)).toBe(403);
+    expect(await statusOf(admin, "PUT", `${path}/profile`, { username: "p" })).toBe(403);
+    expect(await statusOf(admin, "PUT", `${path}/roles`, { roles: ["owner"] })).toBe(403);
+    expect(await statusOf(admin, "POST", `${path}/keys`)).toBe(403);
+    expect(await statusOf(admin, "POST", `${path}/keys/tokens`, {})).toBe(403);
+    expect(await statusOf(admin, "PUT", `${path}/password`, { password: PASSWORD })).toBe(400);
+  });
+
+  test("[ID-15] lists the organizations they are in", async () => {
+    const own = await mia.client.get<{ name: string }[]>("/api/v2/users/me/organizations");
+    expect(own.map((organization) => organization.name)).toEqual(["default"]);
+    expect(await statusOf(mia.client, "GET", "/users/me/organizations/default")).toBe(200);
+    expect(await statusOf(mia.client, "GET", "/users/me/organizations/other")).toBe(404);
+  });
+});
