@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import type { AgentApi } from "#src/daemon/connection.ts";
+import { Lifecycle } from "#src/daemon/lifecycle.ts";
+import { Reports } from "#src/daemon/reports.ts";
+import { RpcError } from "#src/wire/drpc-frame.ts";
+import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
+import { runUntil, settled, WatchedClock } from "./support/clock.ts";
+
+type Request = { lifecycle: { state: Lifecycle_State; changedAt: { seconds: bigint } } };
+
+/** Lifecycle states over a connection that answers as told, and what the server heard: state and second. */
+const world = (answer: (state: string) => unknown = () => ({})) => {
+  const clock = new WatchedClock();
+  const heard: string[] = [];
+  const updateLifecycle = async ({ lifecycle }: Request) => {
+    const state = Lifecycle_State[lifecycle.state].toLowerCase();
+    heard.push(`${state} ${lifecycle.changedAt.seconds}`);
+    return answer(state);
+  };
+  const api = { updateLifecycle } as unknown as AgentApi;
+  const ask = <T>(call: (one: AgentApi, signal: AbortSignal) => Promise<T>): Promise<T> =>
+    call(api, new AbortController().signal);
+  const reports = new Reports({ connection: { ask }, clock, random: () => 0 });
+  return { clock, heard, reports, lifecycle: new Lifecycle({ reports, clock }) };
+};
+
+describe("what the server must hear", () => {
+  test("[DM-4] it hears in order, one after the other, with the time at which it happened", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { clock, heard, reports, lifecycle } = world((state) => (state === "starting" ? gate.promise : {}));
+    lifecycle.enter("starting");
+    await clock.advance(5_000);
+    lifecycle.enter("ready");
+    await clock.advance(60_000);
+    expect(heard).toEqual(["starting 0"]);
+    gate.resolve();
+    await reports.flush();
+    expect(heard).toEqual(["starting 0", "ready 5"]);
+  });
+
+  test("[DM-4] a refused report is tried five times, then what is behind it goes on", async () => {
+    const { clock, heard, reports, lifecycle } = world((state) => {
+      if (state === "starting") throw new RpcError(0, "no");
+    });
+    lifecycle.enter("starting");
+    lifecycle.enter("ready");
+    await runUntil(clock, reports.flush());
+    expect(heard).toEqual([...Array.from({ length: 5 }, () => "starting 0"), "ready 0"]);
+  });
+
+  test("[DM-4] a thousand may wait, no more", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { reports } = world();
+    let delivered = 0;
+    for (let i = 0; i < 1_200; i++) {
+      void reports.add("one", async () => {
+        await gate.promise;
+        delivered += 1;
+      });
+    }
+    gate.resolve();
+    await reports.flush();
+    expect(delivered).toBe(1_000);
+  });
+
+  test("[DM-5] the newest state is said again to a new connection, unless it is still to be said", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { heard, reports, lifecycle } = world(() => gate.promise);
+    lifecycle.repeat();
+    lifecycle.enter("ready");
+    lifecycle.repeat();
+    await settled();
+    gate.resolve();
+    await reports.flush();
+    lifecycle.repeat();
+    await reports.flush();
+    expect(heard).toEqual(["ready 0", "ready 0"]);
+  });
+});
