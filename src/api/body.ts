@@ -103,7 +103,8 @@ limitOf.set(parsePublicJson, PUBLIC_LIMIT);
 
 /** For handlers that read the body themselves, as a stream; they keep to the limit. */
 export const leaveUnread = (limit: number): Parser => {
-  const parser: Parser = async () => undefined;
+  // Not undefined: Elysia would go on and parse JSON and forms by itself.
+  const parser: Parser = async () => null;
   limitOf.set(parser, limit);
   return parser;
 };

@@ -6,6 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { type FileRow, findFile, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/files.ts";
 import { CommitError, type Store } from "#db/store.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/file.ts";
+import { ArchiveError } from "#src/provisioners/archive.ts";
 import { zipOf } from "#src/provisioners/archive-convert.ts";
 import { mayManageTemplates } from "./access.ts";
 import { leaveUnread, ownParser, tooLarge, UPLOAD_LIMIT } from "./body.ts";
@@ -116,7 +117,7 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
   const convert = format === "zip" && file.mimetype === "application/x-tar";
   const type = convert ? "application/zip" : file.mimetype;
   const extension = type === "application/zip" ? "zip" : "tar";
-  return new Response(convert ? await zipOf(path) : Bun.file(path), {
+  return new Response(convert ? await zipOf(path).catch(notConvertible) : Bun.file(path), {
     headers: {
       "content-type": type,
       // Never shown by a browser, whatever is inside.
@@ -125,6 +126,11 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
       "content-security-policy": "default-src 'none'; sandbox",
     },
   });
+};
+
+const notConvertible = (error: unknown): never => {
+  if (!(error instanceof ArchiveError)) throw error;
+  throw new AppError("invalid", "The file cannot be converted.", { detail: error.message });
 };
 
 /** Whoever uploaded it, and those who look after templates where a version was made of it. */

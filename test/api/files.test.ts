@@ -1,0 +1,202 @@
+// Uploads over HTTP: what is stored, what is refused while it streams, and who gets it back.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { unzipSync } from "fflate";
+import { sha256, uuid } from "#base/ids.ts";
+import { UPLOAD_LIMIT } from "#src/api/body.ts";
+import { bounded } from "#src/api/files.ts";
+import { Client } from "#src/client.ts";
+import { RawConnection } from "#test/support/raw.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
+import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/templates.ts";
+
+let server: TestServer;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const stored = (directory = server.directory): string[] =>
+  readdirSync(join(directory, "files"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => entry.name);
+
+const TOO_LARGE = {
+  message: "Request body too large.",
+  detail: `Maximum request body size is ${UPLOAD_LIMIT} bytes.`,
+};
+
+/** A body of so many bytes without a declared length. */
+const streamOf = (size: number): ReadableStream<Uint8Array> => {
+  const chunk = new Uint8Array(1024 * 1024);
+  let left = size;
+  return new ReadableStream({
+    pull(controller) {
+      const part = chunk.subarray(0, Math.min(left, chunk.length));
+      left -= part.length;
+      if (part.length > 0) controller.enqueue(part);
+      else controller.close();
+    },
+  });
+};
+
+describe("uploading", () => {
+  test("[TP-1][TP-2] an upload is on disk under its hash when it is answered; the same again is the same file", async () => {
+    const bytes = await tarOf({ "template.yaml": unique() });
+    const first = await sendFile(admin, bytes);
+    expect(first.status).toBe(201);
+    const { hash } = (await first.json()) as { hash: string };
+    expect(stored()).toContain(sha256(bytes));
+    const again = await sendFile(admin, bytes);
+    expect(again.status).toBe(200);
+    expect(await again.json()).toEqual({ hash });
+    const both = await Promise.all([1, 2, 3].map(() => sendFile(admin, bytes, "application/zip")));
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
+  });
+
+  test("[TP-1] another user's same content is another file", async () => {
+    const bytes = await tarOf({ "template.yaml": unique() });
+    const other = admin.as((await seedUser(server, { roles: ["template-admin"] })).token);
+    const [mine, theirs] = await Promise.all([sendFile(admin, bytes), sendFile(other, bytes)]);
+    expect([mine.status, theirs.status]).toEqual([201, 201]);
+    expect(((await mine.json()) as { hash: string }).hash).not.toBe(((await theirs.json()) as { hash: string }).hash);
+  });
+
+  test("[TP-1] only those who look after templates, only archives, only something", async () => {
+    const member = admin.as((await seedUser(server)).token);
+    expect((await sendFile(member, "x")).status).toBe(403);
+    expect((await sendFile(new Client(server.url), "x")).status).toBe(401);
+    for (const type of ["text/plain", "application/json", "application/x-tar2", ""]) {
+      const refused = await sendFile(admin, "x", type);
+      expect([type, refused.status]).toEqual([type, 415]);
+      expect(((await refused.json()) as { message: string }).message).not.toBe("");
+    }
+    expect((await sendFile(admin, "")).status).toBe(400);
+    expect((await sendFile(admin, unique(), "application/X-Tar; x=y")).status).toBe(201);
+  });
+});
+
+describe("the limit of 100 MiB", () => {
+  test("[TP-3] one byte too many with its length declared is refused before the body is sent", async () => {
+    const before = stored();
+    using connection = new RawConnection(server.url);
+    connection.send(
+      `POST /api/v2/files HTTP/1.1\r\nHost: ${server.url.host}\r\nService-Session-Token: ${admin.token}\r\n` +
+        `Content-Type: application/x-tar\r\nContent-Length: ${UPLOAD_LIMIT + 1}\r\n\r\nstart`,
+    );
+    const answer = await connection.until((text) => text.includes("validations") || text.includes("bytes."));
+    expect(answer).toContain(" 413 ");
+    expect(answer).toContain(TOO_LARGE.detail);
+    expect(stored()).toEqual(before);
+  });
+
+  test("[TP-3] without a length: the limit itself is taken, one byte more is refused and nothing stays", async () => {
+    const fits = await sendFile(admin, streamOf(UPLOAD_LIMIT));
+    expect(fits.status).toBe(201);
+    const before = stored();
+    const refused = await sendFile(admin, streamOf(UPLOAD_LIMIT + 1));
+    expect(refused.status).toBe(413);
+    expect(await refused.json()).toEqual(TOO_LARGE);
+    expect(stored()).toEqual(before);
+  }, 60_000);
+
+  test.each([
+    [9, true, true],
+    [10, true, true],
+    [11, true, false],
+    [9, false, true],
+    [10, false, true],
+    [11, false, false],
+  ])("[TP-3] %i bytes of 10, declared: %p, taken: %p", async (size, declared, taken) => {
+    const request = new Request("http://localhost/", {
+      method: "POST",
+      body: streamOf(size),
+      ...(declared ? { headers: { "content-length": String(size) } } : {}),
+    });
+    const read = Array.fromAsync(bounded(request, 10));
+    if (taken) expect((await read).reduce((sum, chunk) => sum + chunk.length, 0)).toBe(size);
+    else await expect(read).rejects.toThrow("Request body too large.");
+  });
+
+  test("[TP-4] a sender that goes away in the middle leaves nothing behind", async () => {
+    const { blobs } = contextOf(server);
+    const gone = (async function* () {
+      yield new Uint8Array(1000);
+      throw new Error("the connection broke");
+    })();
+    const before = stored();
+    await expect(blobs.put(gone)).rejects.toThrow("the connection broke");
+    expect(stored()).toEqual(before);
+  });
+});
+
+test("[TP-4] what a crash left of uploads is gone after the next start; what a row names stays", async () => {
+  using directory = tempDirectory();
+  const half = join(directory.path, "files", "incoming", uuid());
+  const orphan = join(directory.path, "files", "ab", `ab${"0".repeat(62)}`);
+  let kept = "";
+  {
+    await using first = await startTestServer({ directory: directory.path });
+    const client = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
+    const bytes = await tarOf({ "template.yaml": unique() });
+    kept = sha256(bytes);
+    await sendFile(client, bytes);
+  }
+  await Bun.write(half, "half");
+  await Bun.write(orphan, "whole, but never answered");
+  {
+    await using second = await startTestServer({ directory: directory.path });
+    expect(second.directory).toBe(directory.path);
+    const names = stored(directory.path);
+    expect(names).toContain(kept);
+    expect(names.filter((name) => half.endsWith(name) || orphan.endsWith(name))).toEqual([]);
+  }
+});
+
+describe("downloading", () => {
+  test("[TP-25] the bytes come back as an attachment that no browser shows", async () => {
+    const bytes = await tarOf({ "template.yaml": unique(), "page.html": "<script>alert(1)</script>" });
+    const { hash } = (await (await sendFile(admin, bytes)).json()) as { hash: string };
+    const response = await admin.fetch("GET", `/api/v2/files/${hash}`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("application/x-tar");
+    expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${hash}.tar"`);
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
+  });
+
+  test("[TP-25] format=zip converts a tar archive, also a large one", async () => {
+    const large = "0123456789abcdef".repeat(100_000);
+    const id = await upload(admin, { "template.yaml": "a: ü\n", "dir/large.txt": large, empty: "" });
+    const response = await admin.fetch("GET", `/api/v2/files/${id}?format=zip`);
+    expect(response.headers.get("content-type")).toBe("application/zip");
+    const files = unzipSync(new Uint8Array(await response.arrayBuffer()));
+    expect(Object.keys(files).sort()).toEqual(["dir/large.txt", "empty", "template.yaml"]);
+    expect(new TextDecoder().decode(files["template.yaml"])).toBe("a: ü\n");
+    expect(files["dir/large.txt"]?.length).toBe(large.length);
+    expect((await admin.fetch("GET", `/api/v2/files/${id}?format=rar`)).status).toBe(400);
+  });
+
+  test("[TP-25] a file that is no archive cannot be converted, and says so", async () => {
+    const { hash } = (await (await sendFile(admin, unique().repeat(40))).json()) as { hash: string };
+    const response = await admin.fetch("GET", `/api/v2/files/${hash}?format=zip`);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { detail: string }).detail).toBe("the tar archive is damaged");
+  });
+
+  test("[TP-25] for the uploader and for those who look after templates where it is used; others get 404", async () => {
+    const { template_id: _, id: version } = await importVersion(admin, `${unique()}provisioner: echo\n`);
+    const { file_id } = (await admin.get<{ job: { file_id: string } }>(`/api/v2/templateversions/${version}`)).job;
+    const get = async (token: string) => (await admin.as(token).fetch("GET", `/api/v2/files/${file_id}`)).status;
+    expect(await get((await seedUser(server)).token)).toBe(404);
+    expect(await get((await seedUser(server, { roles: ["template-admin"] })).token)).toBe(200);
+    expect((await admin.fetch("GET", `/api/v2/files/${uuid()}`)).status).toBe(404);
+    expect((await admin.fetch("GET", "/api/v2/files/nonsense")).status).toBe(400);
+  });
+});

@@ -1,0 +1,224 @@
+// Archives from strangers: what is read, and that nothing in them can point outside or unfold without bound.
+import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { crc32, deflateRawSync } from "node:zlib";
+import fc from "fast-check";
+import { strToU8, zipSync } from "fflate";
+import { ArchiveError, withArchive } from "#src/provisioners/archive.ts";
+import { readTemplateSource } from "#src/provisioners/template-source.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { tarOf } from "#test/support/templates.ts";
+
+const directory = tempDirectory();
+afterAll(() => directory[Symbol.dispose]());
+
+const TAR = "application/x-tar";
+const ZIP = "application/zip";
+const fileOf = (bytes: Uint8Array): string => {
+  const path = join(directory.path, crypto.randomUUID());
+  writeFileSync(path, bytes);
+  return path;
+};
+
+/** name -> text of every regular file. */
+const contents = (bytes: Uint8Array, type: string): Promise<Record<string, string>> =>
+  withArchive(fileOf(bytes), type, async ({ entries }) => {
+    const found: Record<string, string> = {};
+    for (const entry of entries) found[entry.name] = new TextDecoder().decode(await entry.read(1_000_000));
+    return found;
+  });
+
+const reasonOf = async (bytes: Uint8Array, type: string): Promise<string> => {
+  try {
+    return JSON.stringify(await contents(bytes, type));
+  } catch (error) {
+    if (error instanceof ArchiveError) return error.message;
+    throw error;
+  }
+};
+
+/** One header and its content; `fields` overwrites bytes of the header at an offset. */
+const tarEntry = (name: string, text = "", kind = "0", fields: Record<number, string> = {}): Uint8Array => {
+  const header = new Uint8Array(512);
+  const put = (at: number, value: string): void => void header.set(strToU8(value), at);
+  put(0, name);
+  put(100, "0000644\0");
+  put(124, `${text.length.toString(8).padStart(11, "0")}\0`);
+  put(156, kind);
+  put(257, "ustar\x0000");
+  for (const [at, value] of Object.entries(fields)) put(Number(at), value);
+  put(148, "        ");
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  put(148, `${sum.toString(8).padStart(6, "0")}\0 `);
+  const body = new Uint8Array(Math.ceil(text.length / 512) * 512);
+  body.set(strToU8(text));
+  return new Uint8Array(Buffer.concat([header, body]));
+};
+const tar = (...entries: Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat([...entries, new Uint8Array(1024)]));
+
+type ZipEntry = {
+  name: string;
+  data: Uint8Array;
+  claims?: number;
+  flags?: number;
+  method?: number;
+  attributes?: number;
+};
+
+/** A zip that may lie about its entries. */
+const zip = (...entries: ZipEntry[]): Uint8Array => {
+  const locals: Buffer[] = [];
+  const directoryParts: Buffer[] = [];
+  let offset = 0;
+  for (const { name, data, claims = data.length, flags = 0, method = 8, attributes = 0 } of entries) {
+    const packed = method === 8 ? deflateRawSync(data) : Buffer.from(data);
+    const local = Buffer.alloc(30);
+    local.writeUInt32LE(0x04034b50, 0);
+    local.writeUInt16LE(Buffer.byteLength(name), 26);
+    locals.push(local, Buffer.from(name), packed);
+    const central = Buffer.alloc(46);
+    central.writeUInt32LE(0x02014b50, 0);
+    central.writeUInt8(3, 5);
+    central.writeUInt16LE(flags, 8);
+    central.writeUInt16LE(method, 10);
+    central.writeUInt32LE(crc32(data), 16);
+    central.writeUInt32LE(packed.length, 20);
+    central.writeUInt32LE(claims, 24);
+    central.writeUInt16LE(Buffer.byteLength(name), 28);
+    central.writeUInt32LE(attributes, 38);
+    central.writeUInt32LE(offset, 42);
+    directoryParts.push(central, Buffer.from(name));
+    offset += 30 + Buffer.byteLength(name) + packed.length;
+  }
+  const body = Buffer.concat(locals);
+  const central = Buffer.concat(directoryParts);
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(entries.length, 10);
+  end.writeUInt32LE(central.length, 12);
+  end.writeUInt32LE(body.length, 16);
+  return new Uint8Array(Buffer.concat([body, central, end]));
+};
+
+describe("what is read", () => {
+  test("[TP-5] tar: files, long names, pax names; links and devices are passed over", async () => {
+    const long = `${"d/".repeat(60)}file.txt`;
+    const pax = `${"p".repeat(120)}.txt`;
+    const record = (key: string, value: string): string => {
+      const rest = ` ${key}=${value}\n`;
+      const length = rest.length + 3;
+      return `${length}${rest}`;
+    };
+    const archive = tar(
+      tarEntry("./a.txt", "hello"),
+      tarEntry("dir/", "", "5"),
+      tarEntry("././@LongLink", `${long}\0`, "L"),
+      tarEntry("cut", "long"),
+      tarEntry("PaxHeader", record("path", pax), "x"),
+      tarEntry("cut", "pax"),
+      tarEntry("link", "", "2", { 157: "/etc/passwd" }),
+      tarEntry("hard", "", "1", { 157: "a.txt" }),
+      tarEntry("device", "", "3"),
+    );
+    expect(await contents(archive, TAR)).toEqual({ "a.txt": "hello", [long]: "long", [pax]: "pax" });
+  });
+
+  test("[TP-5] zip: stored and deflated files; links are passed over", async () => {
+    const archive = zip(
+      { name: "a.txt", data: strToU8("hello ".repeat(100)) },
+      { name: "b/c.txt", data: strToU8("stored"), method: 0 },
+      { name: "b/", data: new Uint8Array(), method: 0 },
+      { name: "link", data: strToU8("/etc/passwd"), method: 0, attributes: (0o120777 << 16) >>> 0 },
+    );
+    expect(await contents(archive, ZIP)).toEqual({ "a.txt": "hello ".repeat(100), "b/c.txt": "stored" });
+    const made = zipSync({ "x.txt": strToU8("x") });
+    expect(await contents(made, ZIP)).toEqual({ "x.txt": "x" });
+  });
+
+  test("[TP-5] the manifest is found at the top or in a single folder, whatever its letters, with the README beside it", async () => {
+    const source = async (files: Record<string, string>) => readTemplateSource(fileOf(await tarOf(files)), TAR);
+    expect(await source({ "template.yml": "a", "x/template.yaml": "b" })).toMatchObject({ manifest: "a" });
+    expect(await source({ "t/template.yaml": "a", "t/ReadMe.md": "# R", "t/x/y": "" })).toEqual({
+      file: "template.yaml",
+      manifest: "a",
+      readme: "# R",
+    });
+    await expect(source({ "a/template.yaml": "", "b/x": "" })).rejects.toThrow("there is no template.yaml at the top");
+    await expect(source({ "template.yaml": "", "template.yml": "" })).rejects.toThrow("both");
+    await expect(source({ "template.yaml": "x".repeat(600_000) })).rejects.toThrow(
+      "template.yaml is larger than 524288 bytes",
+    );
+  });
+});
+
+describe("what is refused", () => {
+  const names: [string, string][] = [
+    ["../evil", "leads out of it"],
+    ["a/../../evil", "leads out of it"],
+    ["/etc/passwd", "is absolute"],
+    ["C:/x", "is absolute"],
+    ["a\\..\\b", "holds a backslash"],
+    ["a\nb", "holds control characters"],
+    ["a\x00b", "holds control characters"],
+  ];
+  test.each(names)("[TP-5] the name %j", async (name, reason) => {
+    expect(await reasonOf(zip({ name, data: strToU8("x") }), ZIP)).toContain(reason);
+    // In a tar header NUL ends the name.
+    if (!name.includes("\0")) expect(await reasonOf(tar(tarEntry(name, "x")), TAR)).toContain(reason);
+  });
+
+  test("[TP-5] a name that is too long", async () => {
+    expect(await reasonOf(zip({ name: "n".repeat(5000), data: strToU8("x") }), ZIP)).toContain("too long");
+  });
+
+  test("[TP-6] more entries than anybody needs", async () => {
+    const entries = Array.from({ length: 10_001 }, (_, i) => tarEntry(`f${i}`));
+    expect(await reasonOf(tar(...entries), TAR)).toBe("the archive has more than 10000 entries");
+    const zipped = Array.from({ length: 10_001 }, (_, i) => ({ name: `f${i}`, data: new Uint8Array(), method: 0 }));
+    expect(await reasonOf(zip(...zipped), ZIP)).toBe("the archive has more than 10000 entries");
+  });
+
+  test("[TP-6] bombs: those that say so, those that lie, and those that claim the impossible", async () => {
+    const zeros = new Uint8Array(30_000_000);
+    const honest = zip(...Array.from({ length: 20 }, (_, i) => ({ name: `${i}`, data: zeros })));
+    expect(await reasonOf(honest, ZIP)).toBe("the archive unpacks to more than 536870912 bytes");
+    expect(await reasonOf(zip({ name: "a", data: zeros, claims: 1000 }), ZIP)).toBe("a unpacks to more than it claims");
+    expect(await reasonOf(zip({ name: "a", data: zeros }), ZIP)).toBe("a is larger than 1000000 bytes");
+    const lie = zip({ name: "a", data: strToU8("abc"), claims: 400_000_000 });
+    expect(await reasonOf(lie, ZIP)).toBe("a claims to unpack to more than it can");
+  });
+
+  test("[TP-7] what is damaged, encrypted or packed in other ways", async () => {
+    const data = strToU8("hello");
+    expect(await reasonOf(strToU8("not an archive at all"), ZIP)).toBe("the file is not a zip archive");
+    expect(await reasonOf(strToU8("not an archive at all".repeat(100)), TAR)).toBe("the tar archive is damaged");
+    expect(await reasonOf(tar(tarEntry("a", "x")).subarray(0, 512), TAR)).toBe(
+      "the tar archive ends in the middle of a file",
+    );
+    expect(await reasonOf(zip({ name: "a", data, flags: 1 }), ZIP)).toBe("a is encrypted");
+    expect(await reasonOf(zip({ name: "a", data, method: 12 }), ZIP)).toContain("not supported");
+    const bent = zip({ name: "a", data, method: 0 });
+    bent[31] = 0x40;
+    expect(await reasonOf(bent, ZIP)).toBe("the zip archive is damaged");
+  });
+
+  test("[TP-7] whatever bytes come, the answer is an archive or a reason", async () => {
+    const seeds = [
+      await tarOf({ "template.yaml": "a", "b/c": "d" }),
+      zip({ name: "a", data: strToU8("x".repeat(99)) }),
+    ];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(0, 1),
+        fc.array(fc.tuple(fc.nat(20_000), fc.nat(255)), { minLength: 1, maxLength: 20 }),
+        async (which, changes) => {
+          const bytes = new Uint8Array(seeds[which] as Uint8Array);
+          for (const [at, value] of changes) bytes[at % bytes.length] = value;
+          await reasonOf(bytes, which === 0 ? TAR : ZIP);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
