@@ -6,17 +6,17 @@ import { databaseProblems } from "./oracle/database.ts";
 import { LineOracle, storedLines } from "./oracle/log-lines.ts";
 import { difference, LogReader } from "./oracle/log-reader.ts";
 import type { LogWriter } from "./oracle/log-writer.ts";
-import { ServerPlace, type StartOptions } from "./server.ts";
+import { type ServeProcess, ServerPlace, type StartOptions } from "./server.ts";
 import { CountingDaemons } from "./server-daemons.ts";
 import { enter, makeAgents, makeTemplate, makeWriters, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
 
-const ENV = { SLIPWAY_PROVISIONER_SLOTS: "6" };
-
 /** A server under load of every kind, and the oracles that watch it. Ends everything when disposed. */
 export class Torture implements AsyncDisposable {
+  /** Settings of every server of a load. */
+  static readonly env = { SLIPWAY_PROVISIONER_SLOTS: "6" };
   readonly place: ServerPlace;
   readonly world: World;
   readonly writers: readonly LogWriter[];
@@ -46,7 +46,7 @@ export class Torture implements AsyncDisposable {
   static async make(seed: number, load: LoadOptions): Promise<Torture> {
     const place = await ServerPlace.make();
     try {
-      await place.start({ env: ENV });
+      await place.start({ env: Torture.env });
       const world = await enter(place);
       const daemons = load.daemons > 0 ? await CountingDaemons.start(place, world, load.daemons) : undefined;
       const made = new Torture({ place, world, random: randomFrom(seed), daemons }, load.gap ?? 5);
@@ -97,8 +97,8 @@ export class Torture implements AsyncDisposable {
     this.#waiting = undefined;
   }
 
-  restart(options: StartOptions = {}): Promise<unknown> {
-    return this.place.start({ ...options, env: { ...ENV, ...options.env } });
+  restart(options: StartOptions = {}): Promise<ServeProcess> {
+    return this.place.start({ ...options, env: { ...Torture.env, ...options.env } });
   }
 
   /** What is wrong while the load goes on. */
@@ -151,8 +151,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
     server.kill("SIGKILL");
     await server.ended;
     mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
-    await torture.restart();
-    server = place.newest;
+    server = await torture.restart();
     mustBeRight(seed, `kill ${round}`, await torture.look());
     log(
       `kill ${round}: ${torture.acknowledged} calls acknowledged, ${torture.oracle.lines} lines, back in ${place.starts.at(-1)?.toFixed(0)} ms`,
@@ -160,9 +159,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
   }
   mustBeRight(seed, "the end", await torture.finish());
   await torture.daemons?.remove();
-  server.kill("SIGTERM");
-  const { code, errors } = await server.ended;
-  mustBeRight(seed, "the end", code === 0 ? [] : [`the last server ended with ${code}: ${errors.slice(-300)}`]);
+  await place.stop();
   mustBeRight(seed, "the end", [...databaseProblems(place.directory), ...place.slowStarts()]);
   return summary(torture, rounds);
 };

@@ -1,6 +1,7 @@
 // What the tests of servers fill a fresh server with, through its API alone: templates of the provisioner `echo` (which starts
 // nothing; agents and their tokens stand in the manifest) and workspaces made from them.
 import type { Build } from "#schema/build.ts";
+import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -22,14 +23,14 @@ export const enter = async (place: ServerPlace): Promise<World> => {
 };
 
 /** The bytes of a template with this manifest; JSON is YAML, too. */
-export const templateTar = (manifest: object): Promise<Uint8Array> =>
+export const templateTar = (manifest: Manifest): Promise<Uint8Array> =>
   new Bun.Archive({ "template.yaml": JSON.stringify(manifest) }).bytes();
 
 /** Uploads a manifest, waits for its import and makes a template of it. */
 export const makeTemplate = async (
   { admin, organization_id }: World,
   name: string,
-  manifest: object & { provisioner: string },
+  manifest: Manifest,
 ): Promise<string> => {
   const headers = { "content-type": "application/x-tar" };
   const upload = await admin.fetch("POST", "/api/v2/files", await templateTar(manifest), { headers });

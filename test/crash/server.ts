@@ -16,7 +16,7 @@ export type StartOptions = {
 };
 
 /** How a process ended. */
-export type Ending = { code: number | null; signal: string | null; errors: string };
+export type Ending = { code: number | null; signal: string; errors: string };
 
 const freePort = async (): Promise<number> => {
   const probe = createServer();
@@ -59,7 +59,7 @@ export class ServeProcess {
     const reading = this.#read();
     this.ended = this.child.exited.then(async () => {
       await reading;
-      return { code: this.child.exitCode, signal: this.child.signalCode, errors: this.#errors };
+      return { code: this.child.exitCode, signal: String(this.child.signalCode ?? ""), errors: this.#errors };
     });
   }
 
@@ -136,10 +136,17 @@ export class ServerPlace implements AsyncDisposable {
       await announced(made.child.stdout);
     } catch (error) {
       const { code, signal, errors } = await made.ended;
-      throw new Error(`the server ended with ${code ?? signal} before it listened: ${errors}`, { cause: error });
+      throw new Error(`the server ended with ${signal || code} before it listened: ${errors}`, { cause: error });
     }
     this.starts.push(performance.now() - began);
     return made;
+  }
+
+  /** Stops the newest server in an orderly way. Throws when it does not end with 0. */
+  async stop(): Promise<void> {
+    this.newest.kill("SIGTERM");
+    const { code, signal, errors } = await this.newest.ended;
+    if (code !== 0) throw new Error(`an orderly stop ended with ${signal || code}: ${errors}`);
   }
 
   /** What is wrong with the speed of the starts: each takes less than a second, or what this machine needs for one at all. */

@@ -1,6 +1,7 @@
 // People who make, start, stop, cancel and delete workspaces while their server dies, and what they may expect: every build they
 // were told of exists under its number and ends, well or with a reason; what was unknown is there whole or not at all.
 import type { Build } from "#schema/build.ts";
+import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { call, type Fate, insist, PAUSE_MS, read } from "./calls.ts";
@@ -8,7 +9,7 @@ import { call, type Fate, insist, PAUSE_MS, read } from "./calls.ts";
 /** How builds of a template behave. */
 export type Kind = "succeeds" | "fails" | "hangs";
 
-export const MANIFESTS: Record<Kind, { provisioner: string; resources: object[]; echo: object }> = {
+export const MANIFESTS: Record<Kind, Manifest> = {
   succeeds: { provisioner: "echo", resources: [{ name: "one" }], echo: { logs: ["begin", "end"] } },
   fails: {
     provisioner: "echo",

@@ -1,0 +1,92 @@
+// The server kills itself at each named place in its code, under load, and is started again without it (RELIABILITY check 2). The
+// names come from the source, so that none goes untested.
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { FAILPOINTS, type Failpoint } from "#base/failpoint.ts";
+import { databaseProblems } from "./oracle/database.ts";
+import { ServerPlace } from "./server.ts";
+import { mustBeRight, Torture } from "./server-crash.ts";
+import { enter, templateTar } from "./server-world.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+/** Kills a server at every failpoint `rounds` times. Returns what was seen, in one line. */
+export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const loaded = FAILPOINTS.filter((name) => name !== "in_migration" && name !== "in_upload");
+  await inMigration();
+  log("in_migration: the next start completes it");
+  await inUpload();
+  log("in_upload: nothing is half-visible");
+  await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 0 });
+  await torture.place.stop();
+  torture.begin();
+  for (let round = 1; round <= rounds; round++) {
+    for (const name of loaded) {
+      const point = `${name}:${1 + Math.floor(torture.random() * 60)}`;
+      await dieAt(torture, seed, point);
+      log(
+        `${point}: ${torture.acknowledged} calls acknowledged, back in ${torture.place.starts.at(-1)?.toFixed(0)} ms`,
+      );
+    }
+  }
+  await torture.restart();
+  mustBeRight(seed, "the end", await torture.finish());
+  mustBeRight(seed, "the end", torture.place.slowStarts());
+  return `${rounds} times ${FAILPOINTS.length} failpoints, ${torture.acknowledged} acknowledged calls, none lost`;
+};
+
+/** Leaves the server of the load dead. */
+const dieAt = async (torture: Torture, seed: number, point: string): Promise<void> => {
+  const { place } = torture;
+  const server = await place.start({ env: { ...Torture.env, SLIPWAY_FAILPOINT: point } }).catch(() => place.newest);
+  const late = setTimeout(() => server.kill("SIGTERM"), 20_000);
+  const { signal, code, errors } = await server.ended;
+  clearTimeout(late);
+  if (signal !== "SIGKILL") throw new Error(`seed ${seed}: ${point} was not reached: ${signal || code} ${errors}`);
+  mustBeRight(seed, point, databaseProblems(place.directory));
+  const again = await torture.restart();
+  await torture.progress(5);
+  mustBeRight(seed, point, await torture.look());
+  again.kill("SIGKILL");
+  await again.ended;
+};
+
+/** Dies in the first migration of an empty directory; the next start makes it whole. */
+const inMigration = async (): Promise<void> => {
+  await using place = await ServerPlace.make();
+  const { signal } = await place.spawn({ env: armed("in_migration") }).ended;
+  if (signal !== "SIGKILL") throw new Error("in_migration was not reached");
+  await place.start();
+  await enter(place);
+  await place.stop();
+  mustBeRight(0, "in_migration", databaseProblems(place.directory));
+};
+
+/** Dies when an upload is on disk but has no name: nobody ever sees it, and the next start removes it. */
+const inUpload = async (): Promise<void> => {
+  await using place = await ServerPlace.make();
+  await place.start();
+  const { admin } = await enter(place);
+  await place.stop();
+  const server = await place.start({ env: armed("in_upload") });
+  const bytes = await templateTar({ provisioner: "echo", resources: [{ name: "one" }] });
+  const headers = { "content-type": "application/x-tar" };
+  const send = () => admin.fetch("POST", "/api/v2/files", bytes, { headers });
+  const answer = await send().catch(() => undefined);
+  const { signal } = await server.ended;
+  if (signal !== "SIGKILL" || answer) throw new Error(`in_upload was not reached: ${signal} ${answer?.status}`);
+  const incoming = join(place.directory, "files", "incoming");
+  if (readdirSync(incoming).length !== 1) throw new Error("an upload that was cut off should have left its bytes");
+  await place.start();
+  const wrong: string[] = [];
+  if (readdirSync(incoming).length > 0) wrong.push("what is left of an upload is still there after a start");
+  const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+  if (existsSync(join(place.directory, "files", hash.slice(0, 2), hash))) wrong.push("an upload that failed is there");
+  const { status } = await admin.fetch("GET", `/api/v2/files/${crypto.randomUUID()}`);
+  if (status !== 404) wrong.push(`an unknown file is answered ${status}`);
+  if (!(await send()).ok) wrong.push("the same upload is refused afterwards");
+  mustBeRight(0, "in_upload", wrong);
+};
+
+const armed = (name: Failpoint): Record<string, string> => ({ SLIPWAY_FAILPOINT: name });
+
+export const checks: readonly Check[] = [{ name: "server: failpoints", run: serverFailpoints }];
