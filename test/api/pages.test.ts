@@ -1,0 +1,54 @@
+// The pages as any client gets them: headers, assets, nothing inline. What they do is shown in test/browser.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+describe.each(["/", "/login", "/setup", "/settings/tokens", "/cli-auth"])("the page %s", (path) => {
+  test("[PG-1] forbids everything inline or foreign, framing and referrers, and is not kept", async () => {
+    const response = await fetch(new URL(path, server.url));
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy).toStartWith("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const html = await response.text();
+    expect(html).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon[a-z]+=/i);
+    expect(html).not.toMatch(/(src|href)="(https?:)?\/\//);
+    expect(html).toContain("<html lang=");
+  });
+
+  test("[PG-1] loads its script and its style from here, under names that change with their content", async () => {
+    const html = await (await fetch(new URL(path, server.url))).text();
+    const assets = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset ?? "");
+    expect(assets.map((asset) => asset.split(".").at(-1)).sort()).toEqual(["css", "js"]);
+    for (const asset of assets) {
+      const response = await fetch(new URL(asset, server.url));
+      expect(response.status).toBe(200);
+      expect(response.headers.get("content-type")).toMatch(/^text\/(css|javascript); charset=utf-8$/);
+      expect(response.headers.get("cache-control")).toContain("immutable");
+      expect((await response.text()).length).toBeGreaterThan(500);
+    }
+  });
+});
+
+test("[PG-1] other files are not to be had", async () => {
+  for (const path of [
+    "/assets/none.js",
+    "/assets/..%2fhome.html",
+    "/assets/%2e%2e%2f%2e%2e%2fpackage.json",
+    "/assets/",
+  ]) {
+    expect((await fetch(new URL(path, server.url))).status).toBe(404);
+  }
+});
