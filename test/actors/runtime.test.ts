@@ -1,0 +1,170 @@
+// The actor runtime: mailbox, actor, directory, scheduler.
+
+import { heapStats } from "bun:jsc";
+import { expect, test } from "bun:test";
+import { Actor } from "#actors/actor.ts";
+import { Directory, IDLE_MS, RELEASE_MS } from "#actors/directory.ts";
+import { MAILBOX_LIMIT, Mailbox, outsideTurn } from "#actors/mailbox.ts";
+import { Scheduler } from "#actors/scheduler.ts";
+import { type AppError, kindOf } from "#base/errors.ts";
+import { openLocalStore } from "#db/local.ts";
+import { CommitError, type Store } from "#db/store.ts";
+import { clearTimer, setTimer } from "#db/timers.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const storeThat = (commit: () => Promise<void>): Store => ({ commit }) as unknown as Store;
+const good = storeThat(async () => {});
+
+test("[AC-1] messages run one at a time, in order; one more than the bound is refused as overloaded", async () => {
+  const mailbox = new Mailbox();
+  const gate = Promise.withResolvers<void>();
+  const seen: number[] = [];
+  const running = mailbox.run(() => gate.promise);
+  const waiting = Array.from({ length: MAILBOX_LIMIT }, (_, i) => mailbox.run(async () => void seen.push(i)));
+  const refused = await mailbox.run(async () => {}).catch(kindOf);
+  expect(refused).toBe("overloaded");
+  gate.resolve();
+  await Promise.all([running, ...waiting]);
+  expect(seen).toEqual([...seen.keys()]);
+  expect(mailbox.idle).toBe(true);
+});
+
+test("[AC-2] a turn that waits for its own mailbox is refused at once; an effect may send to it", async () => {
+  const mailbox = new Mailbox();
+  const inner = mailbox.run(() => mailbox.run(async () => "never").catch((error: Error) => error.message));
+  expect(await inner).toContain("wait for ever");
+  let effect: Promise<string> | undefined;
+  await mailbox.run(async () => {
+    effect = outsideTurn(() => mailbox.run(async () => "done"));
+  });
+  expect(await effect).toBe("done");
+});
+
+class Counter extends Actor<number> {
+  static loads = 0;
+  protected load(): Promise<number> {
+    Counter.loads += 1;
+    return Promise.resolve(0);
+  }
+  add({ by, after }: { by: number; after?: () => void }): Promise<number> {
+    return this.turn((state) => ({
+      state: state + by,
+      writes: [{ sql: "", rows: [[]] }],
+      after,
+      reply: state + by,
+    }));
+  }
+  hold({ gate }: { gate: Promise<void> }): Promise<number> {
+    return this.turn(async (state) => {
+      await gate;
+      return { state, reply: state };
+    });
+  }
+}
+
+test("[AC-3] nothing is announced or kept when the commit fails, and the next message loads afresh", async () => {
+  let broken = false;
+  const store = storeThat(() => (broken ? Promise.reject(new CommitError("unknown", "lost")) : Promise.resolve()));
+  const counter = new Counter("a", store);
+  expect(await counter.add({ by: 1 })).toBe(1);
+  const loads = Counter.loads;
+  broken = true;
+  let announced = false;
+  const failed = await counter.add({ by: 1, after: () => (announced = true) }).catch((error: CommitError) => error);
+  expect((failed as CommitError).reason).toBe("unknown");
+  expect(announced).toBe(false);
+  broken = false;
+  expect(await counter.add({ by: 5 })).toBe(5);
+  expect(Counter.loads).toBe(loads + 1);
+});
+
+test("[AC-4] an idle actor leaves; one with a message in hand stays, and no message is lost on the way", async () => {
+  const clock = new ManualClock();
+  const directory = new Directory((id) => new Counter(id, good), clock);
+  await directory.ask("a", "add", { by: 1 });
+  const gate = Promise.withResolvers<void>();
+  const held = directory.ask("b", "hold", { gate: gate.promise });
+  clock.advance(IDLE_MS);
+  directory.sweep();
+  expect(directory.size).toBe(1);
+  const waiting = directory.ask("b", "add", { by: 2 });
+  gate.resolve();
+  await held;
+  expect(await waiting).toBe(2);
+  const [one, two] = await Promise.all([directory.ask("a", "add", { by: 3 }), directory.ask("a", "add", { by: 4 })]);
+  expect([one, two]).toEqual([3, 7]);
+});
+
+test("[AC-5] 100,000 known actors are not 100,000 live queues", async () => {
+  const clock = new ManualClock();
+  const directory = new Directory((id) => new Counter(id, good), clock);
+  const before = heapBytes();
+  for (let i = 0; i < 100; i++) {
+    await Promise.all(Array.from({ length: 1_000 }, (_, j) => directory.ask(`${i}-${j}`, "add", { by: 1 })));
+    if (i % 10 === 9) {
+      clock.advance(RELEASE_MS / 2);
+      directory.sweep();
+    }
+  }
+  clock.advance(RELEASE_MS / 2);
+  directory.sweep();
+  expect(directory.size).toBe(100_000);
+  const perActor = (heapBytes() - before) / 100_000;
+  expect(perActor).toBeLessThan(1_000);
+  clock.advance(IDLE_MS);
+  directory.sweep();
+  expect(directory.size).toBe(0);
+}, 30_000);
+
+const heapBytes = (): number => {
+  Bun.gc(true);
+  return heapStats().heapSize;
+};
+
+test("[AC-6] a stopping directory refuses what is new and answers what was waiting", async () => {
+  const directory = new Directory((id) => new Counter(id, good), new ManualClock());
+  const gate = Promise.withResolvers<void>();
+  const held = directory.ask("a", "hold", { gate: gate.promise });
+  const waiting = directory.ask("a", "add", { by: 1 });
+  const stopped = directory.stop();
+  const refused = await directory.ask("a", "add", { by: 1 }).catch((error: AppError) => error.kind);
+  expect(refused).toBe("overloaded");
+  gate.resolve();
+  await stopped;
+  expect([await held, await waiting]).toEqual([0, 1]);
+});
+
+test("[AC-7] a due timer is delivered until its actor has cleared it, never twice at the same time, and later again after a failure", async () => {
+  using place = tempDirectory();
+  const clock = new ManualClock();
+  const store = openLocalStore({ directory: place.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
+  const delivered: string[] = [];
+  let fails = true;
+  const scheduler = new Scheduler(
+    store,
+    clock,
+    async ({ actor, actor_id, name }) => {
+      delivered.push(`${actor}/${actor_id}/${name}`);
+      if (fails) throw new Error("not now");
+      await store.commit([clearTimer(actor, actor_id, name)]);
+    },
+    () => {},
+  );
+  await store.commit([setTimer("workspace", "a", "reap", clock.now() + 1_000)]);
+  await scheduler.tick();
+  expect(delivered).toEqual([]);
+  clock.advance(1_000);
+  await Promise.all([scheduler.tick(), scheduler.tick()]);
+  expect(delivered).toHaveLength(1);
+  fails = false;
+  await scheduler.tick();
+  expect(delivered).toHaveLength(1);
+  clock.advance(30_000);
+  await scheduler.tick();
+  expect(delivered).toHaveLength(2);
+  clock.advance(30_000);
+  await scheduler.tick();
+  expect(delivered).toHaveLength(2);
+  await store.close();
+});

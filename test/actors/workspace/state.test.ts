@@ -1,0 +1,224 @@
+// The workspace's transitions against a model that knows only the rules: random commands in random order, early and late, for the
+// right job and for old ones. A failure prints the seed that repeats it.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { CANCEL_LIMIT_MS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job/state.ts";
+import type { Change, NewBuild, WorkspaceCommand, WorkspaceState } from "#actors/workspace/decision.ts";
+import { create, transition } from "#actors/workspace/state.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { isActive, type JobStatus, jobStatus } from "#schema/job.ts";
+
+const START = Date.UTC(2030, 0, 1);
+
+const newBuild = (n: number, kind: NewBuild["transition"]): NewBuild => ({
+  id: `build-${n}`,
+  job_id: `job-${n}`,
+  job_key: n,
+  transition: kind,
+  template_version_id: NIL_UUID,
+  template_version_preset_id: null,
+  initiator_id: NIL_UUID,
+  reason: "initiator",
+  orphan: false,
+  log_level: "",
+  parameters: [],
+  provisioner: "echo",
+  file_id: NIL_UUID,
+  tags: {},
+});
+
+const fresh = (ttl_ms: number | null = null): Change =>
+  create(
+    {
+      id: "workspace",
+      owner_id: NIL_UUID,
+      organization_id: NIL_UUID,
+      template_id: NIL_UUID,
+      name: "dev",
+      automatic_updates: "never",
+      autostart_schedule: null,
+      ttl_ms,
+      favorite: false,
+      created_at: START,
+      updated_at: START,
+      last_used_at: START,
+      dormant_at: null,
+      deleting_at: null,
+      next_start_at: null,
+      deleted: false,
+      latest_build_id: "",
+      version: 0,
+    },
+    newBuild(1, "start"),
+    START,
+  );
+
+type Step = { kind: string; transition: NewBuild["transition"]; late: boolean; wait: number };
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom("build", "start", "say", "touch", "cancel", "complete", "fail", "requeue", "reap"),
+  transition: fc.constantFrom("start", "stop", "delete"),
+  late: fc.boolean().map((late) => late),
+  wait: fc.constantFrom(0, 1_000, SILENCE_LIMIT_MS, CANCEL_LIMIT_MS, PENDING_LIMIT_MS),
+});
+
+const commandOf = ({ kind, transition: how, late }: Step, state: WorkspaceState, now: number): WorkspaceCommand => {
+  const job_id = late ? "job-0" : state.job.id;
+  const n = state.build.build_number + 1;
+  const log = { created_at: now, source: "provisioner", level: "info", stage: "", output: "x" } as const;
+  switch (kind) {
+    case "build":
+      return { type: "build", now, build: newBuild(n, how) };
+    case "start":
+      return {
+        type: "start",
+        now,
+        job_id,
+        worker: { id: NIL_UUID, name: "w" },
+        rows: [],
+        agent_ids: [`agent-${n}`],
+        daily_cost: 1,
+      };
+    case "say":
+      return { type: "say", now, job_id, first_id: 1, logs: [log], timings: [] };
+    case "complete":
+      return { type: "complete", now, job_id, state: `left by ${n}` };
+    case "fail":
+      return { type: "fail", now, job_id, error: "broken", error_code: "" };
+    case "reap":
+      return { type: "reap", now, first_id: 1 };
+    default:
+      return { type: kind as "touch" | "cancel" | "requeue", now, job_id };
+  }
+};
+
+/** What a job may become; the table of facts/platform 2.1. */
+const MOVES: Record<JobStatus, readonly JobStatus[]> = {
+  pending: ["pending", "running", "canceled", "failed"],
+  running: ["running", "succeeded", "failed", "canceling", "pending"],
+  canceling: ["canceling", "canceled", "failed"],
+  succeeded: ["succeeded"],
+  canceled: ["canceled"],
+  failed: ["failed"],
+  unknown: [],
+};
+
+test("[WK-7] [JB-4] whatever comes in whatever order: one active build, numbers without gaps, only allowed moves, late reports change nothing", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      let { state } = fresh();
+      let now = START;
+      for (const one of steps) {
+        now += one.wait;
+        const command = commandOf(one, state, now);
+        const decision = transition(state, command);
+        if ("job_id" in command && command.job_id === "job-0") expect(decision.kind).toBe("stale");
+        if (decision.kind !== "change") {
+          if (command.type === "build") expect(isActive(state.job) || state.workspace.deleted).toBe(true);
+          continue;
+        }
+        const next = decision.state;
+        if (command.type === "build") {
+          expect(isActive(state.job)).toBe(false);
+          expect(next.build.build_number).toBe(state.build.build_number + 1);
+          expect(jobStatus(next.job)).toBe("pending");
+          const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
+          expect(told).toEqual([...state.agent_ids]);
+        } else {
+          expect(MOVES[jobStatus(state.job)]).toContain(jobStatus(next.job));
+          expect(next.build.build_number).toBe(state.build.build_number);
+        }
+        const announced = decision.events.filter((event) => event.topic === "workspace");
+        expect(next.workspace.version - state.workspace.version).toBe(announced.length);
+        if (jobStatus(next.job) !== jobStatus(state.job)) expect(announced).toHaveLength(1);
+        const ended = isActive(state.job) && !isActive(next.job) && command.type !== "build";
+        expect(decision.events.some((event) => event.topic === "job" && event.done)).toBe(ended);
+        const removed = next.build.transition === "delete" && jobStatus(next.job) === "succeeded";
+        expect(next.workspace.deleted).toBe(removed);
+        state = next;
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+const after = (state: WorkspaceState, command: WorkspaceCommand): Change => {
+  const decision = transition(state, command);
+  if (decision.kind !== "change") throw new Error(`${command.type} came to ${decision.kind}`);
+  return decision;
+};
+
+const started = (ttl?: number): WorkspaceState =>
+  after(fresh(ttl).state, commandOf({ kind: "start", transition: "start", late: false, wait: 0 }, fresh().state, START))
+    .state;
+
+test("[JB-5] cancelled wins over a success that is reported after it", () => {
+  const canceling = after(started(), { type: "cancel", now: START + 1, job_id: "job-1" }).state;
+  const done = after(canceling, { type: "complete", now: START + 2, job_id: "job-1", state: null }).state;
+  expect(jobStatus(done.job)).toBe("canceled");
+  expect(done.build.deadline).toBeNull();
+});
+
+test("[JB-6] a pending job is given up after 30 minutes with a duration of zero, a silent one after 5, a cancelled one after 3", () => {
+  const reap = (state: WorkspaceState, now: number) => transition(state, { type: "reap", now, first_id: 1 });
+  const statusAt = (state: WorkspaceState, ms: number): JobStatus => {
+    const decision = reap(state, START + ms);
+    return decision.kind === "change" ? jobStatus(decision.state.job) : "unknown";
+  };
+  const pending = fresh().state;
+  expect(statusAt(pending, PENDING_LIMIT_MS - 1)).toBe("pending");
+  expect(statusAt(pending, PENDING_LIMIT_MS)).toBe("failed");
+  const reaped = after(pending, { type: "reap", now: START + PENDING_LIMIT_MS, first_id: 7 });
+  expect(reaped.state.job.started_at).toBe(reaped.state.job.completed_at);
+  const lines = reaped.events.flatMap((event) => (event.topic === "job" ? event.logs : []));
+  expect(lines).toHaveLength(5);
+  expect([lines[0]?.output, lines[4]?.output]).toEqual(["", ""]);
+  expect([statusAt(started(), SILENCE_LIMIT_MS - 1), statusAt(started(), SILENCE_LIMIT_MS)]).toEqual([
+    "running",
+    "failed",
+  ]);
+  const canceling = after(started(), { type: "cancel", now: START, job_id: "job-1" }).state;
+  expect([statusAt(canceling, CANCEL_LIMIT_MS - 1), statusAt(canceling, CANCEL_LIMIT_MS)]).toEqual([
+    "canceling",
+    "failed",
+  ]);
+});
+
+test("[JB-7] a job that two stops of the server have interrupted is not begun a third time", () => {
+  const requeue = { type: "requeue", now: START + 5, job_id: "job-1" } as const;
+  const again = after(started(), requeue);
+  expect(jobStatus(again.state.job)).toBe("pending");
+  expect(again.effects).toEqual([{ do: "submit", job_id: "job-1" }]);
+  const start = commandOf({ kind: "start", transition: "start", late: false, wait: 0 }, again.state, START);
+  const second = after(again.state, start).state;
+  const third = after(second, requeue);
+  expect(jobStatus(third.state.job)).toBe("failed");
+  expect(third.effects).toEqual([]);
+  expect(third.state.job.error).toContain("stopped");
+});
+
+test("[JB-9] a log ends at its limit, says that it has overflowed once, and takes nothing more", () => {
+  const line = (output: string) => ({
+    created_at: START,
+    source: "provisioner" as const,
+    level: "info" as const,
+    stage: "",
+    output,
+  });
+  const many = Array.from({ length: 20 }, () => line("x".repeat(65_536)));
+  const say = { type: "say", now: START, job_id: "job-1", first_id: 1, logs: many, timings: [] } as const;
+  const full = after(started(), say);
+  expect(full.state.job).toMatchObject({ logs_length: 1_048_576, logs_overflowed: true });
+  const heard = full.events.flatMap((event) => (event.topic === "job" ? event.logs : []));
+  expect(heard).toHaveLength(16);
+  expect(full.events.filter((event) => event.topic === "workspace")).toHaveLength(1);
+  expect(transition(full.state, say).kind).toBe("stale");
+});
+
+test("[WK-8] the deadline is the end of the start job plus the time to live; a stop has none", () => {
+  const complete = { type: "complete", now: START + 9, job_id: "job-1", state: null } as const;
+  const running = after(started(60_000), complete).state;
+  expect(running.build.deadline).toBe(START + 9 + 60_000);
+  const stopping = after(running, { type: "build", now: START + 10, build: newBuild(2, "stop") }).state;
+  expect(stopping.build.deadline).toBeNull();
+});

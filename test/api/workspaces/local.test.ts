@@ -1,0 +1,26 @@
+// The whole path on real parts: the ready template `local`, a real process, the real daemon, which reports back over the network.
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspace.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+type Template = { id: string; name: string };
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
+
+test("[WK-14] a fresh install brings a workspace to life with its template `local`: the daemon connects and gets ready, and stops with it", async () => {
+  await using world = await openWorld();
+  const templates = await world.admin.get<Template[]>("/api/v2/templates");
+  const local = templates.find(({ name }) => name === "local");
+  if (!local) throw new Error("a fresh install has no template local");
+  const { id } = await createWorkspace(world.admin, local.id);
+  const ready = await awaitWorkspace(world.admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
+  expect(agentOf(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
+  expect(ready.health).toEqual({ healthy: true, failing_agents: [] });
+  await createBuild(world.admin, id, "stop");
+  const stopped = await awaitBuild(world.admin, id);
+  expect(stopped.latest_build.status).toBe("stopped");
+  await createBuild(world.admin, id, "delete");
+  await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "deleted");
+  expect(existsSync(join(world.server.directory, "workspaces", id))).toBe(false);
+}, 60_000);
