@@ -5,7 +5,6 @@ import { uuid, uuidBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { LogLevel } from "#schema/agent-log.ts";
-import { RpcError } from "#src/wire/drpc-frame.ts";
 import { Log_Level } from "#src/wire/gen/agent_pb.ts";
 import { backoff } from "./backoff.ts";
 import { type Connection, Stopped } from "./connection.ts";
@@ -138,9 +137,9 @@ export class LogSource {
         if (logLimitExceeded) this.#limit.setFull();
         return;
       } catch (error) {
-        if (!(error instanceof RpcError)) throw error;
+        if (error instanceof Stopped) throw error;
         if (refusals === MAX_REFUSALS) {
-          log("daemon").error("the server refused log lines: {reason}", { reason: error.message });
+          log("daemon").error("log lines were refused: {error}", { error });
           this.#queue.noteDropped(lines.length);
           return;
         }
