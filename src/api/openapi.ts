@@ -99,6 +99,7 @@ const tidyOperation = (operation: JsonObject, path: string): void => {
   operation.responses = tidyResponses(operation.responses as JsonObject, answers, [
     ...(answers ? ["200"] : []),
     ...(isSecured ? ["401"] : []),
+    ...(operation.parameters ? ["400"] : []),
     ...(operation.requestBody ? ["400", "413", "415"] : []),
   ]);
   const tooLarge = operation.responses["413"] as JsonObject | undefined;

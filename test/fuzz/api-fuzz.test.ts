@@ -1,0 +1,21 @@
+// The short form of the API fuzzer, with a fixed seed.
+import { expect, test } from "bun:test";
+import { startTestServer } from "#test/support/server.ts";
+import { checks } from "./api-fuzz.ts";
+import { fetchDocument, operationsOf } from "./operations.ts";
+
+test.each(checks.map((check) => [check.name, check] as const))(
+  "[FZ-1] %s: no 5xx, no undocumented status, no other shape of error, never late",
+  async (_name, check) => {
+    await check.run({ rounds: 60, seed: 20_261, log: () => {} });
+  },
+  120_000,
+);
+
+test("[FZ-2] the fuzzer sees every route: the document names them with callers and bodies", async () => {
+  await using server = await startTestServer();
+  const operations = operationsOf(await fetchDocument(server.url));
+  expect(operations.length).toBeGreaterThan(20);
+  expect(operations.some(({ callers }) => callers.includes("agent"))).toBe(true);
+  expect(operations.filter(({ body }) => body !== undefined).length).toBeGreaterThan(5);
+});
