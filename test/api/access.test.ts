@@ -89,7 +89,7 @@ const TABLE: [string, (who: UserCaller) => boolean, Name[]][] = [
 ];
 
 describe("the table", () => {
-  test.each(TABLE)("[AC-1] %s", (_action, may, expected) => {
+  test.each(TABLE)("[RO-1] %s", (_action, may, expected) => {
     const allowed = EVERYBODY.filter((name) => may(PEOPLE[name]));
     expect(allowed.sort()).toEqual([...new Set(expected)].sort());
   });
@@ -163,7 +163,7 @@ describe("through the API", () => {
     ["POST", "/users/logout?stay", "not json", [415, 415, 415, 415, 415]],
   ];
 
-  test.each(ROUTES)("[AC-2] %s %s", async (method, path, body, expected) => {
+  test.each(ROUTES)("[RO-2] %s %s", async (method, path, body, expected) => {
     const statuses: number[] = [];
     for (const name of COLUMNS) statuses.push(await statusOf(clients.get(name) as Client, method, path, body));
     expect(statuses).toEqual(expected);
