@@ -1,9 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "#base/version.ts";
 import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
+
+// Real processes, and the seconds the daemon gives them at its end.
+setDefaultTimeout(30_000);
 
 const settled = (states: readonly string[]): boolean =>
   states.some((state) => ["ready", "start_error", "start_timeout"].includes(state));
