@@ -62,7 +62,7 @@ export const builds = (ctx: ApiContext) =>
       async ({ caller, params, query, request }) => {
         const asked = logRequest(query);
         const { job } = await buildAt(ctx, params.workspacebuild, caller);
-        return jobLogs(ctx, request, job, asked, caller.user_id);
+        return jobLogs(ctx, request, job, asked, caller);
       },
       {
         user,

@@ -4,7 +4,9 @@ import { showJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/jobs.ts";
 import type { JobLog } from "#schema/job.ts";
 import type { LogRequest } from "../agents/log-query.ts";
+import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { closeWhenKeyGone } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 
 export type LoggedJob = { readonly id: string; readonly key: number };
@@ -15,15 +17,18 @@ const ANSWER_LINES = 50_000;
 const STEP_LINES = 500;
 const STEP_BYTES = 128 * 1024;
 
-/** The answer to `GET .../logs`: an array, a text, or the upgrade. `who` is the caller's user id. */
+/** The answer to `GET .../logs`: an array, a text, or the upgrade. */
 export const jobLogs = async (
   ctx: ApiContext,
   request: Request,
   job: LoggedJob,
   asked: LogRequest,
-  who: string,
+  caller: UserCaller,
 ): Promise<JobLog[] | Response> => {
-  if (asked.follow) return ctx.sockets.upgrade(request, new JobLogFollower(ctx, job, asked), { who });
+  if (asked.follow) {
+    const follower = closeWhenKeyGone(ctx, caller, new JobLogFollower(ctx, job, asked));
+    return ctx.sockets.upgrade(request, follower, { who: caller.user_id });
+  }
   const rows: JobLogRow[] = [];
   let { after } = asked;
   while (rows.length < ANSWER_LINES) {

@@ -200,7 +200,7 @@ const versionContents = (ctx: ApiContext) =>
       async ({ caller, params, query, request }) => {
         const asked = logRequest(query);
         const { job } = await versionAt(ctx, params.templateversion, caller);
-        return jobLogs(ctx, request, job, asked, caller.user_id);
+        return jobLogs(ctx, request, job, asked, caller);
       },
       {
         user: true,

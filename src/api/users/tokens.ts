@@ -8,7 +8,7 @@ import { ApiKey, CreateTokenRequest, NewKey, TokenConfig } from "#schema/api-key
 import { isOwner } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { Flag, flagOf } from "../flag.ts";
+import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails, NoContent } from "../responses.ts";
 import { keyAt, keysOwnerAt, scopeOf, showKey } from "./api-key.ts";
 import { LOGIN_SECONDS, newKey } from "./keys.ts";
@@ -56,7 +56,10 @@ export const tokens = (ctx: ApiContext) =>
       },
       {
         ...{ user, params },
-        query: t.Object({ include_all: Flag, include_expired: Flag }),
+        query: t.Object({
+          include_all: flagQuery("Those of everybody, for owners."),
+          include_expired: flagQuery("Also the expired."),
+        }),
         response: { 200: t.Array(ApiKey), ...fails(400, 401, 403, 404) },
         detail: { tags, summary: "List tokens", description: "Oldest first. An owner may ask for those of everybody." },
       },

@@ -4,6 +4,7 @@ import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream } from "../event-stream.ts";
 import { fails, Upgraded } from "../responses.ts";
+import { whenKeyGone } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 import { Watchers } from "./watchers.ts";
 import { gone, workspaceAt } from "./workspace.ts";
@@ -34,7 +35,7 @@ export const watch = (ctx: ApiContext) => {
             data: (json) => stream.send("data", json),
             failed: () => stream.send("error", UNREADABLE),
           });
-          const signOut = ctx.topics.subscribe("key_gone", caller.key_id, () => stream.end());
+          const signOut = whenKeyGone(ctx, caller, () => stream.end());
           return () => {
             leave();
             signOut();
@@ -92,9 +93,7 @@ class WorkspaceSocket implements SocketHandler {
     const pings = this.#ctx.clock.every(PING_MS, () => socket.send(PING));
     this.#undo = [
       () => pings.cancel(),
-      this.#ctx.topics.subscribe("key_gone", this.#caller.key_id, () => {
-        socket.close(CLOSE.policy, "the session has ended");
-      }),
+      whenKeyGone(this.#ctx, this.#caller, () => socket.close(CLOSE.policy, "the session has ended")),
       this.#watchers.watch(this.#id, {
         viewer: this.#caller,
         data: (json) => socket.send(`{"type":"data","data":${json}}`, true),
