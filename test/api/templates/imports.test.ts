@@ -1,0 +1,222 @@
+// Imports that go wrong, wait, are cancelled or are interrupted; and the ready template of a fresh install.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { Template } from "#schema/template.ts";
+import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#schema/template-version.ts";
+import { Client } from "#src/client.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
+import { ECHO, followImport, importVersion, sendFile, unique, upload } from "#test/support/templates.ts";
+
+const signIn = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+const VERSIONS = "/api/v2/organizations/default/templateversions";
+const read = (client: Client, id: string) => client.get<TemplateVersion>(`/api/v2/templateversions/${id}`);
+
+let server: TestServer;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await signIn(server);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+/** Takes every slot of the queue until the returned function is called. */
+const occupy = (holder: TestServer): (() => void) => {
+  const { jobs, config } = contextOf(holder);
+  const gate = Promise.withResolvers<void>();
+  for (let i = 0; i < config.provisioner_slots; i++) {
+    jobs.submit({ id: uuid(), created_at: 0, urgency: "person", run: () => gate.promise });
+  }
+  return () => gate.resolve();
+};
+
+describe("what goes wrong", () => {
+  test("[TP-8] a broken manifest fails the job with file, line and reason, all of them in the log", async () => {
+    const yaml = `${ECHO}        directory: /{{ nobody }}\n        scripts:\n          - display_name: s\n            script: "true"\n            cron: never\n`;
+    const { job, id } = await importVersion(admin, { "top/template.yml": yaml, "top/README.md": "x" });
+    expect(job.status).toBe("failed");
+    expect(job.error).toBe(
+      "template.yml line 6: resources.0.agents.0.directory: {{ nobody }} is not known; write \\{{ for a plain {{ (and 1 more, see the log)",
+    );
+    expect(job.error_code).toBeUndefined();
+    const { lines, code } = await followImport(admin, id);
+    expect(code).toBe(1000);
+    expect(lines.filter(({ log_level }) => log_level === "error")).toHaveLength(2);
+    const answer = await admin.fetch("GET", `/api/v2/templateversions/${id}/rich-parameters`);
+    expect(answer.status).toBe(400);
+  });
+
+  test.each([
+    ["no template.yaml", { "main.tf": "x" }, "there is no template.yaml at the top of the archive"],
+    ["a way out", { "../x": "x", "template.yaml": ECHO }, 'the name "../x" in the archive leads out of it'],
+  ])("[TP-5] %s", async (_, files, reason) => {
+    expect((await importVersion(admin, files)).job).toMatchObject({ status: "failed", error: reason });
+  });
+
+  test("[TP-7] bytes that are no archive at all", async () => {
+    for (const [type, reason] of [
+      ["application/zip", "the file is not a zip archive"],
+      ["application/x-tar", "the tar archive is damaged"],
+    ] as const) {
+      const { hash } = (await (await sendFile(admin, unique().repeat(30), type)).json()) as { hash: string };
+      const made = await admin.post<TemplateVersion>(VERSIONS, { file_id: hash });
+      await followImport(admin, made.id);
+      expect((await read(admin, made.id)).job).toMatchObject({ status: "failed", error: reason });
+    }
+  });
+
+  test("[TP-15] variables without a value fail the job with a code; given ones are used and secrets are never shown", async () => {
+    const yaml = `${unique()}${ECHO}variables:\n  - {name: region, description: Where}\n  - {name: secret, sensitive: true, default: hidden-default}\n  - {name: count, type: number, default: 1}\n`;
+    const failed = await importVersion(admin, yaml);
+    expect(failed.job).toMatchObject({
+      status: "failed",
+      error_code: "REQUIRED_TEMPLATE_VARIABLES",
+      error: "variable region: a value is required",
+    });
+    const variables = (id: string) => admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
+    expect((await variables(failed.id)).map(({ name, required }) => [name, required])).toEqual([
+      ["region", true],
+      ["secret", false],
+      ["count", false],
+    ]);
+    const user_variable_values = [
+      { name: "region", value: "eu" },
+      { name: "secret", value: "hidden-value" },
+    ];
+    const good = await importVersion(admin, yaml, { user_variable_values });
+    expect(good.job.status).toBe("succeeded");
+    const shown = await variables(good.id);
+    expect(shown.map(({ value }) => value)).toEqual(["eu", "", "1"]);
+    expect(JSON.stringify(shown)).not.toContain("hidden");
+    const bad = await importVersion(admin, yaml, {
+      user_variable_values: [...user_variable_values, { name: "count", value: "x" }],
+    });
+    expect(bad.job.error).toBe("variable count: must be a number");
+  });
+
+  test("[TP-13] the request itself: exactly one source, a template that is there, a proper name", async () => {
+    const file_id = await upload(admin, { "template.yaml": ECHO });
+    const status = async (body: unknown) => (await admin.fetch("POST", VERSIONS, body as never)).status;
+    expect(await status({})).toBe(400);
+    expect(await status({ file_id, example_id: "local" })).toBe(400);
+    expect(await status({ file_id: uuid() })).toBe(400);
+    expect(await status({ file_id: "x" })).toBe(400);
+    expect(await status({ example_id: "nothing" })).toBe(400);
+    expect(await status({ file_id, template_id: uuid() })).toBe(404);
+    expect(await status({ file_id, name: "a b" })).toBe(400);
+    expect(
+      await status({
+        file_id,
+        user_variable_values: [
+          { name: "a", value: "1" },
+          { name: "a", value: "2" },
+        ],
+      }),
+    ).toBe(400);
+    expect(await status({ file_id, name: "" })).toBe(201);
+    expect(await status({ example_id: "local" })).toBe(201);
+  });
+});
+
+describe("waiting and cancelling", () => {
+  test("[TP-14] a waiting import shows its place, can be cancelled at once, and then never runs", async () => {
+    const release = occupy(server);
+    const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
+    const first = await admin.post<TemplateVersion>(VERSIONS, { file_id });
+    const second = await admin.post<TemplateVersion>(VERSIONS, { file_id });
+    expect(first.job).toMatchObject({ status: "pending", queue_position: 1 });
+    expect(second.job).toMatchObject({ status: "pending", queue_position: 2, queue_size: 2 });
+    const early = await admin.fetch("POST", "/api/v2/organizations/default/templates", {
+      name: "early",
+      template_version_id: first.id,
+    } as never);
+    expect(early.status).toBe(412);
+    expect((await admin.fetch("GET", `/api/v2/templateversions/${first.id}/presets`)).status).toBe(412);
+    await admin.patch(`/api/v2/templateversions/${first.id}/cancel`);
+    expect((await read(admin, first.id)).job.status).toBe("canceled");
+    expect((await followImport(admin, first.id)).code).toBe(1000);
+    expect((await admin.fetch("PATCH", `/api/v2/templateversions/${first.id}/cancel`)).status).toBe(412);
+    release();
+    await followImport(admin, second.id);
+    expect((await read(admin, second.id)).job.status).toBe("succeeded");
+    expect((await read(admin, first.id)).job.status).toBe("canceled");
+  });
+
+  test("[TP-14] an import for a worker that is not there waits, and says that nobody matches", async () => {
+    const file_id = await upload(admin, { "template.yaml": ECHO });
+    const { id } = await admin.post<TemplateVersion>(VERSIONS, { file_id, tags: { pool: "gpu" } });
+    const version = await read(admin, id);
+    expect(version.job).toMatchObject({ status: "pending", available_workers: [] });
+    expect(version.matched_provisioners).toMatchObject({ count: 0 });
+    await admin.patch(`/api/v2/templateversions/${id}/cancel`);
+  });
+});
+
+test("[TP-16] an import that a stop of the server has interrupted is done after the next start", async () => {
+  using directory = tempDirectory();
+  let id = "";
+  {
+    await using first = await startTestServer({ directory: directory.path });
+    const client = await signIn(first);
+    const release = occupy(first);
+    const file_id = await upload(client, { "template.yaml": ECHO });
+    id = (await client.post<TemplateVersion>(VERSIONS, { file_id })).id;
+    // Lets the stop end; the import does not begin any more.
+    const { jobs } = contextOf(first);
+    const stopped = jobs.stop();
+    release();
+    await stopped;
+    expect((await read(client, id)).job.status).toBe("pending");
+  }
+  await using second = await startTestServer({ directory: directory.path });
+  const client = await signIn(second);
+  expect((await followImport(client, id)).lines.length).toBeGreaterThan(0);
+  expect((await read(client, id)).job.status).toBe("succeeded");
+});
+
+describe("the ready template", () => {
+  test("[TP-21] a fresh install has `local`, which has a startup script to change and an agent", async () => {
+    const template = await admin.get<Template>("/api/v2/organizations/default/templates/local");
+    expect(template).toMatchObject({ provisioner: "local", display_name: "Local" });
+    const version = await read(admin, template.active_version_id);
+    expect(version.job.status).toBe("succeeded");
+    expect(version.readme).toStartWith("# Local");
+    const [parameter] = await admin.get<TemplateParameter[]>(
+      `/api/v2/templateversions/${template.active_version_id}/rich-parameters`,
+    );
+    expect(parameter).toMatchObject({ name: "startup_script", mutable: true, form_type: "textarea", required: false });
+  });
+
+  test("[TP-22] it is made once: a second start makes no other, and a deleted one stays deleted", async () => {
+    using directory = tempDirectory();
+    const names = async (): Promise<string[]> => {
+      await using one = await startTestServer({ directory: directory.path });
+      const client = await signIn(one);
+      const list = await client.get<Template[]>("/api/v2/templates");
+      const versions = await client
+        .get<TemplateVersion[]>(`/api/v2/templates/${list[0]?.id ?? uuid()}/versions`)
+        .catch(() => []);
+      if (list.length > 0 && removing) await client.delete(`/api/v2/templates/${list[0]?.id}`);
+      return list.map(({ name }) => `${name} ${versions.length}`);
+    };
+    let removing = false;
+    expect(await names()).toEqual(["local 1"]);
+    removing = true;
+    expect(await names()).toEqual(["local 1"]);
+    expect(await names()).toEqual([]);
+  });
+
+  test("[TP-21] off loopback there is none, unless the setting allows it", async () => {
+    const names = async (env: Record<string, string>): Promise<string[]> => {
+      await using one = await startTestServer({ env: { SLIPWAY_ADDRESS: "0.0.0.0:0", ...env } });
+      const local = new URL(one.url);
+      local.hostname = "127.0.0.1";
+      const client = await new Client(local).signIn(ADMIN.email, ADMIN.password);
+      return (await client.get<Template[]>("/api/v2/templates")).map(({ name }) => name);
+    };
+    expect(await names({})).toEqual([]);
+    expect(await names({ SLIPWAY_ALLOW_LOCAL_PROVISIONER_OFF_LOOPBACK: "true" })).toEqual(["local"]);
+  });
+});

@@ -1,0 +1,293 @@
+// A template from the upload to the second active version, as `templates push` does it, and what callers read of it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import { updateMember } from "#db/members.ts";
+import { findWorkspace } from "#db/workspaces.ts";
+import type { Template } from "#schema/template.ts";
+import type { PlannedResource, Preset, TemplateParameter, TemplateVersion } from "#schema/template-version.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ECHO, followImport, importVersion, makeTemplate, unique, upload } from "#test/support/templates.ts";
+
+let server: TestServer;
+let admin: Client;
+let member: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { id } = await admin.get<{ id: string }>("/api/v2/organizations/default");
+  member = admin.as((await seedUser(server, { username: "member", organization_id: id })).token);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const ORGANIZATION = "/api/v2/organizations/default";
+const refusal = async (call: Promise<unknown>): Promise<string> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ApiError)) return "not refused";
+  const { detail, validations } = error.body;
+  const fields = (validations ?? []).map((one) => `${one.field} ${one.detail}`);
+  return [error.status, detail, ...fields].filter(Boolean).join(" ");
+};
+
+describe("from upload to template", () => {
+  test("[TP-13] the import's log is followed line by line and closed with 1000; then the version is there", async () => {
+    const file_id = await upload(admin, { "template.yaml": ECHO, "README.md": "# Read me\n" });
+    const made = await admin.post<TemplateVersion>(`${ORGANIZATION}/templateversions`, {
+      file_id,
+      storage_method: "file",
+      message: "first",
+      tags: {},
+    });
+    expect(made.name).toMatch(/^[a-z]+_[a-z]+\d+$/);
+    expect(made.template_id).toBeUndefined();
+    expect(["pending", "running", "succeeded"]).toContain(made.job.status);
+    const { lines, code } = await followImport(admin, made.id);
+    expect(code).toBe(1000);
+    expect(lines.map(({ output }) => output)).toEqual([
+      "Found template.yaml.",
+      "The template is good: provisioner echo, 1 resource, 1 agent, 0 parameters.",
+    ]);
+    const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+    expect(version).toMatchObject({ readme: "# Read me\n", message: "first", archived: false });
+    expect(version.job).toMatchObject({ status: "succeeded", type: "template_version_import", file_id });
+    expect(await admin.get<unknown[]>(`/api/v2/templateversions/${made.id}/logs`)).toEqual(lines);
+    const text = await admin.fetch("GET", `/api/v2/templateversions/${made.id}/logs?format=text`);
+    expect((await text.text()).split("\n")).toHaveLength(3);
+  });
+
+  test("[TP-17] a template is made of it, once; its settings come from the body, then from template.yaml", async () => {
+    const version = await importVersion(
+      admin,
+      `${unique()}schedule: {default_ttl_ms: 60000, activity_bump_ms: 5}\n${ECHO}`,
+    );
+    const body = { name: "Webshop", template_version_id: version.id, display_name: "Web shop", activity_bump_ms: 7 };
+    const template = await admin.post<Template>(`${ORGANIZATION}/templates`, body);
+    expect(template).toMatchObject({
+      name: "Webshop",
+      display_name: "Web shop",
+      provisioner: "echo",
+      active_version_id: version.id,
+      created_by_name: ADMIN.username,
+      default_ttl_ms: 60_000,
+      activity_bump_ms: 7,
+      deprecated: false,
+      active_user_count: 0,
+      build_time_stats: { start: { P50: null, P95: null } },
+    });
+    expect(await admin.get<Template>(`/api/v2/templates/${template.id}`)).toEqual(template);
+    expect(await member.get<Template>(`${ORGANIZATION}/templates/webshop`)).toEqual(template);
+    expect((await admin.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`)).template_id).toBe(template.id);
+    expect(await refusal(admin.post(`${ORGANIZATION}/templates`, { ...body, name: "again" }))).toContain(
+      "400 template_version_id belongs to a template already",
+    );
+    const other = await importVersion(admin, `${unique()}${ECHO}`);
+    const taken = { name: "WEBSHOP", template_version_id: other.id };
+    expect(await refusal(admin.post(`${ORGANIZATION}/templates`, taken))).toBe("409 name must be unique");
+  });
+
+  test("[TP-17] not of a version that failed, is cancelled, is archived, or is none", async () => {
+    const make = (id: string) =>
+      refusal(admin.post(`${ORGANIZATION}/templates`, { name: "x", template_version_id: id }));
+    const failed = await importVersion(admin, "provisioner: magic\n");
+    expect(await make(failed.id)).toContain("400 template_version_id its import failed: template.yaml line 1:");
+    const archived = await importVersion(admin, `${unique()}${ECHO}`);
+    await admin.post(`/api/v2/templateversions/${archived.id}/archive`);
+    expect(await make(archived.id)).toBe("400 template_version_id is archived");
+    await admin.post(`/api/v2/templateversions/${archived.id}/unarchive`);
+    expect(await make(uuid())).toContain("is not a template version of this organization");
+    expect(await make("nonsense")).toContain("must be a UUID");
+  });
+});
+
+describe("versions of a template", () => {
+  test("[TP-18] a second version becomes active; the active one cannot be archived; only own and good ones can be active", async () => {
+    const template = await makeTemplate(admin, `${unique()}${ECHO}`);
+    const path = `/api/v2/templates/${template.id}`;
+    const second = await importVersion(admin, `${unique()}${ECHO}`, { template_id: template.id, name: "v2" });
+    expect((await admin.get<Template>(path)).active_version_id).toBe(template.active_version_id);
+    await admin.patch(`${path}/versions`, { id: second.id });
+    expect((await admin.get<Template>(path)).active_version_id).toBe(second.id);
+    expect(await refusal(admin.post(`/api/v2/templateversions/${second.id}/archive`))).toContain("400");
+    await admin.post(`/api/v2/templateversions/${template.active_version_id}/archive`);
+    const activate = (id: string) => refusal(admin.patch(`${path}/versions`, { id }));
+    expect(await activate(template.active_version_id)).toBe("400 id is archived");
+    const stranger = await makeTemplate(admin, `${unique()}${ECHO}`);
+    expect(await activate(stranger.active_version_id)).toBe("400 id is not a version of this template");
+    const failed = await importVersion(admin, "a: 1\n", { template_id: template.id });
+    expect(await activate(failed.id)).toContain("400 id its import failed");
+    expect(await activate(uuid())).toBe("404");
+  });
+
+  test("[TP-18] pages, names, and new names that are unique", async () => {
+    const template = await makeTemplate(admin, `${unique()}${ECHO}`);
+    const path = `/api/v2/templates/${template.id}/versions`;
+    for (const name of ["b", "c", "d"]) await importVersion(admin, ECHO, { template_id: template.id, name });
+    const names = async (query = "") => (await admin.get<TemplateVersion[]>(path + query)).map(({ name }) => name);
+    const [first, ...rest] = await names();
+    expect(rest).toEqual(["b", "c", "d"]);
+    expect(await names("?limit=2&offset=1")).toEqual(["b", "c"]);
+    const b = await admin.get<TemplateVersion>(`${path}/b`);
+    expect(await names(`?after_id=${b.id}&limit=1`)).toEqual(["c"]);
+    await admin.post(`/api/v2/templateversions/${b.id}/archive`);
+    expect(await names()).toEqual([first as string, "c", "d"]);
+    expect(await names("?include_archived=true")).toHaveLength(4);
+    const rename = (name: string) => refusal(admin.patch(`/api/v2/templateversions/${b.id}`, { name }));
+    expect(await rename("c")).toBe("409 name must be unique");
+    expect(await rename("not a name")).toContain("400 name");
+    expect(await rename("b2")).toBe("not refused");
+    expect((await admin.get<TemplateVersion>(`${path}/b2`)).id).toBe(b.id);
+    const twice = { file_id: await upload(admin, { "template.yaml": ECHO }), template_id: template.id, name: "c" };
+    expect(await refusal(admin.post(`${ORGANIZATION}/templateversions`, twice))).toBe("409 name must be unique");
+    expect(await refusal(admin.get(`${path}/nobody`))).toBe("404");
+  });
+});
+
+describe("changing and deleting", () => {
+  test("[TP-19] what the body leaves out stays; an empty message takes the deprecation back", async () => {
+    const template = await makeTemplate(admin, `${unique()}${ECHO}`, { description: "d" });
+    const path = `/api/v2/templates/${template.id}`;
+    const changed = await admin.patch<Template>(path, {
+      deprecation_message: "use the other",
+      autostop_requirement: { days_of_week: ["sunday"], weeks: 2 },
+      allow_user_autostop: false,
+    });
+    expect(changed).toMatchObject({ description: "d", deprecated: true, deprecation_message: "use the other" });
+    expect(changed.autostop_requirement).toEqual({ days_of_week: ["sunday"], weeks: 2 });
+    expect((await admin.patch<Template>(path, { deprecation_message: "" })).deprecated).toBe(false);
+    expect((await admin.patch<Template>(path, {})).allow_user_autostop).toBe(false);
+    for (const bad of [
+      { name: "two words" },
+      { name: "x".repeat(33) },
+      { display_name: " blank" },
+      { default_ttl_ms: -1 },
+      { autostart_requirement: { days_of_week: ["someday"] } },
+      { max_port_share_level: "everybody" },
+    ]) {
+      expect(await refusal(admin.patch(path, bad))).toStartWith("400 ");
+    }
+  });
+
+  test("[TP-19] not while workspaces exist; afterwards it is gone and its name is free", async () => {
+    const seeded = await seedAgent(server);
+    const workspace = await contextOf(server).store.get(findWorkspace({ id: seeded.workspace_id }));
+    const template_id = workspace?.template_id;
+    expect((await admin.get<Template>(`/api/v2/templates/${template_id}`)).active_user_count).toBe(1);
+    expect(await refusal(admin.delete(`/api/v2/templates/${template_id}`))).toBe("400 Delete its 1 workspace first.");
+    const template = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "shortlived" });
+    await admin.delete(`/api/v2/templates/${template.id}`);
+    expect(await refusal(admin.get(`/api/v2/templates/${template.id}`))).toBe("404");
+    expect(await refusal(admin.delete(`/api/v2/templates/${template.id}`))).toBe("404");
+    expect((await makeTemplate(admin, `${unique()}${ECHO}`, { name: "shortlived" })).id).not.toBe(template.id);
+  });
+});
+
+describe("lists", () => {
+  test("[TP-23] q narrows by name, exact name, deprecation, organization and author", async () => {
+    const one = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "zebra-one", display_name: "Striped" });
+    const two = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "zebra-two" });
+    await admin.patch(`/api/v2/templates/${two.id}`, { deprecation_message: "old" });
+    const names = async (q: string) =>
+      (await member.get<Template[]>(`/api/v2/templates?q=${encodeURIComponent(q)}`)).map(({ name }) => name);
+    expect(await names("name:zebra")).toEqual(["zebra-one", "zebra-two"]);
+    expect(await names('exact_name:"Zebra-One"')).toEqual(["zebra-one"]);
+    expect(await names("striped")).toEqual(["zebra-one"]);
+    expect(await names("zebra deprecated:true")).toEqual(["zebra-two"]);
+    expect(await names("zebra deprecated:false")).toEqual(["zebra-one"]);
+    expect(await names(`zebra author:${ADMIN.username} organization:default`)).toHaveLength(2);
+    expect(await names("zebra author:me")).toEqual([]);
+    expect(await names("zebra has-ai-task:true")).toEqual([]);
+    expect(await refusal(member.get("/api/v2/templates?q=colour:red"))).toContain("400 colour");
+    expect((await member.get<Template[]>(`${ORGANIZATION}/templates?q=zebra`)).map(({ id }) => id)).toEqual([
+      one.id,
+      two.id,
+    ]);
+  });
+});
+
+describe("who may", () => {
+  test("[TP-23] members read, those who look after templates change, strangers see nothing", async () => {
+    const template = await makeTemplate(admin, `${unique()}${ECHO}`);
+    const version = `/api/v2/templateversions/${template.active_version_id}`;
+    const stranger = admin.as((await seedUser(server)).token);
+    const file_id = await upload(admin, { "template.yaml": ECHO });
+    const reads: string[] = ["", "/rich-parameters", "/presets", "/resources", "/external-auth", "/logs"];
+    for (const path of [...reads.map((one) => version + one), `/api/v2/templates/${template.id}/versions`]) {
+      expect([path, await refusal(member.get(path))]).toEqual([path, "not refused"]);
+      expect([path, await refusal(stranger.get(path))]).toEqual([path, "404"]);
+    }
+    expect(await refusal(member.get(`${version}/variables`))).toStartWith("403");
+    expect((await stranger.get<Template[]>("/api/v2/templates")).map(({ id }) => id)).not.toContain(template.id);
+    const writes: [string, (client: Client) => Promise<unknown>][] = [
+      ["version", (client) => client.post(`${ORGANIZATION}/templateversions`, { file_id })],
+      ["template", (client) => client.post(`${ORGANIZATION}/templates`, { name: "n", template_version_id: uuid() })],
+      ["patch", (client) => client.patch(`/api/v2/templates/${template.id}`, { name: "n" })],
+      [
+        "activate",
+        (client) => client.patch(`/api/v2/templates/${template.id}/versions`, { id: template.active_version_id }),
+      ],
+      ["rename", (client) => client.patch(version, { name: "n" })],
+      ["cancel", (client) => client.patch(`${version}/cancel`)],
+      ["archive", (client) => client.post(`${version}/archive`)],
+      ["delete", (client) => client.delete(`/api/v2/templates/${template.id}`)],
+    ];
+    for (const [name, write] of writes) {
+      expect([name, await refusal(write(member))]).toEqual([name, expect.stringMatching(/^403/)]);
+      expect([name, await refusal(write(stranger))]).toEqual([name, "404"]);
+    }
+  });
+
+  test("[TP-23] nobody makes a version of somebody else's upload", async () => {
+    const elsewhere = await seedUser(server);
+    const { store } = contextOf(server);
+    const { user_id, organization_id } = elsewhere;
+    await store.commit([
+      updateMember({ user_id, organization_id, roles: ["organization-template-admin"], updated_at: 1 }),
+    ]);
+    const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
+    const call = admin
+      .as(elsewhere.token)
+      .post(`/api/v2/organizations/${organization_id}/templateversions`, { file_id });
+    expect(await refusal(call)).toBe("400 file_id is not a file you uploaded");
+  });
+});
+
+test("[TP-13] what a version holds is read before any workspace exists", async () => {
+  const version = await importVersion(
+    admin,
+    `${unique()}${ECHO}parameters:
+  - {name: size, type: number, mutable: true, default: 2, description: "How **big**", validation: {min: 1, max: 4}}
+  - {name: name}
+presets:
+  - {name: Large, default: true, parameters: {size: 4}}
+`,
+  );
+  const path = `/api/v2/templateversions/${version.id}`;
+  const [size, name] = await admin.get<TemplateParameter[]>(`${path}/rich-parameters`);
+  expect(size).toMatchObject({
+    type: "number",
+    form_type: "input",
+    default_value: "2",
+    required: false,
+    mutable: true,
+  });
+  expect(size).toMatchObject({ validation_min: 1, validation_max: 4, description_plaintext: "How big" });
+  expect(name).toMatchObject({ type: "string", required: true, default_value: "" });
+  const presets = await admin.get<Preset[]>(`${path}/presets`);
+  expect(presets).toMatchObject([{ name: "Large", default: true, parameters: [{ name: "size", value: "4" }] }]);
+  expect(await admin.get<Preset[]>(`${path}/presets`)).toEqual(presets);
+  const resources = await admin.get<PlannedResource[]>(`${path}/resources`);
+  expect(resources).toMatchObject([{ name: "main", type: "echo_workspace", agents: [{ name: "main", apps: [] }] }]);
+  expect(await admin.get<unknown[]>(`${path}/external-auth`)).toEqual([]);
+});
+
+test("[TP-8] the JSON Schema of template.yaml is public", async () => {
+  const schema = await new Client(server.url).get<{ $schema: string; required: string[] }>("/api/v2/templates/schema");
+  expect(schema.$schema).toContain("json-schema.org");
+  expect(schema.required).toEqual(["provisioner", "resources"]);
+});
