@@ -231,3 +231,10 @@ resources:
   expect(manifest?.resources[0]?.agents?.[0]?.scripts?.[0]?.cron).toBe("*/5 9-17 * * mon-fri");
   expect(manifest?.parameters?.map(({ name }) => name)).toEqual(["size", "tools"]);
 });
+
+test("[TP-8] the example of the format's description is a template", async () => {
+  const readme = await Bun.file(new URL("../../src/provisioners/README.md", import.meta.url)).text();
+  const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
+  expect(problems(example)).toEqual([]);
+  expect(problems("")).not.toEqual([]);
+});

@@ -1,0 +1,117 @@
+// The decisions of a template version: which reports count, what each writes, and that late ones change nothing.
+import { describe, expect, test } from "bun:test";
+import { MAX_ATTEMPTS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job/state.ts";
+import {
+  transition,
+  type VersionChange,
+  type VersionCommand,
+  type VersionState,
+} from "#actors/template-version/state.ts";
+import { uuid } from "#base/ids.ts";
+import { jobStatus } from "#schema/job.ts";
+
+const fresh = (): VersionState => {
+  const id = uuid();
+  const at = { created_at: 0, updated_at: 0 };
+  return {
+    version: {
+      ...{ id, template_id: null, organization_id: uuid(), name: "v1", message: "", job_id: uuid(), file_id: uuid() },
+      ...{ created_by: uuid(), archived: false, variable_values: {}, ...at },
+    },
+    job: {
+      ...{
+        id: uuid(),
+        key: 1,
+        tags: {},
+        error: "",
+        error_code: "",
+        worker_id: null,
+        worker_name: "",
+        attempts: 0,
+        ...at,
+      },
+      ...{ started_at: null, canceled_at: null, completed_at: null, logs_length: 0, logs_overflowed: false },
+    },
+  };
+};
+
+const worker = { id: uuid(), name: "built-in" };
+const START: VersionCommand = { type: "start", now: 1, worker };
+const IMPORTED: VersionCommand = { type: "imported", now: 9, manifest: "{}", readme: "" };
+
+/** Applies the commands in turn; "stale" ends the test. */
+const after = (...commands: VersionCommand[]): VersionChange => {
+  let change: VersionChange = { state: fresh(), writes: [] };
+  for (const command of commands) {
+    const next = transition(change.state, command);
+    if (next === "stale") throw new Error(`${command.type} was stale`);
+    change = next;
+  }
+  return change;
+};
+const writesManifest = ({ writes }: VersionChange): boolean =>
+  writes.some(({ sql }) => sql.includes("template_versions") && sql.includes("manifest"));
+
+describe("an import", () => {
+  test("[TP-13] succeeds: the manifest is written with the end of the job, and followers are told", () => {
+    const done = after(START, IMPORTED);
+    expect(jobStatus(done.state.job)).toBe("succeeded");
+    expect(writesManifest(done)).toBe(true);
+    expect(done.announce).toEqual({ logs: [], done: true });
+    expect(done.writes.some(({ sql }) => sql.startsWith('delete from "timers"'))).toBe(true);
+  });
+
+  test("[TP-14] cancelled while it runs: it is told to end, and a success that comes late writes no manifest", () => {
+    const cancelling = after(START, { type: "cancel", now: 2 });
+    expect(cancelling.effect).toBe("cancel");
+    expect(jobStatus(cancelling.state.job)).toBe("canceling");
+    const ended = transition(cancelling.state, IMPORTED) as VersionChange;
+    expect(jobStatus(ended.state.job)).toBe("canceled");
+    expect(writesManifest(ended)).toBe(false);
+  });
+
+  test("[TP-15] failed for want of values: the manifest is kept, so that callers learn which", () => {
+    const failed = { type: "failed", now: 2, error: "variable a", error_code: "REQUIRED_TEMPLATE_VARIABLES" } as const;
+    expect(writesManifest(after(START, { ...failed, manifest: "{}" }))).toBe(true);
+    expect(writesManifest(after(START, failed))).toBe(false);
+    expect(after(START, failed).state.job).toMatchObject({ error: "variable a", error_code: failed.error_code });
+  });
+
+  test("[TP-16] interrupted by a crash: it waits again and is submitted; one that keeps crashing the server is given up", () => {
+    const again = after(START, { type: "requeue", now: 5 });
+    expect(jobStatus(again.state.job)).toBe("pending");
+    expect(again.effect).toBe("submit");
+    const commands = Array.from({ length: MAX_ATTEMPTS }, (_, i): VersionCommand[] => [
+      { ...START, now: 10 * i } as VersionCommand,
+      { type: "requeue", now: 10 * i + 5 },
+    ]).flat();
+    const last = after(...commands);
+    expect(jobStatus(last.state.job)).toBe("failed");
+    expect(last.effect).toBeUndefined();
+  });
+
+  test("[TP-14] nobody takes it, or nothing is heard of it: it ends with a reason", () => {
+    const waiting = fresh();
+    expect(transition(waiting, { type: "reap", now: PENDING_LIMIT_MS - 1 })).toBe("stale");
+    const given = transition(waiting, { type: "reap", now: PENDING_LIMIT_MS }) as VersionChange;
+    expect(given.state.job.error).toContain("No worker took the job");
+    const silent = transition(after(START).state, { type: "reap", now: 1 + SILENCE_LIMIT_MS }) as VersionChange;
+    expect(jobStatus(silent.state.job)).toBe("failed");
+  });
+
+  test.each<VersionCommand>([
+    START,
+    IMPORTED,
+    { type: "failed", now: 9, error: "x", error_code: "" },
+    { type: "cancel", now: 9 },
+    { type: "requeue", now: 9 },
+    {
+      type: "say",
+      now: 9,
+      first_id: 1,
+      logs: [{ created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" }],
+    },
+  ])("[TP-13] what comes after the end is stale: $type", (command) => {
+    expect(transition(after(START, IMPORTED).state, command)).toBe("stale");
+  });
+});
