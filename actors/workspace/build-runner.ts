@@ -1,5 +1,5 @@
 // Does the work of builds, outside of any mailbox: takes a slot, asks the workspace for the request, lets the provisioner run, and
-// reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rules WK-5, WK-6).
+// reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rule WK-7).
 import { type Clock, sleep } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ProvisionError, type Provisioner } from "#src/provisioners/provisioner.ts";

@@ -1,4 +1,4 @@
-// After a start of the server: every build that was open goes on or has failed with a reason (rule WK-6), and workspaces that died
+// After a start of the server: every build that was open goes on or has failed with a reason (rule WK-15), and workspaces that died
 // meanwhile are started again by their provisioner.
 import { log } from "#base/log.ts";
 import { listOpenBuilds, listRunning } from "#db/builds.ts";

@@ -4,6 +4,7 @@ import { AppError, conflict } from "#base/errors.ts";
 import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/builds.ts";
 import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
 import type { Statement } from "#db/sql.ts";
+import { guardTemplate } from "#db/templates.ts";
 import { clearTimer, setTimer } from "#db/timers.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
@@ -30,13 +31,14 @@ export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): C
     kind: "change",
     state,
     // The workspace row stands before the build that refers to it.
-    writes: [insertWorkspace(state.workspace), ...writes],
+    // Its template must still be there: whoever deletes one sees the workspaces that exist (rule TP-19).
+    writes: [guardTemplate({ id: workspace.template_id }), insertWorkspace(state.workspace), ...writes],
     events: [],
     effects: [{ do: "submit", job_id: first.job_id }],
   };
 };
 
-/** Decides one command. A report about a job that is not the latest, or that has ended, is `stale` (rule WK-5). */
+/** Decides one command. A report about a job that is not the latest, or that has ended, is `stale` (rule WK-7). */
 export const transition = (state: WorkspaceState, command: WorkspaceCommand): Decision => {
   if ("job_id" in command && command.job_id !== state.job.id) return STALE;
   switch (command.type) {

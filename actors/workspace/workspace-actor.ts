@@ -148,7 +148,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.turn((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), job_id }));
   }
 
-  /** The timer of rule WK-7: ends a job nothing has been heard of. */
+  /** The timer of rule JB-6: ends a job nothing has been heard of. */
   reap(_: Record<string, never>): Promise<Late> {
     return this.turn(async (state) => {
       const now = this.#parts.clock.now();

@@ -1,5 +1,5 @@
 // Server-sent events (text/event-stream) as strict readers want them: an `event:` line, at most one `data:` line, an empty line, and
-// nothing else. Bounded: a reader that does not read is ended, not buffered for (rules EV-1 to EV-4).
+// nothing else. Bounded: a reader that does not read is ended, not buffered for (rules EV-1 to EV-3).
 import type { ApiContext } from "./context.ts";
 
 /** Bytes that may wait for a reader before its stream is ended. */

@@ -124,7 +124,7 @@ test("[WK-5] a failed build says why, and the workspace can be started again", a
   expect((await createBuild(world.admin, id, "start")).build_number).toBe(2);
 });
 
-test("[WK-6] a job that no worker can take waits, is counted in the queue of nobody, and is cancelled at once", async () => {
+test("[WK-6] [JB-8] a job that no worker can take waits, is counted in the queue of nobody, and is cancelled at once", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, tags: { gpu: "yes" } });
   const { latest_build } = await createWorkspace(world.admin, template_id);

@@ -1,0 +1,100 @@
+// The queue of jobs and what a running job says.
+import { expect, test } from "bun:test";
+import { appendLogs } from "#actors/job/logs.ts";
+import { JobReport, type Said } from "#actors/job/report.ts";
+import { JobQueue, type QueuedJob, ServerStopping, type Urgency } from "#actors/job-queue.ts";
+import { systemClock } from "#base/clock.ts";
+
+const job = (id: string, created_at: number, run: QueuedJob["run"], urgency: Urgency = "person"): QueuedJob => ({
+  id,
+  created_at,
+  urgency,
+  run,
+});
+
+test("[JB-1] no more jobs run than there are slots; people's jobs go first, then the oldest, whatever the order of submission", async () => {
+  const queue = new JobQueue(1);
+  const order: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const note = (id: string) => async () => void order.push(id);
+  queue.submit(job("first", 0, () => gate.promise));
+  queue.submit(job("spare", 1, note("spare"), "background"));
+  queue.submit(job("young", 9, note("young")));
+  queue.submit(job("old", 5, note("old")));
+  expect(queue.position("old")).toEqual({ queue_position: 1, queue_size: 3 });
+  expect(queue.position("spare")).toEqual({ queue_position: 3, queue_size: 3 });
+  expect(queue.position("first").queue_position).toBe(0);
+  const done = Promise.withResolvers<void>();
+  queue.submit(job("last", 99, async () => done.resolve(), "background"));
+  gate.resolve();
+  await done.promise;
+  expect(order).toEqual(["old", "young", "spare"]);
+});
+
+test("[JB-2] cancelling takes a waiting job out and tells a running one to end", async () => {
+  const queue = new JobQueue(1);
+  const told = Promise.withResolvers<unknown>();
+  const ends = async (signal: AbortSignal) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    told.resolve(signal.reason);
+  };
+  queue.submit(job("running", 0, ends));
+  queue.submit(job("waiting", 1, async () => told.reject(new Error("it ran"))));
+  queue.cancel("waiting", "no longer wanted");
+  expect(queue.holds("waiting")).toBe(false);
+  queue.cancel("running", "no longer wanted");
+  expect(String(await told.promise)).toContain("no longer wanted");
+});
+
+test("[JB-3] a stopping queue starts nothing more and tells what runs why", async () => {
+  const queue = new JobQueue(1);
+  let reason: unknown;
+  let ran = false;
+  queue.submit(
+    job("running", 0, async (signal) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      reason = signal.reason;
+    }),
+  );
+  queue.submit(
+    job("waiting", 1, async () => {
+      ran = true;
+    }),
+  );
+  await queue.stop();
+  expect(reason).toBeInstanceOf(ServerStopping);
+  expect(ran).toBe(false);
+});
+
+test("[JB-10] a stored line has no NUL, no broken characters and an end", () => {
+  const state = { key: 1, logs_length: 0, logs_overflowed: false } as Parameters<typeof appendLogs>[0];
+  const line = (output: string) => ({
+    created_at: 0,
+    source: "provisioner" as const,
+    level: "info" as const,
+    stage: "s",
+    output,
+  });
+  const rows = appendLogs(state, [line("a\0b\uD800"), line("x".repeat(100_000))], 5, 0)?.rows ?? [];
+  expect(rows[0]?.output).toBe("a\uFFFDb\uFFFD");
+  expect(rows[1]?.output).toHaveLength(65_536);
+  expect(rows.map(({ id }) => id)).toEqual([5, 6]);
+});
+
+test("[JB-11] what a job says in one turn is one message, in order, and is said again while its owner is overloaded", async () => {
+  const got: Said[] = [];
+  let refusals = 1;
+  const report = new JobReport(systemClock, async (said) => {
+    if (refusals-- > 0) throw new Error("overloaded");
+    got.push(said);
+  });
+  report.log("info", "Stage", "one\ntwo");
+  report.log("warn", "Stage", "three");
+  await report.settled();
+  expect(got).toHaveLength(1);
+  expect(got[0]?.logs.map(({ output, level }) => [output, level])).toEqual([
+    ["one", "info"],
+    ["two", "info"],
+    ["three", "warn"],
+  ]);
+});

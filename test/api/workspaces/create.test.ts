@@ -1,0 +1,93 @@
+// What a new workspace is refused for (facts/platform 3.2), and what both kinds of callers get.
+import { expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { ApiError } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+test("[WK-19] each way to ask for a workspace that cannot be is refused with its status and field, and leaves nothing behind", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const parameters = [{ name: "size" }, { name: "kind", default: "a" }];
+  const { template_id, version_id } = await seedTemplate(server, { ...ECHO, parameters });
+  const old = await seedTemplate(server, ECHO, { deprecation_message: "use the other" });
+  const size = [{ name: "size", value: "1" }];
+  const good = { name: "ok", template_id, rich_parameter_values: size };
+  const cases: [string, object, number, string[]][] = [
+    ["no template", { ...good, template_id: undefined }, 400, ["template_id", "template_version_id"]],
+    ["two templates", { ...good, template_version_id: version_id }, 400, ["template_id", "template_version_id"]],
+    ["unknown template", { ...good, template_id: uuid() }, 400, ["template_id"]],
+    ["unknown version", { ...good, template_id: undefined, template_version_id: uuid() }, 400, ["template_version_id"]],
+    ["deprecated", { name: "ok", template_id: old.template_id }, 400, []],
+    ["long name", { ...good, name: "x".repeat(33) }, 400, ["name"]],
+    ["odd name", { ...good, name: "a--b" }, 400, ["name"]],
+    ["reserved name", { ...good, name: "New" }, 400, ["name"]],
+    ["missing name", { ...good, name: undefined }, 400, ["name"]],
+    ["short ttl", { ...good, ttl_ms: 1 }, 400, ["ttl_ms"]],
+    ["long ttl", { ...good, ttl_ms: 31 * 86_400_000 }, 400, ["ttl_ms"]],
+    ["shortcut schedule", { ...good, autostart_schedule: "@daily" }, 400, ["schedule"]],
+    ["schedule with a month", { ...good, autostart_schedule: "0 9 1 * 1" }, 400, ["schedule"]],
+    ["unknown zone", { ...good, autostart_schedule: "CRON_TZ=Mars/North 0 9 * * 1" }, 400, ["schedule"]],
+    ["updates", { ...good, automatic_updates: "weekly" }, 400, ["automatic_updates"]],
+    ["missing value", { ...good, rich_parameter_values: [] }, 400, ["size"]],
+    ["unknown value", { ...good, rich_parameter_values: [...size, { name: "no", value: "" }] }, 400, ["no"]],
+    ["unknown preset", { ...good, template_version_preset_id: uuid() }, 400, ["template_version_preset_id"]],
+  ];
+  for (const [name, body, status, fields] of cases) {
+    const refused = await admin.post("/api/v2/users/me/workspaces", body).catch((error: ApiError) => error);
+    if (!(refused instanceof ApiError)) throw new Error(`${name} was not refused`);
+    const got = refused.body.validations?.map(({ field }) => field) ?? [];
+    expect([name, refused.status, got]).toEqual([name, status, fields]);
+  }
+  expect(await admin.get<object>("/api/v2/workspaces")).toEqual({ workspaces: [], count: 0 });
+});
+
+test("[WK-20] the caller under the specification's name gets 200 and {uuid, valid}, the one under the upstream name 201 and null", async () => {
+  await using world = await openWorld();
+  const { template_id, organization_id } = await seedTemplate(world.server);
+  const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
+  const ours = await world.admin.fetch("POST", path, { name: "one", template_id, ttl_ms: 90_500 });
+  expect(ours.status).toBe(200);
+  const made = (await ours.json()) as Workspace;
+  expect(made.task_id).toEqual({ uuid: "00000000-0000-0000-0000-000000000000", valid: false });
+  expect(made.ttl_ms).toBe(60_000);
+  const theirs = await fetch(new URL(path, world.server.url), {
+    method: "POST",
+    headers: { "Coder-Session-Token": world.admin.token ?? "", "content-type": "application/json" },
+    body: JSON.stringify({ name: "two", template_id }),
+  });
+  expect(theirs.status).toBe(201);
+  expect(((await theirs.json()) as Workspace).task_id).toBeNull();
+  await awaitBuild(world.admin, made.id);
+});
+
+test("[WK-12] [WK-13] an answer is made again when anything it shows has changed, and never given to who may not see it", async () => {
+  await using world = await openWorld();
+  const { template_id, organization_id } = await seedTemplate(world.server);
+  const { id } = await createWorkspace(world.admin, template_id);
+  const running = await awaitBuild(world.admin, id);
+  const read = () => world.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+  expect(await read()).toEqual(running);
+  const { context } = world.server;
+  if (!context) throw new Error("this test needs a server in its own process");
+  const change = async (sql: string): Promise<Workspace> => {
+    await context.store.commit([{ sql, rows: [[]] }]);
+    return read();
+  };
+  expect(
+    (await change("update agents set lifecycle_state = 'ready'")).latest_build.resources[0]?.agents[0],
+  ).toMatchObject({ lifecycle_state: "ready" });
+  expect((await change("update agents set logs_length = 7")).latest_build.resources[0]?.agents[0]?.logs_length).toBe(7);
+  expect(
+    (await change("update users set username = 'root', updated_at = updated_at + 1 where username = 'admin'"))
+      .owner_name,
+  ).toBe("root");
+  expect((await change("update workspaces set favorite = 1")).favorite).toBe(true);
+  const stranger = await seedUser(world.server, { organization_id });
+  const refused = await world.admin.as(stranger.token).fetch("GET", `/api/v2/workspaces/${id}`);
+  expect(refused.status).toBe(404);
+  const helper = await seedUser(world.server, { roles: ["template-admin"] });
+  const seen = await world.admin.as(helper.token).get<Workspace>(`/api/v2/workspaces/${id}`);
+  expect(seen.favorite).toBe(false);
+});

@@ -1,0 +1,58 @@
+// Builds across stops of the server: what was open goes on after the next start, or has failed with a reason.
+import { expect, test } from "bun:test";
+import type { Workspace } from "#schema/workspace.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import {
+  awaitBuild,
+  awaitWorkspace,
+  createWorkspace,
+  ECHO,
+  openWorld,
+  seedTemplate,
+} from "#test/support/workspaces.ts";
+
+const isStarting = ({ latest_build }: Workspace): boolean => latest_build.status === "starting";
+
+test("[WK-15] a running build is begun again after a restart with fresh agents, and given up when that happens twice", async () => {
+  using place = tempDirectory();
+  const directory = place.path;
+  let id = "";
+  {
+    await using world = await openWorld({ directory });
+    const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true, logs: ["hello"] } });
+    id = (await createWorkspace(world.admin, template_id)).id;
+    await awaitWorkspace(world.admin, id, isStarting);
+  }
+  {
+    await using world = await openWorld({ directory });
+    const again = await awaitWorkspace(world.admin, id, isStarting);
+    expect(again.latest_build.build_number).toBe(1);
+  }
+  await using world = await openWorld({ directory });
+  const { latest_build } = await awaitBuild(world.admin, id);
+  expect(latest_build.status).toBe("failed");
+  expect(latest_build.job.error).toContain("The server stopped 2 times");
+});
+
+test("[WK-16] builds that wait in the queue are taken up in the order they were made", async () => {
+  using place = tempDirectory();
+  const directory = place.path;
+  const env = { SLIPWAY_PROVISIONER_SLOTS: "1" };
+  const ids: string[] = [];
+  {
+    await using world = await openWorld({ directory, env });
+    const hanging = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
+    const first = await createWorkspace(world.admin, hanging.template_id, "first");
+    await awaitWorkspace(world.admin, first.id, isStarting);
+    const { template_id } = await seedTemplate(world.server);
+    for (const name of ["second", "third"]) ids.push((await createWorkspace(world.admin, template_id, name)).id);
+    const third = await world.admin.get<Workspace>(`/api/v2/workspaces/${ids[1]}`);
+    expect(third.latest_build.job).toMatchObject({ status: "pending", queue_position: 2, queue_size: 2 });
+    await world.admin.patch(`/api/v2/workspacebuilds/${first.latest_build.id}/cancel`);
+  }
+  await using world = await openWorld({ directory, env });
+  const [second, third] = await Promise.all(ids.map((id) => awaitBuild(world.admin, id)));
+  expect([second?.latest_build.status, third?.latest_build.status]).toEqual(["running", "running"]);
+  const startedAt = (one: Workspace | undefined): number => Date.parse(one?.latest_build.job.started_at ?? "");
+  expect(startedAt(second)).toBeLessThanOrEqual(startedAt(third));
+});
