@@ -86,14 +86,6 @@ export const listOpenImports = query(
     .orderBy(asc(jobs.created_at)),
 );
 
-/** How many versions a template has: {template_id}. */
-export const countVersionsOf = query(
-  build
-    .select({ count: sql<number>`count(*)` })
-    .from(template_versions)
-    .where(eq(template_versions.template_id, sql.placeholder("template_id"))),
-);
-
 export const insertTemplateVersion = insertInto(template_versions);
 export const updateTemplateVersion = updateBy(template_versions, template_versions.id);
 

@@ -5,9 +5,9 @@ import { readTar } from "./archive-tar.ts";
 import { readZip } from "./archive-zip.ts";
 
 /** Entries of an archive. */
-export const ENTRY_LIMIT = 10_000;
+const ENTRY_LIMIT = 10_000;
 /** Bytes of all entries together, as they claim to be after inflating. */
-export const INFLATED_LIMIT = 512 * 1024 * 1024;
+const INFLATED_LIMIT = 512 * 1024 * 1024;
 
 /** Why an archive is refused, in words for people. */
 export class ArchiveError extends Error {

@@ -5,7 +5,7 @@ import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } fr
 import { compilePattern } from "./pattern.ts";
 
 /** Characters of a value. */
-export const VALUE_LIMIT = 65_536;
+const VALUE_LIMIT = 65_536;
 /** Characters of a value that has a pattern to match. */
 const PATTERN_VALUE_LIMIT = 4_096;
 const LIST_LIMIT = 256;

@@ -2,7 +2,7 @@
 // anything else is a mistake, and \{{ stands for a plain {{. Used by the checks of a manifest and by render.ts.
 import type { Manifest } from "#schema/manifest.ts";
 
-export const BUILT_IN = ["workspace.name", "workspace.id", "owner.username", "owner.email"] as const;
+const BUILT_IN = ["workspace.name", "workspace.id", "owner.username", "owner.email"] as const;
 
 const PLACEHOLDER = /\\\{\{|\{\{([^{}]*)\}\}/g;
 

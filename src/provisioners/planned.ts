@@ -1,9 +1,10 @@
 // What a manifest holds, as callers ask for it before any workspace exists: parameters, variables, presets, planned resources. Pure.
 // Ids are made from the version's id and the names, so they are the same each time.
 import { sha256 } from "#base/ids.ts";
-import type { Manifest, ManifestParameter, ManifestPreset } from "#schema/manifest.ts";
+import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
 import type { PlannedResource, Preset, TemplateParameter, TemplateVariable } from "#schema/template-version.ts";
 import { defaultOf, formTypeOf, typeOf } from "./parameters.ts";
+import { presetId } from "./presets.ts";
 
 /** The id of something that has only a name, within a version; a UUID of version 8. */
 const plannedId = (version_id: string, ...names: readonly string[]): string => {
@@ -11,13 +12,6 @@ const plannedId = (version_id: string, ...names: readonly string[]): string => {
   const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20), hex.slice(20, 32)];
   return `${a}-${b}-8${c}-8${d}-${e}`;
 };
-
-/** The id under which callers name a preset of a version. */
-export const presetId = (version_id: string, name: string): string => plannedId(version_id, "preset", name);
-
-/** The preset with this id; undefined when the version has none such. */
-export const findPreset = (manifest: Manifest, version_id: string, id: string): ManifestPreset | undefined =>
-  manifest.presets?.find(({ name }) => presetId(version_id, name) === id.toLowerCase());
 
 export const showPresets = (manifest: Manifest, version_id: string): Preset[] =>
   (manifest.presets ?? []).map((preset) => ({

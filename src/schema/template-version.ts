@@ -13,7 +13,7 @@ const VersionName = t.String({
 });
 const Message = t.String({ maxLength: 1_048_576, description: "What this version changes." });
 
-export const MinimalUser = t.Object({
+const MinimalUser = t.Object({
   id: uuid(),
   username: t.String(),
   name: t.String(),

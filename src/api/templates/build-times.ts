@@ -38,7 +38,7 @@ export class BuildTimes {
 }
 
 /** Nearest rank; null without values. */
-export const percentiles = (values: readonly number[]): { P50: number | null; P95: number | null } => {
+const percentiles = (values: readonly number[]): { P50: number | null; P95: number | null } => {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): number | null => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null;
   return { P50: at(0.5), P95: at(0.95) };
