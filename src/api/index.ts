@@ -4,6 +4,7 @@ import { agents } from "./agents/index.ts";
 import { buildinfo } from "./buildinfo.ts";
 import { builds } from "./builds/index.ts";
 import type { ApiContext } from "./context.ts";
+import { deployment } from "./deployment.ts";
 import { files } from "./files.ts";
 import { organizations } from "./organizations/index.ts";
 import { templateVersions } from "./template-versions/index.ts";
@@ -16,6 +17,7 @@ import { workspaces } from "./workspaces/index.ts";
 export const api = (ctx: ApiContext) =>
   new Elysia({ prefix: "/api/v2" })
     .use(buildinfo(ctx))
+    .use(deployment(ctx))
     .use(organizations(ctx))
     .use(agents(ctx))
     .use(users(ctx))

@@ -133,6 +133,7 @@ describe("who is calling", () => {
       "GET /healthz",
       "GET /readyz",
       "GET /api/v2/buildinfo",
+      "GET /api/v2/appearance",
       "POST /api/v2/users/login",
       "GET /api/v2/users/first",
       "POST /api/v2/users/first",

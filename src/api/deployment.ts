@@ -1,0 +1,89 @@
+// Small facts about this deployment that clients ask for at their start: looks, names for ssh, experiments, where applications are.
+import { Elysia, t } from "elysia";
+import { deploymentId } from "#db/settings.ts";
+import { callers } from "./caller.ts";
+import type { ApiContext } from "./context.ts";
+import { fails } from "./responses.ts";
+
+const tags = ["General"];
+
+const Banner = t.Object({ enabled: t.Boolean(), message: t.String(), background_color: t.String() });
+
+const Appearance = t.Object({
+  application_name: t.String(),
+  logo_url: t.String({ description: "A URL, or empty." }),
+  docs_url: t.String({ description: "Where this server's documentation is." }),
+  service_banner: Banner,
+  announcement_banners: t.Array(Banner),
+  support_links: t.Array(t.Object({ name: t.String(), target: t.String(), icon: t.String() })),
+});
+
+const SshConfig = t.Object({
+  hostname_prefix: t.String({ description: "What the name of a workspace begins with in an ssh configuration." }),
+  hostname_suffix: t.String({ description: "What it ends with." }),
+  ssh_config_options: t.Record(t.String(), t.String(), { description: "Further options of ssh, by name." }),
+});
+
+const Region = t.Object({
+  id: t.String({ format: "uuid" }),
+  name: t.String(),
+  display_name: t.String(),
+  icon_url: t.String(),
+  healthy: t.Boolean(),
+  path_app_url: t.String({ description: "Below this address applications are reached." }),
+  wildcard_hostname: t.String({ description: "Host names of applications; empty when there are none." }),
+});
+
+export const deployment = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/appearance",
+      () => ({
+        application_name: "Slipway",
+        logo_url: "",
+        docs_url: new URL("/swagger", ctx.accessUrl).href,
+        service_banner: { enabled: false, message: "", background_color: "" },
+        announcement_banners: [],
+        support_links: [],
+      }),
+      {
+        response: { 200: Appearance },
+        detail: { tags, summary: "How the server presents itself", security: [] },
+      },
+    )
+    .get(
+      "/deployment/ssh",
+      () => ({ hostname_prefix: "slipway.", hostname_suffix: "slipway", ssh_config_options: {} }),
+      {
+        user: true,
+        response: { 200: SshConfig, ...fails(401) },
+        detail: { tags, summary: "Names of workspaces for ssh" },
+      },
+    )
+    .get("/experiments", () => [], {
+      user: true,
+      response: { 200: t.Array(t.String()), ...fails(401) },
+      detail: { tags, summary: "Experiments that are switched on", description: "There are none." },
+    })
+    .get("/experiments/available", () => ({ safe: [], danger: [] }), {
+      user: true,
+      response: { 200: t.Object({ safe: t.Array(t.String()), danger: t.Array(t.String()) }), ...fails(401) },
+      detail: { tags, summary: "Experiments that exist", description: "There are none." },
+    })
+    .get(
+      "/regions",
+      async () => ({
+        regions: [
+          {
+            ...{ id: await deploymentId(ctx.store), name: "primary", display_name: "Default", icon_url: "" },
+            ...{ healthy: true, path_app_url: ctx.accessUrl.href.replace(/\/$/, ""), wildcard_hostname: "" },
+          },
+        ],
+      }),
+      {
+        user: true,
+        response: { 200: t.Object({ regions: t.Array(Region) }), ...fails(401) },
+        detail: { tags, summary: "Where the server is reached", description: "One place: this server." },
+      },
+    );

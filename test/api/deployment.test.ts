@@ -1,0 +1,25 @@
+// The small facts that clients ask for when they start.
+import { expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { statusOf } from "./users/people.ts";
+
+test("[DP-1] clients find out how the server looks, where it is and what it calls workspaces", async () => {
+  await using server = await startTestServer();
+  const anybody = new Client(server.url);
+  expect(await anybody.get<object>("/api/v2/appearance")).toMatchObject({
+    application_name: "Slipway",
+    announcement_banners: [],
+  });
+  for (const path of ["/deployment/ssh", "/experiments", "/experiments/available", "/regions"]) {
+    expect(await statusOf(anybody, "GET", path)).toBe(401);
+  }
+  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  expect(await admin.get<object>("/api/v2/deployment/ssh")).toEqual({
+    ...{ hostname_prefix: "slipway.", hostname_suffix: "slipway", ssh_config_options: {} },
+  });
+  expect(await admin.get<string[]>("/api/v2/experiments")).toEqual([]);
+  const { deployment_id } = await admin.get<{ deployment_id: string }>("/api/v2/buildinfo");
+  const { regions } = await admin.get<{ regions: object[] }>("/api/v2/regions");
+  expect(regions).toMatchObject([{ id: deployment_id, healthy: true, path_app_url: server.url.origin }]);
+});

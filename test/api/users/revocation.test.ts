@@ -1,0 +1,47 @@
+// Streams that a key has opened, when the key is taken away (RELIABILITY check 30).
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+
+// The workspace is put into the store, so these stories run beside the server.
+const describeHere = describe.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
+
+let server: TestServer;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+/** A workspace's owner with a token, and everything they can keep open. */
+const open = async () => {
+  const seeded = await seedAgent(server);
+  const owner = admin.as(seeded.owner_token);
+  const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+  const client = owner.as(key);
+  const paths = [`workspaces/${seeded.workspace_id}/watch-ws`, `workspaceagents/${seeded.agent_id}/logs?follow`];
+  const sockets = await Promise.all(paths.map((path) => client.socket(`/api/v2/${path}`)));
+  const events = await client.fetch("GET", `/api/v2/workspaces/${seeded.workspace_id}/watch`);
+  expect(events.status).toBe(200);
+  return { owner, owner_id: seeded.owner_id, id: key.slice(0, 10), sockets, events };
+};
+type Opened = Awaited<ReturnType<typeof open>>;
+
+describeHere("[ID-10] every stream of a key ends", () => {
+  test.each<[string, (opened: Opened) => Promise<unknown>]>([
+    ["when it is deleted", ({ owner, id }) => owner.delete(`/api/v2/users/me/keys/${id}`)],
+    ["when its user is suspended", ({ owner_id }) => admin.put(`/api/v2/users/${owner_id}/status/suspend`)],
+    ["when it is expired by hand", ({ owner, id }) => owner.put(`/api/v2/users/me/keys/${id}/expire`)],
+  ])("%s", async (_when, revoke) => {
+    const opened = await open();
+    await revoke(opened);
+    const closed = await Promise.all(opened.sockets.map((socket) => socket.closed));
+    expect(closed.map(({ code }) => code)).toEqual([1008, 1008]);
+    // The event stream has an end; reading it to there would otherwise wait for ever.
+    expect(await opened.events.text()).toContain("event: ping");
+  });
+});
