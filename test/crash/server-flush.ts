@@ -1,0 +1,150 @@
+// What a server has answered with success is on disk: the kernel saw write, flush, answer, in this order, for every route that
+// changes something, alone and in groups (RELIABILITY check 4).
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Build } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { MANIFESTS } from "./oracle/build-load.ts";
+import { ServerPlace } from "./server.ts";
+import { mustBeRight } from "./server-crash.ts";
+import { type Answered, readAnswers, traceTo } from "./server-trace.ts";
+import { endedBuild, enter, makeAgents, makeTemplate, makeWriters, until, type World } from "./server-world.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+/** Why this cannot be looked at on this machine; empty when it can. */
+export const flushSkipReason = (): string => (Bun.which("strace") ? "" : "there is no strace");
+
+const MUTATING = /^(POST|PUT|PATCH|DELETE) /;
+
+/** Asked for between the two parts, to find it again in the trace. */
+const BORDER = "/border";
+
+/** Routes that may answer with success and have written nothing. */
+const WRITES_NOTHING = new Set(["POST /api/v2/users/validate-password"]);
+
+/** Changes one thing of each kind through the API. */
+const changeEverything = async (world: World): Promise<void> => {
+  const { admin, organization_id } = world;
+  const ada = await admin.post<{ id: string }>("/api/v2/users", {
+    email: "ada@example.com",
+    username: "ada",
+    password: "a-long-enough-passphrase",
+    organization_ids: [organization_id],
+  });
+  await admin.put(`/api/v2/users/${ada.id}/profile`, { username: "ada", name: "Ada" });
+  await admin.put(`/api/v2/users/${ada.id}/roles`, { roles: ["template-admin"] });
+  await admin.put(`/api/v2/users/${ada.id}/password`, { password: "another-long-passphrase" });
+  const asAda = await admin.signIn("ada@example.com", "another-long-passphrase");
+  await changeOrganization(admin, ada.id);
+  await changeKeys(asAda);
+  await asAda.post("/api/v2/users/logout", {});
+  await admin.put(`/api/v2/users/${ada.id}/status/suspend`, {});
+  await admin.put(`/api/v2/users/${ada.id}/status/activate`, {});
+  await admin.delete(`/api/v2/users/${ada.id}`);
+  await changeTemplate(world);
+  const [agent] = await makeAgents(world, "flushed", 1);
+  if (!agent) throw new Error("no agent was made");
+  await agent.client.post("/api/v2/workspaceagents/me/log-source", {
+    id: crypto.randomUUID(),
+    display_name: "Lines",
+    icon: "",
+  });
+  await agent.client.patch("/api/v2/workspaceagents/me/logs", { logs: [{ output: "a line" }] });
+  const path = `/api/v2/workspaces/${agent.workspace_id}/builds`;
+  for (const transition of ["stop", "start", "delete"]) {
+    await endedBuild(admin, (await admin.post<{ id: string }>(path, { transition })).id);
+  }
+};
+
+const changeKeys = async (user: Client): Promise<void> => {
+  const { key } = await user.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "one", lifetime: 0 });
+  await user.post("/api/v2/users/me/keys", {});
+  const path = `/api/v2/users/me/keys/${key.split("-")[0]}`;
+  await user.put(`${path}/expire`, {});
+  await user.delete(path);
+};
+
+const changeTemplate = async (world: World): Promise<void> => {
+  const { admin, organization_id } = world;
+  const hangs = await makeTemplate(world, "hangs", MANIFESTS.hangs);
+  const { active_version_id } = await admin.get<{ active_version_id: string }>(`/api/v2/templates/${hangs}`);
+  await admin.patch(`/api/v2/templates/${hangs}`, { display_name: "It hangs" });
+  await admin.patch(`/api/v2/templateversions/${active_version_id}`, { name: "first", message: "The first" });
+  await admin.patch(`/api/v2/templates/${hangs}/versions`, { id: active_version_id });
+  const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
+  const made = await admin.post<Workspace>(path, { name: "hangs", template_id: hangs });
+  await admin.patch(`/api/v2/workspacebuilds/${made.latest_build.id}/cancel`, {});
+  await endedBuild(admin, made.latest_build.id);
+  const removal = await admin.post<Build>(`/api/v2/workspaces/${made.id}/builds`, { transition: "delete" });
+  await endedBuild(admin, removal.id);
+  await admin.delete(`/api/v2/templates/${hangs}`);
+};
+
+const changeOrganization = async (admin: Client, user: string): Promise<void> => {
+  const { id } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "second", display_name: "Second" });
+  await admin.patch(`/api/v2/organizations/${id}`, { display_name: "The second" });
+  await admin.post(`/api/v2/organizations/${id}/members/${user}`, {});
+  await admin.put(`/api/v2/organizations/${id}/members/${user}/roles`, { roles: [] });
+  await admin.delete(`/api/v2/organizations/${id}/members/${user}`);
+  await admin.delete(`/api/v2/organizations/${id}`);
+};
+
+/** What is wrong with these answers, in words. */
+const problems = (answers: readonly Answered[], alone: boolean): string[] =>
+  answers.flatMap(({ request, status, writes, flushes, fileFlushes, unflushed }) => {
+    if (!MUTATING.test(request) || status >= 300) return [];
+    if (unflushed > 0) return [`${request} was answered ${status} with ${unflushed} writes that were not flushed`];
+    if (!alone || WRITES_NOTHING.has(request)) return [];
+    if (writes === 0 || flushes === 0)
+      return [`${request} was answered ${status} after ${writes} writes, ${flushes} flushes`];
+    const isUpload = request === "POST /api/v2/files";
+    return isUpload && fileFlushes < 2 ? ["an upload was answered before its bytes and its name were flushed"] : [];
+  });
+
+/** Looks at one call of each kind, then at `rounds` hundred batches of many writers at once. */
+export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  const file = join(place.scratch, "trace.txt");
+  await place.start({ through: traceTo(file) });
+  const world = await enter(place);
+  await changeEverything(world);
+  const documented = await place.client.get<{ paths: Record<string, object> }>("/swagger/json");
+  const agents = await makeAgents(world, "group", 6);
+  let left = rounds * 100;
+  const writers = await makeWriters(agents, randomFrom(seed), () => {
+    left -= 1;
+    if (left <= 0) for (const one of writers) one.stop();
+  });
+  await place.client.fetch("GET", BORDER);
+  await Promise.all(writers.map((one) => one.run()));
+  await place.stop();
+  // strace writes on a little longer than the server lives.
+  await until(async () => /^\d+ \+\+\+ exited with 0 \+\+\+\n$/m.test(readFileSync(file, "utf8").slice(-100)));
+  const answers = readAnswers(readFileSync(file, "utf8"));
+  const border = answers.findIndex(({ request }) => request === `GET ${BORDER}`);
+  const [alone, together] = [answers.slice(0, border), answers.slice(border + 1)];
+  const enough = border > 0 && together.length >= rounds * 100;
+  mustBeRight(seed, "the trace", enough ? [] : [`only ${answers.length} answers were seen`]);
+  mustBeRight(seed, "one call after the other", problems(alone, true));
+  mustBeRight(seed, "many writers", problems(together, false));
+  const routes = new Set(alone.filter(({ request }) => MUTATING.test(request)).map(({ request }) => shapeOf(request)));
+  for (const missing of untried(documented.paths, routes)) log(`not tried: ${missing}`);
+  return `${routes.size} routes alone and ${together.length} answers to writers together: each after its flush`;
+};
+
+const shapeOf = (request: string): string =>
+  request
+    .replace(/\/keys\/(?!tokens)[^/]+/, "/keys/{}")
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{}")
+    .replace(/\/(me|suspend|activate)(?=\/|$)/g, "/{}");
+
+const untried = (paths: Record<string, object>, tried: ReadonlySet<string>): string[] =>
+  Object.entries(paths)
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+    .filter((route) => MUTATING.test(route))
+    .filter((route) => !tried.has(route.replace(/\/me(?=\/)/g, "/{}").replace(/\{[^}]*\}/g, "{}")));
+
+export const checks: readonly Check[] =
+  flushSkipReason() === "" ? [{ name: "server: flushed, then answered", run: serverFlush }] : [];

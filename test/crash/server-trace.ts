@@ -1,0 +1,62 @@
+// Reads what strace saw of a server: requests that came in, answers that went out, and what was written and flushed in between.
+
+/** Options of strace that this file can read. The server stays the direct child (-D), so that signals reach it. */
+export const traceTo = (file: string): string[] => {
+  const calls = "recvfrom,sendto,sendmsg,write,writev,pwrite64,ftruncate,fsync,fdatasync";
+  return ["strace", "-D", "-f", "-yy", "-s", "256", "-e", `trace=${calls}`, "-o", file];
+};
+
+/** One answer, and what the server did between the request and it. */
+export type Answered = {
+  request: string;
+  status: number;
+  /** Writes to the database's log, and flushes of it. */
+  writes: number;
+  flushes: number;
+  /** Flushes of uploaded files and their folders. */
+  fileFlushes: number;
+  /** Writes to the database's log that no flush had followed when the answer went out. */
+  unflushed: number;
+};
+
+const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+) HTTP/;
+const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
+
+/** The answers of a server that was asked one thing after the other, in order. */
+export const readAnswers = (trace: string): Answered[] => {
+  const answers: Answered[] = [];
+  const begun = new Map<string, string>();
+  let now = fresh("");
+  let unflushed = 0;
+  for (const line of trace.split("\n")) {
+    const [, pid = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
+    // A call that takes long stands in two lines: what it changes counts from its begin, what it has flushed from its end.
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
+    const begin = resumed ? (begun.get(pid) ?? "") : rest;
+    if (!resumed && rest.endsWith("<unfinished ...>")) begun.set(pid, rest);
+    const isDone = resumed !== null || !rest.endsWith("<unfinished ...>");
+    const request = isDone && REQUEST.exec(resumed ? begin + (resumed[1] ?? "") : rest)?.[1];
+    if (request) now = fresh(request);
+    if (!resumed && /^pwrite64\(\d+<[^>]*slipway\.db-wal>/.test(rest)) {
+      now.writes += 1;
+      unflushed += 1;
+    }
+    if (isDone && /^f(data)?sync\(\d+<[^>]*slipway\.db-wal>/.test(begin) && / = 0$/.test(rest)) {
+      now.flushes += 1;
+      unflushed = 0;
+    }
+    if (isDone && /^f(data)?sync\(\d+<[^>]*\/files/.test(begin)) now.fileFlushes += 1;
+    const status = !resumed && ANSWER.exec(rest)?.[1];
+    if (status) answers.push({ ...now, status: Number(status), unflushed });
+  }
+  return answers;
+};
+
+const fresh = (request: string): Answered => ({
+  request,
+  status: 0,
+  writes: 0,
+  flushes: 0,
+  fileFlushes: 0,
+  unflushed: 0,
+});
