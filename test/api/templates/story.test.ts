@@ -291,3 +291,19 @@ test("[TP-8] the JSON Schema of template.yaml is public", async () => {
   expect(schema.$schema).toContain("json-schema.org");
   expect(schema.required).toEqual(["provisioner", "resources"]);
 });
+
+test("[TP-24][TP-19] a workspace is made with a preset by the id that was shown; its template cannot be deleted", async () => {
+  const template = await makeTemplate(
+    admin,
+    `${unique()}${ECHO}parameters:\n  - {name: size, type: number, default: 2}\npresets:\n  - {name: Large, parameters: {size: 4}}\n`,
+  );
+  const [preset] = await admin.get<Preset[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
+  const workspace = await admin.post<{ latest_build: { id: string } }>("/api/v2/users/me/workspaces", {
+    name: "with-preset",
+    template_id: template.id,
+    template_version_preset_id: preset?.id,
+  });
+  const parameters = `/api/v2/workspacebuilds/${workspace.latest_build.id}/parameters`;
+  expect(await admin.get<unknown[]>(parameters)).toEqual([{ name: "size", value: "4" }]);
+  expect(await refusal(admin.delete(`/api/v2/templates/${template.id}`))).toBe("400 Delete its 1 workspace first.");
+});
