@@ -25,20 +25,31 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-const PAGE_CSS = `body { margin: 0; background: #fafafa; }
+const PAGE_CSS = `html { background: #fafafa; }
+body { margin: 0; }
 .swagger-ui .topbar { display: none; }
-@media (prefers-color-scheme: dark) {
-  html { background: #14161a; }
-  body { background: #fafafa; filter: invert(91%) hue-rotate(180deg); min-height: 100vh; }
-  .swagger-ui .microlight, .swagger-ui img { filter: invert(100%) hue-rotate(180deg); }
-}
+.swagger-ui .info { margin: 32px 0 24px; }
+.swagger-ui .scheme-container { background: none; box-shadow: none; padding: 0 0 8px; }
+html:not(.dark-mode) .swagger-ui .btn.authorize { color: #0b7a43; border-color: #0b7a43; }
+html:not(.dark-mode) .swagger-ui .btn.authorize svg { fill: #0b7a43; }
+html:not(.dark-mode) .swagger-ui .info a { color: #2a6cb5; }
+.swagger-ui .opblock .opblock-summary-method { text-shadow: none; }
+.swagger-ui .opblock .opblock-summary-path { word-break: normal; overflow-wrap: anywhere; }
 @media (max-width: 640px) {
-  .swagger-ui .wrapper { padding: 0 8px; }
+  .swagger-ui .wrapper, .swagger-ui .info { padding: 0 8px; }
+  .swagger-ui .info .title { font-size: 28px; }
+  .swagger-ui .opblock .opblock-summary-method { min-width: 58px; padding: 6px 0; }
   .swagger-ui .opblock .opblock-summary-description { display: none; }
+  .swagger-ui .opblock-tag small { display: none; }
 }
 `;
 
-const PAGE_SCRIPT = `window.ui = SwaggerUIBundle({
+// Swagger UI has a dark mode of its own; it follows the system's wish.
+const PAGE_SCRIPT = `const wish = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", wish.matches);
+follow();
+wish.addEventListener("change", follow);
+window.ui = SwaggerUIBundle({
   url: "/swagger/json",
   dom_id: "#swagger-ui",
   deepLinking: true,

@@ -1,0 +1,86 @@
+// The story of the documentation page: it lists the operations, takes a token, makes a call. With a folder, pictures go there.
+// node swagger.mjs CHROMIUM URL TOKEN [FOLDER [light|dark [WIDTH]]]
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, token, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
+const viewport = { width: Number(width), height: 900 };
+
+await inChromium(file, { colorScheme, viewport }, async (page, context) => {
+  // What would leave the machine is remembered and stopped.
+  await context.route(
+    (target) => target.origin !== new URL(url).origin && target.protocol !== "data:",
+    (route) => route.abort(),
+  );
+  const picture = async (name, options = {}) => {
+    if (folder) await page.screenshot({ path: `${folder}/swagger-${name}-${colorScheme}-${width}.png`, ...options });
+  };
+  const result = {};
+
+  await page.goto(`${url}swagger`);
+  await page.locator(".opblock").first().waitFor();
+  result.title = await page.title();
+  result.operations = await page.locator(".opblock").count();
+  result.tags = await page.locator(".opblock-tag a span").allTextContents();
+  result.fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
+  await picture("list");
+
+  const call = async () => {
+    const block = page.locator("#operations-Users-getUsersUser");
+    await block.getByPlaceholder("user").fill("me");
+    await block.getByRole("button", { name: "Execute" }).click();
+    const answer = block.locator(".live-responses-table .response-col_status").last();
+    await answer.waitFor();
+    await page.waitForLoadState("networkidle");
+    return {
+      status: (await answer.innerText()).trim(),
+      body: await block.locator(".live-responses-table code").first().innerText(),
+    };
+  };
+  await page.locator("#operations-Users-getUsersUser .opblock-summary-control").click();
+  result.stranger = await call();
+
+  await page.locator(".auth-wrapper .authorize").click();
+  result.schemes = await page.locator(".auth-container h4 code").allTextContents();
+  await picture("authorize");
+  await page.locator(".auth-container input").first().fill(token);
+  await page.locator(".auth-container .authorize").first().click();
+  await page.locator(".btn-done").first().click();
+  result.signedIn = await call();
+  await page.locator("#operations-Users-getUsersUser").scrollIntoViewIfNeeded();
+  await picture("call");
+  result.contrast = await page.evaluate(contrasts);
+  return result;
+});
+
+/** The contrast of the texts people read first against the page behind them, after filters are out of the picture. */
+function contrasts() {
+  const parse = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const of = (selector) => {
+    const element = document.querySelector(selector);
+    if (!element) return [selector, 0];
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => y - x);
+    return [selector, Math.round(((a + 0.05) / (b + 0.05)) * 10) / 10];
+  };
+  return Object.fromEntries(
+    [
+      ".info .title",
+      ".info p",
+      ".opblock-tag",
+      ".opblock-summary-path",
+      ".opblock-summary-description",
+      ".parameter__name",
+      ".response-col_status",
+    ].map(of),
+  );
+}

@@ -1,0 +1,71 @@
+// The documentation page in a real browser, as somebody who tries the API does it.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { Client } from "#src/client.ts";
+import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const SCRIPT = fileURLToPath(new URL("swagger.mjs", import.meta.url));
+
+type Seen = {
+  title: string;
+  operations: number;
+  tags: string[];
+  fits: boolean;
+  stranger: { status: string; body: string };
+  schemes: string[];
+  signedIn: { status: string; body: string };
+  contrast: Record<string, number>;
+  requests: string[];
+  complaints: string[];
+};
+
+const story = async (url: URL, token: string, ...look: string[]): Promise<Seen> => {
+  const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, url.href, token, "", ...look], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+  return JSON.parse(output) as Seen;
+};
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[SW-1] [SW-2] [SW-3] the page lists every operation, takes a token, and shows what a call answers; nothing leaves the machine",
+  async () => {
+    await using server = await startTestServer();
+    const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const document = await fetchDocument(server.url);
+    const seen = await story(server.url, token as string);
+    expect(seen.title).toBe("Slipway API");
+    expect(seen.operations).toBe(operationsOf(document).length);
+    const used = new Set(operationsOf(document).flatMap(({ described }) => described.tags));
+    expect(seen.tags).toEqual(document.tags.map(({ name }) => name).filter((name) => used.has(name)));
+    expect(seen.schemes).toEqual(["session_token", "agent_token"]);
+    expect(seen.stranger.status).toStartWith("401");
+    expect(seen.signedIn.status).toStartWith("200");
+    expect(seen.requests.length).toBeGreaterThan(5);
+    expect(seen.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
+    expect(seen.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+  },
+);
+
+for (const [scheme, width] of [
+  ["light", "390"],
+  ["dark", "1100"],
+  ["dark", "390"],
+] as const) {
+  testNeeding(
+    [needs.chromium, needs.node],
+    `[SW-4] in ${scheme}, ${width} pixels wide, everything is legible`,
+    async () => {
+      await using server = await startTestServer();
+      const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+      const seen = await story(server.url, token as string, scheme, width);
+      expect(seen.fits).toBe(true);
+      expect(Object.entries(seen.contrast).filter(([, ratio]) => ratio < 4.5)).toEqual([]);
+    },
+  );
+}
