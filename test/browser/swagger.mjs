@@ -32,8 +32,8 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
     await answer.waitFor();
     await page.waitForLoadState("networkidle");
     return {
-      status: (await answer.innerText()).trim(),
-      body: await block.locator(".live-responses-table code").first().innerText(),
+      status: (await answer.textContent()).trim(),
+      body: await block.locator(".live-responses-table code").first().textContent(),
     };
   };
   await page.locator("#operations-Users-getUsersUser .opblock-summary-control").click();
