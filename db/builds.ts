@@ -5,7 +5,6 @@ import { workspace_build_parameters, workspace_builds, workspaces } from "./sche
 import { build, insertInto, query, updateBy } from "./sql.ts";
 
 export type BuildRow = typeof workspace_builds.$inferSelect;
-export type BuildParameterRow = typeof workspace_build_parameters.$inferSelect;
 
 export const findBuild = query(
   build

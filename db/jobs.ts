@@ -1,6 +1,6 @@
 // Provisioner jobs and their logs: template imports and workspace builds. Rows are written by the job's owner alone (the workspace
 // or the template-version actor); the reads here are by key, except the list of open jobs at start.
-import { and, asc, desc, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
 import { job_logs, jobs } from "./schema/jobs.ts";
 import { build, insertInto, query, updateBy } from "./sql.ts";
 
@@ -15,16 +15,6 @@ export const findJob = query(
     .select()
     .from(jobs)
     .where(eq(jobs.id, sql.placeholder("id"))),
-);
-
-/** Jobs of one type that have not ended, oldest first: what a start has to pick up again. */
-export const openJobs = query(
-  build
-    .select()
-    .from(jobs)
-    .where(and(isNull(jobs.completed_at), eq(jobs.type, sql.placeholder("type"))))
-    .orderBy(asc(jobs.created_at))
-    .limit(50_000),
 );
 
 /** `key` comes from `store.reserve("jobs", 1)`. */
@@ -44,14 +34,4 @@ const page = and(
 /** Lines with `after` < id < `before`, oldest first, at most `limit`; `job` is the integer key. */
 export const listJobLogs = query(
   build.select().from(job_logs).where(page).orderBy(asc(job_logs.id)).limit(sql.placeholder("limit")),
-);
-
-/** The newest line of a job. */
-export const lastJobLog = query(
-  build
-    .select({ id: job_logs.id })
-    .from(job_logs)
-    .where(eq(job_logs.job, sql.placeholder("job")))
-    .orderBy(desc(job_logs.id))
-    .limit(1),
 );

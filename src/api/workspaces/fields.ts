@@ -42,20 +42,20 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
 };
 
 /** Why this cannot be the name of a workspace; undefined when it can. */
-export const nameProblem = (text: string): string | undefined => {
+const nameProblem = (text: string): string | undefined => {
   if (text.length < 1 || text.length > 32) return "must have 1 to 32 characters";
   if (!name.test(text)) return "must be letters and digits in groups joined by single hyphens";
   return RESERVED.includes(text.toLowerCase()) ? "is reserved" : undefined;
 };
 
 /** Why this cannot be a time to live, in milliseconds; undefined when it can. */
-export const ttlProblem = (ttl: number): string | undefined => {
+const ttlProblem = (ttl: number): string | undefined => {
   if (!Number.isFinite(ttl) || ttl < MINUTE) return "must be at least one minute";
   return ttl > LONGEST_TTL ? "must be at most 30 days" : undefined;
 };
 
 /** Why this cannot be an autostart schedule; undefined when it can. */
-export const scheduleProblem = (text: string): string | undefined => {
+const scheduleProblem = (text: string): string | undefined => {
   const match = /^(?:CRON_TZ=(\S+)\s+)?(.*)$/.exec(text.trim());
   const [zone, fields] = [match?.[1], (match?.[2] ?? "").split(/\s+/)];
   if (zone !== undefined && !isZone(zone)) return `"${zone}" is not a known time zone`;

@@ -47,7 +47,7 @@ const parameterOf = (text: string): { name: string; value?: string } => {
 };
 
 /** `maySeeWorkspace` as a condition for a list: asked of a workspace of somebody else in no organization, then in each. */
-export const scopeOf = (caller: UserCaller): Scope => {
+const scopeOf = (caller: UserCaller): Scope => {
   const foreign = (organization_id: string) => ({ owner_id: "", organization_id });
   if (maySeeWorkspace(caller, foreign(""))) return "all";
   const organizations = Object.keys(caller.organizations).filter((id) => maySeeWorkspace(caller, foreign(id)));
