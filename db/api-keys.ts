@@ -14,6 +14,7 @@ export const findKeyWithUser = query(
       scope: api_keys.scope,
       login_type: api_keys.login_type,
       lifetime_seconds: api_keys.lifetime_seconds,
+      created_at: api_keys.created_at,
       last_used: api_keys.last_used,
       expires_at: api_keys.expires_at,
       user_id: users.id,

@@ -17,8 +17,6 @@ const ofMember = and(
   eq(organization_members.user_id, sql.placeholder("user_id")),
 );
 
-export const findMember = query(build.select().from(organization_members).where(ofMember));
-
 /** Members of an organization with their users, by username. */
 export const listMembers = query(
   build

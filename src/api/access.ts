@@ -8,10 +8,10 @@ const hasSiteRole = (caller: UserCaller, ...roles: string[]): boolean =>
   roles.some((role) => caller.roles.includes(role));
 
 /** True for the site owner and for whoever has one of these roles in the organization. */
-export const hasOrganizationRole = (caller: UserCaller, organization: string, ...roles: string[]): boolean =>
+const hasOrganizationRole = (caller: UserCaller, organization: string, ...roles: string[]): boolean =>
   isOwner(caller) || (caller.organizations[organization]?.some((role) => roles.includes(role)) ?? false);
 
-export const isMember = (caller: UserCaller, organization: string): boolean => organization in caller.organizations;
+const isMember = (caller: UserCaller, organization: string): boolean => organization in caller.organizations;
 
 // Organizations and their members.
 
@@ -20,7 +20,7 @@ export const maySeeOrganization = (caller: UserCaller, organization: string): bo
   isMember(caller, organization) || hasSiteRole(caller, "owner", "auditor", "user-admin", "template-admin");
 
 /** Only the owner makes and deletes organizations. */
-export const mayCreateOrganizations = isOwner;
+export const mayCreateOrganizations = (caller: UserCaller): boolean => isOwner(caller);
 
 export const mayUpdateOrganization = (caller: UserCaller, organization: string): boolean =>
   hasOrganizationRole(caller, organization, "organization-admin");
@@ -83,7 +83,7 @@ export const mayManageKeysOf = (caller: UserCaller, userId: string): boolean =>
   caller.user_id === userId || isOwner(caller);
 
 /** Site roles are given by the owner alone; a user-admin makes members (facts/platform 3.8). */
-export const mayGiveSiteRoles = isOwner;
+export const mayGiveSiteRoles = (caller: UserCaller): boolean => isOwner(caller);
 
 // Workspaces.
 
@@ -107,7 +107,8 @@ export const maySeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget):
 export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isOwn(caller, workspace) || workspace.role === "admin" || looksAfterTemplates(caller, workspace.organization_id);
 
-export const mayStartStop = mayUpdateWorkspace;
+export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  mayUpdateWorkspace(caller, workspace);
 
 /** Terminal, ports, containers, files: what happens inside belongs to whoever works there (and to the site owner). */
 export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
@@ -117,7 +118,7 @@ export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
   isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id);
 
 /** Favourites are one's own affair, also for the site owner. */
-export const mayFavourite = isOwn;
+export const mayFavourite = (caller: UserCaller, workspace: WorkspaceTarget): boolean => isOwn(caller, workspace);
 
 /** Members for themselves, those who look after the organization for others; not under the ban (facts/platform 3.2). */
 export const mayCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {
@@ -134,7 +135,8 @@ export const mayReadTemplates = (caller: UserCaller, organization: string): bool
   isMember(caller, organization) || hasSiteRole(caller, "owner", "template-admin", "auditor");
 
 /** Creating, changing and deleting templates and versions; also uploading for them. */
-export const mayManageTemplates = looksAfterTemplates;
+export const mayManageTemplates = (caller: UserCaller, organization: string): boolean =>
+  looksAfterTemplates(caller, organization);
 
 // Reports.
 

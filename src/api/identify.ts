@@ -82,7 +82,9 @@ export const identify = async (credential: Credential | undefined, store: Store,
   const now = clock.now();
   if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
   if (key.status === "suspended") return refusal("The user is not active: suspended.");
-  if (now - key.last_used >= TOUCH_MS || key.status === "dormant") touch(store, key, now);
+  // The first use of a token is noted at once: "never used" must not be a lie.
+  const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
+  if (isFirstUse || now - key.last_used >= TOUCH_MS || key.status === "dormant") touch(store, key, now);
   const memberships = await store.all(listMemberships({ user_id: key.user_id }));
   return {
     kind: "user",

@@ -6,7 +6,7 @@ export const KEY_SCOPES = ["all", "application_connect"] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** What a token may be called: it stands in paths. */
-export const TokenName = t.String({
+const TokenName = t.String({
   maxLength: 64,
   pattern: "^([a-zA-Z0-9][a-zA-Z0-9_.-]*)?$",
   description: "Up to 64 letters, digits, `_ . -`, unique among the user's tokens. Empty or absent: one is made up.",

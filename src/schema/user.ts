@@ -2,25 +2,25 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 
 export const USER_STATUSES = ["active", "dormant", "suspended"] as const;
-export const LOGIN_TYPES = ["password", "none"] as const;
+const LOGIN_TYPES = ["password", "none"] as const;
 export const SITE_ROLES = ["owner", "auditor", "template-admin", "user-admin"] as const;
 
 /** The rule of user names (facts/platform 3.1). */
-export const USERNAME = "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$";
+const USERNAME = "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$";
 
-export const Username = t.String({
+const Username = t.String({
   minLength: 1,
   maxLength: 32,
   pattern: USERNAME,
   description: "1 to 32 letters and digits, in groups joined by single hyphens. Unique, whatever the letter case.",
 });
-export const Email = t.String({
+const Email = t.String({
   minLength: 3,
   maxLength: 254,
   pattern: "^[^@\\s]+@[^@\\s]+$",
   description: "Unique, whatever the letter case.",
 });
-export const RealName = t.String({ maxLength: 128, description: "What people call this user; may be empty." });
+const RealName = t.String({ maxLength: 128, description: "What people call this user; may be empty." });
 
 export const RoleName = t.Object({
   name: t.String(),

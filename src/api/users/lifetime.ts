@@ -2,7 +2,7 @@
 // once, so anything under a second is refused with a hint (rule ID-9). Pure.
 import { invalidField } from "#base/errors.ts";
 
-export const DEFAULT_SECONDS = 168 * 3600;
+const DEFAULT_SECONDS = 168 * 3600;
 const MAX_SECONDS = 876_600 * 3600;
 /** What a token of an owner can do is worth more to a thief. */
 const MAX_OWNER_SECONDS = 168 * 3600;

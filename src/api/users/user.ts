@@ -34,7 +34,7 @@ export const userAt = async (store: Store, text: string, caller: UserCaller): Pr
   return user;
 };
 
-export const withOrganizations = async (store: Store, user: UserRow): Promise<KnownUser> => {
+const withOrganizations = async (store: Store, user: UserRow): Promise<KnownUser> => {
   const memberships = await store.all(listMemberships({ user_id: user.id }));
   return {
     ...user,

@@ -49,6 +49,15 @@ describe("a token", () => {
     await make(ben.client);
   });
 
+  test("[ID-8] its first use is noted at once", async () => {
+    const key = await make(ben.client);
+    const shown = () => ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+    const { last_used, created_at } = await shown();
+    expect(last_used).toBe(created_at);
+    // The note is written behind an answer, so look again until it is there; a clock may tick late.
+    while ((await shown()).last_used === created_at) await ben.client.as(key).get("/api/v2/users/me");
+  });
+
   test.each([
     [{ lifetime: 0 }, 604_800],
     [{ lifetime: 3_600_000_000_000 }, 3600],
