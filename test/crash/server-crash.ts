@@ -97,6 +97,11 @@ export class Torture implements AsyncDisposable {
     this.#waiting = undefined;
   }
 
+  /** Writers' calls that were answered 5xx. */
+  get failures(): number {
+    return this.writers.reduce((sum, { failures }) => sum + failures, 0);
+  }
+
   restart(options: StartOptions = {}): Promise<ServeProcess> {
     return this.place.start({ ...options, env: { ...Torture.env, ...options.env } });
   }

@@ -15,7 +15,7 @@ export const faultSkipReason = (): string => {
 };
 
 /** Compiles the fault library into a directory and returns its path. */
-const compile = (directory: string): string => {
+export const compileFaults = (directory: string): string => {
   const library = join(directory, "fault.so");
   const source = join(import.meta.dir, "faults", "fault.c");
   const done = Bun.spawnSync(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"]);
@@ -29,7 +29,7 @@ export type Faulted = { run: Run; oracle: Oracle; wrong: string[]; reasons: stri
 export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> => {
   using place = temporaryDirectory();
   const directory = join(place.path, "data");
-  const env = { LD_PRELOAD: compile(place.path), FAULT: fault, FAULT_FILES: "slipway.db" };
+  const env = { LD_PRELOAD: compileFaults(place.path), FAULT: fault, FAULT_FILES: "slipway.db" };
   const oracle = new Oracle();
   const reasons: string[] = [];
   let opened = false;

@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 export type Fate<T> =
   | { fate: "acknowledged"; answer: T }
   | { fate: "refused"; status: number; message: string }
-  | { fate: "unknown"; why: string };
+  | { fate: "unknown"; why: string; status?: number };
 
 const PATIENCE_MS = 30_000;
 
@@ -30,7 +30,7 @@ export const call = async <T>(
   const message = messageOf(text);
   if (message === undefined)
     options.wrong?.push(`${method} ${path}: ${response.status} with the body ${text.slice(0, 80)}`);
-  if (response.status >= 500) return { fate: "unknown", why: `${response.status} ${message}` };
+  if (response.status >= 500) return { fate: "unknown", status: response.status, why: `${response.status} ${message}` };
   return { fate: "refused", status: response.status, message: message ?? "" };
 };
 

@@ -29,6 +29,10 @@ export class LogWriter {
   batches = 0;
   /** Calls whose fate was unknown. */
   unknown = 0;
+  /** Calls that the server itself has answered with 5xx. */
+  failures = 0;
+  /** When the first call in a row failed; 0 while all is well. */
+  failedAt = 0;
   readonly wrong: string[] = [];
   #stopped = false;
   #pending: { key: string; body: unknown; lines: number } | undefined;
@@ -66,9 +70,12 @@ export class LogWriter {
       this.acknowledged += lines;
       this.batches += 1;
       this.#pending = undefined;
+      this.failedAt = 0;
       this.options.acknowledged?.();
     } else if (said.fate === "unknown") {
       this.unknown += 1;
+      if (said.status !== undefined) this.failures += 1;
+      if (this.failedAt === 0) this.failedAt = performance.now();
       await Bun.sleep(PAUSE_MS);
     } else {
       this.wrong.push(`${this.options.name}: a proper batch was refused: ${said.status} ${said.message}`);

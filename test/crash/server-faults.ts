@@ -1,0 +1,91 @@
+// A server whose disk fails: the n-th flush or write of its database is refused (RELIABILITY checks 5 and 6).
+import { databaseProblems } from "./oracle/database.ts";
+import { mustBeRight, Torture } from "./server-crash.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+import { compileFaults, faultSkipReason } from "./store-faults.ts";
+
+export type ServerFault = {
+  /** As test/crash/faults/fault.c takes it. */
+  fault: string;
+  /** Whether the process must end, or must go on as if nothing had been. */
+  ends: boolean;
+};
+
+/** The faults that are always tried; the number is when the fault begins. */
+const FAULTS: readonly ((n: number) => ServerFault)[] = [
+  (n) => ({ fault: `fsync:${n}:EIO`, ends: true }),
+  (n) => ({ fault: `fsync:${n}:EIO:1`, ends: true }),
+  (n) => ({ fault: `write:${n}:EIO`, ends: true }),
+  (n) => ({ fault: `write:${n}:EIO:1`, ends: false }),
+  (n) => ({ fault: `write:${n}:ENOSPC:20`, ends: false }),
+  (n) => ({ fault: `write:${n}:SHORT:20`, ends: false }),
+];
+
+/** After its first failed flush the process may live this long. */
+const STOP_MS = 1000;
+
+/** Breaks the disk in every way `rounds` times. Returns what was seen, in one line. */
+export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 0 });
+  const library = compileFaults(torture.place.scratch);
+  await torture.place.stop();
+  torture.begin();
+  let slowest = 0;
+  for (let round = 1; round <= rounds; round++) {
+    for (const make of FAULTS) {
+      const one = make(30 + Math.floor(torture.random() * 60));
+      const said = await withFault(torture, library, one);
+      mustBeRight(seed, one.fault, said.wrong);
+      slowest = Math.max(slowest, said.stopMs);
+      log(`${one.fault}: ${one.ends ? `ended after ${said.stopMs.toFixed(0)} ms` : `${said.failures} calls failed`}`);
+    }
+  }
+  await torture.restart();
+  mustBeRight(seed, "the end", await torture.finish());
+  return `${rounds} times ${FAULTS.length} faults, ${torture.acknowledged} acknowledged calls, none lost; stopped within ${slowest.toFixed(0)} ms`;
+};
+
+/** One server on a failing disk, then one on a good one; leaves none running. */
+const withFault = async (
+  torture: Torture,
+  library: string,
+  { fault, ends }: ServerFault,
+): Promise<{ wrong: string[]; stopMs: number; failures: number }> => {
+  const { place, world, writers } = torture;
+  const failuresBefore = torture.failures;
+  const env = { ...Torture.env, LD_PRELOAD: library, FAULT: fault, FAULT_FILES: "slipway.db" };
+  const wrong: string[] = [];
+  let stopMs = 0;
+  // A fault may come before the server listens: then it may refuse to start, in words.
+  const server = await place.start({ env }).catch(() => place.newest);
+  const listening = performance.now();
+  if (ends) {
+    const { code, signal, errors } = await server.ended;
+    const failed = writers.map(({ failedAt }) => failedAt).filter((at) => at > listening);
+    stopMs = failed.length > 0 ? performance.now() - Math.min(...failed) : 0;
+    if (signal || code === 0) wrong.push(`the process ended with ${signal || code}`);
+    if (!/can no longer be written|disk I\/O error/.test(errors))
+      wrong.push(`it did not say why: ${errors.slice(-200)}`);
+    if (stopMs > STOP_MS) wrong.push(`it lived on for ${stopMs.toFixed(0)} ms`);
+  } else {
+    for (let reads = 0; reads < 20; reads++) {
+      const response = await world.admin.fetch("GET", "/api/v2/workspaces?limit=1");
+      if (!response.ok) wrong.push(`a read was answered ${response.status}`);
+      await torture.progress(20);
+    }
+    wrong.push(...(await torture.look()));
+    server.kill("SIGKILL");
+    await server.ended;
+  }
+  const failures = torture.failures - failuresBefore;
+  wrong.push(...databaseProblems(place.directory));
+  const again = await torture.restart();
+  await torture.progress(20);
+  wrong.push(...(await torture.look()));
+  again.kill("SIGKILL");
+  await again.ended;
+  return { wrong, stopMs, failures };
+};
+
+export const checks: readonly Check[] =
+  faultSkipReason() === "" ? [{ name: "server: failing disk", run: serverFaults }] : [];

@@ -1,0 +1,101 @@
+// A server that is frozen, told to stop, or asked to share its directory, while everybody uses it (RELIABILITY checks 8 and 14).
+import { join } from "node:path";
+import type { ClientSocket } from "#src/client.ts";
+import { databaseProblems } from "./oracle/database.ts";
+import { command } from "./server.ts";
+import { mustBeRight, Torture } from "./server-crash.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+/** A second server on the same directory is refused in words, also while the first is frozen; the first goes on. */
+export const twoServers = async ({ seed, log }: CheckOptions): Promise<string> => {
+  await using torture = await Torture.make(seed, { agents: 2, builders: 1, daemons: 0 });
+  const { place } = torture;
+  torture.begin();
+  await torture.progress(20);
+  const refused = async (when: string): Promise<void> => {
+    const { code, said } = await secondServer(place.directory);
+    log(`${when}: exit ${code}, ${said.trim()}`);
+    mustBeRight(seed, when, code === 1 ? [] : [`a second server ended with ${code}`]);
+    mustBeRight(seed, when, said.includes(`${place.directory} is in use`) ? [] : [`a second server said ${said}`]);
+  };
+  await refused("a second server");
+  await torture.progress(20);
+  place.newest.kill("SIGSTOP");
+  await refused("a second server beside a frozen one");
+  place.newest.kill("SIGCONT");
+  await torture.progress(20);
+  mustBeRight(seed, "the end", await torture.finish());
+  await place.stop();
+  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  return `two refusals, ${torture.acknowledged} acknowledged calls of the first server, none lost`;
+};
+
+/** How a server ends that is started on a directory in use, with its words. */
+const secondServer = async (directory: string): Promise<{ code: number; said: string }> => {
+  const child = Bun.spawn([...command(), "serve", "--data-dir", directory, "--address", "127.0.0.1:0"], {
+    env: { PATH: Bun.env.PATH ?? "", HOME: join(directory, "..") },
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const said = await new Response(child.stderr).text();
+  return { code: await child.exited, said };
+};
+
+/** The server freezes for `seconds` and goes on: calls succeed late or are unknown, nothing is doubled. */
+export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds = 5): Promise<string> => {
+  await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
+  const { newest } = torture.place;
+  torture.begin();
+  for (let round = 1; round <= rounds; round++) {
+    await torture.progress(1 + Math.floor(torture.random() * 60));
+    newest.kill("SIGSTOP");
+    await Bun.sleep(seconds * 1000);
+    newest.kill("SIGCONT");
+    await torture.progress(20);
+    mustBeRight(seed, `freeze ${round}`, await torture.look());
+    log(`freeze ${round}: ${torture.acknowledged} calls acknowledged`);
+  }
+  mustBeRight(seed, "the end", await torture.finish());
+  await torture.place.stop();
+  mustBeRight(seed, "the end", databaseProblems(torture.place.directory));
+  return `${rounds} times ${seconds} s frozen, ${torture.acknowledged} acknowledged calls, none lost or doubled`;
+};
+
+/** SIGTERM under load: followers are told, everything answered is there, and it ends by itself in time. */
+export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers = 1000): Promise<string> => {
+  await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
+  const { place, world, writers } = torture;
+  torture.begin();
+  let slowest = 0;
+  for (let round = 1; round <= rounds; round++) {
+    const sockets: ClientSocket[] = [];
+    for (let i = 0; i < followers; i++) {
+      const agent_id = writers[i % writers.length]?.options.agent_id;
+      sockets.push(await world.admin.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${2 ** 40}`));
+    }
+    await torture.progress(1 + Math.floor(torture.random() * 60));
+    const began = performance.now();
+    const { newest } = place;
+    await place.stop();
+    const took = performance.now() - began;
+    slowest = Math.max(slowest, took);
+    const codes = new Set((await Promise.all(sockets.map(({ closed }) => closed))).map(({ code }) => code));
+    const wrong = took > 5000 ? [`it took ${took.toFixed(0)} ms to stop`] : [];
+    if (codes.size !== 1 || !codes.has(1001)) wrong.push(`followers were closed with ${[...codes]}`);
+    if (/"level":"(error|fatal)"|unhandled/i.test(newest.errors))
+      wrong.push(`it complained: ${newest.errors.slice(0, 300)}`);
+    mustBeRight(seed, `stop ${round}`, [...wrong, ...databaseProblems(place.directory)]);
+    await torture.restart();
+    mustBeRight(seed, `stop ${round}`, await torture.look());
+    log(`stop ${round}: ${sockets.length} followers told, ended after ${took.toFixed(0)} ms`);
+  }
+  mustBeRight(seed, "the end", await torture.finish());
+  return `${rounds} stops with ${followers} followers, ${torture.acknowledged} acknowledged calls, none lost, at most ${slowest.toFixed(0)} ms`;
+};
+
+export const checks: readonly Check[] = [
+  { name: "server: two on one directory", run: twoServers },
+  { name: "server: frozen", run: frozenServer },
+  { name: "server: orderly stop", run: serverStop },
+];
