@@ -1,23 +1,27 @@
 // A template from the upload to the second active version, as `templates push` does it, and what callers read of it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import { updateMember } from "#db/members.ts";
-import { findWorkspace } from "#db/workspaces.ts";
 import type { Template } from "#schema/template.ts";
 import type { PlannedResource, Preset, TemplateParameter, TemplateVersion } from "#schema/template-version.ts";
 import { ApiError, Client } from "#src/client.ts";
-import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { newPerson, PASSWORD } from "#test/api/users/people.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { ECHO, followImport, importVersion, makeTemplate, unique, upload } from "#test/support/templates.ts";
 
 let server: TestServer;
 let admin: Client;
 let member: Client;
+let stranger: Client;
+let elsewhere: { id: string };
 beforeAll(async () => {
   server = await startTestServer();
   admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  const { id } = await admin.get<{ id: string }>("/api/v2/organizations/default");
-  member = admin.as((await seedUser(server, { username: "member", organization_id: id })).token);
+  member = (await newPerson(admin, "member")).client;
+  elsewhere = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
+  const [username, organization_ids] = ["stranger", [elsewhere.id]];
+  const email = "stranger@example.com";
+  await admin.post("/api/v2/users", { email, username, password: PASSWORD, organization_ids });
+  stranger = await new Client(server.url).signIn(email, PASSWORD);
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
@@ -173,12 +177,7 @@ describe("changing and deleting", () => {
     }
   });
 
-  test("[TP-19] not while workspaces exist; afterwards it is gone and its name is free", async () => {
-    const seeded = await seedAgent(server);
-    const workspace = await contextOf(server).store.get(findWorkspace({ id: seeded.workspace_id }));
-    const template_id = workspace?.template_id;
-    expect((await admin.get<Template>(`/api/v2/templates/${template_id}`)).active_user_count).toBe(1);
-    expect(await refusal(admin.delete(`/api/v2/templates/${template_id}`))).toBe("400 Delete its 1 workspace first.");
+  test("[TP-19] deleted it is gone, and its name is free", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "shortlived" });
     await admin.delete(`/api/v2/templates/${template.id}`);
     expect(await refusal(admin.get(`/api/v2/templates/${template.id}`))).toBe("404");
@@ -214,7 +213,6 @@ describe("who may", () => {
   test("[TP-23] members read, those who look after templates change, strangers see nothing", async () => {
     const template = await makeTemplate(admin, `${unique()}${ECHO}`);
     const version = `/api/v2/templateversions/${template.active_version_id}`;
-    const stranger = admin.as((await seedUser(server)).token);
     const file_id = await upload(admin, { "template.yaml": ECHO });
     const reads: string[] = ["", "/rich-parameters", "/presets", "/resources", "/external-auth", "/logs"];
     for (const path of [...reads.map((one) => version + one), `/api/v2/templates/${template.id}/versions`]) {
@@ -243,17 +241,12 @@ describe("who may", () => {
   });
 
   test("[TP-23] nobody makes a version of somebody else's upload", async () => {
-    const elsewhere = await seedUser(server);
-    const { store } = contextOf(server);
-    const { user_id, organization_id } = elsewhere;
-    await store.commit([
-      updateMember({ user_id, organization_id, roles: ["organization-template-admin"], updated_at: 1 }),
-    ]);
+    const path = `/api/v2/organizations/${elsewhere.id}`;
+    await admin.put(`${path}/members/stranger/roles`, { roles: ["organization-template-admin"] });
     const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
-    const call = admin
-      .as(elsewhere.token)
-      .post(`/api/v2/organizations/${organization_id}/templateversions`, { file_id });
-    expect(await refusal(call)).toBe("400 file_id is not a file you uploaded");
+    expect(await refusal(stranger.post(`${path}/templateversions`, { file_id }))).toBe(
+      "400 file_id is not a file you uploaded",
+    );
   });
 });
 
@@ -305,5 +298,6 @@ test("[TP-24][TP-19] a workspace is made with a preset by the id that was shown;
   });
   const parameters = `/api/v2/workspacebuilds/${workspace.latest_build.id}/parameters`;
   expect(await admin.get<unknown[]>(parameters)).toEqual([{ name: "size", value: "4" }]);
+  expect((await admin.get<Template>(`/api/v2/templates/${template.id}`)).active_user_count).toBe(1);
   expect(await refusal(admin.delete(`/api/v2/templates/${template.id}`))).toBe("400 Delete its 1 workspace first.");
 });
