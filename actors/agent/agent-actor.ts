@@ -18,6 +18,7 @@ import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
 import { type LogBatch, shownLines, storedLines } from "./log-lines.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
+import { Together, type Waiting } from "./together.ts";
 
 export type AgentParts = {
   store: Store;
@@ -30,8 +31,16 @@ export type AgentParts = {
 /** `overflow`: the batch was refused whole, and so will be every later one (facts/platform 4). */
 export type AppendOutcome = "stored" | "overflow";
 
+/** Lines in one commit of an agent, unless one batch alone has more: a commit should block the loop for less than 2 ms. */
+const GROUP_LINES = 1000;
+
 export class AgentActor extends Actor<AgentState> {
   readonly #parts: AgentParts;
+  readonly #appends = new Together<LogBatch, AppendOutcome>({
+    cost: ({ logs }) => logs.length,
+    most: GROUP_LINES,
+    run: (take) => this.#appendTurn(take),
+  });
 
   constructor(id: string, parts: AgentParts) {
     super(id, parts.store);
@@ -61,50 +70,104 @@ export class AgentActor extends Actor<AgentState> {
 
   /**
    * Stores a batch of lines whole or not at all; answers when it is on disk. Their ids are consecutive. A batch that comes again
-   * under the id of the newest one of its source is answered as stored. 400 for an unknown source or a malformed time.
+   * under the id of the newest one of its source is answered as stored. 400 for an unknown source or a malformed time. Batches that
+   * wait together share one turn and one commit, and reach the followers together.
    */
-  append_logs({ log_source_id, logs, batch_id }: LogBatch): Promise<AppendOutcome> {
-    const { store, clock, log_limit } = this.#parts;
-    return this.turn<AppendOutcome>(async (now) => {
-      const { agent } = now;
-      const source_id = sourceIdOf(log_source_id);
-      const known = now.sources.get(source_id);
-      if (!known && source_id !== DEFAULT_SOURCE.id) {
-        throw invalidField("log_source_id", "is not a log source of this agent");
+  append_logs(batch: LogBatch): Promise<AppendOutcome> {
+    return this.#appends.add(batch);
+  }
+
+  /** Answers when everything sent before has been stored and announced. */
+  async settle(_: Record<string, never>): Promise<void> {
+    await this.#appends.drained();
+    return this.turn((now) => ({ state: now, reply: undefined }));
+  }
+
+  override async drained(): Promise<void> {
+    await this.#appends.drained();
+    await super.drained();
+  }
+
+  protected override mayLeave(): boolean {
+    return this.#appends.idle;
+  }
+
+  /** One turn for all batches it takes; a batch that breaks a rule is refused alone. */
+  #appendTurn(take: () => Waiting<LogBatch, AppendOutcome>[]): Promise<() => void> {
+    return this.turn<() => void>(async (now) => {
+      // What this turn of the event loop still brings in goes along.
+      await new Promise((resolve) => setImmediate(resolve));
+      let next = now;
+      const writes: Statement[] = [];
+      const after: (() => void)[] = [];
+      const answers: (() => void)[] = [];
+      for (const { item, resolve, reject } of take()) {
+        try {
+          const outcome = await this.#append(next, item);
+          next = outcome.state;
+          writes.push(...(outcome.writes ?? []));
+          if (outcome.after) after.push(outcome.after);
+          answers.push(() => resolve(outcome.reply));
+        } catch (error) {
+          answers.push(() => reject(error));
+        }
       }
-      if (batch_id !== undefined && known?.last_batch === batch_id) return { state: now, reply: "stored" };
-      if (agent.logs_overflowed) return { state: now, reply: "overflow" };
-      const { lines, bytes } = storedLines(logs, clock.now());
-      const logs_length = agent.logs_length + bytes;
-      if (logs_length > log_limit) return this.#overflow(now);
-      const { sources, key, writes } = known
-        ? { sources: now.sources, key: known.key, writes: [] }
-        : await this.#newSource(now, source_id, DEFAULT_SOURCE);
-      const first = await store.reserve("agent_logs", lines.length);
-      const batch: Statement[] = [
-        ...writes,
-        updateLogsLength(this.id, logs_length),
-        ...insertAgentLogs(first, agent.key, key, lines),
-      ];
-      if (batch_id !== undefined) batch.push(noteBatch({ key, batch_id }));
       return {
-        state: {
-          ...now,
-          agent: { ...agent, logs_length },
-          sources: batch_id === undefined ? sources : new Map(sources).set(source_id, { key, last_batch: batch_id }),
-        },
-        writes: batch,
+        state: next,
+        writes,
         after: () => {
-          const { topics } = this.#parts;
-          if (topics.heard("agent_logs", this.id)) {
-            topics.publish("agent_logs", this.id, { logs: shownLines(lines, first, source_id) });
-          }
-          // The first lines of an agent change what its workspace shows.
-          if (agent.logs_length === 0 && bytes > 0) this.#announce(now);
+          for (const announce of after) announce();
         },
-        reply: "stored",
+        reply: () => {
+          for (const answer of answers) answer();
+        },
       };
     });
+  }
+
+  async #append(
+    now: AgentState,
+    { log_source_id, logs, batch_id }: LogBatch,
+  ): Promise<Outcome<AgentState, AppendOutcome>> {
+    const { store, clock, log_limit } = this.#parts;
+    const { agent } = now;
+    const source_id = sourceIdOf(log_source_id);
+    const known = now.sources.get(source_id);
+    if (!known && source_id !== DEFAULT_SOURCE.id) {
+      throw invalidField("log_source_id", "is not a log source of this agent");
+    }
+    if (batch_id !== undefined && known?.last_batch === batch_id) return { state: now, reply: "stored" };
+    if (agent.logs_overflowed) return { state: now, reply: "overflow" };
+    const { lines, bytes } = storedLines(logs, clock.now());
+    const logs_length = agent.logs_length + bytes;
+    if (logs_length > log_limit) return this.#overflow(now);
+    const { sources, key, writes } = known
+      ? { sources: now.sources, key: known.key, writes: [] }
+      : await this.#newSource(now, source_id, DEFAULT_SOURCE);
+    const first = await store.reserve("agent_logs", lines.length);
+    const batch: Statement[] = [
+      ...writes,
+      updateLogsLength(this.id, logs_length),
+      ...insertAgentLogs(first, agent.key, key, lines),
+    ];
+    if (batch_id !== undefined) batch.push(noteBatch({ key, batch_id }));
+    return {
+      state: {
+        ...now,
+        agent: { ...agent, logs_length },
+        sources: batch_id === undefined ? sources : new Map(sources).set(source_id, { key, last_batch: batch_id }),
+      },
+      writes: batch,
+      after: () => {
+        const { topics } = this.#parts;
+        if (topics.heard("agent_logs", this.id)) {
+          topics.publish("agent_logs", this.id, { logs: shownLines(lines, first, source_id) });
+        }
+        // The first lines of an agent change what its workspace shows.
+        if (agent.logs_length === 0 && bytes > 0) this.#announce(now);
+      },
+      reply: "stored",
+    };
   }
 
   /** Makes a log source; the same id again changes nothing. */
@@ -165,11 +228,6 @@ export class AgentActor extends Actor<AgentState> {
 
   script_completed(args: Parameters<typeof state.scriptCompleted>[1]): Promise<void> {
     return this.#report((now) => state.scriptCompleted(now, args));
-  }
-
-  /** Answers when everything sent before has been stored and announced. */
-  settle(_: Record<string, never>): Promise<void> {
-    return this.turn((now) => ({ state: now, reply: undefined }));
   }
 
   #report(decide: (now: AgentState) => Decision): Promise<void> {

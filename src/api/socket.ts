@@ -27,6 +27,8 @@ const FAREWELL_BYTES = 64 * 1024 * 1024;
 /** A closed socket whose client does not answer the close frame is cut after this. */
 const CUT_AFTER_MS = 5_000;
 const PING_MS = 15_000;
+/** Characters published to a topic between two looks at how far its readers have got; below it nobody can have fallen behind by much. */
+const LOOK_EVERY = 64 * 1024;
 /** One caller may hold this share of all sockets. */
 const SHARE = 0.75;
 
@@ -47,6 +49,7 @@ export type UpgradeOptions = {
   who?: string;
 };
 
+type Followed = { readonly sockets: Set<Socket>; unlooked: number };
 type Data = { handler: SocketHandler; socket?: Socket; who?: string };
 type Raw = ServerWebSocket<Data>;
 
@@ -143,7 +146,7 @@ export class Socket {
 export class Sockets {
   readonly clock: Clock;
   readonly #open = new Set<Socket>();
-  readonly #followers = new Map<string, Set<Socket>>();
+  readonly #followers = new Map<string, Followed>();
   readonly #topicsOf = new WeakMap<Socket, string[]>();
   readonly #leaving = new Set<Socket>();
   readonly #heldBy = new Map<string, number>();
@@ -182,22 +185,26 @@ export class Sockets {
   publish(topic: string, frame: string, compress = false): void {
     const followers = this.#followers.get(topic);
     if (!followers) return;
-    for (const socket of followers) socket.checkSpeed();
+    followers.unlooked += frame.length;
+    if (followers.unlooked > LOOK_EVERY) {
+      followers.unlooked = 0;
+      for (const socket of followers.sockets) socket.checkSpeed();
+    }
     this.#server?.publish(topic, frame, compress);
   }
 
   /** How many sockets follow the topic: with none a publisher skips the work of making the frame. */
   followersOf(topic: string): number {
-    return this.#followers.get(topic)?.size ?? 0;
+    return this.#followers.get(topic)?.sockets.size ?? 0;
   }
 
   joined(topic: string, socket: Socket): void {
     let followers = this.#followers.get(topic);
     if (!followers) {
-      followers = new Set();
+      followers = { sockets: new Set(), unlooked: 0 };
       this.#followers.set(topic, followers);
     }
-    followers.add(socket);
+    followers.sockets.add(socket);
     this.#topicsOf.set(socket, [...(this.#topicsOf.get(socket) ?? []), topic]);
   }
 
@@ -206,8 +213,8 @@ export class Sockets {
     const topics = this.#topicsOf.get(socket) ?? [];
     for (const topic of topics) {
       const followers = this.#followers.get(topic);
-      followers?.delete(socket);
-      if (followers?.size === 0) this.#followers.delete(topic);
+      followers?.sockets.delete(socket);
+      if (followers?.sockets.size === 0) this.#followers.delete(topic);
     }
     this.#topicsOf.delete(socket);
     return topics;

@@ -1,13 +1,17 @@
 // The two services a workspace agent speaks, typed: what the server implements and what the daemon calls. Everything else in
 // this folder is free of them.
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Opener } from "./drpc-client.ts";
-import { Agent } from "./gen/agent_pb.ts";
-import { Tailnet } from "./gen/tailnet_pb.ts";
+import { Agent, type ManifestSchema } from "./gen/agent_pb.ts";
+import { type DERPMapSchema, Tailnet } from "./gen/tailnet_pb.ts";
 import { type Client, clientFor, type Handlers } from "./service.ts";
 
 export { Agent, Tailnet };
 export type AgentHandlers = Handlers<typeof Agent>;
 export type TailnetHandlers = Handlers<typeof Tailnet>;
+/** Answers as a handler may write them. */
+export type ManifestInit = MessageInitShape<typeof ManifestSchema>;
+export type DerpMapInit = MessageInitShape<typeof DERPMapSchema>;
 
 /** Newest agent API this server knows (facts 1.1); any 2.x is served. */
 export const AGENT_API_VERSION = "2.10";

@@ -101,16 +101,18 @@ export const fanout: Row = {
   title: "1,000 followers of one agent, 1-line batches",
   sides: ["floor", "product"],
   async measure(bench, side) {
-    await using target = await bench.start(side, { agents: 1 });
-    const followers = range(1000).map(() => target.follow(0));
-    const load = (batches: number) =>
-      bench.driver.load(target.port, [...range(batches).map(() => target.publish(0)), ...followers], {
+    // An agent for each load: followers begin with what is stored, and every line must be new to them.
+    await using target = await bench.start(side, { agents: 2 });
+    const load = (agent: number, batches: number) => {
+      const followers = range(1000).map(() => target.follow(agent));
+      return bench.driver.load(target.port, [...range(batches).map(() => target.publish(agent)), ...followers], {
         secs: bench.seconds,
         lines: 1,
         barrier: 1,
       });
-    const single = await load(1);
-    const burst = await load(16);
+    };
+    const single = await load(0, 1);
+    const burst = await load(1, 16);
     return {
       deliveries_per_s: single.deliveries_per_s,
       follow_p99: single.follow.p99,

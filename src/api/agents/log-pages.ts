@@ -1,6 +1,5 @@
 // Reading an agent's stored lines page by page, and packing them into JSON arrays of bounded size. Used by the plain read, the text
 // form and the start of every follower.
-import PQueue from "p-queue";
 import { rfc3339 } from "#base/clock.ts";
 import { type AgentLogRow, listAgentLogs } from "#db/agent-logs.ts";
 import { listLogSources } from "#db/log-sources.ts";
@@ -8,6 +7,7 @@ import type { Store } from "#db/store.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/agent-log.ts";
 import { DEFAULT_SOURCE } from "#schema/log-source.ts";
+import { Pace } from "./pace.ts";
 
 /** Lines read at once. */
 export const PAGE_LINES = 500;
@@ -20,7 +20,7 @@ type Source = { id: string; display_name: string };
 
 export class LogPages {
   readonly #store: Store;
-  readonly #pace = new PQueue({ concurrency: READING });
+  readonly #pace = new Pace(READING);
 
   constructor(store: Store) {
     this.#store = store;
@@ -28,9 +28,7 @@ export class LogPages {
 
   /** One page of lines with `after` < id < `before`, ascending; fewer than PAGE_LINES means there are no more. */
   read(agent: number, after: number, before: number): Promise<AgentLogRow[]> {
-    return this.#pace.add(() =>
-      this.#store.scan(listAgentLogs({ agent, after, before, limit: PAGE_LINES })),
-    ) as Promise<AgentLogRow[]>;
+    return this.#pace.run(() => this.#store.scan(listAgentLogs({ agent, after, before, limit: PAGE_LINES })));
   }
 
   /** The sources of an agent by integer key. */

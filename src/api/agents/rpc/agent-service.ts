@@ -1,16 +1,16 @@
 // The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
 // answered "unimplemented" (code 12), which genuine agents take as it is: sub-agents, boundary logs, context, app status.
-import type { MessageShape } from "@bufbuild/protobuf";
 import { invalidField } from "#base/errors.ts";
 import { uuidFromBytes } from "#base/ids.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agent.ts";
 import { LOG_LEVELS } from "#schema/agent-log.ts";
 import { APP_HEALTHS } from "#schema/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
-import type { BatchCreateLogsRequestSchema, StatsSchema } from "#src/wire/gen/agent_pb.ts";
+import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
+import { count, msOf, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { manifestOf } from "./manifest.ts";
-import { count, msOf, seconds, wordOf } from "./translate.ts";
+import { wordOf } from "./translate.ts";
 
 /** How often an agent reports statistics. Never 0: that would end its reports for good (facts/wire 1.5). */
 const STATS_SECONDS = 300;
@@ -103,9 +103,7 @@ const idOf = (bytes: Uint8Array, field: string): string => {
   return uuidFromBytes(bytes);
 };
 
-type LogsRequest = MessageShape<typeof BatchCreateLogsRequestSchema>;
-
-function* piecesOf({ logSourceId, logs, batchId }: LogsRequest) {
+function* piecesOf({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
   const log_source_id = logSourceId.length === 0 ? undefined : idOf(logSourceId, "log_source_id");
   const lines = logs.map(({ createdAt, level, output }) => ({
     created_at: msOf(createdAt),
@@ -121,7 +119,7 @@ function* piecesOf({ logSourceId, logs, batchId }: LogsRequest) {
   }
 }
 
-const statsOf = (stats: MessageShape<typeof StatsSchema>) => ({
+const statsOf = (stats: Stats) => ({
   connection_count: count(stats.connectionCount),
   connection_median_latency_ms: Math.round(Math.max(-1, stats.connectionMedianLatencyMs) || 0),
   rx_bytes: count(stats.rxBytes),

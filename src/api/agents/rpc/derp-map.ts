@@ -1,12 +1,11 @@
 // The relay map an agent gets: one region, this server itself (facts/wire 2.5). `home_params` must always be there, an agent reads it
 // unchecked (facts/wire 1.5, trap 1).
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { DERPMapSchema } from "#src/wire/gen/tailnet_pb.ts";
+import type { DerpMapInit } from "#src/wire/agent-api.ts";
 
 const REGION = 999;
 
 /** Agents put the host, port and scheme they themselves use in place of ours, so one map fits all. */
-export const derpMap = (accessUrl: URL): MessageInitShape<typeof DERPMapSchema> => {
+export const derpMap = (accessUrl: URL): DerpMapInit => {
   const plain = accessUrl.protocol === "http:";
   return {
     homeParams: { regionScore: {} },

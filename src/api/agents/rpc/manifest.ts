@@ -1,5 +1,4 @@
 // What an agent is told to be: its manifest, made from its rows whenever it asks (facts/wire 1.5 and 1.6). Holds secrets: never logged.
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { notFound } from "#base/errors.ts";
 import { uuidBytes } from "#base/ids.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agent-apps.ts";
@@ -8,11 +7,10 @@ import { type AgentScriptRow, listAgentScripts } from "#db/agent-scripts.ts";
 import { findAgent, findAgentPlace } from "#db/agents.ts";
 import type { Store } from "#db/store.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/app.ts";
-import type { ManifestSchema } from "#src/wire/gen/agent_pb.ts";
+import type { ManifestInit } from "#src/wire/agent-api.ts";
+import { seconds } from "#src/wire/times.ts";
 import { derpMap } from "./derp-map.ts";
-import { numberOf, seconds } from "./translate.ts";
-
-type ManifestInit = MessageInitShape<typeof ManifestSchema>;
+import { numberOf } from "./translate.ts";
 
 /** The manifest of this agent. 404 when it has gone. */
 export const manifestOf = async (store: Store, agent_id: string, accessUrl: URL): Promise<ManifestInit> => {

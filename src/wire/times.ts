@@ -1,0 +1,15 @@
+// Between the protocol's times, durations and counters and plain numbers, for whoever serves a service.
+import { type Duration, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+
+/** Milliseconds since 1970; undefined when the time is absent or no number of ours. */
+export const msOf = (time: Timestamp | undefined): number | undefined => {
+  if (!time) return undefined;
+  const ms = timestampMs(time);
+  return Number.isSafeInteger(ms) ? ms : undefined;
+};
+
+/** Whole seconds as a protocol duration. */
+export const seconds = (count: number): Pick<Duration, "seconds" | "nanos"> => ({ seconds: BigInt(count), nanos: 0 });
+
+/** A counter as a number; what is larger than a number can hold is cut. */
+export const count = (value: bigint): number => Number(BigInt.asIntN(53, value) === value ? value : 0n);
