@@ -21,7 +21,7 @@ const FROM_THE_EDGE = new Set([429]);
 
 type Sent = {
   path: Record<string, string>;
-  query: Record<string, string>;
+  query: Record<string, string | undefined>;
   body: { json: unknown } | { raw: string; type: string } | undefined;
 };
 

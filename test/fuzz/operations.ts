@@ -90,9 +90,11 @@ export const operationsOf = (document: Document): Operation[] =>
 export const pathWith = (
   operation: Operation,
   path: Record<string, string>,
-  query: Record<string, string> = {},
+  query: Record<string, string | undefined> = {},
 ): string => {
   const filled = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ""));
-  const search = new URLSearchParams(query).toString();
+  const search = new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as [string, string]])),
+  ).toString();
   return search ? `${filled}?${search}` : filled;
 };

@@ -22,7 +22,7 @@ afterAll(async () => {
 const names = (wrong: (operation: Operation) => boolean): string[] => operations.filter(wrong).map(({ name }) => name);
 
 test("[HT-16] the document is valid OpenAPI 3.0", async () => {
-  const { valid, errors } = await new Validator().validate(structuredClone(document) as object);
+  const { valid, errors } = await new Validator().validate(structuredClone(document) as never);
   expect(errors).toBeUndefined();
   expect(valid).toBe(true);
 });

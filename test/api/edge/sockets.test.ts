@@ -1,0 +1,136 @@
+// WebSockets as a broken or hostile client uses them, on the real routes: broken frames, bombs, floods, storms of connections.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { deflateRawSync } from "node:zlib";
+import { Client } from "#src/client.ts";
+import { RawConnection } from "#test/support/raw.ts";
+import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { closeCode, type FrameOptions, frame } from "./frames.ts";
+import { call, handshake, head } from "./raw-http.ts";
+
+let server: TestServer;
+let seeded: Seeded;
+beforeAll(async () => {
+  server = await startTestServer();
+  if (server.context) seeded = await seedAgent(server);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+// Agents are put into the store directly, so these run beside a server in this process only.
+const story = process.env.SLIPWAY_TEST_BINARY ? test.skip : test;
+
+const routes = {
+  "a follower of logs": () => ({
+    path: `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`,
+    token: seeded.owner_token,
+  }),
+  "an agent's connection": () => ({ path: "/api/v2/workspaceagents/me/rpc", token: seeded.agent_token }),
+};
+
+const open = async (route: keyof typeof routes, extra: Record<string, string> = {}): Promise<RawConnection> => {
+  const { path, token } = routes[route]();
+  const connection = new RawConnection(server.url);
+  connection.send(handshake(path, { "Service-Session-Token": token, ...extra }));
+  const answer = await connection.until((text) => text.includes("\r\n\r\n"));
+  expect(answer).toStartWith("HTTP/1.1 101");
+  return connection;
+};
+
+/** Resolves when the server has no socket open and nobody follows anything. */
+const settled = async (): Promise<void> => {
+  const { sockets } = contextOf(server);
+  while (sockets.counts.open > 0 || sockets.counts.topics > 0)
+    await new Promise<void>((resolve) => setImmediate(resolve));
+};
+
+/** Inflates to 50 MiB. */
+const BOMB = frame(2, deflateRawSync(Buffer.alloc(50 << 20, 97)), { reserved: 0x40 });
+
+const broken: [string, number, string | Uint8Array, FrameOptions][] = [
+  ["an unmasked frame", 1, "hi", { masked: false }],
+  ["a reserved opcode", 3, "hi", {}],
+  ["a reserved control opcode", 11, "", {}],
+  ["compression that was not agreed on", 1, "hi", { reserved: 0x40 }],
+  ["a reserved bit", 1, "hi", { reserved: 0x20 }],
+  ["text that is not UTF-8", 1, new Uint8Array([0xff, 0xfe]), {}],
+  ["a ping of 126 bytes", 9, new Uint8Array(126), {}],
+  ["a ping in parts", 9, "x", { final: false }],
+  ["a continuation of nothing", 0, "x", {}],
+  ["a length of 2^62", 1, "x", { announced: 2 ** 62 }],
+  ["more than the largest message", 2, new Uint8Array(5 << 20), {}],
+  ["a close frame with a forbidden code", 8, new Uint8Array([0x03, 0xed]), {}],
+];
+
+describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
+  for (const [name, opcode, payload, options] of broken) {
+    story(`[HT-17] ${route}: ${name} ends the connection and nothing else`, async () => {
+      using connection = await open(route);
+      connection.send(frame(opcode, payload, options));
+      await connection.until((text) => closeCode(text) !== undefined);
+      const code = closeCode(connection.received);
+      if (code !== undefined) expect([1000, 1002, 1003, 1005, 1007, 1008, 1009]).toContain(code);
+      connection[Symbol.dispose]();
+      await settled();
+      expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
+    });
+  }
+
+  story(`[HT-17] ${route}: 50 MiB in a compressed frame of 50 KB are refused, not inflated`, async () => {
+    using connection = await open(route, { "Sec-WebSocket-Extensions": "permessage-deflate" });
+    Bun.gc(true);
+    const before = process.memoryUsage.rss();
+    connection.send(BOMB);
+    await connection.until((text) => closeCode(text) !== undefined);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(40 << 20);
+    connection[Symbol.dispose]();
+    await settled();
+  });
+
+  story(`[HT-17] ${route}: a message begun and never ended holds up nobody`, async () => {
+    using connection = await open(route);
+    connection.send(frame(2, "", { final: false }));
+    connection.send(Buffer.concat(Array.from({ length: 100_000 }, () => frame(0, "", { final: false }))));
+    expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
+    connection[Symbol.dispose]();
+    await settled();
+  });
+
+  story(`[HT-18] ${route}: 32 MiB of small messages are cut off early, and memory stays bounded`, async () => {
+    using connection = await open(route);
+    const before = process.memoryUsage.rss();
+    const some = Buffer.concat(Array.from({ length: 1000 }, () => frame(1, "x".repeat(1000))));
+    for (
+      let sent = 0;
+      sent < 32 << 20 && !connection.socket.closed && connection.socket.writable;
+      sent += some.length
+    ) {
+      connection.send(some);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    await connection.until((text) => closeCode(text) !== undefined);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(96 << 20);
+    connection[Symbol.dispose]();
+    await settled();
+  });
+});
+
+story("[HT-18] after a storm of connections nothing is left of them", async () => {
+  const { topics, agents } = contextOf(server);
+  const heard = topics.size;
+  const follow = async (): Promise<void> => {
+    const client = new Client(server.url, seeded.owner_token);
+    for (let i = 0; i < 25; i++) {
+      const socket = await client.socket(`/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`);
+      // Some say goodbye, some vanish.
+      if (i % 2 === 0) socket[Symbol.dispose]();
+      else socket.close();
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, follow));
+  await settled();
+  expect(topics.size).toBe(heard);
+  expect(contextOf(server).requests.size).toBe(0);
+  expect(agents).toBeDefined();
+});
