@@ -54,7 +54,7 @@ const rowOf = (token: ApiKey): HTMLElement => {
     make("td", {}, make("strong", {}, token.token_name)),
     make("td", { "data-label": "Last used" }, lastUsed),
     make("td", { "data-label": "Expires" }, words(token.expires_at)),
-    make("td", {}, button),
+    make("td", { class: "act" }, button),
   );
 };
 
