@@ -8,22 +8,15 @@ import type { Provisioners } from "./build-runner.ts";
 import type { WorkspaceActor } from "./workspace-actor.ts";
 
 const PAGE = 1_000;
-/** Builds taken up at the same time. */
-const TOGETHER = 32;
 
-/** Puts every open build back into the queue, or ends it; the oldest first. */
+/** Puts every open build back into the queue, or ends it; one after the other, so that the oldest gets the first slot (WK-16). */
 export const recoverBuilds = async (store: Store, workspaces: Directory<WorkspaceActor>): Promise<void> => {
-  const open = await store.all(listOpenBuilds());
-  for (let at = 0; at < open.length; at += TOGETHER) {
-    await Promise.all(
-      open.slice(at, at + TOGETHER).map(async ({ workspace_id, job_id }) => {
-        try {
-          await workspaces.ask(workspace_id, "requeueJob", { job_id });
-        } catch (error) {
-          log("builds").error("build job {job_id} cannot be taken up again: {error}", { job_id, error });
-        }
-      }),
-    );
+  for (const { workspace_id, job_id } of await store.all(listOpenBuilds())) {
+    try {
+      await workspaces.ask(workspace_id, "requeueJob", { job_id });
+    } catch (error) {
+      log("builds").error("build job {job_id} cannot be taken up again: {error}", { job_id, error });
+    }
   }
 };
 

@@ -14,6 +14,7 @@ import { Actor, type Outcome } from "../actor.ts";
 import type { Events } from "../events.ts";
 import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
+import { outsideTurn } from "../mailbox.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { planBuild } from "./plan.ts";
 import { create, transition } from "./state.ts";
@@ -66,6 +67,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     const { worker_id, worker_name, attempts, logs_length, logs_overflowed, timings } = job;
     const times = { created_at, updated_at, started_at, canceled_at, completed_at };
     const counts = { attempts, logs_length, logs_overflowed };
+    // A build whose commit could not be confirmed may be on disk and in no queue; the queue takes each job once.
+    if (jobStatus(job) === "pending") {
+      const waiting = { workspace_id: this.id, job_id: id, created_at, tags: job.tags };
+      outsideTurn(() => this.#parts.builds.submit(waiting));
+    }
     return {
       workspace,
       build,

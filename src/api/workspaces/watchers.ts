@@ -83,6 +83,8 @@ class Watched {
     this.#reading = true;
     void this.#tell().finally(() => {
       this.#reading = false;
+      // A change may have come between the last reading and this.
+      if (this.#changed && this.#last.size > 0) this.#wake();
     });
   }
 
