@@ -1,0 +1,166 @@
+// Readers that stop reading: the server's memory stays bounded, each is told why it was closed, and nobody else notices
+// (RELIABILITY checks 15 and 16).
+import { connect, type Socket } from "node:net";
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { Client } from "#src/client.ts";
+import { StalledFollower } from "#test/api/agents/stalled.ts";
+import { storedLines } from "./oracle/log-lines.ts";
+import { difference, LogReader } from "./oracle/log-reader.ts";
+import { type ServeProcess, ServerPlace } from "./server.ts";
+import { mustBeRight } from "./server-crash.ts";
+import { type EchoAgent, enter, makeAgents, until } from "./server-world.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+const PATH = "/api/v2/workspaceagents/me/logs";
+/** What memory may grow by, whatever the number of readers. */
+const BOUND = 100 * 1024 * 1024;
+/** What the kernel keeps for a connection on loopback before the server must, and the server's own bounds on top. */
+const FULL = 12 * 1024 * 1024;
+const LINE = "z".repeat(4000);
+
+/** The most memory a server had while `work` ran. */
+const peakDuring = async (server: ServeProcess, work: Promise<unknown>): Promise<number> => {
+  let peak = server.rss();
+  let busy = true;
+  void work.finally(() => {
+    busy = false;
+  });
+  while (busy) {
+    peak = Math.max(peak, server.rss());
+    await Bun.sleep(20);
+  }
+  await work;
+  return peak;
+};
+
+/** Writes this many bytes in batches of 64 KiB. */
+const pour = async (agent: EchoAgent, bytes: number): Promise<void> => {
+  const logs = Array.from({ length: 16 }, () => ({ output: LINE }));
+  for (let sent = 0; sent < bytes; sent += 16 * LINE.length) await agent.client.patch(PATH, { logs });
+};
+
+/** `rounds` followers of an agent stop reading; a healthy one beside them sees every line. */
+export const stalledFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  const server = await place.start();
+  const world = await enter(place);
+  const [agent] = await makeAgents(world, "stalled", 1);
+  if (!agent) throw new Error("no agent was made");
+  const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
+  // Warm: what a first use of everything takes is not held against the readers.
+  await pour(agent, FULL);
+  const after = (await storedLines(world.admin, agent.agent_id)).at(-1)?.id ?? 0;
+  const healthy = new LogReader(world.admin, agent.agent_id);
+  const following = healthy.run();
+  const stalled: StalledFollower[] = [];
+  const token = world.admin.token ?? "";
+  for (let i = 0; i < rounds; i++) {
+    stalled.push(await StalledFollower.open(place.client.url, `${path}&after=${after}`, token));
+  }
+  const before = server.rss();
+  const peak = await peakDuring(server, pour(agent, 2 * FULL));
+  const stored = await storedLines(world.admin, agent.agent_id);
+  await healthy.seen(stored.length);
+  const wrong = difference(healthy.lines, stored);
+  if (peak - before > BOUND) wrong.push(`memory grew by ${mib(peak - before)} MiB`);
+  const expected = stored.filter(({ id }) => id > after);
+  for (const one of stalled) {
+    const { logs, close } = await one.readToEnd();
+    if (close?.code !== 1013) wrong.push(`a stalled reader was closed with ${close?.code} ${close?.reason}`);
+    wrong.push(...difference(logs, expected.slice(0, logs.length)));
+    const rest = await resumed(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);
+    wrong.push(...difference([...logs, ...rest], expected));
+    await one[Symbol.asyncDispose]();
+  }
+  healthy.stop();
+  await following;
+  mustBeRight(seed, "stalled followers", wrong);
+  log(`${rounds} stalled followers: memory ${mib(before)} MiB, at most ${mib(peak)} MiB`);
+  return `${rounds} stalled readers closed with a reason, memory +${mib(peak - before)} MiB, a healthy one saw all ${stored.length} lines`;
+};
+
+const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
+
+/** Follows from a cursor until this line has come. */
+const resumed = async (reader: Client, agent_id: string, after: number, last: number): Promise<AgentLog[]> => {
+  using socket = await reader.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${after}`);
+  const logs: AgentLog[] = [];
+  while ((logs.at(-1)?.id ?? after) < last) logs.push(...(await socket.json<AgentLog[]>()));
+  return logs;
+};
+
+/** `rounds` readers of a workspace's events stop reading; one that reads sees the last change. */
+export const stalledEvents = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  const server = await place.start();
+  const world = await enter(place);
+  // Many agents make each event large.
+  const agents = await makeAgents(world, "watched", 16);
+  const path = `/api/v2/workspaces/${agents[0]?.workspace_id}/watch`;
+  const request = `GET ${path} HTTP/1.1\r\nHost: ${place.client.url.host}\r\nService-Session-Token: ${world.admin.token}\r\n\r\n`;
+  const response = await world.admin.fetch("GET", path);
+  let last = "";
+  let bytes = 0;
+  const reading = (async () => {
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.length;
+      last = (last + new TextDecoder().decode(chunk)).slice(-FULL);
+    }
+  })().catch(() => {});
+  const stalled: Socket[] = [];
+  for (let i = 0; i < rounds; i++) stalled.push(await stalledReader(place.client.url, request));
+  const before = server.rss();
+  const change = async (name: string): Promise<void> => {
+    await Promise.all(agents.map(({ client }) => client.post("/api/v2/workspaceagents/me/log-source", sourceOf(name))));
+  };
+  const work = (async () => {
+    while (bytes < FULL) await change("more");
+    await change("the last one");
+    await until(async () => last.slice(last.lastIndexOf("event: data")).split("the last one").length > agents.length);
+  })();
+  const peak = await peakDuring(server, work);
+  const wrong = peak - before > BOUND ? [`memory grew by ${mib(peak - before)} MiB`] : [];
+  for (const socket of stalled) if (!(await endsWhenRead(socket))) wrong.push("a stalled stream was not ended");
+  mustBeRight(seed, "stalled events", wrong);
+  log(`${rounds} stalled readers of events: memory ${mib(before)} MiB, at most ${mib(peak)} MiB`);
+  await place.stop();
+  await reading;
+  return `${rounds} stalled streams ended, memory +${mib(peak - before)} MiB, a healthy one saw the last of ${mib(bytes)} MiB of events`;
+};
+
+const sourceOf = (display_name: string) => ({ id: crypto.randomUUID(), display_name, icon: "" });
+
+/** A connection that sends a request, sees the answer begin, and stops reading. */
+const stalledReader = async (url: URL, request: string): Promise<Socket> => {
+  const socket = connect(Number(url.port), url.hostname);
+  socket.write(request);
+  await new Promise<void>((resolve, reject) => {
+    socket.once("data", () => {
+      socket.pause();
+      resolve();
+    });
+    socket.once("error", reject);
+  });
+  socket.on("error", () => {});
+  return socket;
+};
+
+/** Reads what is left; true when the server has ended the connection within five seconds. */
+const endsWhenRead = async (socket: Socket): Promise<boolean> => {
+  const ended = await new Promise<boolean>((resolve) => {
+    const late = setTimeout(() => resolve(false), 5000);
+    socket.on("close", () => {
+      clearTimeout(late);
+      resolve(true);
+    });
+    socket.on("data", () => {});
+    socket.resume();
+  });
+  socket.destroy();
+  return ended;
+};
+
+export const checks: readonly Check[] = [
+  { name: "server: stalled followers", run: stalledFollowers },
+  { name: "server: stalled event streams", run: stalledEvents },
+];
