@@ -64,6 +64,8 @@ export type WorkspaceCommand =
       readonly error: string;
       readonly error_code: string;
     }
+  /** The owner's mark; no change is `stale`. */
+  | { readonly type: "favor"; readonly favorite: boolean }
   | { readonly type: "requeue"; readonly now: number; readonly job_id: string }
   /** `first_id`: five reserved numbers for the lines that say why. */
   | { readonly type: "reap"; readonly now: number; readonly first_id: number };

@@ -46,6 +46,9 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
       return newBuild(state, command.build, command.now);
     case "say":
       return say(state, command);
+    case "favor":
+      if (command.favorite === state.workspace.favorite) return STALE;
+      return changed(state, { workspace: { favorite: command.favorite } }, []);
     case "start":
       return moveJob(state, command, (patch) =>
         changed(

@@ -149,6 +149,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
+  /** Sets or clears the owner's mark; "stale" when it is so already. */
+  favor({ favorite }: { readonly favorite: boolean }): Promise<Late> {
+    return this.turn((state) => this.#late(state, { type: "favor", favorite }));
+  }
+
   /** After a start of the server: nobody works on this job any more. */
   requeueJob({ job_id }: { readonly job_id: string }): Promise<Late> {
     return this.turn((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), job_id }));

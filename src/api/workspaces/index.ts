@@ -11,6 +11,7 @@ import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails } from "../responses.ts";
 import { workspaceBuilds } from "./builds.ts";
 import { WorkspaceCache } from "./cache.ts";
+import { favorite } from "./favorite.ts";
 import { searchWorkspaces } from "./list.ts";
 import { watch } from "./watch.ts";
 import { gone } from "./workspace.ts";
@@ -63,6 +64,7 @@ export const workspaces = (ctx: ApiContext) => {
         detail: { tags, summary: "Get a workspace" },
       },
     )
+    .use(favorite(ctx))
     .use(watch(ctx))
     .use(workspaceBuilds(ctx));
 };

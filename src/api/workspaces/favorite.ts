@@ -1,0 +1,40 @@
+// The owner's mark on a workspace: it comes first in the owner's list (facts/platform 2.8).
+import { Elysia, t } from "elysia";
+import { forbidden } from "#base/errors.ts";
+import { mayFavourite } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { gone, workspaceAt } from "./workspace.ts";
+
+const tags = ["Workspaces"];
+const user = true;
+const params = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
+const response = { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) };
+
+export const favorite = (ctx: ApiContext) => {
+  const mark = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
+    const place = await workspaceAt(ctx, id, caller);
+    if (place.deleted) throw gone();
+    if (!mayFavourite(caller, place)) throw forbidden("Only the owner of a workspace may mark it.");
+    await ctx.workspaces.ask(place.id, "favor", { favorite });
+  };
+  return new Elysia()
+    .use(callers)
+    .put(
+      "/:workspace/favorite",
+      async ({ caller, params, status }) => {
+        await mark(params.workspace, caller, true);
+        return status(204, undefined);
+      },
+      { user, params, response, detail: { tags, summary: "Mark a workspace as a favourite" } },
+    )
+    .delete(
+      "/:workspace/favorite",
+      async ({ caller, params, status }) => {
+        await mark(params.workspace, caller, false);
+        return status(204, undefined);
+      },
+      { user, params, response, detail: { tags, summary: "Take the mark from a workspace" } },
+    );
+};

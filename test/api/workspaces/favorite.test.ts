@@ -1,0 +1,27 @@
+// The owner's mark on a workspace.
+import { expect, test } from "bun:test";
+import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import { ApiError } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+test("[WK-21] only the owner marks a workspace; it comes first in the owner's list and is marked for nobody else", async () => {
+  await using world = await openWorld();
+  const { template_id, organization_id } = await seedTemplate(world.server);
+  const ada = world.admin.as((await seedUser(world.server, { username: "ada", organization_id })).token);
+  const first = await createWorkspace(ada, template_id, "a");
+  const second = await createWorkspace(ada, template_id, "b");
+  await Promise.all([first, second].map(({ id }) => awaitBuild(ada, id)));
+  const path = `/api/v2/workspaces/${second.id}/favorite`;
+  for (const _ of ["once", "twice"]) expect((await ada.fetch("PUT", path)).status).toBe(204);
+  const list = await ada.get<Workspaces>("/api/v2/workspaces");
+  expect(list.workspaces.map(({ name, favorite }) => [name, favorite])).toEqual([
+    ["b", true],
+    ["a", false],
+  ]);
+  expect((await world.admin.get<Workspace>(`/api/v2/workspaces/${second.id}`)).favorite).toBe(false);
+  const refused = await world.admin.put(path).catch((error: unknown) => error);
+  expect(refused instanceof ApiError && refused.status).toBe(403);
+  expect((await ada.fetch("DELETE", path)).status).toBe(204);
+  expect((await ada.get<Workspace>(`/api/v2/workspaces/${second.id}`)).favorite).toBe(false);
+});
