@@ -1,0 +1,85 @@
+// What the server writes down: no token and no password that it gave out or took in is found in its files or its log.
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { ApiError, Client } from "#src/client.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { startServe } from "./serve-process.ts";
+
+const WRONG_PASSWORD = "a-wrong-Passw0rd-somebody-typed";
+const NEW_PASSWORD = "a-new-Passw0rd-for-carol-42";
+
+/** Every file below the directory, whole. */
+const filesBelow = (directory: string): { path: string; text: string }[] =>
+  readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .map((name) => join(directory, name))
+    .filter((path) => statSync(path).isFile())
+    .map((path) => ({ path, text: readFileSync(path, "latin1") }));
+
+const ignore = (error: unknown): void => {
+  if (!(error instanceof ApiError)) throw error;
+};
+
+test("[HT-20] tokens and passwords are in no file of the data directory and in no log line, whatever was done with them", async () => {
+  using directory = tempDirectory();
+  const secrets: string[] = [ADMIN.password, WRONG_PASSWORD, NEW_PASSWORD];
+  // Half of a token is as bad; its id is no secret.
+  const keep = (token: string): string => {
+    secrets.push(token.includes("-") && token.length < 36 ? (token.split("-")[1] as string) : token);
+    return token;
+  };
+  {
+    await using server = await startTestServer({ directory: `${directory.path}/data` });
+    if (server.context) keep((await seedAgent(server)).agent_token);
+  }
+  const serve = await startServe(directory.path, { SLIPWAY_LOG_LEVEL: "trace", SLIPWAY_LOG_FORMAT: "json" });
+  const anybody = new Client(serve.url);
+  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  keep(admin.token as string);
+  await anybody.signIn(ADMIN.email, WRONG_PASSWORD).catch(ignore);
+  await anybody.signIn(WRONG_PASSWORD, WRONG_PASSWORD).catch(ignore);
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
+  keep(key);
+  keep((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key);
+  await admin.post("/api/v2/users", { email: "carol@example.com", username: "carol", password: NEW_PASSWORD });
+  const carol = await anybody.signIn("carol@example.com", NEW_PASSWORD);
+  keep(carol.token as string);
+  // Tokens in every place where they may stand, used well and badly.
+  for (const token of [key, `${key.slice(0, -1)}!`, "x".repeat(60)]) {
+    await anybody.as(token).get("/api/v2/users/me").catch(ignore);
+    await anybody.get(`/api/v2/users/me?service_session_token=${token}`).catch(ignore);
+    await anybody.get(`/api/v2/nothing?access_token=${token}`).catch(ignore);
+    await anybody.get("/api/v2/users/me", { headers: { Cookie: `service_session_token=${token}` } }).catch(ignore);
+    await anybody.get("/api/v2/users/me", { headers: { Authorization: `Bearer ${token}` } }).catch(ignore);
+  }
+  await admin.post("/api/v2/users", { email: 1, username: "x", password: NEW_PASSWORD }).catch(ignore);
+  await carol.put("/api/v2/users/me/password", { old_password: WRONG_PASSWORD, password: NEW_PASSWORD }).catch(ignore);
+  await carol.post("/api/v2/users/logout");
+
+  // While it runs, with the log of the database beside it; and after it has stopped.
+  const running = filesBelow(`${directory.path}/data`);
+  serve.child.kill("SIGTERM");
+  await serve.child.exited;
+  const written = [...running, ...filesBelow(directory.path), { path: "stderr", text: await serve.errors }];
+  expect(written.length).toBeGreaterThan(2);
+  expect(running.some(({ text }) => text.includes("carol@example.com"))).toBe(true);
+  const found = written.flatMap(({ path, text }) =>
+    secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} in ${path}`] : [])),
+  );
+  expect(found).toEqual([]);
+});
+
+test("[HT-20] answers about tokens never show them again", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
+  const secret = key.split("-")[1] as string;
+  const id = key.split("-")[0] as string;
+  for (const path of ["keys/tokens", "keys/tokens/ci", `keys/${id}`, ""]) {
+    const text = await (await admin.fetch("GET", `/api/v2/users/me/${path}`.replace(/\/$/, ""))).text();
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(ADMIN.password);
+    expect(text).not.toMatch(/argon2|secret_hash|password_hash/);
+  }
+});

@@ -1,0 +1,42 @@
+// A real `serve` process, from source or the compiled binary, for tests of signals and of what it writes down.
+import { fileURLToPath } from "node:url";
+import { ADMIN, announced } from "#test/support/server.ts";
+
+const SOURCE = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+
+export type ServeProcess = AsyncDisposable & {
+  readonly url: URL;
+  readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  /** Everything written to standard error; complete once the process has ended. */
+  readonly errors: Promise<string>;
+};
+
+/** Starts it on a free port and waits until it listens. Killed when disposed. */
+export const startServe = async (directory: string, env: Record<string, string> = {}): Promise<ServeProcess> => {
+  const binary = process.env.SLIPWAY_TEST_BINARY;
+  const child = Bun.spawn([...(binary ? [binary] : [process.execPath, "--no-env-file", SOURCE]), "serve"], {
+    cwd: directory,
+    env: {
+      PATH: process.env.PATH,
+      HOME: directory,
+      TEST_RUN_MARK: process.env.TEST_RUN_MARK,
+      SLIPWAY_DATA_DIR: `${directory}/data`,
+      SLIPWAY_ADDRESS: "127.0.0.1:0",
+      SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+      SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+      SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+      ...env,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const errors = child.stderr.text();
+  return {
+    url: await announced(child.stdout),
+    child,
+    errors,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+};

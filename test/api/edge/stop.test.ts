@@ -1,0 +1,74 @@
+// SIGTERM to a real process in the middle of its work: nobody new, everybody told, what is under way answered, then gone.
+import { expect, test } from "bun:test";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { RawConnection } from "#test/support/raw.ts";
+import { type Seeded, seedAgent } from "#test/support/seed.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { answerOf, call, head } from "./raw-http.ts";
+import { startServe } from "./serve-process.ts";
+
+const FOLLOWERS = 100;
+const STREAMS = 20;
+
+const LOGIN = "/api/v2/users/login";
+const half = `${head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
+
+/** A workspace and its agent in a data directory that a later process will open; undefined beside the compiled binary. */
+const seedDirectory = async (directory: string): Promise<Seeded | undefined> => {
+  await using server = await startTestServer({ directory: `${directory}/data` });
+  return server.context && (await seedAgent(server));
+};
+
+/** Polls a state of the other process; each try is a request, so nothing is waited for in vain. */
+const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+  while (!(await isSo()));
+};
+
+test("[HT-19] followers and streams are told, the request under way is answered, new ones get 503, and the exit code is 0", async () => {
+  using directory = tempDirectory();
+  const seeded = await seedDirectory(directory.path);
+  await using serve = await startServe(directory.path);
+  const sockets: ClientSocket[] = [];
+  const streams: Response[] = [];
+  if (seeded) {
+    const owner = new Client(serve.url, seeded.owner_token);
+    const path = `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`;
+    sockets.push(...(await Promise.all(Array.from({ length: FOLLOWERS }, () => owner.socket(path)))));
+    for (let i = 0; i < STREAMS; i++) {
+      streams.push(await owner.fetch("GET", `/api/v2/workspaces/${seeded.workspace_id}/watch`));
+    }
+    expect(streams.map(({ status }) => status)).toEqual(Array(STREAMS).fill(200));
+  }
+  using underway = new RawConnection(serve.url);
+  underway.send(half);
+  // Connections made before the stop stay good for the answer that they get.
+  await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 200);
+
+  serve.child.kill("SIGTERM");
+  await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 503);
+  const refused = await call(serve.url, head("GET", "/api/v2/buildinfo"));
+  expect(refused?.status).toBe(503);
+  expect(refused?.headers.get("retry-after")).toBe("1");
+  expect((await call(serve.url, head("GET", "/healthz")))?.status).toBe(200);
+
+  const endings = await Promise.all(sockets.map(({ closed }) => closed));
+  expect(endings.filter(({ code }) => code !== 1001)).toEqual([]);
+  expect(new Set(endings.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1);
+  // Each stream ends; reading it to its end would wait for ever otherwise.
+  await Promise.all(streams.map((stream) => stream.text().catch(() => "")));
+
+  underway.send(":1}\r\n");
+  expect((await answerOf(underway))?.status).toBe(400);
+  expect(await serve.child.exited).toBe(0);
+});
+
+test("[HT-19] what does not end within shutdown_timeout is cut off, and the exit code is 1", async () => {
+  using directory = tempDirectory();
+  await using serve = await startServe(directory.path, { SLIPWAY_SHUTDOWN_TIMEOUT: "500ms" });
+  using underway = new RawConnection(serve.url);
+  underway.send(half);
+  await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 200);
+  serve.child.kill("SIGTERM");
+  expect(await serve.child.exited).toBe(1);
+  expect(await serve.errors).toContain("shutdown_timeout");
+});
