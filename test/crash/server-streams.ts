@@ -1,0 +1,147 @@
+// Followers that come and go: by cursor without a gap, in storms without a trace, and up to an agent's last byte
+// (RELIABILITY checks 18, 19 and 25).
+import type { AgentLog } from "#schema/agent-log.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { call } from "./oracle/calls.ts";
+import { databaseProblems } from "./oracle/database.ts";
+import { storedLines } from "./oracle/log-lines.ts";
+import { difference, LogReader } from "./oracle/log-reader.ts";
+import { ServerPlace } from "./server.ts";
+import { mustBeRight } from "./server-crash.ts";
+import { enter, makeAgents, makeWriters, until } from "./server-world.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+/** Eight followers are cut off `rounds` hundred times in all while lines pour in, and have seen everything once in the end. */
+export const droppedFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  await place.start();
+  const world = await enter(place);
+  const random = randomFrom(seed);
+  const writers = await makeWriters(await makeAgents(world, "dropped", 2), random);
+  const readers = Array.from({ length: 8 }, (_, i) => {
+    return { of: i % 2, reader: new LogReader(world.admin, writers[i % 2]?.options.agent_id ?? "") };
+  });
+  const writing = writers.map((one) => one.run(1));
+  const reading = readers.map(({ reader }) => reader.run());
+  for (let drops = 0; drops < rounds * 100; drops++) {
+    await Bun.sleep(random() * 10);
+    readers[Math.floor(random() * readers.length)]?.reader.drop();
+  }
+  for (const one of writers) one.stop();
+  await Promise.all(writing);
+  const wrong: string[] = [];
+  let lines = 0;
+  for (const [i, writer] of writers.entries()) {
+    const stored = await storedLines(world.admin, writer.options.agent_id);
+    lines += stored.length;
+    if (stored.length !== writer.acknowledged) wrong.push(`${stored.length} of ${writer.acknowledged} lines are there`);
+    for (const { of, reader } of readers) {
+      if (of !== i) continue;
+      await reader.seen(stored.length);
+      wrong.push(...difference(reader.lines, stored));
+    }
+  }
+  for (const { reader } of readers) reader.stop();
+  await Promise.all(reading);
+  const connections = readers.reduce((sum, { reader }) => sum + reader.connections, 0);
+  log(`${lines} lines, ${connections} connections`);
+  mustBeRight(seed, "dropped followers", wrong);
+  return `${connections} connections of 8 followers, each saw all of ${lines} lines once and in order`;
+};
+
+/** Memory may move by this much between two quiet moments. */
+const NOISE = 60 * 1024 * 1024;
+
+/** Two hundred followers come and go each second for `rounds` seconds; then the server has as many descriptors as before. */
+export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  const server = await place.start();
+  const world = await enter(place);
+  const [writer] = await makeWriters(await makeAgents(world, "storm", 1), randomFrom(seed));
+  if (!writer) throw new Error("no writer was made");
+  const path = `/api/v2/workspaceagents/${writer.options.agent_id}/logs?follow=true&after=${2 ** 40}`;
+  const visit = async (): Promise<void> => {
+    using socket = await world.admin.socket(path);
+    await socket.next();
+  };
+  const writing = writer.run(20);
+  for (let i = 0; i < 200; i++) await visit();
+  await until(async () => server.descriptors() < 100);
+  const before = { descriptors: server.descriptors(), rss: server.rss() };
+  for (let second = 0; second < rounds; second++) {
+    for (let i = 0; i < 20; i++) {
+      const pause = Bun.sleep(50);
+      await Promise.all(Array.from({ length: 10 }, visit));
+      await pause;
+    }
+  }
+  writer.stop();
+  await writing;
+  await until(async () => server.descriptors() <= before.descriptors + 4).catch(() => {});
+  const [descriptors, grown] = [server.descriptors(), server.rss() - before.rss];
+  const wrong: string[] = [];
+  if (descriptors > before.descriptors + 4) wrong.push(`${before.descriptors} descriptors became ${descriptors}`);
+  if (grown > NOISE) wrong.push(`memory grew by ${(grown / 1024 / 1024).toFixed(0)} MiB`);
+  mustBeRight(seed, "the storm", wrong);
+  log(`${rounds * 200} visits, ${before.descriptors} descriptors before and ${descriptors} after`);
+  return `${rounds * 200} followers came and went, descriptors ${before.descriptors} and ${descriptors}, memory ${(grown / 1024 / 1024).toFixed(0)} MiB more`;
+};
+
+const CAP = 100_000;
+const BATCHES = "/api/v2/workspaceagents/me/logs";
+
+/** `rounds` agents are filled to their cap by many batches at once, beside one that is not. */
+export const logCap = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  await place.start({ env: { SLIPWAY_AGENT_LOG_LIMIT: String(CAP) } });
+  const world = await enter(place);
+  const random = randomFrom(seed);
+  const agents = await makeAgents(world, "capped", rounds + 1);
+  const [calm, ...full] = agents;
+  if (!calm) throw new Error("no agent was made");
+  const wrong: string[] = [];
+  const send = (agent: (typeof agents)[number], output: string) =>
+    call(agent.client, "PATCH", BATCHES, { logs: [{ output }] }, { wrong });
+  let calmLines = 0;
+  let busy = true;
+  const beside = (async () => {
+    for (; busy && calmLines < 500; calmLines++) {
+      const said = await send(calm, `calm ${calmLines}`);
+      if (said.fate !== "acknowledged") wrong.push(`an agent below its cap was answered ${JSON.stringify(said)}`);
+    }
+  })();
+  for (const agent of full) {
+    const outputs = Array.from({ length: 100 }, (_, i) => `${i} `.padEnd(100 + Math.floor(random() * 2500), "é"));
+    const said = await Promise.all(outputs.map(async (output) => ({ output, said: await send(agent, output) })));
+    const stored = await storedLines(world.admin, agent.agent_id);
+    const bytes = stored.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0);
+    if (bytes > CAP) wrong.push(`${bytes} bytes are stored, the cap is ${CAP}`);
+    if (said.some(({ said: one }) => one.fate === "refused" && one.status !== 413))
+      wrong.push("refused, but not with 413");
+    const acknowledged = said.filter(({ said: one }) => one.fate === "acknowledged").map(({ output }) => output);
+    if (acknowledged.sort().join() !== outputsOf(stored)) wrong.push("what is stored is not what was acknowledged");
+    if ((await send(agent, "")).fate !== "refused") wrong.push("a full agent took one more line");
+    const shown = await world.admin.get<{ logs_overflowed: boolean }>(`/api/v2/workspaceagents/${agent.agent_id}`);
+    if (!shown.logs_overflowed) wrong.push("a full agent does not say so");
+    log(`${acknowledged.length} of 100 batches stored, ${bytes} of ${CAP} bytes`);
+  }
+  busy = false;
+  await beside;
+  if ((await storedLines(world.admin, calm.agent_id)).length !== calmLines)
+    wrong.push("an agent below its cap lost lines");
+  await place.stop();
+  mustBeRight(seed, "the cap", [...wrong, ...databaseProblems(place.directory)]);
+  return `${full.length} agents filled by 100 batches at once, never above the cap; ${calmLines} lines of another one stored`;
+};
+
+const outputsOf = (logs: readonly AgentLog[]): string =>
+  logs
+    .map(({ output }) => output)
+    .sort()
+    .join();
+
+export const checks: readonly Check[] = [
+  { name: "server: dropped followers", run: droppedFollowers },
+  { name: "server: storm of connections", run: connectionStorm },
+  { name: "server: cap of an agent's lines", run: logCap },
+];
