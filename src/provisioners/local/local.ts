@@ -135,7 +135,11 @@ export class LocalProvisioner implements Provisioner {
       while (isAlive(record)) await sleep(this.#options.clock, POLL_MS);
     }
     // Terminals and services have put themselves into sessions of their own.
-    for (const left of processesAtHome(folder.home)) if (isAlive(left)) send(left, "SIGKILL");
+    // Whoever is killed may just have started another, so look until nothing is left.
+    for (let left = processesAtHome(folder.home); left.length > 0; left = processesAtHome(folder.home)) {
+      for (const one of left) if (isAlive(one)) send(one, "SIGKILL");
+      await sleep(this.#options.clock, POLL_MS);
+    }
     folder.forget();
   }
 }
