@@ -23,6 +23,8 @@ export type LocalOptions = {
 
 const GRACE_MS = 30_000;
 const POLL_MS = 50;
+/** A process that the system itself does not let go is not waited for longer than this many looks. */
+const KILL_ROUNDS = 200;
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 export class LocalProvisioner implements Provisioner {
@@ -132,11 +134,13 @@ export class LocalProvisioner implements Provisioner {
   async #kill(folder: WorkspaceFolder, record: DaemonRecord | undefined = folder.record()): Promise<void> {
     if (record && isAlive(record)) {
       send(record, "SIGKILL", true);
-      while (isAlive(record)) await sleep(this.#options.clock, POLL_MS);
+      for (let round = 0; isAlive(record) && round < KILL_ROUNDS; round++) await sleep(this.#options.clock, POLL_MS);
     }
     // Terminals and services have put themselves into sessions of their own.
     // Whoever is killed may just have started another, so look until nothing is left.
-    for (let left = processesAtHome(folder.home); left.length > 0; left = processesAtHome(folder.home)) {
+    for (let round = 0; round < KILL_ROUNDS; round++) {
+      const left = processesAtHome(folder.home);
+      if (left.length === 0) break;
       for (const one of left) if (isAlive(one)) send(one, "SIGKILL");
       await sleep(this.#options.clock, POLL_MS);
     }
