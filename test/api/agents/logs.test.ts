@@ -109,6 +109,19 @@ describe("writing", () => {
     expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).sort()).toEqual(stored.sort());
   });
 
+  test("[LG-21] of batches sent at once, the one that breaks a rule is refused alone", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    const bodies = Array.from({ length: 20 }, (_, i) =>
+      i % 5 === 2 ? { ...lines(`${i}`), log_source_id: crypto.randomUUID() } : lines(`${i}`),
+    );
+    const statuses = await Promise.all(bodies.map(async (body) => (await agent.fetch("PATCH", PATCH, body)).status));
+    expect(statuses).toEqual(bodies.map((_, i) => (i % 5 === 2 ? 400 : 200)));
+    const stored = outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded)));
+    expect(stored.sort()).toEqual(bodies.flatMap((_, i) => (i % 5 === 2 ? [] : [`${i}`])).sort());
+  });
+
   test("[LG-13] lines without a source belong to External; a source is made once and may be made again", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);

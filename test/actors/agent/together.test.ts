@@ -1,0 +1,77 @@
+// Messages that wait together go through one turn together.
+import { expect, test } from "bun:test";
+import { Together, type Waiting } from "#actors/agent/together.ts";
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+type Group = Waiting<number, string>[];
+
+/** Groups as they were taken; each turn waits until `go` lets it commit. */
+const recorder = (most: number) => {
+  const groups: number[][] = [];
+  const turns: PromiseWithResolvers<void>[] = [];
+  const together = new Together<number, string>({
+    cost: (item) => item,
+    most,
+    async run(take) {
+      await settled();
+      const group: Group = take();
+      groups.push(group.map(({ item }) => item));
+      const turn = Promise.withResolvers<void>();
+      turns.push(turn);
+      await turn.promise;
+      return () => {
+        for (const { item, resolve } of group) resolve(`stored ${item}`);
+      };
+    },
+  });
+  return { together, groups, turns };
+};
+
+test("[LG-21] what comes while a turn runs shares the next one, in order, each with its own answer", async () => {
+  const { together, groups, turns } = recorder(100);
+  const first = together.add(1);
+  while (!turns[0]) await settled();
+  const rest = [2, 3, 4].map((item) => together.add(item));
+  await settled();
+  expect(groups).toEqual([[1]]);
+  turns[0]?.resolve();
+  expect(await first).toBe("stored 1");
+  while (!turns[1]) await settled();
+  expect(groups).toEqual([[1], [2, 3, 4]]);
+  turns[1]?.resolve();
+  expect(await Promise.all(rest)).toEqual(["stored 2", "stored 3", "stored 4"]);
+  await together.drained();
+  expect(together.idle).toBe(true);
+});
+
+test("[LG-21] a group is bounded, but one large item goes alone", async () => {
+  const { together, groups, turns } = recorder(10);
+  const answers = [4, 5, 6, 50, 1].map((item) => together.add(item));
+  for (let i = 0; i < 4; i++) {
+    while (!turns[i]) await settled();
+    turns[i]?.resolve();
+  }
+  await Promise.all(answers);
+  expect(groups).toEqual([[4, 5], [6], [50], [1]]);
+});
+
+test("[LG-21] a failed commit refuses its whole group and nobody else", async () => {
+  const { together, turns } = recorder(10);
+  const answers = [5, 5, 7].map((item) => together.add(item).catch((error: Error) => error.message));
+  while (!turns[0]) await settled();
+  turns[0].reject(new Error("disk"));
+  while (!turns[1]) await settled();
+  turns[1].resolve();
+  expect(await Promise.all(answers)).toEqual(["disk", "disk", "stored 7"]);
+});
+
+test("[LG-21] a turn that cannot begin refuses all who wait; too many who wait are refused at once", async () => {
+  const gate = Promise.withResolvers<() => void>();
+  const together = new Together<number, string>({ cost: () => 1, most: 1, run: () => gate.promise });
+  const answers = Array.from({ length: 300 }, (_, i) => together.add(i).catch((error: Error) => error.message));
+  expect(await answers[299]).toBe("Too many requests are waiting for this resource.");
+  gate.reject(new Error("no such agent"));
+  expect(new Set(await Promise.all(answers.slice(0, 256)))).toEqual(new Set(["no such agent"]));
+  expect(together.idle).toBe(true);
+});
