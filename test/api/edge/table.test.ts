@@ -8,8 +8,10 @@ import { Client } from "#src/client.ts";
 import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
 import { example, ofWrongType, wrongText } from "#test/fuzz/values.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { RawConnection } from "#test/support/raw.ts";
 import { seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { answerOf, chunk, head } from "./raw-http.ts";
 import { exception } from "./table-exceptions.ts";
 
 const DAY = 86_400_000;
@@ -258,41 +260,29 @@ describe("fields", () => {
 
 describe("the size of bodies", () => {
   test.each(table(({ bodyLimit }) => bodyLimit !== undefined))(
-    "[HT-7] %s: one byte over its limit is 413 in the words of the specification",
+    "[HT-7] %s: one byte over its limit is 413, declared or streamed, in the words of the specification",
     async (_name, operation) => {
       const limit = operation.bodyLimit as number;
       const before = version();
       const path = pathWith(operation, goodPath(operation), goodQuery(operation));
-      const type = Object.keys(operation.described.requestBody?.content ?? {})[0] as string;
-      const one = Buffer.alloc(65_536, " ");
-      for (const size of limit > 5_000_000 ? [] : [limit + 1]) {
-        const response = await new Client(server.url, rightToken(operation)).fetch(
-          operation.method,
-          path,
-          Buffer.alloc(size, " "),
-          { headers: { "content-type": type } },
-        );
-        expect(response.status).toBe(413);
-        expect(await response.json()).toEqual({
+      const headers = {
+        "Content-Type": Object.keys(operation.described.requestBody?.content ?? {})[0] as string,
+        "Service-Session-Token": rightToken(operation) ?? "none",
+      };
+      using declared = new RawConnection(server.url);
+      declared.send(head(operation.method, path, { ...headers, "Content-Length": limit + 1 }));
+      using streamed = new RawConnection(server.url);
+      streamed.send(head(operation.method, path, { ...headers, "Transfer-Encoding": "chunked" }));
+      // Too much comes in, but never its end: the answer does not wait for that.
+      const part = Buffer.from(chunk(" ".repeat(65_536)));
+      for (let sent = 0; sent <= limit + 65_536; sent += 65_536) streamed.send(part);
+      for (const answer of [await answerOf(declared), await answerOf(streamed)]) {
+        expect(answer?.status).toBe(413);
+        expect(JSON.parse(answer?.text as string)).toEqual({
           message: "Request body too large.",
           detail: `Maximum request body size is ${limit} bytes.`,
         });
       }
-      let sent = 0;
-      const endless = new ReadableStream<Uint8Array>({
-        pull(controller) {
-          sent += one.length;
-          controller.enqueue(one);
-          // The end of it is never reached: the answer comes before.
-          if (sent > limit + 64 * 1024 * 1024) controller.close();
-        },
-      });
-      if (limit > 5_000_000) return;
-      const response = await new Client(server.url, rightToken(operation)).fetch(operation.method, path, endless, {
-        headers: { "content-type": type },
-      });
-      expect(response.status).toBe(413);
-      expect(sent).toBeLessThan(limit + 64 * 1024 * 1024);
       expect(version()).toEqual(before);
     },
   );

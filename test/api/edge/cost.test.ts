@@ -1,0 +1,117 @@
+// Bodies that are dear to look at: while they are refused, others are answered. Measured against a process of its own; the bound is
+// generous, for the machine may be busy, and yet below what such bodies would cost if they were taken.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { MAX_DEPTH, MAX_MEMBERS, tooCostly } from "#src/api/json-cost.ts";
+import { Client } from "#src/client.ts";
+import { fetchDocument, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
+import { example } from "#test/fuzz/values.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { type ServeProcess, startServe } from "./serve-process.ts";
+
+const BOUND_MS = 1_000;
+
+const directory = tempDirectory();
+let serve: ServeProcess;
+let admin: Client;
+beforeAll(async () => {
+  serve = await startServe(directory.path);
+  admin = await new Client(serve.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await serve[Symbol.asyncDispose]();
+  directory[Symbol.dispose]();
+});
+
+/** The longest that a health check had to wait while this went on. */
+const longestWait = async (work: Promise<unknown>): Promise<number> => {
+  let isOver = false;
+  let longest = 0;
+  const done = work.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const began = performance.now();
+    await (await fetch(new URL("/healthz", serve.url))).text();
+    longest = Math.max(longest, performance.now() - began);
+  }
+  await done;
+  return longest;
+};
+
+const post = async (body: string): Promise<{ status: number; text: string }> => {
+  const headers = { "content-type": "application/json" };
+  const response = await admin.fetch("POST", "/api/v2/users", body, { headers });
+  return { status: response.status, text: await response.text() };
+};
+
+const members = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",")}}`;
+
+describe("one body", () => {
+  test.each([
+    ["330,000 members", members(330_000), `has an object with more than ${MAX_MEMBERS} members`],
+    ["members far inside", `{"a":[[${members(100_000)}]]}`, `has an object with more than ${MAX_MEMBERS} members`],
+    ["lists 100,000 deep", `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`, `nested more than ${MAX_DEPTH} deep`],
+    ["objects 100,000 deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, `nested more than ${MAX_DEPTH} deep`],
+    ["2 million opening brackets", `{"a":${"[".repeat(2_000_000)}`, `nested more than ${MAX_DEPTH} deep`],
+    ["a million quotes", `{"a":"${'\\"'.repeat(1_000_000)}"}`, "Validation failed."],
+    ["a million empty lists", `{"a":[${"[],".repeat(1_000_000)}1]}`, "Validation failed."],
+    ["a long run of backslashes", `{"a":"${"\\\\".repeat(1_500_000)}"}`, "Validation failed."],
+  ])("[HT-6] %s: refused in words, and nobody else waits long", async (_name, body, words) => {
+    let answer = { status: 0, text: "" };
+    const longest = await longestWait(
+      post(body).then((got) => {
+        answer = got;
+      }),
+    );
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain(words);
+    expect(longest).toBeLessThan(BOUND_MS);
+  });
+});
+
+test("[HT-6] a megabyte in every text field of every route is answered, and nobody else waits long", async () => {
+  const long = "x".repeat(1_000_000);
+  const texts = (schema: Schema): string[] =>
+    Object.entries(schema.properties ?? {}).flatMap(([name, of]) => (of.type === "string" ? [name] : []));
+  for (const operation of operationsOf(await fetchDocument(serve.url))) {
+    if (!operation.body || operation.callers[0] === "agent") continue;
+    const path = Object.fromEntries(
+      operation.parameters
+        .filter((one) => one.in === "path")
+        .map(({ name, schema }) => [name, String(example(schema))]),
+    );
+    for (const field of texts(operation.body)) {
+      const body = { ...(example(operation.body) as object), [field]: long };
+      const sent = admin.fetch(operation.method, pathWith(operation, path), body);
+      const longest = await longestWait(sent.then((response) => response.text()));
+      expect([operation.name, field, (await sent).status < 500]).toEqual([operation.name, field, true]);
+      expect(longest).toBeLessThan(BOUND_MS);
+    }
+  }
+}, 120_000);
+
+describe("the look before parsing", () => {
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const filler = "x".repeat(70_000);
+
+  test("[HT-6] short bodies are not looked at, and long honest ones pass", () => {
+    expect(tooCostly(bytes(members(1_000)))).toBeUndefined();
+    const lines = Array.from({ length: 20_000 }, (_, i) => ({ level: "info", output: `line ${i} {"a":{` }));
+    expect(tooCostly(bytes(JSON.stringify({ logs: lines })))).toBeUndefined();
+    expect(tooCostly(bytes(JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS)) })))).toBeUndefined();
+  });
+
+  test("[HT-6] what stands in texts does not count, escaped quotes do not end them", () => {
+    const colons = ":".repeat(MAX_MEMBERS * 2);
+    expect(tooCostly(bytes(JSON.stringify({ filler, colons, quotes: `"${colons}\\"${colons}` })))).toBeUndefined();
+    expect(tooCostly(bytes(JSON.stringify({ filler, brackets: "[{".repeat(MAX_DEPTH) })))).toBeUndefined();
+  });
+
+  test("[HT-6] one member or one level too many is too many", () => {
+    const over = JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS + 1)) });
+    expect(tooCostly(bytes(over))).toContain("members");
+    const deep = (levels: number): string => `{"filler":"${filler}","a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    expect(tooCostly(bytes(deep(MAX_DEPTH - 1)))).toBeUndefined();
+    expect(tooCostly(bytes(deep(MAX_DEPTH)))).toContain("deep");
+  });
+});

@@ -1,0 +1,92 @@
+// A child's id under another parent: the child is there and the caller may see it, but not below that parent. Always 404, and the
+// child stays as it is. Which routes have two ids comes from the OpenAPI document, so a new one fails until it is looked at here.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { type Seeded, seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+
+let server: TestServer;
+let admin: Client;
+let other: Seeded;
+let keyId: string;
+let templateId: string;
+beforeAll(async () => {
+  server = await startTestServer({ clock: new ManualClock() });
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  other = await seedAgent(server);
+  await admin.post("/api/v2/users/me/keys/tokens", { token_name: "mine" });
+  keyId = (admin.token as string).split("-")[0] as string;
+  const [template] = await admin.get<{ id: string }[]>("/api/v2/organizations/default/templates");
+  templateId = template?.id as string;
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+type Case = { path: () => string; body?: unknown };
+
+const key = () => `/api/v2/users/${other.owner_id}/keys/${keyId}`;
+const member = () => `/api/v2/organizations/default/members/${other.owner_id}`;
+
+/** The owner of the site asks, who may see everything: only the parent is wrong. */
+const CASES: Record<string, Case> = {
+  "GET /api/v2/organizations/{organization}/members/{user}": { path: member },
+  "DELETE /api/v2/organizations/{organization}/members/{user}": { path: member },
+  "PUT /api/v2/organizations/{organization}/members/{user}/roles": {
+    path: () => `${member()}/roles`,
+    body: { roles: [] },
+  },
+  "GET /api/v2/users/{user}/organizations/{organization}": {
+    path: () => `/api/v2/users/me/organizations/${other.organization_id}`,
+  },
+  "GET /api/v2/users/{user}/keys/tokens/{name}": { path: () => `/api/v2/users/${other.owner_id}/keys/tokens/mine` },
+  "GET /api/v2/users/{user}/keys/{key}": { path: key },
+  "DELETE /api/v2/users/{user}/keys/{key}": { path: key },
+  "PUT /api/v2/users/{user}/keys/{key}/expire": { path: () => `${key()}/expire` },
+  "GET /api/v2/organizations/{organization}/templates/{name}": {
+    path: () => `/api/v2/organizations/${other.organization_id}/templates/local`,
+  },
+  "GET /api/v2/templates/{template}/versions/{name}": { path: () => `/api/v2/templates/${templateId}/versions/none` },
+  "GET /api/v2/users/{user}/workspace/{workspacename}": { path: () => "/api/v2/users/me/workspace/dev" },
+  "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}": {
+    path: () => "/api/v2/users/me/workspace/dev/builds/1",
+  },
+};
+
+/** Not a parent and its child. */
+const OTHERWISE: Record<string, string> = {
+  "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
+  "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
+  "POST /api/v2/organizations/{organization}/members/{user}/workspaces":
+    "the organization is a wish; the template decides",
+};
+
+test("[HT-14] every route with two ids is looked at", async () => {
+  const twoIds = operationsOf(await fetchDocument(server.url)).filter(
+    ({ parameters }) => parameters.filter((one) => one.in === "path").length > 1,
+  );
+  expect(twoIds.map(({ name }) => name).sort()).toEqual([...Object.keys(CASES), ...Object.keys(OTHERWISE)].sort());
+});
+
+test.each(Object.entries(CASES))("[HT-14] %s: under another parent it is not there", async (name, { path, body }) => {
+  const response = await admin.fetch(name.split(" ")[0] as string, path(), body);
+  expect([path(), response.status]).toEqual([path(), 404]);
+  expect(await response.json()).toEqual({
+    message: "Resource not found or you do not have access to this resource.",
+  });
+});
+
+test("[HT-14] the children are still there, under their own parents", async () => {
+  const statuses = await Promise.all(
+    [
+      `/api/v2/users/me/keys/${keyId}`,
+      "/api/v2/users/me/keys/tokens/mine",
+      `/api/v2/organizations/${other.organization_id}/members/${other.owner_id}`,
+      `/api/v2/users/${other.owner_id}/organizations/${other.organization_id}`,
+      "/api/v2/organizations/default/templates/local",
+    ].map(async (path) => [path, (await admin.fetch("GET", path)).status]),
+  );
+  expect(statuses.filter(([, status]) => status !== 200)).toEqual([]);
+});
