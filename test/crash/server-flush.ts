@@ -121,7 +121,7 @@ export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<
   await Promise.all(writers.map((one) => one.run()));
   await place.stop();
   // strace writes on a little longer than the server lives.
-  await until(async () => /^\d+ \+\+\+ exited with 0 \+\+\+\n$/m.test(readFileSync(file, "utf8").slice(-100)));
+  await until(async () => /^\d+ +\+\+\+ exited with 0 \+\+\+\n$/m.test(readFileSync(file, "utf8").slice(-100)));
   const answers = readAnswers(readFileSync(file, "utf8"));
   const border = answers.findIndex(({ request }) => request === `GET ${BORDER}`);
   const [alone, together] = [answers.slice(0, border), answers.slice(border + 1)];

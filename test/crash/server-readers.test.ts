@@ -1,0 +1,117 @@
+// The short form of the tests of a server and those who read from it; `bun run torture` has the long one.
+import { expect, test } from "bun:test";
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { Client } from "#src/client.ts";
+import { StalledFollower } from "#test/api/agents/stalled.ts";
+import { storedLines } from "./oracle/log-lines.ts";
+import { ServerPlace } from "./server.ts";
+import { frozenServer, serverStop, twoServers } from "./server-signals.ts";
+import { stalledEvents, stalledFollowers } from "./server-slow.ts";
+import { connectionStorm, droppedFollowers, logCap } from "./server-streams.ts";
+import { enter, makeAgents } from "./server-world.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+const quiet = { seed: SEED, log: () => {} };
+
+test("[CR-10] a second server on the same directory is refused in words, also beside a frozen one", async () => {
+  expect(await twoServers({ ...quiet, rounds: 1 })).toContain("none lost");
+}, 60_000);
+
+test(`[CR-11] a server that froze under load goes on, and nothing is lost or doubled (seed ${SEED})`, async () => {
+  expect(await frozenServer({ ...quiet, rounds: 1 }, 2)).toContain("none lost or doubled");
+}, 60_000);
+
+test(`[CR-12] told to stop under load, a server tells its followers, ends in time, and what it answered is there (seed ${SEED})`, async () => {
+  expect(await serverStop({ ...quiet, rounds: 2 }, 60)).toContain("none lost");
+}, 60_000);
+
+test("[CR-13] followers that stop reading take no memory, learn why they were closed, and come back without a gap", async () => {
+  expect(await stalledFollowers({ ...quiet, rounds: 5 })).toContain("closed with a reason");
+}, 60_000);
+
+test("[CR-13] streams of events whose readers stop are ended, and a reader beside them sees the newest state", async () => {
+  expect(await stalledEvents({ ...quiet, rounds: 5 })).toContain("streams ended");
+}, 60_000);
+
+test(`[CR-14] followers that are cut off again and again see every line once and in order (seed ${SEED})`, async () => {
+  expect(await droppedFollowers({ ...quiet, rounds: 1 })).toContain("once and in order");
+}, 60_000);
+
+test("[CR-15] a storm of followers leaves no descriptor and no memory behind", async () => {
+  expect(await connectionStorm({ ...quiet, rounds: 2 })).toContain("came and went");
+}, 60_000);
+
+test(`[CR-16] many batches at once never pass an agent's cap, and what was acknowledged is stored (seed ${SEED})`, async () => {
+  expect(await logCap({ ...quiet, rounds: 2 })).toContain("never above the cap");
+}, 60_000);
+
+type Seen = { lines: AgentLog[]; delays: number[] };
+
+test("[CR-13] two followers, one of them late, and a slow one see the same lines; the slow one is closed and the others do not feel it", async () => {
+  await using place = await ServerPlace.make();
+  await place.start();
+  const { admin, organization_id } = await enter(place);
+  const [agent] = await makeAgents({ admin, organization_id }, "story", 1);
+  if (!agent) throw new Error("no agent was made");
+  const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
+  let written = 0;
+  /** Lines that say when they were sent, so that a reader knows how long they took. */
+  const write = async (batches: number): Promise<void> => {
+    for (let i = 0; i < batches; i++, written += 16) {
+      const logs = Array.from({ length: 16 }, () => ({ output: `${performance.now()} ${"z".repeat(4000)}` }));
+      await agent.client.patch("/api/v2/workspaceagents/me/logs", { logs });
+    }
+  };
+  const follow = async (client: Client, after: number): Promise<Seen & AsyncDisposable> => {
+    const socket = await client.socket(`${path}&after=${after}`);
+    const seen: Seen = { lines: [], delays: [] };
+    const reading = (async () => {
+      for await (const message of socket) {
+        for (const line of JSON.parse(message as string) as AgentLog[]) {
+          seen.lines.push(line);
+          seen.delays.push(performance.now() - Number.parseFloat(line.output));
+        }
+      }
+    })();
+    const close = async (): Promise<void> => {
+      socket.close();
+      await reading;
+    };
+    return { ...seen, [Symbol.asyncDispose]: close };
+  };
+  await write(20);
+  const before = await storedLines(admin, agent.agent_id);
+  const middle = before[100]?.id ?? 0;
+  await using early = await follow(admin, 0);
+  await using late = await follow(admin, middle);
+  await caughtUp(early, written);
+  await write(150);
+  await caughtUp(early, written);
+  const without = early.delays.slice(before.length).sort((a, b) => a - b);
+
+  await using slow = await StalledFollower.open(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
+  const from = written;
+  await write(300);
+  await caughtUp(early, written);
+  await caughtUp(late, written - 101);
+  const beside = early.delays.slice(from).sort((a, b) => a - b);
+
+  const stored = await storedLines(admin, agent.agent_id);
+  expect(stored.length).toBe(written);
+  expect(early.lines).toEqual(stored);
+  expect(late.lines).toEqual(stored.filter(({ id }) => id > middle));
+  const end = await slow.readToEnd();
+  expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
+  await using again = await follow(admin, end.logs.at(-1)?.id ?? 0);
+  const rest = stored.slice(from + end.logs.length);
+  await caughtUp(again, rest.length);
+  expect([...end.logs, ...again.lines]).toEqual(stored.slice(from));
+  // The same work in the same run, so that a busy machine slows both sides.
+  expect(middleOf(beside)).toBeLessThan(middleOf(without) * 2 + 5);
+}, 60_000);
+
+const middleOf = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
+
+const caughtUp = async ({ lines }: Seen, count: number): Promise<void> => {
+  while (lines.length < count) await Bun.sleep(5);
+};
