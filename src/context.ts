@@ -12,7 +12,7 @@ import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.t
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { type Config, listensOnLoopback } from "#base/config.ts";
+import { type Config, containerAccessUrl, listensOnLoopback } from "#base/config.ts";
 import { log } from "#base/log.ts";
 import { Topics } from "#base/topics.ts";
 import { Blobs } from "#db/blobs.ts";
@@ -27,6 +27,7 @@ import { Sockets } from "./api/socket.ts";
 import { prepareStarter } from "./api/templates/starter.ts";
 import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
+import { DockerProvisioner } from "./provisioners/docker/docker.ts";
 import { EchoProvisioner } from "./provisioners/echo/echo.ts";
 import { LocalProvisioner } from "./provisioners/local/local.ts";
 import type { Provisioner } from "./provisioners/provisioner.ts";
@@ -179,7 +180,13 @@ const makeProvisioners = (
   accessUrl: () => URL,
 ) => {
   if (provisioners) return provisioners;
-  const made: Provisioner[] = [new EchoProvisioner()];
+  const docker = new DockerProvisioner({
+    host: config.docker_host,
+    clock,
+    accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
+    program: config.agent_binary,
+  });
+  const made: Provisioner[] = [new EchoProvisioner(), docker];
   if (listensOnLoopback(config) || config.allow_local_provisioner_off_loopback) {
     made.push(new LocalProvisioner({ root: join(config.data_dir, "workspaces"), clock, accessUrl, environment }));
   }

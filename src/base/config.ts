@@ -78,7 +78,21 @@ export const allowedHosts = (config: Config): readonly string[] => {
   if (config.allowed_hosts !== undefined) return config.allowed_hosts;
   const bound = config.address.host.includes(":") ? `[${config.address.host}]` : config.address.host;
   const access = config.access_url?.hostname;
-  return [...new Set(["localhost", "127.0.0.1", "[::1]", bound, ...(access ? [access] : [])])];
+  const container = config.docker_access_url?.hostname ?? (access && !isLoopback(access) ? access : HOST_OF_CONTAINERS);
+  return [...new Set(["localhost", "127.0.0.1", "[::1]", bound, ...(access ? [access] : []), container])];
+};
+
+/** The name that containers have for the machine they run on. */
+const HOST_OF_CONTAINERS = "host.docker.internal";
+
+const isLoopback = (host: string): boolean => host === "localhost" || host === "[::1]" || host.startsWith("127.");
+
+/** Where containers reach the server: the setting, or the access URL with a name that means this machine inside of them, too. */
+export const containerAccessUrl = (setting: URL | undefined, access: URL): URL => {
+  if (setting) return setting;
+  const url = new URL(access);
+  if (isLoopback(url.hostname)) url.hostname = HOST_OF_CONTAINERS;
+  return url;
 };
 
 /** True when only this machine can connect, so that the template `local` may be offered. */

@@ -1,7 +1,9 @@
 // What the schema of a manifest cannot say: names that must differ, placeholders that must exist, defaults and presets that must pass
 // their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
 import type { Manifest, ManifestAgent, ManifestParameter } from "#schema/manifest.ts";
+import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./manifest.ts";
+import { checkProvisioner } from "./manifest-provisioner.ts";
 import { checkValue, defaultOf, typeOf } from "./parameters.ts";
 import { compilePattern } from "./pattern.ts";
 import { environmentName, knownNames, placeholdersIn } from "./placeholders.ts";
@@ -20,9 +22,7 @@ export const checkManifest = (manifest: Manifest): Finding[] => [
   ...checkPresets(manifest),
   ...checkResources(manifest),
   ...checkPlaceholders(manifest),
-  ...(manifest.echo && manifest.provisioner !== "echo"
-    ? [{ pointer: "/echo", reason: "is only for the provisioner echo" }]
-    : []),
+  ...checkProvisioner(manifest),
 ];
 
 /** One finding for each later entry whose key was there before. */
@@ -156,7 +156,7 @@ const checkResources = (manifest: Manifest): Finding[] => {
 };
 
 const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Finding[] => [
-  ...(agent.token !== undefined && manifest.provisioner !== "echo"
+  ...(agent.token !== undefined && effectiveProvisioner(manifest) !== "echo"
     ? [{ pointer: `${at}/token`, reason: "is only for the provisioner echo" }]
     : []),
   ...Object.keys(agent.env ?? {})

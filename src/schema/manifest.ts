@@ -155,6 +155,40 @@ export const ManifestAgent = t.Object(
   closed,
 );
 
+/** A container, with the provisioner `docker`. Texts may hold placeholders. */
+export const ManifestContainer = t.Object(
+  {
+    /** Such as `debian:13` or `registry.example.com/team/dev@sha256:...`. */
+    image: t.String({ minLength: 1, maxLength: 512 }),
+    /** When the image is fetched. Default `missing`. */
+    pull: t.Optional(t.Union([t.Literal("missing"), t.Literal("always"), t.Literal("never")])),
+    env: t.Optional(t.Record(t.String(), text)),
+    labels: t.Optional(t.Record(t.String(), text)),
+    /** Without an agent: what runs, instead of the image's own. With one: what runs the daemon, such as [tini, --]. */
+    command: t.Optional(t.Array(text, { maxItems: 128 })),
+    /** Kept while the workspace is stopped, removed when it is deleted. */
+    volumes: t.Optional(
+      t.Array(
+        t.Object(
+          { name, path: t.String({ pattern: "^/.+", maxLength: 4096 }), read_only: t.Optional(t.Boolean()) },
+          closed,
+        ),
+        { maxItems: 32 },
+      ),
+    ),
+    /** A network of the engine; default: its own. */
+    network: t.Optional(text),
+    user: t.Optional(text),
+    /** Such as 512m or 4g; default: no limit. */
+    memory: t.Optional(text),
+    /** Such as 0.5 or 4; default: no limit. */
+    cpus: t.Optional(t.Union([t.Number(), text])),
+    /** Seconds the container has to stop by itself. Default 30. */
+    stop_grace: t.Optional(t.Integer({ minimum: 0, maximum: 600 })),
+  },
+  closed,
+);
+
 export const ManifestResource = t.Object(
   {
     name,
@@ -166,6 +200,7 @@ export const ManifestResource = t.Object(
       t.Array(t.Object({ key: text, value: text, sensitive: t.Optional(t.Boolean()) }, closed), { maxItems: 64 }),
     ),
     agents: t.Optional(t.Array(ManifestAgent, { maxItems: 16 })),
+    docker: t.Optional(ManifestContainer),
   },
   closed,
 );
@@ -191,6 +226,10 @@ export const Manifest = t.Object(
     resources: t.Array(ManifestResource, { minItems: 1, maxItems: 64 }),
     /** Provisioner tags a worker must have. */
     tags: t.Optional(t.Record(t.String(), text)),
+    /** Settings of the provisioner `external`: what a worker of its own brings it to life with. */
+    external: t.Optional(
+      t.Object({ provisioner: t.Union([t.Literal("local"), t.Literal("docker"), t.Literal("echo")]) }, closed),
+    ),
     /** Settings of the provisioner `echo`: how a build behaves. */
     echo: t.Optional(
       t.Object(
@@ -214,4 +253,5 @@ export type ManifestParameter = Static<typeof ManifestParameter>;
 export type ManifestVariable = Static<typeof ManifestVariable>;
 export type ManifestPreset = Static<typeof ManifestPreset>;
 export type ManifestAgent = Static<typeof ManifestAgent>;
+export type ManifestContainer = Static<typeof ManifestContainer>;
 export type ManifestResource = Static<typeof ManifestResource>;

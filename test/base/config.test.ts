@@ -194,6 +194,16 @@ describe("what is printed from the table", () => {
 });
 
 describe("what follows from the settings", () => {
+  test("[CF-2] another program's variable counts where ours is not set", () => {
+    const theirs = { DOCKER_HOST: "tcp://docker:2375" };
+    expect(load([], theirs).config.docker_host).toBe("tcp://docker:2375");
+    expect(load([], { ...theirs, SLIPWAY_DOCKER_HOST: "unix:///own.sock" }).config.docker_host).toBe(
+      "unix:///own.sock",
+    );
+    expect(load(["--docker-host=unix:///flag.sock"], theirs).config.docker_host).toBe("unix:///flag.sock");
+    expect(load([], { DOCKER_HOST: "" }).config.docker_host).toBeUndefined();
+  });
+
   test("[CF-7] without an access URL it is the address the server really listens on", () => {
     expect(accessUrl(load(["--address=127.0.0.1:0"]).config, 4711).href).toBe("http://127.0.0.1:4711/");
     expect(accessUrl(load(["--address=0.0.0.0:80"]).config, 80).href).toBe("http://127.0.0.1/");
@@ -205,6 +215,9 @@ describe("what follows from the settings", () => {
     const { config } = load(["--address=[fd00::1]:1", "--access-url=https://S.example:8443"]);
     expect(allowedHosts(config)).toEqual(["localhost", "127.0.0.1", "[::1]", "[fd00::1]", "s.example"]);
     expect(allowedHosts(load(["--allowed-hosts=only.example"]).config)).toEqual(["only.example"]);
+    const plain = ["localhost", "127.0.0.1", "[::1]", "host.docker.internal"];
+    expect(allowedHosts(load().config)).toEqual(plain);
+    expect(allowedHosts(load(["--docker-access-url=http://172.17.0.1:7080"]).config)).toContain("172.17.0.1");
     expect(listensOnLoopback(config)).toBe(false);
     expect(listensOnLoopback(load().config)).toBe(true);
   });

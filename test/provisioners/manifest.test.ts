@@ -238,3 +238,66 @@ test("[TP-8] the example of the format's description is a template", async () =>
   expect(problems(example)).toEqual([]);
   expect(problems("")).not.toEqual([]);
 });
+
+const container = (inner: string): string => `provisioner: docker
+resources:
+  - name: dev
+    docker: {image: "debian:13", ${inner}}
+    agents: [{name: main}]
+`;
+
+test.each([
+  [container("memory: lots"), "resources.0.docker.memory: must be an amount such as 512m or 4g"],
+  [container("cpus: 0"), "resources.0.docker.cpus: must be a number above 0, such as 0.5"],
+  [container("env: {SLIPWAY_AGENT_TOKEN: x}"), "is set by the server"],
+  [container('env: {"a b": x}'), "is not a name of an environment variable"],
+  [container("labels: {slipway.workspace_id: x}"), "is set by the server"],
+  [
+    container("volumes: [{name: a, path: /x}, {name: b, path: /x}]"),
+    "resources.0.docker.volumes.1.path: another volume is mounted there",
+  ],
+  [container("volumes: [{name: a, path: x}]"), "resources.0.docker.volumes.0.path: must match ^/.+"],
+  [container("privileged: true"), "resources.0.docker.privileged: is not a known key here"],
+  [
+    "provisioner: docker\nresources: [{name: a, agents: [{name: b}]}]",
+    "resources.0.agents: needs a container: the key docker",
+  ],
+  [
+    "provisioner: docker\nresources: [{name: a, docker: {image: b}, agents: [{name: c}, {name: d}]}]",
+    "a container has at most one agent",
+  ],
+  [
+    "provisioner: echo\nresources: [{name: a, docker: {image: b}}]",
+    "resources.0.docker: is only for the provisioner docker",
+  ],
+  [
+    "provisioner: external\nresources: [{name: a}]",
+    "external: is missing: it names the provisioner that a worker uses",
+  ],
+  [
+    "provisioner: external\nexternal: {provisioner: echo}\ntags: {provisioner: x}\nresources: [{name: a}]",
+    "tags.provisioner: is set by the server",
+  ],
+  [
+    "provisioner: local\nexternal: {provisioner: echo}\nresources: [{name: a}]",
+    "external: is only for the provisioner external",
+  ],
+])("[PV-7] refuses a template that cannot become containers or run on a worker: %#", (text, reason) => {
+  const { problems } = parseManifest(text);
+  expect(problems.map(({ path, reason }) => `${path}: ${reason}`).join("\n")).toContain(reason);
+});
+
+test("[PV-7] takes containers and workers as the format says, with placeholders in every text", () => {
+  const docker = `provisioner: docker
+parameters: [{name: size, default: 2g}]
+resources:
+  - name: dev
+    docker: {image: "debian:{{ parameters.size }}", memory: "{{ parameters.size }}", cpus: "{{ parameters.size }}", volumes: [{name: home, path: /home}]}
+    agents: [{name: main}]
+  - {name: db, docker: {image: postgres, command: [postgres]}}
+`;
+  expect(parseManifest(docker).problems).toEqual([]);
+  const external =
+    "provisioner: external\nexternal: {provisioner: echo}\ntags: {region: eu}\necho: {hang: true}\nresources: [{name: a, agents: [{name: b, token: 6f1c9f0a-1111-4222-8333-444455556666}]}]";
+  expect(parseManifest(external).problems).toEqual([]);
+});

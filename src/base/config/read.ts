@@ -76,6 +76,11 @@ export const readEnv = (
       reading.problems.push({ name, from: place, detail });
     }
   }
+  for (const [key, { otherVariable }] of Object.entries(table)) {
+    const text = otherVariable === undefined ? undefined : env[otherVariable];
+    if (!otherVariable || !text || reading.given.some((given) => given.key === key)) continue;
+    reading.given.push({ key, name: otherVariable, from: "env", place, text });
+  }
   return reading;
 };
 

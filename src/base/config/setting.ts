@@ -13,11 +13,13 @@ export interface Setting<T> {
   readonly absent?: string;
   /** Never shown, neither in messages nor in listings. */
   readonly secret?: true;
+  /** Another program's variable that is read when ours is not set, such as DOCKER_HOST. */
+  readonly otherVariable?: string;
   /** False: cannot stand in the settings file. */
   readonly file?: false;
 }
 
-type Described = Pick<Setting<unknown>, "group" | "help" | "absent" | "secret" | "file">;
+type Described = Pick<Setting<unknown>, "group" | "help" | "absent" | "secret" | "file" | "otherVariable">;
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>;
 

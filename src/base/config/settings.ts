@@ -1,5 +1,7 @@
 // The table of the server's settings: the only list of them. Flags, environment, file, help, example, README and the type of
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
+
+import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { address, baseUrl, choice, duration, flag, hosts, matching, networks, path, text, whole } from "./kinds.ts";
 import { optional, setting, type Values } from "./setting.ts";
 
@@ -79,6 +81,7 @@ export const SERVER_SETTINGS = {
     group: "Workspaces",
     help: "How many builds run at the same time; further ones wait in the queue.",
   }),
+  ...DOCKER_SETTINGS,
   agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",

@@ -1,0 +1,25 @@
+// How containers are made: the settings that the server and a worker of its own (verb `provisioner`) share.
+import { baseUrl, matching, path } from "./kinds.ts";
+import { optional } from "./setting.ts";
+
+export const DOCKER_SETTINGS = {
+  docker_host: optional(
+    matching(/^[a-z]+:\/\/\S+$/, "unix:///path/of/socket, tcp://host:port or an http(s) URL", "URL"),
+    {
+      group: "Workspaces",
+      help: "Where the Docker Engine answers, for templates with the provisioner `docker`.",
+      absent: "the variable DOCKER_HOST, else unix:///var/run/docker.sock",
+      otherVariable: "DOCKER_HOST",
+    },
+  ),
+  docker_access_url: optional(baseUrl, {
+    group: "Workspaces",
+    help: "How containers reach the server.",
+    absent: "the access URL; where that names this machine by a loopback name, host.docker.internal instead",
+  }),
+  agent_binary: optional(path, {
+    group: "Workspaces",
+    help: "The Linux binary of this program that is put into containers as the workspace's daemon.",
+    absent: "the binary that runs; from source there is none, so it must be given",
+  }),
+} as const;

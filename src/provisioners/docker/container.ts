@@ -1,0 +1,112 @@
+// From the `docker` section of a resource to what the Docker Engine is asked for. Pure. Refuses what is no number or name once the
+// placeholders are filled in.
+import type { ManifestContainer, ManifestResource } from "#schema/manifest.ts";
+import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
+import { PROGRAM_PATH } from "./program.ts";
+
+/** Everything we make carries it; what carries it for a workspace is that workspace's. */
+export const WORKSPACE_LABEL = "slipway.workspace_id";
+
+/** Seconds a container has to stop by itself. */
+export const STOP_GRACE = 30;
+export const GRACE_LABEL = "slipway.stop_grace";
+
+export type Agent = { readonly id: string; readonly token: string };
+
+/** A resource that is a container, and the agent that is to run in it. */
+export type Wanted = {
+  readonly resource: ManifestResource;
+  readonly docker: ManifestContainer;
+  readonly agent?: Agent;
+};
+
+/** The containers of a build. Throws ProvisionError when an agent has none. */
+export const wantedContainers = ({ manifest, agents }: ProvisionRequest): Wanted[] =>
+  manifest.resources.flatMap((resource) => {
+    const [named] = resource.agents ?? [];
+    const agent = named && agents.find(({ name }) => name === named.name);
+    if (resource.docker) return [{ resource, docker: resource.docker, ...(agent ? { agent } : {}) }];
+    if (named)
+      throw new ProvisionError(`The agent ${named.name} has no container: ${resource.name} has no key docker.`);
+    return [];
+  });
+
+export const labelsOf = ({ workspace, owner, build_id }: ProvisionRequest): Record<string, string> => ({
+  [WORKSPACE_LABEL]: workspace.id,
+  "slipway.workspace": workspace.name,
+  "slipway.owner": owner.username,
+  "slipway.build_id": build_id,
+});
+
+/** The names say whose they are and are the same each time, so that a build can be repeated. */
+export const containerName = (request: ProvisionRequest, resource: string): string =>
+  `slipway-${request.workspace.id}-${resource}`;
+export const volumeName = (request: ProvisionRequest, volume: string): string =>
+  `slipway-${request.workspace.id}-${volume}`;
+
+/** The body of `POST /containers/create`. Holds the agent's token. */
+export const containerBody = (
+  request: ProvisionRequest,
+  { resource, docker, agent }: Wanted,
+  access_url: string,
+): Record<string, unknown> => {
+  const { command, volumes = [], network, user, memory, cpus, stop_grace = STOP_GRACE } = docker;
+  const env = {
+    ...docker.env,
+    ...(agent ? { SLIPWAY_AGENT_TOKEN: agent.token, SLIPWAY_AGENT_URL: access_url } : {}),
+  };
+  return {
+    Image: docker.image,
+    Hostname: hostName(request.workspace.name),
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    Labels: {
+      ...docker.labels,
+      ...labelsOf(request),
+      "slipway.resource": resource.name,
+      [GRACE_LABEL]: String(stop_grace),
+    },
+    ...(user ? { User: user } : {}),
+    ...(agent ? { Entrypoint: [...(command ?? []), PROGRAM_PATH, "agent"], Cmd: [] } : command ? { Cmd: command } : {}),
+    StopTimeout: stop_grace,
+    HostConfig: {
+      // The daemon is no init: somebody must collect the processes that terminals leave behind.
+      Init: true,
+      RestartPolicy: { Name: "unless-stopped" },
+      ExtraHosts: ["host.docker.internal:host-gateway"],
+      Mounts: volumes.map(({ name, path, read_only = false }) => ({
+        Type: "volume",
+        Source: volumeName(request, name),
+        Target: path,
+        ReadOnly: read_only,
+      })),
+      ...(network ? { NetworkMode: networkOf(network) } : {}),
+      ...(memory ? { Memory: bytesOf(memory) } : {}),
+      ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: nanoCpus(cpus) }),
+    },
+  };
+};
+
+// A name only: `container:<id>` would enter another workspace's network.
+const networkOf = (network: string): string => {
+  if (/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(network)) return network;
+  throw new ProvisionError(`${network} is no name of a network.`);
+};
+
+/** `512m`, `4g`; a number alone is bytes. */
+export const bytesOf = (text: string): number => {
+  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$/i.exec(text.trim()) ?? [];
+  if (number === undefined) throw new ProvisionError(`${text} is no amount of memory such as 512m or 4g.`);
+  return Math.round(Number(number) * 1024 ** ["", "k", "m", "g", "t"].indexOf(unit.toLowerCase()));
+};
+
+const nanoCpus = (cpus: number | string): number => {
+  const number = Number(cpus);
+  if (Number.isFinite(number) && number > 0) return Math.round(number * 1e9);
+  throw new ProvisionError(`${cpus} is no number of processors such as 0.5 or 4.`);
+};
+
+const hostName = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, "-")
+    .slice(0, 63);

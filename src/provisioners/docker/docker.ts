@@ -1,0 +1,198 @@
+// Workspaces that are containers of a Docker Engine. Everything made carries the workspace's label and a name that is the same each
+// time, so a build can be repeated after a crash and what is left can be found without any memory of ours (rules PV-1 to PV-8).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+import {
+  containerBody,
+  containerName,
+  GRACE_LABEL,
+  labelsOf,
+  STOP_GRACE,
+  volumeName,
+  type Wanted,
+  WORKSPACE_LABEL,
+  wantedContainers,
+} from "./container.ts";
+import { Engine, EngineError } from "./engine.ts";
+import { findProgram, PROGRAM_PATH, type Program, tarWith } from "./program.ts";
+import { provideImage } from "./pull.ts";
+
+export type DockerOptions = {
+  /** As in the setting `docker_host`; default: the usual socket. */
+  readonly host?: string | undefined;
+  readonly clock: Clock;
+  /** Where containers reach the server. */
+  readonly accessUrl: () => URL;
+  /** As in the setting `agent_binary`. */
+  readonly program?: string | undefined;
+};
+
+type Found = { readonly Id: string; readonly Names?: readonly string[]; readonly Labels?: Record<string, string> };
+
+/** One build under way. */
+type Work = {
+  readonly engine: Engine;
+  readonly request: ProvisionRequest;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+  readonly stage: string;
+};
+
+const STAGES = { start: "Starting", stop: "Stopping", delete: "Deleting" } as const;
+const UPLOAD_MS = 10 * 60_000;
+/** How often a container that is just being removed is asked for again. */
+const NAME_TRIES = 3;
+
+export class DockerProvisioner implements Provisioner {
+  readonly name = "docker";
+  readonly #options: DockerOptions;
+
+  constructor(options: DockerOptions) {
+    this.#options = options;
+  }
+
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
+    const engine = new Engine(this.#options.host, this.#options.clock);
+    const work: Work = { engine, request, report, signal, stage: STAGES[request.transition] };
+    await engine.connect(signal);
+    const old = await containersOf(work);
+    for (const container of old) await this.#step(work, "stop", nameOf(container), () => remove(work, container));
+    if (request.transition === "delete") await this.#removeVolumes(work);
+    if (request.transition !== "start") return { state: null };
+    try {
+      const containers: string[] = [];
+      for (const wanted of wantedContainers(request)) containers.push(await this.#start(work, wanted));
+      return { state: JSON.stringify({ containers }) };
+    } catch (error) {
+      await this.#cleanUp(work);
+      throw error;
+    }
+  }
+
+  /** Image, volumes, container, daemon, start. Answers the container's id. */
+  async #start(work: Work, wanted: Wanted): Promise<string> {
+    const { engine, request, report, signal, stage } = work;
+    const { docker, resource, agent } = wanted;
+    const step = <T>(action: string, run: () => Promise<T>): Promise<T> => this.#step(work, action, resource.name, run);
+    const program = agent ? findProgram(this.#options.program) : undefined;
+    const pull = { engine, clock: this.#options.clock, report, stage, signal };
+    const { architecture } = await step("image", () => provideImage(pull, docker.image, docker.pull ?? "missing"));
+    if (program) checkArchitecture(program, architecture, docker.image);
+    for (const { name } of docker.volumes ?? []) {
+      const body = { Name: volumeName(request, name), Labels: labelsOf(request) };
+      await step("volume", () => engine.json("create a volume", "POST", "/volumes/create", { body, signal }));
+    }
+    const url = this.#options.accessUrl().href;
+    report.log("info", stage, `Creating the container ${resource.name} from ${docker.image}.`);
+    const id = await step("create", () => this.#create(work, wanted, url));
+    if (program) {
+      report.log("info", stage, "Putting the workspace's daemon into the container.");
+      await step("upload", () => upload(work, id, program));
+    }
+    await step("run", () =>
+      engine.json("start the container", "POST", `/containers/${id}/start`, { signal, fine: [304] }),
+    );
+    report.log("info", stage, `The container ${resource.name} runs.`);
+    return id;
+  }
+
+  async #create(work: Work, wanted: Wanted, url: string): Promise<string> {
+    const { engine, request, signal } = work;
+    const name = containerName(request, wanted.resource.name);
+    const body = containerBody(request, wanted, url);
+    for (let left = NAME_TRIES; ; left--) {
+      try {
+        const query = { name };
+        const made = await engine.json<{ Id: string }>("create the container", "POST", "/containers/create", {
+          query,
+          body,
+          signal,
+        });
+        if (!made?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
+        return made.Id;
+      } catch (error) {
+        if (!(error instanceof EngineError) || error.status !== 409 || left === 0) throw error;
+        // What has the name is ours, of a build that ended in the middle, or is just going away.
+        for (const old of await containersOf(work)) if (nameOf(old) === name) await remove(work, old);
+      }
+    }
+  }
+
+  /** What a failed or cancelled start has made goes away; the volumes stay. */
+  async #cleanUp(work: Work): Promise<void> {
+    const calm = { ...work, signal: new AbortController().signal };
+    try {
+      for (const container of await containersOf(calm)) await force(calm, container.Id);
+    } catch (error) {
+      const { id } = work.request.workspace;
+      log("docker").warn("what a failed start of workspace {id} left behind stays until the next build: {error}", {
+        id,
+        error,
+      });
+    }
+  }
+
+  async #removeVolumes(work: Work): Promise<void> {
+    const { engine, request, signal } = work;
+    const query = { filters: ofWorkspace(request.workspace.id) };
+    const found = await engine.json<{ Volumes?: { Name: string }[] | null }>("list volumes", "GET", "/volumes", {
+      query,
+      signal,
+    });
+    for (const { Name } of found?.Volumes ?? []) {
+      await this.#step(work, "delete", Name, async () => {
+        work.report.log("info", work.stage, `Removing the volume ${Name}.`);
+        await engine.json("remove a volume", "DELETE", `/volumes/${Name}`, { signal, fine: [404] });
+      });
+    }
+  }
+
+  async #step<T>(work: Work, action: string, resource: string, run: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    work.signal.throwIfAborted();
+    const started_at = clock.now();
+    const result = await run();
+    work.report.timing({ action, resource, source: "docker", stage: "apply", started_at, ended_at: clock.now() });
+    return result;
+  }
+}
+
+const ofWorkspace = (id: string): string => JSON.stringify({ label: [`${WORKSPACE_LABEL}=${id}`] });
+
+const containersOf = async ({ engine, request, signal }: Work): Promise<readonly Found[]> => {
+  const query = { all: "true", filters: ofWorkspace(request.workspace.id) };
+  return (await engine.json<Found[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
+};
+
+const nameOf = ({ Id, Names }: Found): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
+
+/** Lets it end by itself first. A container that is gone already is as good as removed. */
+const remove = async (work: Work, container: Found): Promise<void> => {
+  const { engine, report, signal, stage } = work;
+  const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE);
+  report.log("info", stage, `Stopping the container ${nameOf(container)}.`);
+  await engine.json("stop the container", "POST", `/containers/${container.Id}/stop`, {
+    ...{ query: { t: String(grace) }, signal, fine: [304, 404], timeout: (grace + 60) * 1000 },
+  });
+  await force(work, container.Id);
+};
+
+const force = async ({ engine, signal }: Work, id: string): Promise<void> => {
+  const query = { force: "true", v: "true" };
+  // 409: somebody else removes it just now.
+  await engine.json("remove the container", "DELETE", `/containers/${id}`, { query, signal, fine: [404, 409] });
+};
+
+const upload = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {
+  await engine.json("take the workspace's daemon", "PUT", `/containers/${id}/archive`, {
+    ...{ query: { path: "/" }, tar: tarWith(program.file, PROGRAM_PATH), signal, timeout: UPLOAD_MS },
+  });
+};
+
+const checkArchitecture = (program: Program, architecture: string, image: string): void => {
+  if (architecture === "" || architecture === program.architecture) return;
+  throw new ProvisionError(
+    `The image ${image} is for ${architecture}, but the workspace's daemon at hand is for ${program.architecture}; name a fitting one in the setting agent_binary.`,
+  );
+};

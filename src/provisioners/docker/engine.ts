@@ -1,0 +1,149 @@
+// One conversation with a Docker Engine over HTTP. Every call ends: with an answer, with the engine's own words as an EngineError, by
+// its time limit, or because the build was cancelled.
+import type { Clock } from "#base/clock.ts";
+import { ProvisionError } from "../provisioner.ts";
+import { type DockerHost, dockerHost } from "./host.ts";
+
+/** What the engine says when it does not do what it was asked; status 0 when it cannot be reached. */
+export class EngineError extends ProvisionError {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export type Call = {
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Bytes to send as they are, a tar. */
+  readonly tar?: ReadableStream<Uint8Array>;
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds for the whole answer; for `lines`, between two of them. */
+  readonly timeout?: number;
+  /** Statuses that are as good as done, such as 304 for a container that has stopped already. */
+  readonly fine?: readonly number[];
+};
+
+const TIMEOUT_MS = 60_000;
+/** Longest line and longest error text that is read. */
+const LINE_LIMIT = 256 * 1024;
+
+export class Engine {
+  readonly #host: DockerHost;
+  readonly #clock: Clock;
+  #prefix = "";
+
+  /** `host` as in the setting. Throws ProvisionError when it cannot be used. */
+  constructor(host: string | undefined, clock: Clock) {
+    this.#host = dockerHost(host);
+    this.#clock = clock;
+  }
+
+  /** Asks whether it is there, and speaks its own version of the API from now on. */
+  async connect(signal?: AbortSignal): Promise<void> {
+    const version = await this.#call("GET", "/_ping", { signal }, "answer", async (response) => {
+      await response.text();
+      return response.headers.get("api-version") ?? "";
+    });
+    if (/^\d+\.\d+$/.test(version)) this.#prefix = `/v${version}`;
+  }
+
+  /** The answer as JSON; undefined for an empty one. `doing` ends the sentence "The Docker Engine could not ...". */
+  json<T>(doing: string, method: string, path: string, call: Call = {}): Promise<T | undefined> {
+    return this.#call(method, this.#prefix + path, call, doing, async (response) => {
+      const text = await response.text();
+      return text.trim() === "" || !response.ok ? undefined : (JSON.parse(text) as T);
+    });
+  }
+
+  /** Calls back with each line of a long answer as JSON. */
+  lines(doing: string, method: string, path: string, call: Call, each: (line: unknown) => void): Promise<void> {
+    return this.#call(method, this.#prefix + path, call, doing, async (response, alive) => {
+      const decoder = new TextDecoder();
+      let rest = "";
+      for await (const chunk of response.body ?? []) {
+        alive();
+        const parts = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
+        rest = parts.pop() ?? "";
+        if (rest.length > LINE_LIMIT) throw new EngineError(0, "The Docker Engine sent a line without end.");
+        for (const part of parts) if (part.trim() !== "") each(JSON.parse(part));
+      }
+      if (rest.trim() !== "") each(JSON.parse(rest));
+    });
+  }
+
+  async #call<T>(
+    method: string,
+    path: string,
+    call: Call,
+    doing: string,
+    read: (response: Response, alive: () => void) => Promise<T>,
+  ): Promise<T> {
+    const { query, body, tar, signal, timeout = TIMEOUT_MS, fine = [] } = call;
+    signal?.throwIfAborted();
+    const end = new AbortController();
+    const late = new EngineError(0, `The Docker Engine did not ${doing} within ${timeout / 1000} seconds.`);
+    let timer = this.#clock.after(timeout, () => end.abort(late));
+    const alive = (): void => {
+      timer.cancel();
+      timer = this.#clock.after(timeout, () => end.abort(late));
+    };
+    const cancel = (): void => end.abort(signal?.reason);
+    signal?.addEventListener("abort", cancel, { once: true });
+    const { promise: over, reject } = Promise.withResolvers<never>();
+    over.catch(() => {});
+    end.signal.addEventListener("abort", () => reject(end.signal.reason), { once: true });
+    try {
+      const work = (async () => {
+        const response = await fetch(`${this.#host.base}${path}${query ? `?${new URLSearchParams(query)}` : ""}`, {
+          method,
+          signal: end.signal,
+          redirect: "manual",
+          // Bun's own limit would end a slow pull.
+          timeout: false,
+          ...(this.#host.socket === undefined ? {} : { unix: this.#host.socket }),
+          ...(body === undefined
+            ? {}
+            : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+          ...(tar === undefined ? {} : { body: tar, headers: { "content-type": "application/x-tar" } }),
+        } as RequestInit);
+        if (response.ok || fine.includes(response.status)) return await read(response, alive);
+        throw new EngineError(response.status, `The Docker Engine could not ${doing}: ${await wordsOf(response)}`);
+      })();
+      // A fetch that was aborted ends some time later; nobody waits for that.
+      return await Promise.race([work, over]);
+    } catch (error) {
+      if (end.signal.aborted) throw end.signal.reason;
+      throw error instanceof EngineError ? error : this.#unreachable(error);
+    } finally {
+      timer.cancel();
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  #unreachable(error: unknown): EngineError {
+    const { code, message } = error as { code?: unknown; message?: unknown };
+    const reasons: Record<string, string> = {
+      ENOENT: "there is no such socket",
+      FailedToOpenSocket: "there is no such socket, or this program may not use it",
+      EACCES: "this program may not use the socket",
+      ECONNREFUSED: "nobody listens there",
+      ConnectionRefused: "nobody listens there",
+    };
+    const reason = reasons[String(code)] ?? String(message);
+    return new EngineError(0, `The Docker Engine does not answer at ${this.#host.shown}: ${reason}.`);
+  }
+}
+
+/** The engine's own words in an error answer. */
+const wordsOf = async (response: Response): Promise<string> => {
+  const text = (await response.text()).slice(0, 4096).trim();
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    if (typeof message === "string" && message !== "") return message;
+  } catch {
+    // Not JSON: something in between has answered.
+  }
+  return text || `status ${response.status}`;
+};

@@ -1,0 +1,103 @@
+// Fetching an image, told as lines of the build's log: what happens to each layer once, and every few seconds how far it is.
+import type { Clock } from "#base/clock.ts";
+import { ProvisionError, type Report } from "../provisioner.ts";
+import { type Engine, EngineError } from "./engine.ts";
+
+type Progress = {
+  readonly id?: string;
+  readonly status?: string;
+  readonly error?: string;
+  readonly progressDetail?: { readonly current?: number; readonly total?: number };
+};
+
+/** Milliseconds between two lines about how far it is. */
+const EVERY_MS = 3_000;
+/** Milliseconds without any sign of progress after which a pull is given up. */
+const SILENCE_MS = 5 * 60_000;
+/** Statuses that come again and again while bytes move. */
+const MOVING = new Set(["Downloading", "Extracting", "Waiting", "Pulling fs layer", "Verifying Checksum"]);
+
+export type Pull = {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly stage: string;
+  readonly signal: AbortSignal;
+};
+
+/** The image's architecture as the engine knows it, fetched first where the policy says so. Throws ProvisionError. */
+export const provideImage = async (
+  pull: Pull,
+  image: string,
+  policy: "missing" | "always" | "never",
+): Promise<{ architecture: string }> => {
+  const known = policy === "always" ? undefined : await inspect(pull, image);
+  if (known) return known;
+  if (policy === "never") throw new ProvisionError(`The image ${image} is not there, and its pull policy is never.`);
+  await fetchImage(pull, image);
+  const fetched = await inspect(pull, image);
+  if (fetched) return fetched;
+  throw new ProvisionError(`The image ${image} was fetched, but the Docker Engine does not have it.`);
+};
+
+const inspect = async ({ engine, signal }: Pull, image: string): Promise<{ architecture: string } | undefined> => {
+  try {
+    const path = `/images/${encodeURI(image)}/json`;
+    const found = await engine.json<{ Architecture?: string }>("look for the image", "GET", path, { signal });
+    return { architecture: found?.Architecture ?? "" };
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 404) return undefined;
+    throw error;
+  }
+};
+
+const fetchImage = async ({ engine, clock, report, stage, signal }: Pull, image: string): Promise<void> => {
+  report.log("info", stage, `Fetching the image ${image}.`);
+  const layers = new Map<string, { current: number; total: number }>();
+  const told = new Set<string>();
+  let next = clock.monotonic() + EVERY_MS;
+  const each = (line: unknown): void => {
+    const { id = "", status = "", error, progressDetail } = line as Progress;
+    if (error !== undefined) throw new EngineError(0, `The image ${image} cannot be fetched: ${error}`);
+    if (status === "Downloading" && progressDetail?.total) {
+      layers.set(id, { current: progressDetail.current ?? 0, total: progressDetail.total });
+    }
+    const text = id === "" ? status : `${id}: ${status}`;
+    if (!MOVING.has(status) && text !== "" && !told.has(text) && told.size < 1_000) {
+      told.add(text);
+      report.log("info", stage, text);
+    }
+    if (clock.monotonic() >= next && layers.size > 0) {
+      next = clock.monotonic() + EVERY_MS;
+      report.log("info", stage, howFar([...layers.values()]));
+    }
+  };
+  await engine.lines(
+    "fetch the image",
+    "POST",
+    "/images/create",
+    {
+      query: splitName(image),
+      signal,
+      timeout: SILENCE_MS,
+    },
+    each,
+  );
+};
+
+/** Without a tag the engine would fetch every tag there is. */
+const splitName = (image: string): Record<string, string> => {
+  const digest = image.indexOf("@");
+  if (digest > 0) return { fromImage: image.slice(0, digest), tag: image.slice(digest + 1) };
+  const colon = image.lastIndexOf(":");
+  // A colon before the last slash is the port of a registry.
+  return colon > image.lastIndexOf("/")
+    ? { fromImage: image.slice(0, colon), tag: image.slice(colon + 1) }
+    : { fromImage: image, tag: "latest" };
+};
+
+const howFar = (layers: readonly { current: number; total: number }[]): string => {
+  const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
+  const sum = (key: "current" | "total"): number => layers.reduce((all, one) => all + one[key], 0);
+  return `Downloaded ${mib(sum("current"))} of ${mib(sum("total"))} MiB.`;
+};

@@ -1,0 +1,70 @@
+// Keys of a manifest that belong to one provisioner, and what each provisioner needs (rules PV-1, PV-9, TP-12).
+import type { Manifest, ManifestContainer } from "#schema/manifest.ts";
+import { effectiveProvisioner } from "./effective.ts";
+import type { Finding } from "./manifest.ts";
+
+/** Tags that the server sets itself: which provisioner a worker must have, and for which organization it works. */
+export const RESERVED_TAGS: readonly string[] = ["provisioner", "organization"];
+
+export const checkProvisioner = (manifest: Manifest): Finding[] => [
+  ...checkExternal(manifest),
+  ...(manifest.echo && effectiveProvisioner(manifest) !== "echo"
+    ? [{ pointer: "/echo", reason: "is only for the provisioner echo" }]
+    : []),
+  ...(effectiveProvisioner(manifest) === "docker" ? checkContainers(manifest) : checkNoContainers(manifest)),
+];
+
+const checkExternal = ({ provisioner, external, tags = {} }: Manifest): Finding[] => {
+  if (provisioner !== "external") {
+    return external ? [{ pointer: "/external", reason: "is only for the provisioner external" }] : [];
+  }
+  const reserved = Object.keys(tags).filter((tag) => RESERVED_TAGS.includes(tag));
+  return [
+    ...(external ? [] : [{ pointer: "/external", reason: "is missing: it names the provisioner that a worker uses" }]),
+    ...reserved.map((tag) => ({ pointer: `/tags/${tag}`, reason: "is set by the server" })),
+  ];
+};
+
+const checkNoContainers = ({ resources }: Manifest): Finding[] =>
+  resources.flatMap(({ docker }, i) =>
+    docker ? [{ pointer: `/resources/${i}/docker`, reason: "is only for the provisioner docker" }] : [],
+  );
+
+const checkContainers = ({ resources }: Manifest): Finding[] => [
+  ...(resources.some(({ docker }) => docker) ? [] : [{ pointer: "/resources", reason: "none has the key docker" }]),
+  ...resources.flatMap(({ docker, agents = [] }, i) => {
+    const at = `/resources/${i}`;
+    if (!docker)
+      return agents.length > 0 ? [{ pointer: `${at}/agents`, reason: "needs a container: the key docker" }] : [];
+    return [
+      ...(agents.length > 1 ? [{ pointer: `${at}/agents`, reason: "a container has at most one agent" }] : []),
+      ...checkContainer(docker, `${at}/docker`),
+    ];
+  }),
+];
+
+const checkContainer = (
+  { env = {}, labels = {}, volumes = [], memory, cpus }: ManifestContainer,
+  at: string,
+): Finding[] => {
+  const findings: Finding[] = [];
+  const find = (key: string, reason: string): void => void findings.push({ pointer: `${at}/${key}`, reason });
+  for (const name of Object.keys(env)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) find(`env/${name}`, "is not a name of an environment variable");
+    else if (name.startsWith("SLIPWAY_AGENT_")) find(`env/${name}`, "is set by the server");
+  }
+  for (const name of Object.keys(labels)) {
+    if (name.startsWith("slipway.")) find(`labels/${name.replaceAll("/", "~1")}`, "is set by the server");
+  }
+  const paths = volumes.map(({ path }) => path);
+  paths.forEach((path, i) => {
+    if (paths.indexOf(path) < i) find(`volumes/${i}/path`, "another volume is mounted there");
+  });
+  // With a placeholder in it, the build checks the value.
+  if (memory !== undefined && !memory.includes("{{") && !/^\d+(\.\d+)?\s*[kmgt]?i?b?$/i.test(memory)) {
+    find("memory", "must be an amount such as 512m or 4g");
+  }
+  const bare = typeof cpus === "string" && cpus.includes("{{") ? 1 : Number(cpus ?? 1);
+  if (!(bare > 0)) find("cpus", "must be a number above 0, such as 0.5");
+  return findings;
+};

@@ -1,0 +1,299 @@
+// The provisioner `docker` against an engine that speaks the real API on a real socket.
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { containerAccessUrl } from "#base/config.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { bytesOf } from "#src/provisioners/docker/container.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import type { ProvisionRequest, Report } from "#src/provisioners/provisioner.ts";
+import { FakeDocker } from "#test/support/fake-docker.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { testNeeding } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
+const NAME = `slipway-${WORKSPACE}-dev`;
+
+const directory = tempDirectory();
+const program = join(directory.path, "slipway");
+// The beginning of a Linux program for amd64, and something behind it.
+writeFileSync(
+  program,
+  Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0]), Buffer.alloc(3000, 1)]),
+);
+afterAll(() => directory[Symbol.dispose]());
+
+const docker: NonNullable<Manifest["resources"][number]["docker"]> = {
+  image: "debian:13",
+  env: { EDITOR: "vim" },
+  labels: { team: "core" },
+  volumes: [{ name: "home", path: "/home/dev" }],
+  memory: "512m",
+  cpus: 1.5,
+  network: "lab",
+};
+
+const request = (more: Partial<ProvisionRequest> = {}, container = docker): ProvisionRequest => ({
+  ...{ job_id: "j", build_id: "b", build_number: 1, transition: "start", parameters: {}, state: null },
+  workspace: { id: WORKSPACE, name: "My_Space" },
+  owner: { id: "o", username: "ada", email: "ada@example.com" },
+  manifest: { provisioner: "docker", resources: [{ name: "dev", docker: container, agents: [{ name: "main" }] }] },
+  agents: [{ name: "main", id: "a", token: "secret-token" }],
+  access_url: "http://127.0.0.1:7080/",
+  ...more,
+});
+
+class Notes implements Report {
+  readonly lines: string[] = [];
+  readonly actions: string[] = [];
+  log(_level: string, _stage: string, output: string): void {
+    this.lines.push(output);
+  }
+  timing({ action }: { action: string }): void {
+    this.actions.push(action);
+  }
+}
+
+let engine: FakeDocker;
+let count = 0;
+
+beforeEach(async () => {
+  await engine?.[Symbol.asyncDispose]();
+  const folder = join(directory.path, String(count++));
+  mkdirSync(folder);
+  engine = new FakeDocker(folder);
+});
+afterAll(() => engine[Symbol.asyncDispose]());
+
+const provisioner = (more: { program?: string | undefined; clock?: ManualClock } = { program }) =>
+  new DockerProvisioner({
+    host: engine.host,
+    clock: more.clock ?? systemClock,
+    accessUrl: () => new URL("http://host.docker.internal:7080/"),
+    program: more.program,
+  });
+
+const run = (asked = request(), notes = new Notes(), signal = new AbortController().signal) =>
+  provisioner().run(asked, notes, signal);
+
+const only = () => {
+  expect(engine.containers.size).toBe(1);
+  return [...engine.containers.values()][0] as NonNullable<ReturnType<typeof engine.containers.get>>;
+};
+
+test("[PV-1] a start fetches the image, makes volume and container as the template says, puts the daemon in and starts it", async () => {
+  engine.pull = () => [
+    { status: "Pulling from library/debian", id: "13" },
+    { status: "Downloading", id: "aa", progressDetail: { current: 5, total: 10 } },
+    { status: "Pull complete", id: "aa", progressDetail: {} },
+    { status: "Pull complete", id: "aa", progressDetail: {} },
+    { status: "Status: Downloaded newer image for debian:13" },
+  ];
+  const notes = new Notes();
+  await run(request(), notes);
+  const { name, body, running, uploaded, file } = only();
+  expect({ name, running, file, blocks: uploaded % 512 }).toEqual({
+    ...{ name: NAME, running: true, file: "opt/slipway/slipway", blocks: 0 },
+  });
+  expect(uploaded).toBeGreaterThan(3000);
+  expect(body).toMatchObject({
+    Image: "debian:13",
+    Hostname: "my-space",
+    Entrypoint: ["/opt/slipway/slipway", "agent"],
+    Env: ["EDITOR=vim", "SLIPWAY_AGENT_TOKEN=secret-token", "SLIPWAY_AGENT_URL=http://host.docker.internal:7080/"],
+    Labels: { team: "core", "slipway.workspace_id": WORKSPACE, "slipway.owner": "ada", "slipway.resource": "dev" },
+    HostConfig: {
+      Memory: 512 * 1024 * 1024,
+      NanoCpus: 1.5e9,
+      NetworkMode: "lab",
+      ExtraHosts: ["host.docker.internal:host-gateway"],
+      Mounts: [{ Type: "volume", Source: `slipway-${WORKSPACE}-home`, Target: "/home/dev", ReadOnly: false }],
+    },
+  });
+  expect(engine.volumes.get(`slipway-${WORKSPACE}-home`)).toMatchObject({ "slipway.workspace_id": WORKSPACE });
+  expect(notes.lines.filter((line) => line === "aa: Pull complete")).toHaveLength(1);
+  expect(notes.lines).not.toContain("aa: Downloading");
+  expect(notes.actions).toEqual(["image", "volume", "create", "upload", "run"]);
+  expect(JSON.stringify(notes.lines)).not.toContain("secret-token");
+});
+
+test("[PV-1] a container without agent runs what the template says, and a command before the daemon runs the daemon", async () => {
+  const resources: Manifest["resources"] = [
+    { name: "dev", docker: { ...docker, command: ["tini", "--"] }, agents: [{ name: "main" }] },
+    { name: "db", docker: { image: "postgres:18", command: ["postgres", "-c", "fsync=off"], env: { A: "1" } } },
+  ];
+  await run(request({ manifest: { provisioner: "docker", resources } }));
+  const [dev, db] = [...engine.containers.values()];
+  expect(dev?.body.Entrypoint).toEqual(["tini", "--", "/opt/slipway/slipway", "agent"]);
+  expect(db?.body).toMatchObject({ Cmd: ["postgres", "-c", "fsync=off"], Env: ["A=1"] });
+  expect(db).toMatchObject({ uploaded: 0, running: true });
+});
+
+test("[PV-2] pull policies: missing fetches once, always each time, never not at all", async () => {
+  const pulls = () => engine.calls.filter((call) => call === "POST /images/create").length;
+  await run();
+  await run();
+  expect(pulls()).toBe(1);
+  await run(request({}, { ...docker, pull: "always" }));
+  expect(pulls()).toBe(2);
+  await expect(run(request({}, { ...docker, image: "other", pull: "never" }))).rejects.toThrow("pull policy is never");
+  expect(pulls()).toBe(2);
+  await run(request({}, { ...docker, image: "registry:5000/team/dev" }));
+  expect([...engine.images.keys()]).toContain("registry:5000/team/dev:latest");
+});
+
+test("[PV-3] a build that is run again, whatever is left of the one before, ends with exactly one fresh container and the old volume", async () => {
+  await run();
+  const before = only().id;
+  await run(request({ agents: [{ name: "main", id: "b", token: "fresh" }] }));
+  expect(only().id).not.toBe(before);
+  expect(only().body.Env).toContain("SLIPWAY_AGENT_TOKEN=fresh");
+  expect(engine.volumes.size).toBe(1);
+});
+
+test("[PV-3] stop lets the container end and keeps the volume, delete removes both, and both may be asked again", async () => {
+  await run();
+  engine.containers.set("foreign", { ...only(), id: "foreign", name: "x", body: { ...only().body, Labels: {} } });
+  engine.volumes.set("foreign", {});
+  for (let i = 0; i < 2; i++) {
+    await run(request({ transition: "stop", agents: [] }));
+    expect([...engine.containers.keys()]).toEqual(["foreign"]);
+    expect(engine.volumes.size).toBe(2);
+  }
+  for (let i = 0; i < 2; i++) {
+    expect(await run(request({ transition: "delete", agents: [] }))).toEqual({ state: null });
+    expect([...engine.volumes.keys()]).toEqual(["foreign"]);
+  }
+  expect(engine.calls.findIndex((call) => call.endsWith("/stop"))).toBeLessThan(
+    engine.calls.findIndex((call) => call.startsWith("DELETE /containers/")),
+  );
+});
+
+test("[PV-4] what the engine says is what the build says, and a failed start leaves no container", async () => {
+  engine.pull = () => [{ error: "manifest for debian:13 not found" }];
+  await expect(run()).rejects.toThrow("The image debian:13 cannot be fetched: manifest for debian:13 not found");
+  engine.images.set("debian:13", { architecture: "amd64" });
+  engine.refuse = (call) => (call.endsWith("/start") ? { status: 500, message: "no space left on device" } : undefined);
+  await run().then(
+    () => expect.unreachable(),
+    (error) =>
+      expect(error).toMatchObject({
+        ...{
+          name: "ProvisionError",
+          message: "The Docker Engine could not start the container: no space left on device",
+        },
+      }),
+  );
+  expect(engine.containers.size).toBe(0);
+  expect(engine.volumes.size).toBe(1);
+});
+
+test("[PV-4] a name that is taken is freed when it is ours and named when it is not", async () => {
+  engine.images.set("debian:13", { architecture: "amd64" });
+  await run();
+  const stranger = { ...only(), body: { ...only().body, Labels: {} } };
+  engine.containers.set(stranger.id, stranger);
+  await expect(run()).rejects.toThrow(`The container name "/${NAME}" is already in use`);
+});
+
+test("[PV-4] no engine, a host that cannot be used and a program that does not fit are told in words", async () => {
+  const at = (host: string) =>
+    new DockerProvisioner({ ...{ host, clock: systemClock, program }, accessUrl: () => new URL("http://x") });
+  const { signal } = new AbortController();
+  await expect(at("unix:///nowhere/docker.sock").run(request(), new Notes(), signal)).rejects.toThrow(
+    "The Docker Engine does not answer at unix:///nowhere/docker.sock: there is no such socket",
+  );
+  await expect(at("ssh://elsewhere").run(request(), new Notes(), signal)).rejects.toThrow("docker_host cannot be used");
+  engine.images.set("debian:13", { architecture: "arm64" });
+  await expect(run()).rejects.toThrow("is for arm64, but the workspace's daemon at hand is for amd64");
+  const without = (program?: string) => provisioner({ program }).run(request(), new Notes(), signal);
+  await expect(without()).rejects.toThrow("bun run build");
+  await expect(without(import.meta.path)).rejects.toThrow("is no Linux program");
+  await expect(without("/nowhere/slipway")).rejects.toThrow("cannot be read");
+});
+
+test("[PV-5] a cancelled build ends at once in the middle of a slow answer and leaves no container", async () => {
+  engine.hold = (call) => (call.endsWith("/start") ? new Promise(() => {}) : undefined);
+  const cancel = new AbortController();
+  const building = run(request(), new Notes(), cancel.signal);
+  await engine.called("PUT ");
+  while (!engine.calls.some((call) => call.endsWith("/start"))) await engine.called("POST /containers/c1/start");
+  cancel.abort(new Error("the build was cancelled"));
+  await expect(building).rejects.toThrow("the build was cancelled");
+  expect(engine.containers.size).toBe(0);
+});
+
+test("[PV-5] an engine that never answers is given up", async () => {
+  const clock = new ManualClock();
+  engine.hold = (call) => (call === "GET /_ping" ? new Promise(() => {}) : undefined);
+  const asked = new Engine(engine.host, clock).connect();
+  await engine.called("GET /_ping");
+  clock.advance(60_000);
+  await expect(asked).rejects.toThrow("The Docker Engine did not answer within 60 seconds.");
+});
+
+test("[PV-6] containers reach the server by the setting, by the access URL, or by the name they have for this machine", () => {
+  const at = (url: string, setting?: string) =>
+    containerAccessUrl(setting ? new URL(setting) : undefined, new URL(url)).href;
+  expect(at("http://127.0.0.1:7080")).toBe("http://host.docker.internal:7080/");
+  expect(at("http://localhost:1")).toBe("http://host.docker.internal:1/");
+  expect(at("http://[::1]:1")).toBe("http://host.docker.internal:1/");
+  expect(at("https://slipway.example")).toBe("https://slipway.example/");
+  expect(at("http://127.0.0.1:7080", "http://172.17.0.1:7080")).toBe("http://172.17.0.1:7080/");
+});
+
+test("[PV-1] amounts of memory are read as people write them", async () => {
+  expect(["512m", "4g", "1.5GiB", "1024", "10 kb"].map(bytesOf)).toEqual([
+    2 ** 29,
+    2 ** 32,
+    1.5 * 2 ** 30,
+    1024,
+    10240,
+  ]);
+  expect(() => bytesOf("lots")).toThrow("is no amount of memory");
+  await expect(run(request({}, { ...docker, memory: "much" }))).rejects.toThrow("much is no amount of memory");
+  await expect(run(request({}, { ...docker, network: "container:other" }))).rejects.toThrow("is no name of a network");
+  await expect(run(request({}, { ...docker, cpus: "-1" }))).rejects.toThrow("is no number of processors");
+});
+
+const real = process.env.DOCKER_HOST || "unix:///var/run/docker.sock";
+const hasEngine = process.env.DOCKER_HOST ? true : existsSync(real.slice("unix://".length));
+const engineNeed = { found: hasEngine, reason: "needs a Docker Engine", file: real };
+
+testNeeding(
+  [engineNeed],
+  "[PV-3] a real engine starts, repeats, stops and deletes a workspace",
+  async () => {
+    const host = real;
+    const here = new DockerProvisioner({ host, clock: systemClock, accessUrl: () => new URL("http://x"), program });
+    const id = crypto.randomUUID();
+    const resources: Manifest["resources"] = [
+      {
+        name: "box",
+        docker: { image: "busybox", command: ["sleep", "600"], volumes: [{ name: "v", path: "/v" }], stop_grace: 0 },
+      },
+    ];
+    const asked = (transition: ProvisionRequest["transition"]) =>
+      request({
+        workspace: { id, name: "real" },
+        transition,
+        manifest: { provisioner: "docker", resources },
+        agents: [],
+      });
+    const direct = new Engine(host, systemClock);
+    await direct.connect();
+    const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
+    const running = async () =>
+      (await direct.json<{ State: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
+    const { signal } = new AbortController();
+    for (const transition of ["start", "start", "stop", "start", "delete"] as const) {
+      await here.run(asked(transition), new Notes(), signal);
+      const states = (await running()).map(({ State }) => State);
+      expect(states).toEqual(transition === "start" ? ["running"] : []);
+    }
+  },
+  300_000,
+);

@@ -1,0 +1,181 @@
+// A Docker Engine for tests: a real HTTP server on a unix socket that speaks the part of the Engine API that is used, keeps its
+// images, containers and volumes in memory, and can be told to fail, to wait, or to run what a container would run.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+export type FakeContainer = {
+  id: string;
+  name: string;
+  body: { Image: string; Env: string[]; Labels: Record<string, string>; Entrypoint?: string[]; Cmd?: string[] } & {
+    HostConfig: Record<string, unknown>;
+  };
+  running: boolean;
+  /** Bytes of the tar that was put into it, and the name of the file in it. */
+  uploaded: number;
+  file: string;
+};
+
+type Answer = { status: number; message: string };
+
+export class FakeDocker implements AsyncDisposable {
+  readonly host: string;
+  readonly images = new Map<string, { architecture: string }>();
+  readonly containers = new Map<string, FakeContainer>();
+  readonly volumes = new Map<string, Record<string, string>>();
+  /** `METHOD /path` of every call, without the version. */
+  readonly calls: string[] = [];
+  /** Answers instead of the engine while it gives one: `METHOD /path` -> status and words. */
+  refuse: (call: string) => Answer | undefined = () => undefined;
+  /** Waited for before a call is answered. */
+  hold: (call: string) => Promise<void> | undefined = () => undefined;
+  /** The lines of a pull, each in its own chunk. */
+  pull: (image: string) => object[] = () => [{ status: "Pull complete", id: "layer" }];
+  /** Told when a container starts and when it ends. */
+  onStart: (container: FakeContainer) => void = () => {};
+  onEnd: (container: FakeContainer) => void = () => {};
+  readonly #server: Bun.Server<undefined>;
+  #next = 1;
+
+  constructor(directory: string) {
+    const socket = join(directory, "docker.sock");
+    if (existsSync(socket)) throw new Error("the socket is there already");
+    this.host = `unix://${socket}`;
+    this.#server = Bun.serve({
+      unix: socket,
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: 0,
+      fetch: (request: Request) => this.#answer(request),
+    } as never);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const container of this.containers.values()) if (container.running) this.onEnd(container);
+    await this.#server.stop(true);
+  }
+
+  /** Resolves once a call that begins so has come in. */
+  async called(beginning: string): Promise<void> {
+    while (!this.calls.some((call) => call.startsWith(beginning))) {
+      await new Promise<void>((resolve) => this.#heard.push(resolve));
+    }
+  }
+  readonly #heard: (() => void)[] = [];
+
+  async #answer(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    const path = url.pathname.replace(/^\/v\d+\.\d+\//, "/");
+    const call = `${request.method} ${path}`;
+    this.calls.push(call);
+    for (const heard of this.#heard.splice(0)) heard();
+    await this.hold(call);
+    const refused = this.refuse(call);
+    if (refused) return fails(refused.status, refused.message);
+    if (path === "/_ping") return new Response("OK", { headers: { "Api-Version": "1.47" } });
+    // An engine answers unversioned paths, too; we promise to speak the version it named.
+    if (path === url.pathname) return fails(400, "the version is missing");
+    const [, kind, id = ""] = /^\/(images|containers|volumes)(?:\/(.*))?$/.exec(path) ?? [];
+    if (kind === "images") return this.#image(request, decodeURI(id), url.searchParams);
+    if (kind === "containers") return this.#container(request, id, url.searchParams);
+    if (kind === "volumes") return this.#volume(request, id, url.searchParams);
+    return fails(404, "page not found");
+  }
+
+  #image(_request: Request, id: string, query: URLSearchParams): Response {
+    if (id === "create") {
+      const separator = query.get("tag")?.startsWith("sha256:") ? "@" : ":";
+      const image = `${query.get("fromImage")}${separator}${query.get("tag")}`;
+      const lines = this.pull(image);
+      if (!lines.some((line) => "error" in line)) this.images.set(image, { architecture: "amd64" });
+      return new Response(
+        (async function* () {
+          for (const line of lines) {
+            yield new TextEncoder().encode(`${JSON.stringify(line)}\r\n`);
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+        })() as never,
+        { headers: { "content-type": "application/json" } },
+      );
+    }
+    const name = id.replace(/\/json$/, "");
+    const found = this.images.get(withTag(name));
+    return found ? Response.json({ Architecture: found.architecture }) : fails(404, `No such image: ${name}`);
+  }
+
+  async #container(request: Request, path: string, query: URLSearchParams): Promise<Response> {
+    const [id = "", action = ""] = path.split("/");
+    if (id === "json") {
+      const found = [...this.containers.values()].filter(({ body }) => matches(body.Labels, query));
+      return Response.json(
+        found.map(({ id, name, body, running }) => ({
+          ...{ Id: id, Names: [`/${name}`], Labels: body.Labels, State: running ? "running" : "exited" },
+        })),
+      );
+    }
+    if (id === "create") {
+      const body = (await request.json()) as FakeContainer["body"];
+      const name = query.get("name") ?? "";
+      if (!this.images.has(withTag(body.Image))) {
+        return fails(404, `No such image: ${body.Image}`);
+      }
+      if ([...this.containers.values()].some((one) => one.name === name)) {
+        return fails(409, `Conflict. The container name "/${name}" is already in use`);
+      }
+      const made = { id: `c${this.#next++}`, name, body, running: false, uploaded: 0, file: "" };
+      this.containers.set(made.id, made);
+      return Response.json({ Id: made.id, Warnings: [] }, { status: 201 });
+    }
+    const container = this.containers.get(id);
+    if (!container) return fails(404, `No such container: ${id}`);
+    if (action === "archive") return upload(container, request);
+    if (action === "start" || action === "stop") {
+      const running = action === "start";
+      if (container.running === running) return new Response(null, { status: 304 });
+      container.running = running;
+      if (running) this.onStart(container);
+      else this.onEnd(container);
+      return new Response(null, { status: 204 });
+    }
+    if (request.method === "DELETE") {
+      if (container.running && query.get("force") !== "true") return fails(409, "the container is running");
+      if (container.running) this.onEnd(container);
+      this.containers.delete(id);
+      return new Response(null, { status: 204 });
+    }
+    return fails(404, "page not found");
+  }
+
+  async #volume(request: Request, name: string, query: URLSearchParams): Promise<Response> {
+    if (name === "create") {
+      const { Name, Labels } = (await request.json()) as { Name: string; Labels: Record<string, string> };
+      if (!this.volumes.has(Name)) this.volumes.set(Name, Labels);
+      return Response.json({ Name, Labels: this.volumes.get(Name) }, { status: 201 });
+    }
+    if (request.method === "DELETE") {
+      return this.volumes.delete(name) ? new Response(null, { status: 204 }) : fails(404, "no such volume");
+    }
+    const found = [...this.volumes].filter(([, labels]) => matches(labels, query)).map(([Name]) => ({ Name }));
+    return Response.json({ Volumes: found.length > 0 ? found : null, Warnings: null });
+  }
+}
+
+const upload = async (container: FakeContainer, request: Request): Promise<Response> => {
+  let first: Uint8Array | undefined;
+  for await (const chunk of request.body ?? []) {
+    first ??= chunk as Uint8Array;
+    container.uploaded += (chunk as Uint8Array).length;
+  }
+  container.file = new TextDecoder().decode(first?.slice(0, 100)).replace(/\0.*$/s, "");
+  return new Response(null, { status: 200 });
+};
+
+const withTag = (image: string): string => (/[:@][^/]*$/.test(image) ? image : `${image}:latest`);
+
+const fails = (status: number, message: string): Response => Response.json({ message }, { status });
+
+const matches = (labels: Record<string, string> = {}, query: URLSearchParams): boolean => {
+  const { label = [] } = JSON.parse(query.get("filters") ?? "{}") as { label?: string[] };
+  return label.every((one) => {
+    const at = one.indexOf("=");
+    return labels[one.slice(0, at)] === one.slice(at + 1);
+  });
+};
