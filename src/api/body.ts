@@ -3,7 +3,7 @@
 import { AppError } from "#base/errors.ts";
 import { callerOf } from "./caller.ts";
 import { pathOf } from "./errors.ts";
-import { tooCostly } from "./json-cost.ts";
+import { CHEAP_BYTES, tooCostly } from "./json-cost.ts";
 
 /** The default of the specification. */
 export const DEFAULT_LIMIT = 4_194_304;
@@ -50,25 +50,35 @@ export const readJson = async (request: Request, limit: number): Promise<unknown
       detail: "Send it with the header Content-Type: application/json.",
     });
   }
-  const bytes = await readBytes(request, limit);
-  const costly = tooCostly(bytes);
-  if (costly) throw new AppError("invalid", `The request body ${costly}`);
-  const value = parsed(bytes);
+  const value = isSmall(request, limit) ? await request.json().catch(notJson) : await parsedWithCare(request, limit);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new AppError("invalid", "The request body must be a JSON object.");
   }
   return value;
 };
 
+/** Short, of known length and not compressed: Bun's own way is the quickest, and nothing can go wrong that its answer does not say. */
+const isSmall = ({ headers }: Request, limit: number): boolean => {
+  const declared = headers.get("content-length");
+  return declared !== null && Number(declared) <= Math.min(limit, CHEAP_BYTES - 1) && !headers.has("content-encoding");
+};
+
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-const parsed = (bytes: Uint8Array): unknown => {
+const parsedWithCare = async (request: Request, limit: number): Promise<unknown> => {
+  const bytes = await readBytes(request, limit);
+  const costly = tooCostly(bytes);
+  if (costly) throw new AppError("invalid", `The request body ${costly}`);
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (error) {
-    const detail = error instanceof Error ? error.message.slice(0, 200) : "";
-    throw new AppError("invalid", "The request body must be valid JSON.", { detail });
+    return notJson(error);
   }
+};
+
+const notJson = (error: unknown): never => {
+  const detail = error instanceof Error ? error.message.slice(0, 200) : "";
+  throw new AppError("invalid", "The request body must be valid JSON.", { detail });
 };
 
 type Parsing = { request: Request };

@@ -2,6 +2,7 @@
 // fit, and mean harm. Nothing may end in a 5xx, in an undocumented status, in an error of another shape, or late (rules FZ-1, FZ-2).
 // A few rounds run in CI (api-fuzz.test.ts), many in `bun run torture`.
 import fc from "fast-check";
+import { systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
@@ -125,7 +126,8 @@ const faultOfError = (type: string, text: string): string | undefined => {
 };
 
 const fuzzOperations = async ({ rounds, seed, log }: CheckOptions): Promise<void> => {
-  await using server = await startTestServer();
+  // In this process, also when the binary is under test: workspaces and agents are put into the store directly.
+  await using server = await startTestServer({ clock: systemClock });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const faults: string[] = [];
   for (const operation of operationsOf(await fetchDocument(server.url))) {

@@ -49,7 +49,8 @@ describe("what is not a JSON object", () => {
   test.each([
     ["cut off", '{"email":', "The request body must be valid JSON."],
     ["empty", "", "The request body must be valid JSON."],
-    ["not UTF-8", Buffer.from('{"email":"\xff"}', "latin1"), "The request body must be valid JSON."],
+    ["not UTF-8", Buffer.from('{"email":"\xff"}', "latin1"), "Validation failed."],
+    ["not UTF-8 at all", Buffer.from("\xff\xfe{}", "latin1"), "The request body must be valid JSON."],
     ["two values", "{} {}", "The request body must be valid JSON."],
     ["a comment", "{/**/}", "The request body must be valid JSON."],
     ["a list", "[1]", "The request body must be a JSON object."],

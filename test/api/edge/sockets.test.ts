@@ -1,6 +1,7 @@
 // WebSockets as a broken or hostile client uses them, on the real routes: broken frames, bombs, floods, storms of connections.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
+import { systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
@@ -11,15 +12,13 @@ import { call, handshake, head } from "./raw-http.ts";
 let server: TestServer;
 let seeded: Seeded;
 beforeAll(async () => {
-  server = await startTestServer();
-  if (server.context) seeded = await seedAgent(server);
+  // Agents are put into the store directly, so the server runs in this process, also when the binary is under test.
+  server = await startTestServer({ clock: systemClock });
+  seeded = await seedAgent(server);
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
-
-// Agents are put into the store directly, so these run beside a server in this process only.
-const story = process.env.SLIPWAY_TEST_BINARY ? test.skip : test;
 
 const routes = {
   "a follower of logs": () => ({
@@ -65,7 +64,7 @@ const broken: [string, number, string | Uint8Array, FrameOptions][] = [
 
 describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
   for (const [name, opcode, payload, options] of broken) {
-    story(`[HT-17] ${route}: ${name} ends the connection and nothing else`, async () => {
+    test(`[HT-17] ${route}: ${name} ends the connection and nothing else`, async () => {
       using connection = await open(route);
       connection.send(frame(opcode, payload, options));
       await connection.until((text) => closeCode(text) !== undefined);
@@ -77,7 +76,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     });
   }
 
-  story(`[HT-17] ${route}: 50 MiB in a compressed frame of 50 KB are refused, not inflated`, async () => {
+  test(`[HT-17] ${route}: 50 MiB in a compressed frame of 50 KB are refused, not inflated`, async () => {
     using connection = await open(route, { "Sec-WebSocket-Extensions": "permessage-deflate" });
     Bun.gc(true);
     const before = process.memoryUsage.rss();
@@ -88,7 +87,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     await settled();
   });
 
-  story(`[HT-17] ${route}: a message begun and never ended holds up nobody`, async () => {
+  test(`[HT-17] ${route}: a message begun and never ended holds up nobody`, async () => {
     using connection = await open(route);
     connection.send(frame(2, "", { final: false }));
     connection.send(Buffer.concat(Array.from({ length: 100_000 }, () => frame(0, "", { final: false }))));
@@ -97,7 +96,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     await settled();
   });
 
-  story(`[HT-18] ${route}: 32 MiB of small messages are cut off early, and memory stays bounded`, async () => {
+  test(`[HT-18] ${route}: 32 MiB of small messages are cut off early, and memory stays bounded`, async () => {
     using connection = await open(route);
     const before = process.memoryUsage.rss();
     const some = Buffer.concat(Array.from({ length: 1000 }, () => frame(1, "x".repeat(1000))));
@@ -116,7 +115,7 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
   });
 });
 
-story("[HT-18] after a storm of connections nothing is left of them", async () => {
+test("[HT-18] after a storm of connections nothing is left of them", async () => {
   const { topics, agents } = contextOf(server);
   const heard = topics.size;
   const follow = async (): Promise<void> => {
