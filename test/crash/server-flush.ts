@@ -12,9 +12,7 @@ import { mustBeRight } from "./server-crash.ts";
 import { type Answered, readAnswers, traceTo } from "./server-trace.ts";
 import { endedBuild, enter, makeAgents, makeTemplate, makeWriters, until, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
-
-/** Why this cannot be looked at on this machine; empty when it can. */
-export const flushSkipReason = (): string => (Bun.which("strace") ? "" : "there is no strace");
+import { powerSkipReason } from "./store-power.ts";
 
 const MUTATING = /^(POST|PUT|PATCH|DELETE) /;
 
@@ -147,4 +145,4 @@ const untried = (paths: Record<string, object>, tried: ReadonlySet<string>): str
     .filter((route) => !tried.has(route.replace(/\/me(?=\/)/g, "/{}").replace(/\{[^}]*\}/g, "{}")));
 
 export const checks: readonly Check[] =
-  flushSkipReason() === "" ? [{ name: "server: flushed, then answered", run: serverFlush }] : [];
+  powerSkipReason() === "" ? [{ name: "server: flushed, then answered", run: serverFlush }] : [];

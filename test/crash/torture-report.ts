@@ -1,0 +1,48 @@
+// The table of results in README.md: the last result of each check, with those of earlier runs kept.
+
+export type Result = {
+  name: string;
+  /** Which of the forty checks it is. */
+  numbers: string;
+  rounds: number;
+  seed: number;
+  outcome: "passed" | "FAILED" | "skipped";
+  /** What was seen, in one line. */
+  said: string;
+  seconds: number;
+  date: string;
+};
+
+const START = "<!-- results: written by `bun run torture` -->";
+const END = "<!-- end of results -->";
+
+/** One line of the table. */
+export const row = ({ name, numbers, rounds, seed, outcome, said, seconds, date }: Result): string => {
+  const words = said.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 300);
+  return `| ${numbers} | ${name} | ${rounds} | ${seed} | ${outcome}: ${words} | ${seconds.toFixed(0)} | ${date} |`;
+};
+
+const nameOf = (line: string): string => line.split(" | ")[1]?.trim() ?? "";
+
+/** The README with these results in place of older ones of the same checks. Throws when the markers are gone. */
+export const withRows = (
+  readme: string,
+  order: readonly string[],
+  results: readonly Result[],
+  machine: string,
+): string => {
+  const from = readme.indexOf(START);
+  const to = readme.indexOf(END);
+  if (from < 0 || to < from) throw new Error("test/crash/README.md has lost the markers of its results");
+  const rows = new Map<string, string>();
+  for (const line of readme.slice(from, to).split("\n")) if (order.includes(nameOf(line))) rows.set(nameOf(line), line);
+  for (const result of results) rows.set(result.name, row(result));
+  const lines = [
+    `Machine: ${machine}.`,
+    "",
+    "| check | name | rounds | seed | result | seconds | date |",
+    "|---|---|---|---|---|---|---|",
+    ...order.flatMap((name) => rows.get(name) ?? []),
+  ];
+  return `${readme.slice(0, from)}${START}\n\n${lines.join("\n")}\n\n${readme.slice(to)}`;
+};

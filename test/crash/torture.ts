@@ -1,0 +1,106 @@
+// `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
+// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full]; ends with 1 when a check failed.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { describeMachine } from "#test/bench/machine.ts";
+import { checks as apiFuzz } from "#test/fuzz/api-fuzz.ts";
+import { checks as serverCrash } from "./server-crash.ts";
+import { checks as serverFailpoints } from "./server-failpoints.ts";
+import { checks as serverFaults } from "./server-faults.ts";
+import { checks as serverFlush } from "./server-flush.ts";
+import { checks as serverSignals } from "./server-signals.ts";
+import { checks as serverSlow } from "./server-slow.ts";
+import { checks as serverStreams } from "./server-streams.ts";
+import { type CheckOptions, checks as storeCrash } from "./store-crash.ts";
+import { checks as storeFaults } from "./store-faults.ts";
+import { checks as storePower } from "./store-power.ts";
+import { type Result, row, withRows } from "./torture-report.ts";
+
+/** In which order, which of the forty checks each one is, and how often: as a rule, and with --full. */
+const PLAN: readonly { name: string; numbers: string; rounds: number; full: number }[] = [
+  { name: "store: kill -9", numbers: "1, 2, 12", rounds: 50, full: 200 },
+  { name: "store: power loss", numbers: "3, 4", rounds: 300, full: 1000 },
+  { name: "store: failing disk", numbers: "5, 6", rounds: 30, full: 200 },
+  { name: "server: kill -9", numbers: "1, 19", rounds: 50, full: 200 },
+  { name: "server: failpoints", numbers: "2", rounds: 5, full: 20 },
+  { name: "server: flushed, then answered", numbers: "4", rounds: 5, full: 50 },
+  { name: "server: failing disk", numbers: "5, 6", rounds: 3, full: 20 },
+  { name: "server: two on one directory", numbers: "8", rounds: 1, full: 1 },
+  { name: "server: frozen", numbers: "8", rounds: 3, full: 20 },
+  { name: "server: orderly stop", numbers: "14", rounds: 3, full: 20 },
+  { name: "server: stalled followers", numbers: "15", rounds: 50, full: 50 },
+  { name: "server: stalled event streams", numbers: "16", rounds: 50, full: 50 },
+  { name: "server: storm of connections", numbers: "18", rounds: 20, full: 60 },
+  { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
+  { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 50 },
+  { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
+];
+
+/** What a check answers, if anything, is one line about what was seen. */
+type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
+
+const CHECKS: readonly AnyCheck[] = [
+  ...[...storeCrash, ...storePower, ...storeFaults],
+  ...[...serverCrash, ...serverFailpoints, ...serverFlush, ...serverFaults],
+  ...[...serverSignals, ...serverSlow, ...serverStreams],
+  ...apiFuzz,
+];
+
+const README = join(import.meta.dir, "README.md");
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    rounds: { type: "string" },
+    seed: { type: "string" },
+    full: { type: "boolean", default: false },
+  },
+});
+const wanted = PLAN.filter(({ name }) => values.only === undefined || name.includes(values.only));
+if (wanted.length === 0) say(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
+
+const unplanned = CHECKS.filter(({ name }) => !PLAN.some((one) => one.name === name));
+if (unplanned.length > 0) throw new Error(`without a plan: ${unplanned.map(({ name }) => name).join(", ")}`);
+
+const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise<Result> => {
+  const rounds = Number(values.rounds ?? (values.full ? counts.full : counts.rounds));
+  const seed = Number(values.seed ?? Date.now() % 1_000_000);
+  const began = performance.now();
+  const done = (outcome: Result["outcome"], said: string): Result => {
+    const seconds = (performance.now() - began) / 1000;
+    return { name, numbers, rounds, seed, outcome, said, seconds, date: new Date().toISOString().slice(0, 10) };
+  };
+  const check = CHECKS.find((one) => one.name === name);
+  if (!check) return done("skipped", "this machine lacks what it needs");
+  say(`\n== ${name} (${rounds} rounds, seed ${seed})`);
+  try {
+    const said = await check.run({ rounds, seed, log: (line) => say(`   ${line}`) });
+    return done("passed", typeof said === "string" ? said : "nothing wrong");
+  } catch (error) {
+    return done("FAILED", error instanceof Error ? error.message : String(error));
+  }
+};
+
+const results: Result[] = [];
+for (const one of wanted) {
+  const result = await run(one);
+  results.push(result);
+  say(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.said}`);
+  // After each, so that a run that is broken off has left what it found.
+  writeFileSync(
+    README,
+    withRows(
+      readFileSync(README, "utf8"),
+      PLAN.map(({ name }) => name),
+      results,
+      describeMachine(),
+    ),
+  );
+}
+say(`\n${results.map(row).join("\n")}`);
+process.exit(wanted.length > 0 && results.every(({ outcome }) => outcome !== "FAILED") ? 0 : 1);
