@@ -6,7 +6,7 @@ import { pathOf } from "./errors.ts";
 import { CHEAP_BYTES, tooCostly } from "./json-cost.ts";
 
 /** The default of the specification. */
-export const DEFAULT_LIMIT = 4_194_304;
+const DEFAULT_LIMIT = 4_194_304;
 /** For the few routes that strangers may call. */
 const PUBLIC_LIMIT = 65_536;
 /** Uploads to `POST /api/v2/files`. */
@@ -17,7 +17,7 @@ export const tooLarge = (limit: number): AppError =>
   new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
 
 /** The body's bytes. 413 as soon as more than `limit` have come in. */
-export const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
+const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
     throw new AppError("unsupported_media", "Compressed request bodies are not supported.", {
@@ -41,7 +41,7 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
 const isJson = (contentType: string): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType);
 
 /** A JSON object (or array, where the route's schema says so). 415 for other content, 400 for what is not JSON. */
-export const readJson = async (request: Request, limit: number): Promise<unknown> => {
+const readJson = async (request: Request, limit: number): Promise<unknown> => {
   const contentType = request.headers.get("content-type") ?? "";
   const declared = request.headers.get("content-length");
   if (!isJson(contentType)) {
@@ -115,16 +115,6 @@ limitOf.set(parsePublicJson, PUBLIC_LIMIT);
 export const leaveUnread = (limit: number): Parser => {
   // Not undefined: Elysia would go on and parse JSON and forms by itself.
   const parser: Parser = async () => null;
-  limitOf.set(parser, limit);
-  return parser;
-};
-
-/** For uploads: the raw bytes, up to `limit`. */
-export const parseRaw = (limit: number): Parser => {
-  const parser: Parser = async ({ request }) => {
-    callerOf(request);
-    return readBytes(request, limit);
-  };
   limitOf.set(parser, limit);
   return parser;
 };

@@ -18,7 +18,7 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
 const RETRY_AFTER = "1";
 
 /** Any thrown value as our own error. */
-export const toAppError = (error: unknown): AppError => {
+const toAppError = (error: unknown): AppError => {
   if (error instanceof AppError) return error;
   if (error instanceof CommitError) {
     const { kind, message } = REFUSALS[error.reason];
@@ -54,7 +54,7 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
 };
 
 /** The generic body; empty members are left out. */
-export const bodyOf = (error: AppError): { message: string; detail?: string; validations?: readonly Validation[] } => ({
+const bodyOf = (error: AppError): { message: string; detail?: string; validations?: readonly Validation[] } => ({
   message: error.message,
   ...(error.detail ? { detail: error.detail } : {}),
   ...(error.validations.length > 0 ? { validations: error.validations } : {}),
