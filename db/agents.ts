@@ -28,6 +28,8 @@ export const findAgentPlace = query(
       owner_id: workspaces.owner_id,
       owner_username: users.username,
       organization_id: workspaces.organization_id,
+      user_acl: workspaces.user_acl,
+      group_acl: workspaces.group_acl,
       latest_build_id: workspaces.latest_build_id,
       deleted: workspaces.deleted,
     })

@@ -1,6 +1,7 @@
 // Lists and searches of workspaces: one select with the filters of facts/platform 3.3, run on a reader Worker. Agent status and
 // health are derived in SQL as actors/agent/status.ts derives them in code; a test compares the two.
 import { and, asc, desc, eq, gt, inArray, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { EVERYONE } from "#schema/acl.ts";
 import { jobs } from "./schema/jobs.ts";
 import { template_versions, templates } from "./schema/templates.ts";
 import { organizations, users } from "./schema/users.ts";
@@ -8,8 +9,10 @@ import { workspace_build_parameters, workspace_builds, workspaces } from "./sche
 import { build, type Query, query } from "./sql.ts";
 import { isLatest, selectViews, type WorkspaceView } from "./workspace-views.ts";
 
-/** Which workspaces the caller may see: all, or those of some organizations and one's own. */
-export type Scope = "all" | { readonly user_id: string; readonly organizations: readonly string[] };
+/** Which workspaces the caller may see: all, or those of some organizations, one's own, and those shared where one is a member. */
+export type Scope =
+  | "all"
+  | { readonly user_id: string; readonly organizations: readonly string[]; readonly member_of: readonly string[] };
 
 export type WorkspaceFilter = {
   readonly scope: Scope;
@@ -32,8 +35,13 @@ export type WorkspaceFilter = {
   readonly last_used_before?: number;
   readonly outdated?: boolean;
   readonly healthy?: boolean;
-  /** False: nothing matches, as for `shared:true` while nothing can be shared. */
+  /** False: nothing matches, as for a key that nothing has yet. */
   readonly possible?: boolean;
+  readonly shared?: boolean;
+  /** A user's id or name. */
+  readonly shared_with_user?: string;
+  /** A group: its id, its name, or organization/name. */
+  readonly shared_with_group?: string;
   readonly parameters?: readonly { readonly name: string; readonly value?: string }[];
 };
 
@@ -73,12 +81,43 @@ const hasUnhealthyAgent = ({ now, silence_ms }: WorkspaceFilter): SQL => sql`exi
 
 const lower = (column: SQL | Parameters<typeof eq>[0], text: string): SQL => sql`lower(${column}) = lower(${text})`;
 
+/** As the index `workspaces_shared` has it, which it must repeat word by word to be of use. */
+const IS_SHARED = sql.raw("(s.user_acl <> '{}' or s.group_acl <> '{}')");
+
+/** Ids of what is shared with a user who is a member there; the JSON has ids as keys. */
+const sharedWith = (user_id: string, member_of: readonly string[]): SQL => sql`select s.id from workspaces s
+  where s.organization_id in ${[...member_of, ""]} and ${IS_SHARED}
+  and (s.user_acl ->> ${user_id} is not null or s.group_acl ->> s.organization_id is not null)`;
+
+const isShared = sql`(${workspaces.user_acl} <> '{}' or ${workspaces.group_acl} <> '{}')`;
+
+const sharedWithUser = (who: string): SQL => sql`exists (select 1 from json_each(${workspaces.user_acl}) e
+  join users su on su.id = e.key where su.deleted = 0 and (su.id = ${who} or lower(su.username) = lower(${who})))`;
+
+/** The one group of an organization has all of its members; its id is the organization's (rule SH-3). */
+const sharedWithGroup = (text: string): SQL | undefined => {
+  const [first = "", second] = text.toLowerCase().split("/");
+  const name = second ?? first;
+  return and(
+    sql`${workspaces.group_acl} <> '{}'`,
+    second === undefined
+      ? undefined
+      : sql`(lower(${organizations.name}) = ${first} or ${workspaces.organization_id} = ${first})`,
+    name === EVERYONE.toLowerCase()
+      ? undefined
+      : sql`exists (select 1 from json_each(${workspaces.group_acl}) e where e.key = ${name})`,
+  );
+};
+
 const visible = ({ scope, templates_of }: WorkspaceFilter): (SQL | undefined)[] => [
   scope === "all"
     ? undefined
     : or(
         eq(workspaces.owner_id, scope.user_id),
         scope.organizations.length > 0 ? inArray(workspaces.organization_id, [...scope.organizations]) : undefined,
+        scope.member_of.length > 0
+          ? sql`${workspaces.id} in (${sharedWith(scope.user_id, scope.member_of)})`
+          : undefined,
       ),
   templates_of ? inArray(templates.organization_id, [...templates_of, ""]) : undefined,
 ];
@@ -123,6 +162,9 @@ const conditions = (filter: WorkspaceFilter): SQL | undefined => {
         ? sql`not (${and(is("start"), succeeded)} and ${hasUnhealthyAgent(filter)})`
         : and(is("start"), succeeded, hasUnhealthyAgent(filter)),
     ),
+    given(filter.shared, (yes) => (yes ? isShared : sql`not ${isShared}`)),
+    given(filter.shared_with_user, sharedWithUser),
+    given(filter.shared_with_group, sharedWithGroup),
     ...parameters,
   );
 };

@@ -21,6 +21,8 @@ export const findWorkspacePlace = query(
       id: workspaces.id,
       owner_id: workspaces.owner_id,
       organization_id: workspaces.organization_id,
+      user_acl: workspaces.user_acl,
+      group_acl: workspaces.group_acl,
       template_id: workspaces.template_id,
       name: workspaces.name,
       deleted: workspaces.deleted,
@@ -30,10 +32,8 @@ export const findWorkspacePlace = query(
     .from(workspaces)
     .where(eq(workspaces.id, sql.placeholder("id"))),
 );
-export type WorkspacePlace = Pick<
-  WorkspaceRow,
-  "id" | "owner_id" | "organization_id" | "template_id" | "name" | "deleted" | "latest_build_id" | "version"
->;
+const place = findWorkspacePlace({ id: "" }).map;
+export type WorkspacePlace = ReturnType<typeof place>;
 
 /**
  * The id of an owner's workspace by name, letter case ignored: {owner_id, name}. A living one comes first, then the one deleted

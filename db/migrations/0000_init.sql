@@ -200,6 +200,16 @@ CREATE TABLE `jobs` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `jobs_id_unique` ON `jobs` (`id`);--> statement-breakpoint
 CREATE INDEX `jobs_open` ON `jobs` (`created_at`) WHERE "jobs"."completed_at" is null;--> statement-breakpoint
+CREATE TABLE `port_shares` (
+	`workspace_id` text NOT NULL,
+	`agent_name` text NOT NULL,
+	`port` integer NOT NULL,
+	`protocol` text NOT NULL,
+	`share_level` text NOT NULL,
+	PRIMARY KEY(`workspace_id`, `agent_name`, `port`),
+	FOREIGN KEY (`workspace_id`) REFERENCES `workspaces`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
 CREATE TABLE `files` (
 	`id` text PRIMARY KEY NOT NULL,
 	`hash` text NOT NULL,
@@ -390,6 +400,8 @@ CREATE TABLE `workspaces` (
 	`deleting_at` integer,
 	`next_start_at` integer,
 	`deleted` integer DEFAULT false NOT NULL,
+	`user_acl` text DEFAULT '{}' NOT NULL,
+	`group_acl` text DEFAULT '{}' NOT NULL,
 	`latest_build_id` text NOT NULL,
 	`version` integer DEFAULT 0 NOT NULL,
 	FOREIGN KEY (`owner_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
@@ -398,4 +410,5 @@ CREATE TABLE `workspaces` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `workspaces_name` ON `workspaces` (`owner_id`,lower("name")) WHERE "workspaces"."deleted" = 0;--> statement-breakpoint
-CREATE INDEX `workspaces_template` ON `workspaces` (`template_id`);
+CREATE INDEX `workspaces_template` ON `workspaces` (`template_id`);--> statement-breakpoint
+CREATE INDEX `workspaces_shared` ON `workspaces` (`organization_id`) WHERE ("workspaces"."user_acl" <> '{}' or "workspaces"."group_acl" <> '{}');

@@ -2,6 +2,7 @@
 // (db/schema/agents.ts) are inserted by its build and belong to the agent actor from then on.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { Acl } from "#schema/acl.ts";
 import { templates } from "./templates.ts";
 import { organizations, users } from "./users.ts";
 
@@ -30,6 +31,9 @@ export const workspaces = sqliteTable(
     deleting_at: integer(),
     next_start_at: integer(),
     deleted: integer({ mode: "boolean" }).notNull().default(false),
+    /** Who else may work with it: user id -> role. Ids of organizations in `group_acl` stand for all members of that organization. */
+    user_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
+    group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     /** The build with the highest number; only its agents are alive. */
     latest_build_id: text().notNull(),
     /** Raised by every committed change of the workspace, its builds and its agents' snapshot; orders watch events. */
@@ -38,6 +42,10 @@ export const workspaces = sqliteTable(
   (table) => [
     uniqueIndex("workspaces_name").on(table.owner_id, sql`lower(${table.name})`).where(sql`${table.deleted} = 0`),
     index("workspaces_template").on(table.template_id),
+    // The few that are shared, for the lists of those they are shared with.
+    index("workspaces_shared")
+      .on(table.organization_id)
+      .where(sql`(${table.user_acl} <> '{}' or ${table.group_acl} <> '{}')`),
   ],
 );
 

@@ -1,5 +1,6 @@
 // Who may do what: pure functions over the caller and the thing (facts/platform 3.8). Handlers ask here and nowhere else. Not
 // visible is 404, visible but forbidden is 403.
+import type { Acl, WorkspaceRole } from "#schema/acl.ts";
 import type { UserCaller } from "./caller.ts";
 
 export const isOwner = (caller: UserCaller): boolean => caller.roles.includes("owner");
@@ -87,11 +88,23 @@ export const mayGiveSiteRoles = (caller: UserCaller): boolean => isOwner(caller)
 
 // Workspaces.
 
-/** `role` is what the workspace is shared with the caller as, when it is. */
+/** Whose it is, and with whom it is shared. */
 export type WorkspaceTarget = {
   readonly owner_id: string;
   readonly organization_id: string;
-  readonly role?: "admin" | "use" | undefined;
+  readonly user_acl: Acl;
+  readonly group_acl: Acl;
+};
+
+/**
+ * What the workspace is shared with the caller as. Whoever is no member of its organization has no part in it, whatever was given
+ * before; the id of the organization stands for all of its members (rule SH-3).
+ */
+export const sharedRole = (caller: UserCaller, workspace: WorkspaceTarget): WorkspaceRole | undefined => {
+  const { organization_id, user_acl, group_acl } = workspace;
+  if (!isMember(caller, organization_id)) return undefined;
+  const [own, everyone] = [user_acl[caller.user_id], group_acl[organization_id]];
+  return own === "admin" || everyone === "admin" ? "admin" : (own ?? everyone);
 };
 
 const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => workspace.owner_id === caller.user_id;
@@ -101,24 +114,39 @@ const looksAfterTemplates = (caller: UserCaller, organization: string): boolean 
   hasOrganizationRole(caller, organization, "organization-admin", "organization-template-admin");
 
 export const maySeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) || workspace.role !== undefined || looksAfterTemplates(caller, workspace.organization_id);
+  isOwn(caller, workspace) ||
+  sharedRole(caller, workspace) !== undefined ||
+  looksAfterTemplates(caller, workspace.organization_id);
 
 /** Name, ttl, schedule, dormancy, port shares. */
 export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) || workspace.role === "admin" || looksAfterTemplates(caller, workspace.organization_id);
+  isOwn(caller, workspace) ||
+  sharedRole(caller, workspace) === "admin" ||
+  looksAfterTemplates(caller, workspace.organization_id);
 
 export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayUpdateWorkspace(caller, workspace);
 
 /** Terminal, ports, containers, files: what happens inside belongs to whoever works there (and to the site owner). */
 export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) || workspace.role !== undefined || isOwner(caller);
+  isOwn(caller, workspace) || sharedRole(caller, workspace) !== undefined || isOwner(caller);
 
 export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id);
 
+/**
+ * Giving others a part in it. Not for those who look after templates or the organization: they may not enter workspaces, and sharing
+ * one would be a way in.
+ */
+export const mayShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isOwn(caller, workspace) || isOwner(caller);
+
 /** Favourites are one's own affair, also for the site owner. */
 export const mayFavourite = (caller: UserCaller, workspace: WorkspaceTarget): boolean => isOwn(caller, workspace);
+
+/** Choosing for whom a workspace is made: those who may make one for every member (facts/platform 3.4). */
+export const mayCreateWorkspacesForAll = (caller: UserCaller, organization: string): boolean =>
+  hasOrganizationRole(caller, organization, "organization-admin");
 
 /** Members for themselves, those who look after the organization for others; not under the ban (facts/platform 3.2). */
 export const mayCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {

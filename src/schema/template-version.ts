@@ -1,6 +1,7 @@
 // Wire shapes of template versions and what can be asked about them (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { MatchedProvisioners, ProvisionerJob } from "./job.ts";
+import { MinimalUser } from "./user.ts";
 
 const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });
 const time = t.String({ format: "date-time" });
@@ -12,13 +13,6 @@ const VersionName = t.String({
   description: "Up to 64 letters, digits and single `_`, `.` or `-` between them; unique within the template.",
 });
 const Message = t.String({ maxLength: 1_048_576, description: "What this version changes." });
-
-const MinimalUser = t.Object({
-  id: uuid(),
-  username: t.String(),
-  name: t.String(),
-  avatar_url: t.String(),
-});
 
 export const TemplateVersion = t.Object({
   id: uuid(),

@@ -29,6 +29,15 @@ export const RoleName = t.Object({
 });
 export type RoleName = Static<typeof RoleName>;
 
+/** A user as others see them (specification "Minimal user"). */
+export const MinimalUser = t.Object({
+  id: t.String({ format: "uuid" }),
+  username: t.String(),
+  name: t.String(),
+  avatar_url: t.String({ description: "A URL, or empty." }),
+});
+export type MinimalUser = Static<typeof MinimalUser>;
+
 export const User = t.Object({
   id: t.String({ format: "uuid" }),
   username: t.String(),

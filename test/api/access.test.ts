@@ -27,9 +27,9 @@ const PEOPLE = {
 };
 type Name = keyof typeof PEOPLE;
 
-const own = { owner_id: "me", organization_id: ORG };
-const foreign = { owner_id: "you", organization_id: ORG };
-const shared = (role: "admin" | "use") => ({ ...foreign, role });
+const own = { owner_id: "me", organization_id: ORG, user_acl: {}, group_acl: {} };
+const foreign = { ...own, owner_id: "you" };
+const shared = (role: "admin" | "use") => ({ ...foreign, user_acl: { me: role } });
 const you = { id: "you", roles: [], organizations: { [ORG]: [] } };
 const boss = { ...you, roles: ["owner"] };
 const yourAuditor = { ...you, organizations: { [ORG]: ["organization-auditor"] } };
@@ -41,19 +41,22 @@ const INSIDERS: Name[] = EVERYBODY.filter((name) => ORG in PEOPLE[name].organiza
 // biome-ignore format: a table
 const TABLE: [string, (who: UserCaller) => boolean, Name[]][] = [
   ["see a foreign workspace", (who) => access.maySeeWorkspace(who, foreign), LEADS],
-  ["see a workspace shared for use", (who) => access.maySeeWorkspace(who, shared("use")), EVERYBODY],
+  ["see a workspace shared for use", (who) => access.maySeeWorkspace(who, shared("use")), [...LEADS, ...INSIDERS]],
   ["update an own workspace", (who) => access.mayUpdateWorkspace(who, own), EVERYBODY],
   ["update a foreign workspace", (who) => access.mayUpdateWorkspace(who, foreign), LEADS],
   ["update a workspace shared for use", (who) => access.mayUpdateWorkspace(who, shared("use")), LEADS],
-  ["update a workspace shared as admin", (who) => access.mayUpdateWorkspace(who, shared("admin")), EVERYBODY],
+  ["update a workspace shared as admin", (who) => access.mayUpdateWorkspace(who, shared("admin")), [...LEADS, ...INSIDERS]],
   ["start a foreign workspace", (who) => access.mayStartStop(who, foreign), LEADS],
-  ["start a workspace shared as admin", (who) => access.mayStartStop(who, shared("admin")), EVERYBODY],
+  ["start a workspace shared as admin", (who) => access.mayStartStop(who, shared("admin")), [...LEADS, ...INSIDERS]],
   ["enter an own workspace", (who) => access.mayUseWorkspace(who, own), EVERYBODY],
   ["enter a foreign workspace", (who) => access.mayUseWorkspace(who, foreign), ["owner"]],
-  ["enter a workspace shared for use", (who) => access.mayUseWorkspace(who, shared("use")), EVERYBODY],
+  ["enter a workspace shared for use", (who) => access.mayUseWorkspace(who, shared("use")), ["owner", ...INSIDERS]],
   ["delete an own workspace", (who) => access.mayDeleteWorkspace(who, own), EVERYBODY],
   ["delete a foreign workspace", (who) => access.mayDeleteWorkspace(who, foreign), LEADS],
   ["delete a workspace shared as admin", (who) => access.mayDeleteWorkspace(who, shared("admin")), LEADS],
+  ["share an own workspace", (who) => access.mayShareWorkspace(who, own), EVERYBODY],
+  ["share a foreign workspace", (who) => access.mayShareWorkspace(who, foreign), ["owner"]],
+  ["share a workspace shared as admin", (who) => access.mayShareWorkspace(who, shared("admin")), ["owner"]],
   ["make a favourite of an own workspace", (who) => access.mayFavourite(who, own), EVERYBODY],
   ["make a favourite of a foreign workspace", (who) => access.mayFavourite(who, foreign), []],
   ["create a workspace for oneself", (who) => access.mayCreateWorkspaceFor(who, ORG, "me"),

@@ -57,6 +57,8 @@ export const createWorkspace = async (ctx: ApiContext, creation: Creation): Prom
     deleting_at: null,
     next_start_at: null,
     deleted: false,
+    user_acl: {},
+    group_acl: {},
     latest_build_id: build.id,
     version: 0,
   };

@@ -13,8 +13,7 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
   const owner = search.text("owner") ?? free.owner;
   const ids = search.uuids("id");
   const hasAgent = search.choices("has-agent", AGENT_STATUSES);
-  const isShared = search.flag("shared");
-  const sharedWith = [search.text("shared_with_user"), search.text("shared_with_group")];
+  const shared_with_user = search.text("shared_with_user");
   const flags = [search.flag("has-ai-task"), search.flag("has_external_agent")];
   const filter: WorkspaceFilter = {
     scope: scopeOf(caller),
@@ -33,8 +32,11 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
     last_used_before: search.time("last_used_before"),
     outdated: search.flag("outdated"),
     healthy: search.flag("healthy"),
-    // Nothing is shared, no build has a task or an agent from elsewhere.
-    possible: !isShared && sharedWith.every((one) => one === undefined) && !flags.includes(true),
+    shared: search.flag("shared"),
+    shared_with_user: shared_with_user === "me" ? caller.user_id : shared_with_user,
+    shared_with_group: search.text("shared_with_group"),
+    // No build has a task or an agent from elsewhere.
+    possible: !flags.includes(true),
     parameters: search.list("param").map(parameterOf),
   };
   search.end("Invalid workspace search query.");
@@ -48,8 +50,9 @@ const parameterOf = (text: string): { name: string; value?: string } => {
 
 /** `maySeeWorkspace` as a condition for a list: asked of a workspace of somebody else in no organization, then in each. */
 const scopeOf = (caller: UserCaller): Scope => {
-  const foreign = (organization_id: string) => ({ owner_id: "", organization_id });
+  const foreign = (organization_id: string) => ({ owner_id: "", organization_id, user_acl: {}, group_acl: {} });
   if (maySeeWorkspace(caller, foreign(""))) return "all";
-  const organizations = Object.keys(caller.organizations).filter((id) => maySeeWorkspace(caller, foreign(id)));
-  return { user_id: caller.user_id, organizations };
+  const member_of = Object.keys(caller.organizations);
+  const organizations = member_of.filter((id) => maySeeWorkspace(caller, foreign(id)));
+  return { user_id: caller.user_id, organizations, member_of };
 };

@@ -39,6 +39,8 @@ const fresh = (ttl_ms: number | null = null): Change =>
       autostart_schedule: null,
       ttl_ms,
       favorite: false,
+      user_acl: {},
+      group_acl: {},
       created_at: START,
       updated_at: START,
       last_used_at: START,
