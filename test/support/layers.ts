@@ -37,7 +37,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^p-queue$/, places: ["actors"] },
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
-  { name: /^(nanoid|@logtape\/.*)$/, places: ["src/base"] },
+  { name: /^(croner|nanoid|@logtape\/.*)$/, places: ["src/base"] },
 ];
 
 const ALIASES: Readonly<Record<string, string>> = {

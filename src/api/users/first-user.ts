@@ -10,9 +10,11 @@ import { findDefaultOrganization, insertOrganization, type OrganizationRow } fro
 import { insertSetting } from "#db/settings.ts";
 import { CommitError, type Store } from "#db/store.ts";
 import { findAnyUser, findUser, insertUser } from "#db/users.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { type Passwords, passwordProblem } from "./passwords.ts";
 
-export const PREBUILDS_USER_ID = "c42fdf75-3097-471c-8c33-fb52454d81c0";
+export { PREBUILDS_USER_ID };
+
 const LINK_MS = 30 * 60_000;
 
 /** The one-time token of the setup link. Only its hash is kept, and only in memory: each start makes a new one. */

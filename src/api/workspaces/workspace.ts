@@ -7,6 +7,7 @@ import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { AppStatus } from "#schema/app.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import type { Resource } from "#schema/resource.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { maySeeWorkspace } from "../access.ts";
@@ -14,9 +15,6 @@ import { showBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-
-/** The built-in owner of workspaces that are kept ready (facts/platform 2.8). */
-const PREBUILDS_USER = "c42fdf75-3097-471c-8c33-fb52454d81c0";
 
 /** What decides about access to the workspace with this id. 404 when it is not there or not visible; deleted ones are found. */
 export const workspaceAt = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
@@ -91,7 +89,7 @@ const showWorkspace = (
     automatic_updates: workspace.automatic_updates,
     allow_renames: false,
     favorite: workspace.favorite && workspace.owner_id === viewer.user_id,
-    is_prebuild: workspace.owner_id === PREBUILDS_USER,
+    is_prebuild: workspace.owner_id === PREBUILDS_USER_ID,
     shared_with: [],
     task_id: nullableUuid(null, viewer.compat),
   };

@@ -1,0 +1,82 @@
+// Schedules such as `CRON_TZ=Europe/Paris 30 9 * * 1-5`: a minute and an hour on days of the week, in a time zone. Used for autostart
+// (facts/platform 2.7). Refuses days of the month, months, words such as @daily, and the zone Local. Bun.cron knows no zones.
+import { Cron } from "croner";
+
+export const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
+export type Weekday = (typeof WEEKDAYS)[number];
+
+type Parsed = { readonly cron: Cron; readonly midnight: Cron; readonly format: Intl.DateTimeFormat };
+
+/** Schedules are few and parsing them costs more than asking them; the oldest go first. */
+const known = new Map<string, Parsed>();
+const KNOWN_LIMIT = 256;
+
+/** Why this cannot be a schedule, in words; undefined when it can. */
+export const scheduleProblem = (text: string): string | undefined => {
+  const { zone, fields } = split(text);
+  if (!isZone(zone)) return `"${zone}" is not a known time zone`;
+  if (fields.length !== 5) return "must have the five fields minute, hour, day of month, month and day of week";
+  if (fields[2] !== "*" || fields[3] !== "*") return "the day of month and the month must be *";
+  const plain = /^[\d*,/-]+$/.test(`${fields[0]}${fields[1]}`) && /^[\da-z*,/-]+$/i.test(fields[4] ?? "");
+  if (!plain) return EXAMPLE;
+  try {
+    const cron = new Cron(fields.join(" "), { timezone: zone, paused: true });
+    return cron.nextRun(new Date(0)) ? undefined : "never comes";
+  } catch {
+    return EXAMPLE;
+  }
+};
+
+const EXAMPLE = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-5";
+
+/**
+ * The first time after `after` that fits the schedule and falls on one of `days`, both in the schedule's zone; milliseconds since
+ * 1970. Undefined when there is none. A time that the clocks jump over comes when they have jumped; one that comes twice comes the
+ * first time only, unless the schedule asks for every hour (rule TI-2).
+ */
+export const nextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {
+  const { cron, midnight } = parsed(text);
+  let at = cron.nextRun(new Date(after));
+  // A day that is not allowed is skipped whole: after a week of them, none is.
+  for (let left = 8; at && left > 0; left--) {
+    if (days.includes(weekdayOf(text, at.getTime()))) return at.getTime();
+    const day = midnight.nextRun(at);
+    at = day && cron.nextRun(new Date(day.getTime() - 1000));
+  }
+  return undefined;
+};
+
+/** The day of the week of a time in the schedule's zone. */
+export const weekdayOf = (text: string, at: number): Weekday =>
+  parsed(text).format.format(new Date(at)).toLowerCase() as Weekday;
+
+const parsed = (text: string): Parsed => {
+  const found = known.get(text);
+  if (found) return found;
+  const { zone, fields } = split(text);
+  const made = {
+    cron: new Cron(fields.join(" "), { timezone: zone, paused: true }),
+    midnight: new Cron("0 0 * * *", { timezone: zone, paused: true }),
+    format: new Intl.DateTimeFormat("en-US", { weekday: "long", timeZone: zone }),
+  };
+  known.set(text, made);
+  const [oldest] = known.keys();
+  if (known.size > KNOWN_LIMIT && oldest !== undefined) known.delete(oldest);
+  return made;
+};
+
+const split = (text: string): { zone: string; fields: string[] } => {
+  const match = /^(?:CRON_TZ=(\S*)\s+)?(.*)$/s.exec(text.trim());
+  return { zone: match?.[1] ?? "UTC", fields: (match?.[2] ?? "").split(/\s+/) };
+};
+
+const isZone = (zone: string): boolean => {
+  // An offset such as +02:00 is no zone: it knows no summer time.
+  if (!/^[A-Za-z]/.test(zone) || zone.toLowerCase() === "local") return false;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: zone });
+    return true;
+  } catch {
+    return false;
+  }
+};
