@@ -73,7 +73,9 @@ export type WorkspaceCommand =
 export type WorkspaceEvent =
   | { readonly topic: "workspace"; readonly version: number; readonly latest_build_id: string }
   | { readonly topic: "job"; readonly job_id: string; readonly logs: readonly JobLogLine[]; readonly done: boolean }
-  | { readonly topic: "agent_gone"; readonly agent_id: string };
+  | { readonly topic: "agent_gone"; readonly agent_id: string }
+  /** Who may do what with it has changed. */
+  | { readonly topic: "access_changed" };
 
 export type WorkspaceEffect =
   | { readonly do: "submit"; readonly job_id: string }

@@ -3,6 +3,7 @@
 import { AppError, conflict } from "#base/errors.ts";
 import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/builds.ts";
 import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
+import { deletePortSharesOf } from "#db/port-shares.ts";
 import type { Statement } from "#db/sql.ts";
 import { guardTemplate } from "#db/templates.ts";
 import { clearTimer, setTimer } from "#db/timers.ts";
@@ -79,7 +80,7 @@ type Patches = {
 };
 
 /** A change that watchers see: the version goes up by one with everything else in the same batch. */
-const changed = (state: WorkspaceState, patches: Patches, writes: readonly Statement[]): Change => {
+export const changed = (state: WorkspaceState, patches: Patches, writes: readonly Statement[]): Change => {
   const version = state.workspace.version + 1;
   const workspacePatch = { ...patches.workspace, version };
   const next: WorkspaceState = {
@@ -217,8 +218,9 @@ const completed = (state: WorkspaceState, patch: JobPatch, left: string | null):
   const { ttl_ms } = state.workspace;
   const isStart = state.build.transition === "start";
   const build = { updated_at: now, state: left, ...(isStart && ttl_ms !== null ? { deadline: now + ttl_ms } : {}) };
-  const workspace = state.build.transition === "delete" ? { deleted: true, updated_at: now } : {};
-  return changed(state, { job: patch, build, workspace }, []);
+  if (state.build.transition !== "delete") return changed(state, { job: patch, build }, []);
+  const workspace = { deleted: true, updated_at: now };
+  return changed(state, { job: patch, build, workspace }, [deletePortSharesOf(state.workspace.id)]);
 };
 
 const cancel = (state: WorkspaceState, command: JobCommand): Decision => {

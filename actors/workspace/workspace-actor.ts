@@ -6,9 +6,12 @@ import type { Topics } from "#base/topics.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
 import { findBuild } from "#db/builds.ts";
 import { findJob } from "#db/jobs.ts";
+import { listStoredPortShares } from "#db/port-shares.ts";
 import type { Store } from "#db/store.ts";
+import { findTemplateEvenDeleted } from "#db/templates.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
+import type { ShareLevel, UpsertPortShare } from "#schema/port-share.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { Actor, type Outcome } from "../actor.ts";
 import type { Events } from "../events.ts";
@@ -16,7 +19,9 @@ import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
 import { outsideTurn } from "../mailbox.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import { editWorkspace, type Touch, touchWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { planBuild } from "./plan.ts";
+import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
 import { create, transition } from "./state.ts";
 
 /** Where the work of builds goes (actors/workspace/build-runner.ts). */
@@ -154,6 +159,48 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.turn((state) => this.#late(state, { type: "favor", favorite }));
   }
 
+  /** A change that is no build; "stale" when it changes nothing. 409 for a name that is taken, 410 when it is deleted. */
+  edit(edit: WorkspaceEdit): Promise<Late> {
+    return this.turn((state) => this.#decided(state, editWorkspace(state, edit, this.#parts.clock.now()))).catch(
+      nameTaken,
+    );
+  }
+
+  /** Somebody works with it. */
+  touch(touch: Touch): Promise<Late> {
+    return this.turn((state) => this.#decided(state, touchWorkspace(state, touch, this.#parts.clock.now())));
+  }
+
+  /** Shares a port, or shares it in another way. 400 as in facts/platform 3.5, 409 when the template changes meanwhile. */
+  sharePort(share: UpsertPortShare): Promise<Late> {
+    return this.turn(async (state) => this.#decided(state, sharePort(state, share, await this.#ports(state))));
+  }
+
+  /** 404 when it is not shared. */
+  unsharePort(port: { readonly agent_name: string; readonly port: number }): Promise<Late> {
+    return this.turn(async (state) => this.#decided(state, unsharePort(state, port, await this.#ports(state))));
+  }
+
+  /** The template may allow less by now. */
+  lowerPorts(_: Record<string, never>): Promise<Late> {
+    return this.turn(async (state) => this.#decided(state, lowerPorts(state, await this.#ports(state))));
+  }
+
+  async #ports({ workspace, build }: WorkspaceState): Promise<KnownPorts> {
+    const { store } = this.#parts;
+    const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
+    const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
+    return {
+      most: (template?.max_port_share_level ?? "owner") as ShareLevel,
+      agents: agents.map(({ name }) => name),
+      shares: await store.all(listStoredPortShares({ workspace_id: workspace.id })),
+    };
+  }
+
+  #decided(state: WorkspaceState, decision: Decision): Outcome<WorkspaceState, Late> {
+    return this.#settle<Late>(state, decision, "done", "stale");
+  }
+
   /** After a start of the server: nobody works on this job any more. */
   requeueJob({ job_id }: { readonly job_id: string }): Promise<Late> {
     return this.turn((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), job_id }));
@@ -175,7 +222,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   #late(state: WorkspaceState, command: Parameters<typeof transition>[1]): Outcome<WorkspaceState, Late> {
-    return this.#settle<Late>(state, transition(state, command), "done", "stale");
+    return this.#decided(state, transition(state, command));
   }
 
   #settle<Reply>(
@@ -198,6 +245,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     for (const event of events) {
       if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
       else if (event.topic === "agent_gone") topics.publish("agent_gone", event.agent_id, {});
+      else if (event.topic === "access_changed") topics.publish("access_changed", this.id, {});
       else {
         const { version, latest_build_id } = event;
         topics.publish("workspace", this.id, { version, latest_build_id });

@@ -1,0 +1,83 @@
+// Changes of a workspace that are no builds: its name, whether it follows its template, with whom it is shared, when it was last used.
+// Pure; used by the workspace actor alone. No change is `stale`; a deleted workspace refuses.
+import { AppError } from "#base/errors.ts";
+import type { Acl, WorkspaceRole } from "#schema/acl.ts";
+import type { Decision, WorkspaceState } from "./decision.ts";
+import { changed } from "./state.ts";
+
+/** Users and groups a workspace can be shared with. */
+const ACL_LIMIT = 500;
+
+/** Id -> the new role, or an empty text to take it away. */
+export type RoleChanges = Readonly<Record<string, WorkspaceRole | "">>;
+
+export type WorkspaceEdit =
+  | { readonly type: "rename"; readonly name: string }
+  | { readonly type: "follow"; readonly automatic_updates: "always" | "never" }
+  | { readonly type: "share"; readonly user_roles: RoleChanges; readonly group_roles: RoleChanges }
+  | { readonly type: "unshare" };
+
+/** Why somebody is known to work with it; what that does to its deadline is decided with it. */
+export type Touch = {
+  readonly reason: "usage";
+  /** Both or none: what is open, and on which agent. */
+  readonly agent_id?: string | undefined;
+  readonly app_name?: string | undefined;
+};
+
+const STALE: Decision = { kind: "stale" };
+
+/** `now` in milliseconds since 1970. */
+export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: number): Decision => {
+  const { workspace } = state;
+  if (workspace.deleted) return { kind: "refused", error: new AppError("gone", "The workspace has been deleted.") };
+  switch (edit.type) {
+    case "rename":
+      return edit.name === workspace.name
+        ? STALE
+        : changed(state, { workspace: { name: edit.name, updated_at: now } }, []);
+    case "follow":
+      return edit.automatic_updates === workspace.automatic_updates
+        ? STALE
+        : changed(state, { workspace: { automatic_updates: edit.automatic_updates, updated_at: now } }, []);
+    case "share":
+      return withAcl(
+        state,
+        merged(workspace.user_acl, edit.user_roles),
+        merged(workspace.group_acl, edit.group_roles),
+        now,
+      );
+    case "unshare":
+      return withAcl(state, {}, {}, now);
+  }
+};
+
+/** Somebody works with it: it was used now. */
+export const touchWorkspace = (state: WorkspaceState, _: Touch, now: number): Decision =>
+  state.workspace.deleted || now <= state.workspace.last_used_at
+    ? STALE
+    : changed(state, { workspace: { last_used_at: now } }, []);
+
+const merged = (acl: Acl, changes: RoleChanges): Acl => {
+  const next: Record<string, WorkspaceRole> = { ...acl };
+  for (const [id, role] of Object.entries(changes)) {
+    if (role === "") delete next[id];
+    else next[id] = role;
+  }
+  return next;
+};
+
+/** Streams of those who have lost their part in it end (rule SH-6). */
+const withAcl = (state: WorkspaceState, user_acl: Acl, group_acl: Acl, now: number): Decision => {
+  const { workspace } = state;
+  if (isSame(user_acl, workspace.user_acl) && isSame(group_acl, workspace.group_acl)) return STALE;
+  if (Object.keys(user_acl).length + Object.keys(group_acl).length > ACL_LIMIT) {
+    const message = `A workspace can be shared with at most ${ACL_LIMIT} users and groups.`;
+    return { kind: "refused", error: new AppError("invalid", message) };
+  }
+  const change = changed(state, { workspace: { user_acl, group_acl, updated_at: now } }, []);
+  return { ...change, events: [...change.events, { topic: "access_changed" }] };
+};
+
+const isSame = (a: Acl, b: Acl): boolean =>
+  Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([id, role]) => b[id] === role);

@@ -1,0 +1,73 @@
+// Sharing ports of a workspace, decided as pure functions: used by the workspace actor alone, which reads in its turn what they need
+// to know. The guard on the template's level makes sure that no share slips past a maximum that is lowered meanwhile.
+import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
+import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } from "#db/port-shares.ts";
+import type { Statement } from "#db/sql.ts";
+import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/port-share.ts";
+import type { Change, Decision, WorkspaceState } from "./decision.ts";
+
+/** Shares a workspace can have. */
+const SHARES_LIMIT = 1_000;
+
+export type KnownPorts = {
+  /** What the template allows at most. */
+  readonly most: ShareLevel;
+  /** Names of the latest build's agents. */
+  readonly agents: readonly string[];
+  /** As they are stored. */
+  readonly shares: readonly PortShareRow[];
+};
+
+/** Shares a port, or changes how it is shared (rule SH-10). */
+export const sharePort = (
+  state: WorkspaceState,
+  share: UpsertPortShare,
+  { most, agents, shares }: KnownPorts,
+): Decision => {
+  const refuse = (error: AppError): Decision => ({ kind: "refused", error });
+  if (state.workspace.deleted) return refuse(conflict("The workspace has been deleted."));
+  if (isMoreOpen(share.share_level, most)) {
+    return refuse(invalidField("share_level", `the template allows at most ${most}`));
+  }
+  if (!agents.includes(share.agent_name)) {
+    return refuse(invalidField("agent_name", "the latest build has no agent of this name"));
+  }
+  if (shares.length >= SHARES_LIMIT && !shares.some(isOf(share))) {
+    return refuse(new AppError("invalid", `A workspace can share at most ${SHARES_LIMIT} ports.`));
+  }
+  const { template_id, id } = state.workspace;
+  const guard = guardShareLevel({ id: template_id, level: most });
+  return unseen(state, [guard, savePortShare({ ...share, workspace_id: id })]);
+};
+
+/** 404 when it is not shared. */
+export const unsharePort = (
+  state: WorkspaceState,
+  port: Pick<PortShareRow, "agent_name" | "port">,
+  { shares }: Pick<KnownPorts, "shares">,
+): Decision => {
+  if (!shares.some(isOf(port))) return { kind: "refused", error: notFound() };
+  const { agent_name, port: number } = port;
+  return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number })]);
+};
+
+/** Lowers what is shared more openly than the template allows by now (rule SH-12). */
+export const lowerPorts = (state: WorkspaceState, { most, shares }: Pick<KnownPorts, "most" | "shares">): Decision => {
+  const above = shares.filter(({ share_level }) => isMoreOpen(share_level, most));
+  if (above.length === 0) return { kind: "stale" };
+  return unseen(state, [savePortShare(above.map((share) => ({ ...share, share_level: most })))]);
+};
+
+const isOf =
+  ({ agent_name, port }: Pick<PortShareRow, "agent_name" | "port">) =>
+  (other: PortShareRow): boolean =>
+    other.agent_name === agent_name && other.port === port;
+
+/** Nothing that a watcher sees; whoever has a shared port open is looked at again. */
+const unseen = (state: WorkspaceState, writes: Statement[]): Change => ({
+  kind: "change",
+  state,
+  writes,
+  events: [{ topic: "access_changed" }],
+  effects: [],
+});
