@@ -210,6 +210,34 @@ CREATE TABLE `port_shares` (
 	FOREIGN KEY (`workspace_id`) REFERENCES `workspaces`(`id`) ON UPDATE no action ON DELETE no action
 );
 --> statement-breakpoint
+CREATE TABLE `provisioner_daemons` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`key_id` text NOT NULL,
+	`name` text NOT NULL,
+	`version` text NOT NULL,
+	`provisioners` text NOT NULL,
+	`tags` text NOT NULL,
+	`slots` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`last_seen_at` integer NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `provisioner_daemons_name` ON `provisioner_daemons` (`organization_id`,lower("name"));--> statement-breakpoint
+CREATE INDEX `provisioner_daemons_seen` ON `provisioner_daemons` (`organization_id`,`last_seen_at`);--> statement-breakpoint
+CREATE TABLE `provisioner_keys` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`name` text NOT NULL,
+	`secret_hash` text NOT NULL,
+	`tags` text DEFAULT '{}' NOT NULL,
+	`created_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `provisioner_keys_name` ON `provisioner_keys` (`organization_id`,lower("name"));--> statement-breakpoint
 CREATE TABLE `files` (
 	`id` text PRIMARY KEY NOT NULL,
 	`hash` text NOT NULL,

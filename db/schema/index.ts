@@ -3,6 +3,7 @@ export * from "./agents.ts";
 export * from "./core.ts";
 export * from "./jobs.ts";
 export * from "./port-shares.ts";
+export * from "./provisioners.ts";
 export * from "./templates.ts";
 export * from "./users.ts";
 export * from "./workspaces.ts";

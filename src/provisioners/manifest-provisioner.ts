@@ -3,8 +3,8 @@ import type { Manifest, ManifestContainer } from "#schema/manifest.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./manifest.ts";
 
-/** Tags that the server sets itself: which provisioner a worker must have, and for which organization it works. */
-export const RESERVED_TAGS: readonly string[] = ["provisioner", "organization"];
+/** Tags that the server sets itself: which provisioner a worker must have, for which organization, and where. */
+export const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"];
 
 export const checkProvisioner = (manifest: Manifest): Finding[] => [
   ...checkExternal(manifest),

@@ -49,6 +49,14 @@ export class ProvisionError extends Error {
   }
 }
 
+/** The worker that did a build is gone in the middle of it: the build goes back into the queue. */
+export class WorkerLost extends Error {
+  override readonly name = "WorkerLost";
+  constructor(reason: string, worker = "that had taken it") {
+    super(`The worker ${worker} was lost: ${reason}.`);
+  }
+}
+
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
   /**

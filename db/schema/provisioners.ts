@@ -1,0 +1,46 @@
+// Workers of an organization that are processes of their own (verb `provisioner`), and the keys they sign in with.
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { organizations } from "./users.ts";
+
+export const provisioner_keys = sqliteTable(
+  "provisioner_keys",
+  {
+    /** The 10 characters before the hyphen of `<id>-<secret>`. */
+    id: text().primaryKey(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    name: text().notNull(),
+    /** SHA-256 of the secret, hex. */
+    secret_hash: text().notNull(),
+    /** Tags that every worker with this key has. */
+    tags: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
+    created_by: text().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [uniqueIndex("provisioner_keys_name").on(table.organization_id, sql`lower(${table.name})`)],
+);
+
+export const provisioner_daemons = sqliteTable(
+  "provisioner_daemons",
+  {
+    id: text().primaryKey(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    key_id: text().notNull(),
+    name: text().notNull(),
+    version: text().notNull(),
+    provisioners: text({ mode: "json" }).$type<string[]>().notNull(),
+    tags: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+    slots: integer().notNull(),
+    created_at: integer().notNull(),
+    /** When it last connected or left; while it is connected it is seen now. */
+    last_seen_at: integer().notNull(),
+  },
+  (table) => [
+    uniqueIndex("provisioner_daemons_name").on(table.organization_id, sql`lower(${table.name})`),
+    index("provisioner_daemons_seen").on(table.organization_id, table.last_seen_at),
+  ],
+);

@@ -1,0 +1,136 @@
+// One connected worker as the server sees it: its slots, the jobs it works on, when it was last heard of. What it says about a job
+// reaches whoever waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
+import type { Clock } from "#base/clock.ts";
+import type { ProvisionRequest, Report } from "../provisioner.ts";
+import { MESSAGE_LIMIT, type ServerMessage, TIMING_LIMIT, type WorkerMessage } from "./protocol.ts";
+import type { WorkerPlace } from "./tags.ts";
+
+export type WorkerFacts = WorkerPlace & {
+  readonly id: string;
+  readonly name: string;
+  readonly key_id: string;
+  readonly slots: number;
+};
+
+/** The socket of a worker. */
+export interface WorkerLink {
+  /** False when it could not be sent. */
+  send(text: string): boolean;
+  close(reason: string): void;
+}
+
+export type Outcome =
+  | { readonly kind: "done"; readonly state: string | null }
+  | { readonly kind: "failed"; readonly error: string; readonly code: string }
+  | { readonly kind: "canceled" }
+  | { readonly kind: "lost"; readonly reason: string };
+
+type Job = { readonly report: Report; readonly end: (outcome: Outcome) => void; timings: number };
+
+export class ConnectedWorker {
+  readonly facts: WorkerFacts;
+  readonly #link: WorkerLink;
+  readonly #clock: Clock;
+  readonly #jobs = new Map<string, Job>();
+  /** Jobs that a slot is kept for, whether they have been sent or not. */
+  readonly #held = new Set<string>();
+  #isLeaving = false;
+  #isGone = false;
+  #heard: number;
+
+  constructor(facts: WorkerFacts, link: WorkerLink, clock: Clock) {
+    this.facts = facts;
+    this.#link = link;
+    this.#clock = clock;
+    this.#heard = clock.monotonic();
+    this.#send({ type: "welcome", id: facts.id, name: facts.name });
+  }
+
+  get free(): number {
+    return this.#isLeaving || this.#isGone ? 0 : this.facts.slots - this.#held.size;
+  }
+
+  get jobs(): readonly string[] {
+    return [...this.#held];
+  }
+
+  /** Milliseconds since it was heard of. */
+  get silence(): number {
+    return this.#clock.monotonic() - this.#heard;
+  }
+
+  hold(job_id: string): void {
+    this.#held.add(job_id);
+  }
+
+  release(job_id: string): boolean {
+    return this.#held.delete(job_id);
+  }
+
+  /** Sends the job; resolves with what came of it. */
+  work(request: ProvisionRequest, provisioner: string, report: Report): Promise<Outcome> {
+    const text = JSON.stringify({ type: "job", provisioner, request } satisfies ServerMessage);
+    if (text.length > MESSAGE_LIMIT) {
+      const error = "The template is too large to be sent to a worker.";
+      return Promise.resolve({ kind: "failed", error, code: "" });
+    }
+    if (this.#isGone) return Promise.resolve({ kind: "lost", reason: "it had gone before it was asked" });
+    return new Promise((end) => {
+      this.#jobs.set(request.job_id, { report, end, timings: 0 });
+      if (!this.#link.send(text)) this.#link.close("the job could not be sent");
+    });
+  }
+
+  cancel(job_id: string): void {
+    if (this.#jobs.has(job_id)) this.#send({ type: "cancel", job_id });
+  }
+
+  /** What the worker says. What it says about a job it does not have is too late and means nothing. */
+  hear(message: WorkerMessage): void {
+    this.#heard = this.#clock.monotonic();
+    if (message.type === "alive") this.#send({ type: "alive" });
+    else if (message.type === "leaving") this.#isLeaving = true;
+    else this.#hearOf(message);
+  }
+
+  #hearOf(message: Exclude<WorkerMessage, { type: "alive" | "leaving" }>): void {
+    const job = this.#jobs.get(message.job_id);
+    if (!job) return;
+    switch (message.type) {
+      case "log":
+        for (const { level, stage, output } of message.lines) job.report.log(level, stage, output);
+        return;
+      case "timing":
+        if (job.timings++ < TIMING_LIMIT) job.report.timing(message.timing);
+        return;
+      case "done":
+        this.#end(message.job_id, { kind: "done", state: message.state });
+        return;
+      case "failed":
+        this.#end(message.job_id, { kind: "failed", error: message.error, code: message.code });
+        return;
+      case "canceled":
+        this.#end(message.job_id, { kind: "canceled" });
+    }
+  }
+
+  /** It is gone: whoever waits for one of its jobs hears why. */
+  lose(reason: string): void {
+    this.#isGone = true;
+    for (const job_id of [...this.#jobs.keys()]) this.#end(job_id, { kind: "lost", reason });
+  }
+
+  close(reason: string): void {
+    this.#link.close(reason);
+  }
+
+  #end(job_id: string, outcome: Outcome): void {
+    const job = this.#jobs.get(job_id);
+    this.#jobs.delete(job_id);
+    job?.end(outcome);
+  }
+
+  #send(message: ServerMessage): void {
+    this.#link.send(JSON.stringify(message));
+  }
+}

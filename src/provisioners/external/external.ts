@@ -1,0 +1,71 @@
+// Workspaces that somebody else brings to life: hands a build to the connected worker that the queue has kept a slot at, and passes on
+// what it says. A worker that is lost in the middle gives the build back to the queue (rules PV-9 to PV-11).
+import { type Clock, sleep } from "#base/clock.ts";
+import { ProvisionError, type Provisioner, type ProvisionRequest, type Report, WorkerLost } from "../provisioner.ts";
+import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
+import { innerState, placeOf, stateAt } from "./place.ts";
+import type { Workers } from "./workers.ts";
+
+/** Milliseconds a worker has to end a build that was cancelled; then it counts as hung. */
+const CANCEL_MS = 60_000;
+
+export class ExternalProvisioner implements Provisioner {
+  readonly name = "external";
+  readonly #workers: Workers;
+  readonly #clock: Clock;
+
+  constructor(workers: Workers, clock: Clock) {
+    this.#workers = workers;
+    this.#clock = clock;
+  }
+
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
+    const provisioner = request.manifest.external?.provisioner;
+    if (!provisioner) throw new ProvisionError("The template does not say what a worker is to bring it to life with.");
+    const worker = this.#workers.holderOf(request.job_id);
+    if (!worker) throw new WorkerLost("it had gone before it was asked");
+    const asked: ProvisionRequest = {
+      ...request,
+      manifest: { ...request.manifest, provisioner },
+      state: innerState(request.state),
+    };
+    const outcome = await this.#work(worker, asked, provisioner, report, signal);
+    signal.throwIfAborted();
+    if (outcome.kind === "lost") throw new WorkerLost(outcome.reason, worker.facts.name);
+    if (outcome.kind === "failed") throw new ProvisionError(outcome.error, outcome.code);
+    if (outcome.kind === "canceled") throw new ProvisionError("The worker gave the build up.");
+    const place = worker.facts.places[provisioner] ?? placeOf(request.state);
+    return { state: stateAt(place, outcome.state, request.transition === "delete") };
+  }
+
+  async #work(
+    worker: ConnectedWorker,
+    request: ProvisionRequest,
+    provisioner: string,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const over = Promise.withResolvers<Outcome>();
+    const cancel = (): void => {
+      worker.cancel(request.job_id);
+      // When the server stops nobody waits; the worker hears it by its connection, too.
+      if ((signal.reason as Error | undefined)?.name === "ServerStopping") over.resolve({ kind: "canceled" });
+      else void this.#giveUp(worker, over.promise);
+    };
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      signal.throwIfAborted();
+      worker.work(request, provisioner, report).then(over.resolve);
+      return await over.promise;
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  async #giveUp(worker: ConnectedWorker, over: Promise<Outcome>): Promise<void> {
+    const ended = await Promise.race([over.then(() => true), sleep(this.#clock, CANCEL_MS).then(() => false)]);
+    if (ended) return;
+    this.#workers.lost(worker, "it did not end a build that was cancelled");
+    worker.close("a cancelled build was not ended");
+  }
+}

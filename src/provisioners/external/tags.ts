@@ -1,0 +1,57 @@
+// Tags: which worker may take which job. A job asks for all of its tags; the reserved ones name the organization, the provisioner
+// and, once a workspace lives somewhere, the place. Pure.
+import type { Manifest } from "#schema/manifest.ts";
+import { placeOf } from "./place.ts";
+
+export type Tags = Readonly<Record<string, string>>;
+
+/** What every worker has, whatever it is told. */
+export const WORKER_TAGS: Tags = { scope: "organization", owner: "" };
+
+/** What is known of a worker for choosing one. */
+export type WorkerPlace = {
+  readonly organization_id: string;
+  readonly provisioners: readonly string[];
+  readonly tags: Tags;
+  /** Where what it brings to life lives, by provisioner: another worker there can go on with it. */
+  readonly places: Tags;
+};
+
+/** The tags of a build's job: those of the template, and for an external one which worker it needs. */
+export const buildTags = (manifest: Manifest, organization_id: string): Record<string, string> => ({
+  ...manifest.tags,
+  ...(manifest.provisioner === "external"
+    ? { provisioner: manifest.external?.provisioner ?? "", organization: organization_id }
+    : {}),
+});
+
+/** The same once it is known what the build before has left: its workspace stays where it is. */
+export const tagsWithPlace = (tags: Tags, left: string | null): Record<string, string> => {
+  const place = tags.provisioner === undefined ? undefined : placeOf(left);
+  return place === undefined ? { ...tags } : { ...tags, place };
+};
+
+/** Whether the worker may take a job with these tags. Jobs that need no worker of their own are never its affair. */
+export const mayTake = (worker: WorkerPlace, tags: Tags): boolean => {
+  const { provisioner, organization, place, ...others } = tags;
+  return (
+    provisioner !== undefined &&
+    worker.provisioners.includes(provisioner) &&
+    organization === worker.organization_id &&
+    (place === undefined || worker.places[provisioner] === place) &&
+    Object.entries(others).every(([key, value]) => (worker.tags[key] ?? WORKER_TAGS[key]) === value)
+  );
+};
+
+/** `a=1,b=2` -> {a: "1", b: "2"}; undefined when it is not that. */
+export const parseTags = (text: string): Record<string, string> | undefined => {
+  const parts = text.split(",").filter((part) => part.trim() !== "");
+  const pairs = parts.map((part) => /^\s*([^=\s]{1,64})\s*=(.{0,256})$/s.exec(part));
+  if (pairs.length > 64 || pairs.some((pair) => pair === null)) return undefined;
+  return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", (pair?.[2] ?? "").trim()]));
+};
+
+export const printTags = (tags: Tags): string =>
+  Object.entries(tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
