@@ -24,6 +24,8 @@ export const build = async (options: { outfile?: string; target?: string } = {})
   const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
   const command = [
     ...[process.execPath, "build", "--compile", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
+    // Compiled ahead: without it a start costs 110 ms more (300 ms of CPU instead of 190, test/bench).
+    ...["--bytecode", "--format=esm"],
     ...["--sourcemap=inline", "--entry-naming=[name].[ext]", `--outfile=${outfile}`],
     ...["--define", `SLIPWAY_BUILD_VERSION=${JSON.stringify(VERSION)}`],
     ...["--define", `SLIPWAY_BUILD_COMMIT=${JSON.stringify(await commit())}`],

@@ -141,14 +141,14 @@ export class Context implements ApiContext, AsyncDisposable {
     const { store, clock, accounts } = this;
     accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
     await recoverBlobs(store, this.blobs);
-    if (this.provisioners.has("local")) await prepareStarter(this);
   }
 
-  /** Called once the server listens and its URL is known. */
+  /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
   async started(): Promise<void> {
     await recoverImports(this.store, this.versions);
     await recoverBuilds(this.store, this.workspaces);
     await recoverWorkspaces(this.store, this.provisioners);
+    if (this.provisioners.has("local")) await prepareStarter(this);
     this.scheduler.start();
   }
 

@@ -1,6 +1,5 @@
 // The OpenAPI document. @elysiajs/swagger collects it from the routes; what it writes is then brought into valid OpenAPI 3.0: one
 // content type for each body instead of three, no JSON Schema words that 3.0 does not know, and the same error body everywhere.
-import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { bodyLimit } from "./body.ts";
@@ -30,6 +29,8 @@ Errors have one shape: \`{message, detail, validations}\`. A 4xx means that noth
 
 /** The document of these routes; `routes` is mounted on an app of its own, so that nothing but the document is served from it. */
 export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> => {
+  // Read when somebody asks for the document: it brings schema libraries along that a start should not pay for.
+  const { swagger } = await import("@elysiajs/swagger");
   const app = new Elysia().use(routes).use(
     swagger({
       path: "/generated",
