@@ -366,6 +366,21 @@ CREATE TABLE `users` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `users_username` ON `users` (lower("username")) WHERE "users"."deleted" = 0;--> statement-breakpoint
 CREATE UNIQUE INDEX `users_email` ON `users` (lower("email")) WHERE "users"."deleted" = 0 and "users"."email" <> '';--> statement-breakpoint
+CREATE TABLE `workspace_activity` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`workspace_id` text NOT NULL,
+	`at` integer NOT NULL,
+	`reason` text NOT NULL,
+	`detail` text DEFAULT '' NOT NULL,
+	`actor_kind` text NOT NULL,
+	`actor_id` text,
+	`actor_name` text NOT NULL,
+	`old_deadline` integer,
+	`new_deadline` integer,
+	FOREIGN KEY (`workspace_id`) REFERENCES `workspaces`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `workspace_activity_workspace` ON `workspace_activity` (`workspace_id`,`id`);--> statement-breakpoint
 CREATE TABLE `workspace_build_parameters` (
 	`build_id` text NOT NULL,
 	`name` text NOT NULL,

@@ -107,3 +107,25 @@ export const workspace_resources = sqliteTable(
   },
   (table) => [index("workspace_resources_job").on(table.job_id)],
 );
+
+/** Why the end of a workspace moved, or why the server did something to it by itself; the newest of each workspace are kept. */
+export const workspace_activity = sqliteTable(
+  "workspace_activity",
+  {
+    id: integer().primaryKey(),
+    workspace_id: text()
+      .notNull()
+      .references(() => workspaces.id),
+    at: integer().notNull(),
+    /** src/schema/schedule.ts: ACTIVITY_REASONS */
+    reason: text().notNull(),
+    detail: text().notNull().default(""),
+    /** user | agent | server */
+    actor_kind: text().notNull(),
+    actor_id: text(),
+    actor_name: text().notNull(),
+    old_deadline: integer(),
+    new_deadline: integer(),
+  },
+  (table) => [index("workspace_activity_workspace").on(table.workspace_id, table.id)],
+);

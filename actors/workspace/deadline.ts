@@ -1,0 +1,109 @@
+// When a running workspace ends: its first deadline, the latest one its template allows, extensions and activity (facts/platform 2.7).
+// Pure: every time is milliseconds since 1970 and comes in as an argument.
+import { rfc3339 } from "#base/clock.ts";
+import { nextTime, WEEKDAYS } from "#base/cron.ts";
+import { AppError, conflict, invalidField } from "#base/errors.ts";
+import type { BuildRow } from "#db/builds.ts";
+import type { WorkspaceRow } from "#db/workspaces.ts";
+import { isActive, jobStatus } from "#schema/job.ts";
+import type { WorkspaceState } from "./decision.ts";
+import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+/** Weeks of the autostop requirement are counted from this Monday. */
+const FIRST_MONDAY = Date.UTC(2023, 0, 2);
+/** A required stop so soon after the start is left to the next required day, give or take the buffer. */
+export const LEEWAY_MS = 120 * MINUTE;
+export const BUFFER_MS = 15 * MINUTE;
+/** The nearest deadline a caller may ask for is 30 minutes ahead; a minute is allowed for slow clocks and networks. */
+const NEAREST_MS = 29 * MINUTE;
+/** Activity moves a deadline only when this part of the bump has been used up: not with every key stroke. */
+const UNUSED = 0.95;
+
+type Timed = Pick<WorkspaceRow, "ttl_ms" | "autostart_schedule" | "owner_id">;
+export type Deadlines = Pick<BuildRow, "deadline" | "max_deadline">;
+
+/** How long it runs after a start: the owner's choice where the template leaves one; null is for ever. */
+export const effectiveTtl = (workspace: Timed, rules: ScheduleRules): number | null =>
+  (rules.allow_user_autostop ? workspace.ttl_ms : rules.default_ttl_ms) || null;
+
+/** The next time the schedule and the template let it start after `after`; undefined when it does not start by itself. */
+export const nextAutostart = (workspace: Timed, rules: ScheduleRules, after: number): number | undefined =>
+  workspace.autostart_schedule === null || !rules.allow_user_autostart || isUnclaimed(workspace)
+    ? undefined
+    : nextTime(workspace.autostart_schedule, after, rules.autostart_requirement_days);
+
+/** The deadlines of a start that ended well at `ended` (rules TI-4 to TI-6). */
+export const firstDeadline = (workspace: Timed, rules: ScheduleRules, ended: number): Deadlines => {
+  if (isUnclaimed(workspace)) return { deadline: null, max_deadline: null };
+  const max_deadline = maxDeadline(rules, ended);
+  const ttl = effectiveTtl(workspace, rules);
+  if (ttl === null) return { deadline: max_deadline, max_deadline };
+  return { deadline: atMost(overAutostart(workspace, rules, ended, ended + ttl, ttl), max_deadline), max_deadline };
+};
+
+/** It would be started again before that: it runs on through the next autostart instead. */
+const overAutostart = (workspace: Timed, rules: ScheduleRules, now: number, wanted: number, ttl: number): number => {
+  const next = nextAutostart(workspace, rules, now);
+  return next !== undefined && wanted > next ? next + ttl : wanted;
+};
+
+const atMost = (wanted: number, max: number | null): number => (max === null ? wanted : Math.min(wanted, max));
+
+/**
+ * The first midnight (UTC, until people can choose their quiet hours) of a required day in a required week that is far enough after
+ * `ended`; null when the template requires none.
+ */
+export const maxDeadline = (rules: ScheduleRules, ended: number): number | null => {
+  const { autostop_requirement_days: days } = rules;
+  const weeks = Math.max(1, rules.autostop_requirement_weeks);
+  const first = Math.ceil((ended + LEEWAY_MS - BUFFER_MS) / DAY) * DAY;
+  for (let day = first; day < first + (weeks + 1) * 7 * DAY; day += DAY) {
+    const passed = Math.floor((day - FIRST_MONDAY) / DAY);
+    const required = days.includes(WEEKDAYS[((passed % 7) + 7) % 7] ?? "");
+    if (required && Math.floor(passed / 7) % weeks === 0) return day;
+  }
+  return null;
+};
+
+/** True for a workspace whose start has ended well: only then is there a deadline that can move. */
+export const isRunning = ({ build, job }: Pick<WorkspaceState, "build" | "job">): boolean =>
+  build.transition === "start" && jobStatus(job) === "succeeded";
+
+/** The deadline after activity at `at`; undefined when it stays (rules TI-10, TI-11). */
+export const bumpedDeadline = (
+  state: Pick<WorkspaceState, "workspace" | "build" | "job">,
+  rules: ScheduleRules,
+  at: number,
+): number | undefined => {
+  const { workspace, build } = state;
+  const { deadline, max_deadline } = build;
+  const ttl = effectiveTtl(workspace, rules);
+  const bump = rules.activity_bump_ms;
+  if (!isRunning(state) || isUnclaimed(workspace) || deadline === null || ttl === null || bump <= 0) return undefined;
+  if (deadline - at > bump * UNUSED) return undefined;
+  const wanted = atMost(overAutostart(workspace, rules, at, at + bump, ttl), max_deadline);
+  return wanted > deadline ? wanted : undefined;
+};
+
+/** Why the deadline cannot become this; undefined when it can (facts/platform 2.7, table "Extend"). */
+export const extendProblem = (
+  { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
+  wanted: number,
+  now: number,
+): AppError | undefined => {
+  if (isUnclaimed(workspace)) return conflict("The workspace is kept ready for somebody and has no deadline.");
+  if (build.transition !== "start") return conflict("The workspace is not running.");
+  if (isActive(job)) return conflict("The workspace is still starting.");
+  if (!isRunning({ build, job })) return conflict("The last start of the workspace has not ended well.");
+  if (build.deadline === null) return conflict("The workspace has no deadline: it is stopped by hand.");
+  if (wanted < now + NEAREST_MS) return invalidField("deadline", "must be at least 30 minutes ahead");
+  if (build.max_deadline !== null && wanted > build.max_deadline) {
+    const latest = rfc3339(build.max_deadline);
+    return new AppError("invalid", "Cannot extend the workspace beyond its latest deadline.", {
+      validations: [{ field: "deadline", detail: `must not be after ${latest}` }],
+    });
+  }
+  return undefined;
+};

@@ -1,0 +1,38 @@
+// What a template and an owner say about a workspace's times, for the pure functions beside this file.
+import type { ScheduleRules } from "#db/schedule-rules.ts";
+import { findScheduleRules } from "#db/schedule-rules.ts";
+import type { Store } from "#db/store.ts";
+import type { WorkspaceRow } from "#db/workspaces.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+
+export type { ScheduleRules };
+
+/** A template that limits and automates nothing. */
+export const NO_RULES: ScheduleRules = {
+  active_version_id: "",
+  default_ttl_ms: 0,
+  activity_bump_ms: 3_600_000,
+  autostop_requirement_days: [],
+  autostop_requirement_weeks: 1,
+  autostart_requirement_days: ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
+  allow_user_autostart: true,
+  allow_user_autostop: true,
+  failure_ttl_ms: 0,
+  time_til_dormant_ms: 0,
+  time_til_dormant_autodelete_ms: 0,
+  require_active_version: false,
+  owner_status: "active",
+};
+
+/** The rules as they are now; reads the store by key. */
+export const loadRules = async (
+  store: Pick<Store, "get">,
+  { template_id, owner_id }: Pick<WorkspaceRow, "template_id" | "owner_id">,
+): Promise<ScheduleRules> => {
+  const rules = await store.get(findScheduleRules({ template_id, owner_id }));
+  if (!rules) throw new Error(`template ${template_id} or owner ${owner_id} of a workspace is not there`);
+  return rules;
+};
+
+/** A workspace kept ready for somebody: it has no times of its own until it is claimed (facts/platform 2.7). */
+export const isUnclaimed = ({ owner_id }: Pick<WorkspaceRow, "owner_id">): boolean => owner_id === PREBUILDS_USER_ID;
