@@ -120,6 +120,7 @@ export class Torture implements AsyncDisposable {
     await Promise.all(this.#running.filter((_, i) => i < this.writers.length || i >= this.writers.length * 2));
     for (const one of this.writers) await one.settle();
     const wrong = await this.look();
+    for (const one of this.builders) wrong.push(...(await one.check(true)));
     wrong.push(...(await this.oracle.checkWhole(this.world.admin, this.writers)));
     for (const [i, reader] of this.readers.entries()) {
       const stored = await storedLines(this.world.admin, this.writers[i]?.options.agent_id ?? "");

@@ -94,6 +94,12 @@ export class ServeProcess {
   }
 }
 
+/** Places that are not yet disposed: whatever ends the tests, no server and no daemon outlives them. */
+const open = new Set<ServerPlace>();
+process.on("exit", () => {
+  for (const place of open) place.killAll();
+});
+
 /** A data directory and a port, on which one server after the other runs. */
 export class ServerPlace implements AsyncDisposable {
   readonly #place = temporaryDirectory();
@@ -107,6 +113,7 @@ export class ServerPlace implements AsyncDisposable {
 
   private constructor(port: number) {
     this.port = port;
+    open.add(this);
     this.client = new Client(`http://127.0.0.1:${port}`);
   }
 
@@ -157,13 +164,18 @@ export class ServerPlace implements AsyncDisposable {
   }
 
   /** Kills what is left: servers, and the daemons of local workspaces by the records in their folders. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const one of this.#processes) {
-      if (one.child.exitCode === null && one.child.signalCode === null) one.kill("SIGKILL");
-      await one.ended;
-    }
+  killAll(): void {
+    for (const one of this.#processes) one.kill("SIGKILL");
     const root = join(this.directory, "workspaces");
     for (const name of existsSync(root) ? readdirSync(root) : []) endDaemon(join(root, name, "daemon.json"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.killAll();
+    await Promise.all(this.#processes.map(({ ended }) => ended));
+    // Those of servers that were still starting one.
+    this.killAll();
+    open.delete(this);
     this.#place[Symbol.dispose]();
   }
 }

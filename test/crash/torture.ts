@@ -53,6 +53,9 @@ const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
+// Ending in an orderly way ends the servers, too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
+
 const { values } = parseArgs({
   options: {
     only: { type: "string" },

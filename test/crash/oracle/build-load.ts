@@ -27,7 +27,16 @@ export type BuildLoadOptions = {
   acknowledged?(): void;
 };
 
-type Known = { id: string; name: string; builds: Map<string, number>; doubtful: number };
+type Known = {
+  id: string;
+  name: string;
+  /** Id and number of each build this client knows of, the oldest first. */
+  builds: Map<string, number>;
+  /** It has been deleted: nothing more will happen to it. */
+  over: boolean;
+  /** It was over and right when it was last looked at. */
+  checked: boolean;
+};
 
 export class BuildLoad {
   readonly #options: BuildLoadOptions;
@@ -72,6 +81,7 @@ export class BuildLoad {
     build = await this.#end(known, "succeeds");
     const { job } = build;
     if (job.status !== "succeeded") this.wrong.push(`${known.name}: deleting it ${job.status}: ${job.error}`);
+    known.over = true;
   }
 
   /** Undefined when it is certain that nothing was made. */
@@ -82,7 +92,7 @@ export class BuildLoad {
     if (said.fate === "refused") throw new Error(`a proper workspace was refused: ${said.status} ${said.message}`);
     const made = said.fate === "acknowledged" ? said.answer : await findWorkspace(admin, name);
     if (!made) return undefined;
-    const known = { id: made.id, name, builds: new Map<string, number>(), doubtful: 0 };
+    const known = { id: made.id, name, builds: new Map<string, number>(), over: false, checked: false };
     known.builds.set(made.latest_build.id, made.latest_build.build_number);
     this.#workspaces.push(known);
     return known;
@@ -141,24 +151,16 @@ export class BuildLoad {
     return said;
   }
 
-  /** Compares what the server shows with what this client was told. */
-  async check(): Promise<string[]> {
+  /** Compares what the server shows with what this client was told; `all` looks again at what was over and right before. */
+  async check(all = false): Promise<string[]> {
     const wrong = [...this.wrong];
-    for (const { id, name, builds: told } of this.#workspaces) {
+    for (const known of this.#workspaces) {
+      if (known.checked && !all) continue;
       // What this client hears of while we look is not yet looked for.
-      const expected = new Map(told);
-      const shown = await builds(this.#options.admin, id);
-      const numbers = shown.map(({ build_number }) => build_number);
-      if (numbers.some((number, i) => number !== shown.length - i)) wrong.push(`${name}: builds ${numbers}`);
-      const active = shown.filter(({ job }) => job.completed_at === undefined);
-      if (active.length > 1) wrong.push(`${name}: ${active.length} builds are active`);
-      if (active[0] && active[0].id !== shown[0]?.id) wrong.push(`${name}: an old build is active`);
-      for (const [build, number] of expected) {
-        const found = shown.find((one) => one.id === build);
-        if (found?.build_number !== number) wrong.push(`${name}: LOST build ${number}, which was acknowledged`);
-      }
-      if (shown.length > told.size + 1)
-        wrong.push(`${name}: ${shown.length} builds, of which ${told.size} were asked for`);
+      const { over, builds: told } = known;
+      const found = problems(known.name, new Map(told), await builds(this.#options.admin, known.id), told);
+      known.checked = over && found.length === 0;
+      wrong.push(...found);
     }
     return wrong;
   }
@@ -171,6 +173,28 @@ export class BuildLoad {
     };
   }
 }
+
+/** What is wrong with the builds of a workspace; `told` are those that were known before they were read, `known` those after. */
+const problems = (
+  name: string,
+  told: ReadonlyMap<string, number>,
+  shown: readonly Build[],
+  known: ReadonlyMap<string, number>,
+): string[] => {
+  const wrong: string[] = [];
+  const numbers = shown.map(({ build_number }) => build_number);
+  if (numbers.some((number, i) => number !== shown.length - i)) wrong.push(`${name}: builds ${numbers}`);
+  const active = shown.filter(({ job }) => job.completed_at === undefined);
+  if (active.length > 1) wrong.push(`${name}: ${active.length} builds are active`);
+  if (active[0] && active[0].id !== shown[0]?.id) wrong.push(`${name}: an old build is active`);
+  for (const [build, number] of told) {
+    const found = shown.find((one) => one.id === build);
+    if (found?.build_number !== number) wrong.push(`${name}: LOST build ${number}, which was acknowledged`);
+  }
+  // One more may be under way, unanswered.
+  if (shown.length > known.size + 1) wrong.push(`${name}: ${shown.length} builds, ${known.size} were asked for`);
+  return wrong;
+};
 
 /** The builds of a workspace, the newest first. */
 const builds = (admin: Client, id: string): Promise<Build[]> =>
