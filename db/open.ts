@@ -28,6 +28,8 @@ export const openDatabase = (directory: string, options: { cacheMb: number; now:
     db.run("pragma synchronous=full");
     db.run("pragma foreign_keys=on");
     db.run("pragma busy_timeout=5000");
+    // What a savepoint remembers stays in memory: in a temporary file it was a fifth of a batch's time (240 to 196 us for 100 lines).
+    db.run("pragma temp_store=memory");
     db.run(`pragma cache_size=-${options.cacheMb * 1024}`);
     migrate(db, { directory, now: options.now });
     // Checkpoints are the p99 of a writer, so a Worker makes them (PERFORMANCE section 2f).
