@@ -1,0 +1,182 @@
+// A transition in the making: starts from the state before, collects what changes, and keeps the invariants and counters of
+// facts/chats 1.4, so that no row of the table can forget one. Used by state.ts alone.
+import type { ChatError } from "#schema/chat-error.ts";
+import type { ChatStatus } from "#schema/chat-status.ts";
+import type { Change, Effect, Execution, Message, NewMessage, NewQueued, Queued, RetryState } from "./decision.ts";
+import { pendingAfter } from "./pending.ts";
+
+/** Messages that may wait for one chat (facts/chats 1.7). */
+export const QUEUE_LIMIT = 20;
+
+type Members = { -readonly [K in keyof Execution]: Execution[K] };
+
+export class Draft<S extends Execution> {
+  readonly #before: S;
+  readonly #next: Members;
+  readonly #now: number;
+  readonly #inserted: Message[] = [];
+  readonly #effects: (() => Effect)[] = [];
+  #nextId: number;
+  #deletedFrom: number | null = null;
+
+  constructor(before: S, at: { now: number; first_id: number }) {
+    this.#before = before;
+    this.#next = { ...before, snapshot_version: before.snapshot_version + 1, updated_at: at.now };
+    this.#now = at.now;
+    this.#nextId = at.first_id;
+  }
+
+  get isQueueEmpty(): boolean {
+    return this.#next.queue.length === 0;
+  }
+
+  get isQueueFull(): boolean {
+    return this.#next.queue.length >= QUEUE_LIMIT;
+  }
+
+  queued(id: number): Queued | undefined {
+    return this.#next.queue.find((one) => one.id === id);
+  }
+
+  /** Leaving `error` forgets the error, leaving `requires_action` the deadline, leaving `running` the retry. */
+  become(status: ChatStatus): void {
+    if (status !== "error") this.#next.last_error = null;
+    if (status !== "running") this.#setRetry(null);
+    this.#next.requires_action_deadline = null;
+    this.#next.status = status;
+  }
+
+  fail(error: ChatError): void {
+    this.become("error");
+    this.#next.last_error = error;
+  }
+
+  setArchived(archived: boolean): void {
+    this.#next.archived = archived;
+  }
+
+  awaitResultsUntil(deadline: number): void {
+    this.become("requires_action");
+    this.#next.requires_action_deadline = deadline;
+  }
+
+  append(message: NewMessage): void {
+    const row: Message = {
+      ...message,
+      id: this.#nextId++,
+      created_at: this.#now,
+      revision: this.#next.snapshot_version,
+    };
+    this.#inserted.push(row);
+    this.#next.pending_calls = pendingAfter(this.#next.pending_calls, row);
+    if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
+  }
+
+  /** Every call without a result gets one that says why; their numbers are lower than those of what is inserted next. */
+  cancelCalls(reason: string): void {
+    for (const { tool_call_id, tool_name } of this.#next.pending_calls) {
+      this.append(toolMessage({ tool_call_id, tool_name, result: { error: reason }, is_error: true, now: this.#now }));
+    }
+  }
+
+  /** A user's message never leaves calls unanswered behind it. */
+  appendUser(message: NewMessage): void {
+    this.cancelCalls(CANCELED);
+    this.append(message);
+  }
+
+  /** Takes a row out of the queue and puts it into the history; the head when none is named. */
+  promote(id = this.#next.queue[0]?.id): void {
+    const row = this.#next.queue.find((one) => one.id === id);
+    if (!row) return;
+    this.removeQueued(row.id);
+    const { content, created_by, model_config_id } = row;
+    this.appendUser({ role: "user", visibility: "both", content, created_by, model_config_id, usage: null });
+  }
+
+  enqueue(message: NewQueued): void {
+    const position = (this.#next.queue.at(-1)?.position ?? 0) + 1;
+    this.#setQueue([...this.#next.queue, { ...message, position, created_at: this.#now }]);
+  }
+
+  removeQueued(id: number): void {
+    this.#setQueue(this.#next.queue.filter((one) => one.id !== id));
+  }
+
+  moveToHead(row: Queued): void {
+    const [head] = this.#next.queue;
+    if (!head || head.id === row.id) return;
+    const others = this.#next.queue.filter((one) => one.id !== row.id);
+    this.#setQueue([{ ...row, position: head.position - 1 }, ...others]);
+  }
+
+  emptyQueue(): void {
+    if (!this.isQueueEmpty) this.#setQueue([]);
+  }
+
+  /** Takes this message and all later ones out of the history. */
+  deleteFrom(id: number, lastAssistantId: number): void {
+    this.#deletedFrom = id;
+    this.#next.pending_calls = this.#next.pending_calls.filter((call) => call.message_id < id);
+    this.#next.last_assistant_id = lastAssistantId;
+  }
+
+  nextAttempt(): void {
+    this.#next.generation_attempt += 1;
+    this.#setRetry(null);
+  }
+
+  retry(retry: RetryState): void {
+    this.#setRetry(retry);
+  }
+
+  generate(): void {
+    this.#effects.push(() => ({ do: "generate", history_version: this.#next.history_version }));
+  }
+
+  interrupt(): void {
+    this.become("interrupting");
+    this.#effects.push(() => ({ do: "interrupt", history_version: this.#next.history_version }));
+  }
+
+  /** The transition as a value. */
+  finish(): Change<S> {
+    if (this.#inserted.length > 0 || this.#deletedFrom !== null) {
+      this.#next.history_version = this.#next.snapshot_version;
+      this.#next.generation_attempt = 0;
+      this.#setRetry(null);
+    }
+    return {
+      kind: "change",
+      state: { ...this.#before, ...this.#next },
+      inserted: this.#inserted,
+      deleted_from: this.#deletedFrom,
+      effects: this.#effects.map((effect) => effect()),
+    };
+  }
+
+  #setQueue(queue: readonly Queued[]): void {
+    this.#next.queue = queue;
+    this.#next.queue_version = this.#next.snapshot_version;
+  }
+
+  #setRetry(retry: RetryState | null): void {
+    if (retry === null && this.#next.retry_state === null) return;
+    this.#next.retry_state = retry;
+    this.#next.retry_version = this.#next.snapshot_version;
+  }
+}
+
+const CANCELED = "The call was cancelled before it had a result.";
+
+type Result = { tool_call_id: string; tool_name: string; result: unknown; is_error: boolean; now: number };
+
+/** The history row of one tool result. */
+export const toolMessage = ({ now, ...result }: Result): NewMessage => ({
+  role: "tool",
+  visibility: "both",
+  content: [{ type: "tool-result", ...result, created_at: new Date(now).toISOString() }],
+  created_by: null,
+  model_config_id: null,
+  usage: null,
+});

@@ -1,0 +1,30 @@
+// The names of a chat's states: status, archived and whether a message is queued, in one word (facts/chats 1.2).
+import type { Execution } from "./decision.ts";
+
+export const STATE_NAMES = [
+  "W",
+  "E0",
+  "E1",
+  "R0",
+  "R1",
+  "I0",
+  "I1",
+  "A0",
+  "A1",
+  "XW",
+  "XE0",
+  "XE1",
+  "invalid",
+] as const;
+export type StateName = (typeof STATE_NAMES)[number];
+
+const LETTERS: Readonly<Record<string, string>> = { error: "E", running: "R", interrupting: "I", requires_action: "A" };
+
+/** Every combination that is not in the table is `invalid`. */
+export const nameOf = ({ status, archived, queue }: Pick<Execution, "status" | "archived" | "queue">): StateName => {
+  const hasQueue = queue.length > 0;
+  if (status === "waiting") return hasQueue ? "invalid" : archived ? "XW" : "W";
+  const letter = LETTERS[status];
+  if (letter === undefined || (archived && letter !== "E")) return "invalid";
+  return `${archived ? "X" : ""}${letter}${hasQueue ? 1 : 0}` as StateName;
+};

@@ -1,0 +1,61 @@
+// Message parts: what the content of a chat message is made of, stored and streamed (specification "Message part", facts/chats 3).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "./one-of.ts";
+
+export const PART_TYPES = [
+  "text",
+  "reasoning",
+  "tool-call",
+  "tool-result",
+  "source",
+  "file",
+  "file-reference",
+  "context-file",
+  "skill",
+  "hook-context",
+  "hook-notice",
+] as const;
+
+const text = (description?: string) => t.Optional(t.String(description ? { description } : {}));
+const json = (description: string) => t.Optional(t.Unknown({ description }));
+const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
+
+export const MessagePart = t.Object({
+  type: oneOf(PART_TYPES),
+  text: text(),
+  content: text("Code of a diff that was commented on."),
+  title: text(),
+  url: text(),
+  name: text(),
+  media_type: text(),
+  file_name: text(),
+  source_id: text(),
+  start_line: t.Optional(t.Integer()),
+  end_line: t.Optional(t.Integer()),
+  file_id: text(),
+  tool_call_id: text(),
+  tool_name: text(),
+  args: json("What the tool was called with."),
+  args_delta: text("Live only: more of the call's arguments, as JSON text."),
+  result: json("What the tool answered."),
+  result_delta: text("Live only: more of the result."),
+  result_reset: t.Optional(t.Boolean({ description: "Live only: forget the result so far." })),
+  is_error: t.Optional(t.Boolean()),
+  is_media: t.Optional(t.Boolean()),
+  provider_executed: t.Optional(t.Boolean()),
+  created_at: time("When a call or result came, or reasoning began."),
+  completed_at: time("When reasoning ended or was interrupted."),
+});
+export type MessagePart = Static<typeof MessagePart>;
+
+/** A part as a client sends it; what is not of its kind is ignored (facts/chats 3.3). */
+export const InputPart = t.Object({
+  type: t.String({ description: "text, file or file-reference." }),
+  text: text(),
+  content: text(),
+  file_id: text(),
+  file_name: text(),
+  start_line: t.Optional(t.Integer()),
+  end_line: t.Optional(t.Integer()),
+});
+export type InputPart = Static<typeof InputPart>;

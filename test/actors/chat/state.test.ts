@@ -1,0 +1,270 @@
+// The chat's transitions against a model that knows only the rules: random commands in random order, on time and late. A failure
+// prints the seed that repeats it.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import type { Change, Command, CommandType, Execution, Message, NewMessage, Queued } from "#actors/chat/decision.ts";
+import { nameOf } from "#actors/chat/names.ts";
+import { pendingAfter } from "#actors/chat/pending.ts";
+import { sample } from "#actors/chat/print-table.ts";
+import { ACTION_LIMIT_MS, transition } from "#actors/chat/state.ts";
+import { AppError } from "#base/errors.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+
+type World = { state: Execution; history: Message[]; nextId: number; nextQueued: number; now: number; calls: number };
+
+const KINDS: readonly CommandType[] = [
+  "send",
+  "edit",
+  "delete_queued",
+  "promote_queued",
+  "interrupt",
+  "record_attempt",
+  "record_retry",
+  "commit_step",
+  "enter_requires_action",
+  "finish_turn",
+  "finish_error",
+  "finish_interruption",
+  "complete_requires_action",
+  "cancel_requires_action",
+  "archive",
+  "unarchive",
+  "reconcile_invalid",
+];
+
+const step = fc.record({
+  kind: fc.constantFrom(...KINDS),
+  pick: fc.nat(30),
+  flag: fc.boolean(),
+  late: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+  wait: fc.constantFrom(0, 1_000, ACTION_LIMIT_MS),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+const said = (role: NewMessage["role"], content: MessagePart[]): NewMessage => ({
+  role,
+  visibility: "both",
+  content,
+  created_by: null,
+  model_config_id: null,
+  usage: null,
+});
+
+const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | undefined => {
+  const { state, history, now } = world;
+  const at = { now, first_id: world.nextId };
+  const history_version = state.history_version - (late ? 1 : 0);
+  const fence = { history_version, generation_attempt: state.generation_attempt };
+  const chosen = (state.queue[pick % Math.max(state.queue.length, 1)] as Queued | undefined)?.id ?? 0;
+  const error = { kind: "timeout", message: "It took too long.", retryable: true } as const;
+  switch (kind) {
+    case "send": {
+      const message = {
+        id: world.nextQueued,
+        content: [{ type: "text" as const, text: `message ${pick}` }],
+        created_by: "user",
+        model_config_id: null,
+        reasoning_effort: "",
+      };
+      return { ...at, type: kind, message, behavior: flag ? "queue" : "interrupt" };
+    }
+    case "edit": {
+      const users = history.filter(({ role }) => role === "user");
+      const target = users[pick % users.length];
+      if (!target) return undefined;
+      const before = history.filter(({ id, role }) => role === "assistant" && id < target.id);
+      const message = said("user", [{ type: "text", text: `edited ${pick}` }]);
+      return { ...at, type: kind, from: target.id, last_assistant_id: before.at(-1)?.id ?? 0, message };
+    }
+    case "delete_queued":
+    case "promote_queued":
+      return { ...at, type: kind, queued_id: chosen };
+    case "record_attempt":
+    case "enter_requires_action":
+    case "finish_turn":
+      return { ...at, type: kind, history_version };
+    case "record_retry":
+      return {
+        ...at,
+        type: kind,
+        fence,
+        retry: {
+          attempt: 1,
+          delay_ms: 5,
+          error: "",
+          kind: "timeout",
+          provider: "",
+          retrying_at: now + 5,
+          status_code: null,
+        },
+      };
+    case "commit_step": {
+      const calls: MessagePart[] = flag
+        ? [{ type: "tool-call", tool_call_id: `call-${world.calls++}`, tool_name: "ask", args: {} }]
+        : [];
+      return { ...at, type: kind, fence, messages: [said("assistant", [{ type: "text", text: "so" }, ...calls])] };
+    }
+    case "finish_error":
+      return { ...at, type: kind, fence, error };
+    case "finish_interruption":
+      return {
+        ...at,
+        type: kind,
+        history_version,
+        partial: flag ? [said("assistant", [{ type: "text", text: "par" }])] : [],
+      };
+    case "complete_requires_action": {
+      const all = state.pending_calls.map(({ tool_call_id }) => ({ tool_call_id, output: pick, is_error: false }));
+      return { ...at, type: kind, results: late ? all.slice(1) : all };
+    }
+    default:
+      return { ...at, type: kind };
+  }
+};
+
+/** The queue as a person would keep it: a list of numbers. */
+const queueAfter = (ids: number[], command: Command, from: string): number[] => {
+  const [, ...rest] = ids;
+  switch (command.type) {
+    case "send":
+      if (["W", "E0"].includes(from)) return ids;
+      return from === "E1" ? [...rest, command.message.id] : [...ids, command.message.id];
+    case "edit":
+      return [];
+    case "delete_queued":
+      return ids.filter((id) => id !== command.queued_id);
+    case "promote_queued": {
+      const others = ids.filter((id) => id !== command.queued_id);
+      return ["R1", "I1"].includes(from) ? [command.queued_id, ...others] : others;
+    }
+    case "finish_turn":
+    case "finish_interruption":
+      return rest;
+    default:
+      return ids;
+  }
+};
+
+const check = (world: World, command: Command, { state, inserted, deleted_from }: Change): void => {
+  const before = world.state;
+  const version = before.snapshot_version + 1;
+  expect(state.snapshot_version).toBe(version);
+  expect(nameOf(state)).not.toBe("invalid");
+  const changed = inserted.length > 0 || deleted_from !== null;
+  expect(state.history_version).toBe(changed ? version : before.history_version);
+  for (const [index, row] of inserted.entries()) {
+    expect(row).toMatchObject({ id: world.nextId + index, revision: version, created_at: world.now });
+  }
+  if (changed) expect(state.generation_attempt).toBe(0);
+  else if (command.type === "record_attempt") expect(state.generation_attempt).toBe(before.generation_attempt + 1);
+  else expect(state.generation_attempt).toBe(before.generation_attempt);
+  const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
+  expect(ids(state)).toEqual(queueAfter(ids(before), command, nameOf(before)));
+  const sameQueue = ids(state).join() === ids(before).join();
+  expect(state.queue_version).toBe(sameQueue ? before.queue_version : version);
+  expect(state.queue.map(({ position }) => position)).toEqual(
+    state.queue.map(({ position }) => position).sort((a, b) => a - b),
+  );
+  const sameRetry = JSON.stringify(state.retry_state) === JSON.stringify(before.retry_state);
+  if (!sameRetry) expect(state.retry_version).toBe(version);
+  if (sameRetry && state.retry_state === null) expect(state.retry_version).toBe(before.retry_version);
+  if (state.retry_state !== null) expect(state.status).toBe("running");
+  expect(state.last_error !== null).toBe(state.status === "error");
+  expect(state.requires_action_deadline !== null).toBe(state.status === "requires_action");
+  if (state.status === "requires_action") expect(state.pending_calls.length).toBeGreaterThan(0);
+};
+
+test("[CH-3] random commands never break an invariant, lose a queued message or leave a call unanswered before a user's words", () => {
+  const seen = new Set<string>();
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
+      const world: World = { state: sample("W", 0), history: [], nextId: 100, nextQueued: 1, now: 0, calls: 0 };
+      world.state = { ...world.state, pending_calls: [], last_assistant_id: 0 };
+      for (const one of steps) {
+        world.now += one.wait;
+        const command = commandOf(world, one);
+        if (!command) continue;
+        const before = structuredClone(world.state);
+        const decision = transition(world.state, command);
+        expect(world.state).toEqual(before);
+        if (decision.kind !== "change") continue;
+        check(world, command, decision);
+        seen.add(`${nameOf(before)} ${command.type}`);
+        const { deleted_from, inserted } = decision;
+        world.history = world.history.filter(({ id }) => deleted_from === null || id < deleted_from).concat(inserted);
+        world.nextId += inserted.length;
+        if (command.type === "send") world.nextQueued += 1;
+        world.state = decision.state;
+        let pending: readonly ReturnType<typeof pendingAfter>[number][] = [];
+        for (const row of world.history) {
+          if (row.role === "user") expect(pending).toEqual([]);
+          pending = pendingAfter(pending, row);
+        }
+        expect(world.state.pending_calls).toEqual(pending);
+        const lastAssistant = world.history.filter(({ role }) => role === "assistant").at(-1)?.id ?? 0;
+        expect(world.state.last_assistant_id).toBe(lastAssistant);
+      }
+    }),
+    { numRuns: 500 },
+  );
+  // Random, but never so unlucky that whole rows of the table stay untried.
+  expect(seen.size).toBeGreaterThan(35);
+});
+
+const after = (state: Execution, command: Command): Change => {
+  const decision = transition(state, command);
+  if (decision.kind !== "change") throw new Error(`${command.type} came to ${decision.kind}`);
+  return decision;
+};
+const at = { now: 1, first_id: 1 };
+const message = { id: 1, content: [], created_by: "u", model_config_id: null, reasoning_effort: "" };
+
+test("[CH-4] twenty messages can wait; the next is refused with 429 and nothing is lost", () => {
+  let state = sample("R0", 0);
+  for (let id = 1; id <= 20; id++) {
+    state = after(state, { ...at, type: "send", message: { ...message, id }, behavior: "queue" }).state;
+  }
+  const decision = transition(state, { ...at, type: "send", message: { ...message, id: 21 }, behavior: "queue" });
+  expect(decision).toMatchObject({ kind: "refused", error: { kind: "too_many_requests" } });
+  expect(state.queue.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+});
+
+test("[CH-5] tool results must name every awaited call exactly once", () => {
+  const awaiting = sample("A0", 0);
+  const result = (tool_call_id: string) => ({ tool_call_id, output: 1, is_error: false });
+  const sent = (...ids: string[]) =>
+    transition(awaiting, { ...at, type: "complete_requires_action", results: ids.map(result) });
+  for (const wrong of [sent(), sent("call", "call"), sent("other"), sent("call", "other")]) {
+    expect(wrong).toMatchObject({ kind: "refused", error: { kind: "invalid" } });
+    if (wrong.kind === "refused") expect(wrong.error).toBeInstanceOf(AppError);
+  }
+  const done = after(awaiting, { ...at, type: "complete_requires_action", results: [result("call")] });
+  expect(done.inserted).toMatchObject([
+    { role: "tool", content: [{ tool_call_id: "call", result: 1, is_error: false }] },
+  ]);
+});
+
+test("[CH-6] archiving keeps the error, and unarchiving brings the chat back as it was", () => {
+  const failed = sample("E1", 2);
+  const archived = after(failed, { ...at, type: "archive" }).state;
+  expect(archived.last_error).toEqual(failed.last_error);
+  const back = after(archived, { ...at, type: "unarchive" }).state;
+  expect([nameOf(archived), nameOf(back)]).toEqual(["XE1", "E1"]);
+  expect(back.queue).toEqual(failed.queue);
+});
+
+test("[CH-7] the deadline fires only when it has come", () => {
+  const awaiting = { ...sample("A0", 0), requires_action_deadline: 1_000 };
+  expect(transition(awaiting, { now: 999, first_id: 1, type: "cancel_requires_action" }).kind).toBe("stale");
+  const done = after(awaiting, { now: 1_000, first_id: 1, type: "cancel_requires_action" });
+  expect(done.state.status).toBe("running");
+  expect(done.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
+});
+
+test("[CH-8] an interrupted turn keeps what it has said, then the oldest waiting message begins", () => {
+  const partial = said("assistant", [{ type: "text", text: "half a" }]);
+  const ended = after(sample("I1", 2), { ...at, type: "finish_interruption", history_version: 8, partial: [partial] });
+  expect(ended.inserted.map(({ role }) => role)).toEqual(["assistant", "user"]);
+  expect(nameOf(ended.state)).toBe("R1");
+  expect(ended.effects).toEqual([{ do: "generate", history_version: ended.state.history_version }]);
+});

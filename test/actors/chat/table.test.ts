@@ -1,0 +1,120 @@
+// The chat's table in the code, on its page, and as written down by hand from the rules: all three say the same.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Command } from "#actors/chat/decision.ts";
+import { STATE_NAMES } from "#actors/chat/names.ts";
+import { commandTypes, printTable, sample, tableLines } from "#actors/chat/print-table.ts";
+import { TABLE, transition } from "#actors/chat/state.ts";
+import { AppError, STATUS } from "#base/errors.ts";
+
+const BY_HAND = `
+W: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | finish error -> E0 | archive -> XW
+E0: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | archive -> XE0
+E1: send, queue -> R1 | send, interrupt -> R1 | edit -> R0 | delete queued -> E0 or E1 | promote queued -> R0 or R1 | archive -> XE1
+R0: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | interrupt -> I0 | record attempt -> R0 | record retry -> R0 | commit step -> R0 | enter requires action -> A0 | finish turn -> W | finish error -> E0
+R1: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | delete queued -> R0 or R1 | promote queued -> I1 | interrupt -> I1 | record attempt -> R1 | record retry -> R1 | commit step -> R1 | enter requires action -> A1 | finish turn -> R0 or R1 | finish error -> E1
+I0: send, queue -> I1 | send, interrupt -> I1 | edit -> R0 | finish interruption -> W
+I1: send, queue -> I1 | send, interrupt -> I1 | edit -> R0 | delete queued -> I0 or I1 | promote queued -> I1 | finish interruption -> R0 or R1
+A0: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | interrupt -> R0 | complete requires action -> R0 | cancel requires action -> R0
+A1: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | delete queued -> A0 or A1 | promote queued -> R0 or R1 | interrupt -> R1 | complete requires action -> R1 | cancel requires action -> R1
+XW: unarchive -> W
+XE0: unarchive -> E0
+XE1: unarchive -> E1
+invalid: reconcile invalid -> E0 or E1`;
+
+test("[CH-1] the code moves as the rules say, from every state and on every command", () => {
+  const moves = STATE_NAMES.map((name) => {
+    const lines = tableLines().filter(({ from }) => from === name);
+    return `${name}: ${lines.map(({ trigger, to }) => `${trigger} -> ${to}`).join(" | ")}`;
+  });
+  expect(moves).toEqual(BY_HAND.trim().split("\n"));
+});
+
+test("[CH-1] the page shows the table that the code prints", () => {
+  const page = readFileSync(new URL("../../../actors/chat/README.md", import.meta.url), "utf8");
+  expect(page).toContain(printTable());
+});
+
+const at = { now: 1, first_id: 1 };
+const fence = { history_version: 8, generation_attempt: 1 };
+const message = {
+  role: "user",
+  visibility: "both",
+  content: [],
+  created_by: "u",
+  model_config_id: null,
+  usage: null,
+} as const;
+const waiting = { id: 1, content: [], created_by: "u", model_config_id: null, reasoning_effort: "" };
+const error = { kind: "generic", message: "It failed.", retryable: false } as const;
+const retry = {
+  attempt: 1,
+  delay_ms: 1,
+  error: "",
+  kind: "generic",
+  provider: "",
+  retrying_at: 1,
+  status_code: null,
+} as const;
+
+const COMMANDS: Command[] = [
+  { ...at, type: "send", message: waiting, behavior: "queue" },
+  { ...at, type: "edit", from: 1, last_assistant_id: 0, message },
+  { ...at, type: "delete_queued", queued_id: 1 },
+  { ...at, type: "promote_queued", queued_id: 1 },
+  { ...at, type: "interrupt" },
+  { ...at, type: "record_attempt", history_version: 8 },
+  { ...at, type: "record_retry", fence, retry },
+  { ...at, type: "commit_step", fence, messages: [message] },
+  { ...at, type: "enter_requires_action", history_version: 8 },
+  { ...at, type: "finish_turn", history_version: 8 },
+  { ...at, type: "finish_error", fence, error },
+  { ...at, type: "finish_interruption", history_version: 8, partial: [] },
+  { ...at, type: "complete_requires_action", results: [] },
+  { ...at, type: "cancel_requires_action" },
+  { ...at, type: "archive" },
+  { ...at, type: "unarchive" },
+  { ...at, type: "reconcile_invalid" },
+];
+const REPORTS = /^(record|commit|enter|finish|cancel)_/;
+const ARCHIVED = ["send", "edit", "interrupt", "promote_queued", "complete_requires_action"];
+
+const expectedStatus = (name: string, { type }: Command): number => {
+  if (type === "reconcile_invalid" || name === "invalid") return 409;
+  if (name.startsWith("X")) return type === "archive" || ARCHIVED.includes(type) ? 400 : 409;
+  return type === "unarchive" ? 400 : 409;
+};
+
+test("[CH-2] what is not in the table is refused and changes nothing; late reports are stale", () => {
+  expect(COMMANDS.map(({ type }) => type).sort()).toEqual(commandTypes().sort());
+  for (const name of STATE_NAMES) {
+    for (const command of COMMANDS.filter(({ type }) => !(type in TABLE[name]))) {
+      const state = sample(name, 1);
+      const before = structuredClone(state);
+      const decision = transition(state, command);
+      expect(state).toEqual(before);
+      if (REPORTS.test(command.type))
+        expect([name, command.type, decision.kind]).toEqual([name, command.type, "stale"]);
+      else {
+        const refusal = decision.kind === "refused" ? decision.error : new AppError("internal", "was not refused");
+        const status: number = STATUS[refusal.kind];
+        expect([name, command.type, status] as unknown[]).toEqual([name, command.type, expectedStatus(name, command)]);
+      }
+    }
+  }
+});
+
+test("[CH-9] a report about another history or another attempt is stale", () => {
+  const running = sample("R1", 2);
+  for (const command of COMMANDS.filter(({ type }) => REPORTS.test(type) && type in TABLE.R1)) {
+    const late =
+      "fence" in command
+        ? [
+            { ...command, fence: { ...fence, generation_attempt: 0 } },
+            { ...command, fence: { ...fence, history_version: 7 } },
+          ]
+        : [{ ...command, history_version: 7 } as Command];
+    for (const one of late) expect([one.type, transition(running, one).kind]).toEqual([one.type, "stale"]);
+    expect([command.type, transition(running, command).kind]).toEqual([command.type, "change"]);
+  }
+});
