@@ -32,6 +32,7 @@ export type SequenceName =
   | "agent_logs"
   | "jobs"
   | "job_logs"
+  | "chats"
   | "messages"
   | "queued_messages";
 

@@ -138,6 +138,80 @@ CREATE UNIQUE INDEX `agents_id_unique` ON `agents` (`id`);--> statement-breakpoi
 CREATE UNIQUE INDEX `agents_token_hash_unique` ON `agents` (`token_hash`);--> statement-breakpoint
 CREATE INDEX `agents_resource` ON `agents` (`resource_id`);--> statement-breakpoint
 CREATE INDEX `agents_build` ON `agents` (`build_id`);--> statement-breakpoint
+CREATE TABLE `chats` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`owner_id` text NOT NULL,
+	`workspace_id` text,
+	`agent_id` text,
+	`build_id` text,
+	`parent_chat_id` text,
+	`root_chat_id` text,
+	`last_model_config_id` text NOT NULL,
+	`last_reasoning_effort` text DEFAULT '' NOT NULL,
+	`title` text NOT NULL,
+	`summary` text,
+	`last_turn_summary` text DEFAULT '' NOT NULL,
+	`client_type` text NOT NULL,
+	`plan_mode` text,
+	`labels` text DEFAULT '{}' NOT NULL,
+	`mcp_server_ids` text DEFAULT '[]' NOT NULL,
+	`dynamic_tools` text DEFAULT '[]' NOT NULL,
+	`pin_order` integer DEFAULT 0 NOT NULL,
+	`read_cursor` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`status` text NOT NULL,
+	`archived` integer DEFAULT false NOT NULL,
+	`last_error` text,
+	`retry_state` text,
+	`requires_action_deadline` integer,
+	`pending_calls` text DEFAULT '[]' NOT NULL,
+	`snapshot_version` integer NOT NULL,
+	`history_version` integer NOT NULL,
+	`queue_version` integer DEFAULT 0 NOT NULL,
+	`retry_version` integer DEFAULT 0 NOT NULL,
+	`generation_attempt` integer DEFAULT 0 NOT NULL,
+	`last_assistant_id` integer DEFAULT 0 NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`owner_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `chats_id_unique` ON `chats` (`id`);--> statement-breakpoint
+CREATE INDEX `chats_owner` ON `chats` (`owner_id`,`archived`,`updated_at`) WHERE "chats"."parent_chat_id" is null;--> statement-breakpoint
+CREATE INDEX `chats_parent` ON `chats` (`parent_chat_id`) WHERE "chats"."parent_chat_id" is not null;--> statement-breakpoint
+CREATE INDEX `chats_workspace` ON `chats` (`workspace_id`) WHERE "chats"."workspace_id" is not null;--> statement-breakpoint
+CREATE INDEX `chats_busy` ON `chats` (`status`) WHERE "chats"."status" in ('running', 'interrupting');--> statement-breakpoint
+CREATE TABLE `messages` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`chat` integer NOT NULL,
+	`revision` integer NOT NULL,
+	`deleted` integer DEFAULT false NOT NULL,
+	`role` text NOT NULL,
+	`visibility` text NOT NULL,
+	`content` text NOT NULL,
+	`created_by` text,
+	`model_config_id` text,
+	`usage` text,
+	`created_at` integer NOT NULL,
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `messages_chat` ON `messages` (`chat`,`id`);--> statement-breakpoint
+CREATE TABLE `queued_messages` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`chat` integer NOT NULL,
+	`position` integer NOT NULL,
+	`content` text NOT NULL,
+	`created_by` text NOT NULL,
+	`model_config_id` text,
+	`reasoning_effort` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `queued_messages_chat` ON `queued_messages` (`chat`,`position`);--> statement-breakpoint
 CREATE TABLE `epoch` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`value` integer NOT NULL

@@ -1,5 +1,6 @@
 // Every table, for Drizzle Kit (`bun run migration` compares them with the newest snapshot in db/migrations).
 export * from "./agents.ts";
+export * from "./chats.ts";
 export * from "./core.ts";
 export * from "./jobs.ts";
 export * from "./port-shares.ts";

@@ -1,0 +1,117 @@
+// Chats, their messages and what waits in their queues. Written by the chat actor only; pin_order by whichever chat of the owner is
+// pinned, in SQL alone (rule CT-9).
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { ChatError } from "#schema/chat-error.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import { organizations, users } from "./users.ts";
+
+/** A tool that the client runs (facts/chats 3.5). */
+export type DynamicTool = { name: string; description: string; input_schema: unknown };
+
+export const chats = sqliteTable(
+  "chats",
+  {
+    key: integer().primaryKey(),
+    id: text().notNull().unique(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    owner_id: text()
+      .notNull()
+      .references(() => users.id),
+    workspace_id: text(),
+    agent_id: text(),
+    build_id: text(),
+    parent_chat_id: text(),
+    root_chat_id: text(),
+    last_model_config_id: text().notNull(),
+    last_reasoning_effort: text().notNull().default(""),
+    title: text().notNull(),
+    /** Absent until there is one. */
+    summary: text(),
+    last_turn_summary: text().notNull().default(""),
+    client_type: text().$type<"api" | "ui">().notNull(),
+    plan_mode: text().$type<"plan">(),
+    labels: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
+    mcp_server_ids: text({ mode: "json" }).$type<string[]>().notNull().default([]),
+    dynamic_tools: text({ mode: "json" }).$type<DynamicTool[]>().notNull().default([]),
+    pin_order: integer().notNull().default(0),
+    /** The newest assistant message the owner has seen. */
+    read_cursor: integer().notNull().default(0),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+
+    // The execution state: changed by transitions alone (actors/chat/state.ts).
+    status: text().notNull(),
+    archived: integer({ mode: "boolean" }).notNull().default(false),
+    last_error: text({ mode: "json" }).$type<ChatError>(),
+    retry_state: text({ mode: "json" }).$type<{
+      attempt: number;
+      delay_ms: number;
+      error: string;
+      kind: ChatError["kind"];
+      provider: string;
+      retrying_at: number;
+      status_code: number | null;
+    }>(),
+    requires_action_deadline: integer(),
+    pending_calls: text({ mode: "json" })
+      .$type<{ message_id: number; tool_call_id: string; tool_name: string; args: unknown }[]>()
+      .notNull()
+      .default([]),
+    snapshot_version: integer().notNull(),
+    history_version: integer().notNull(),
+    queue_version: integer().notNull().default(0),
+    retry_version: integer().notNull().default(0),
+    generation_attempt: integer().notNull().default(0),
+    last_assistant_id: integer().notNull().default(0),
+  },
+  (table) => [
+    index("chats_owner")
+      .on(table.owner_id, table.archived, table.updated_at)
+      .where(sql`${table.parent_chat_id} is null`),
+    index("chats_parent").on(table.parent_chat_id).where(sql`${table.parent_chat_id} is not null`),
+    index("chats_workspace").on(table.workspace_id).where(sql`${table.workspace_id} is not null`),
+    // What a start must take up again.
+    index("chats_busy").on(table.status).where(sql`${table.status} in ('running', 'interrupting')`),
+  ],
+);
+
+export const messages = sqliteTable(
+  "messages",
+  {
+    id: integer().primaryKey(),
+    chat: integer()
+      .notNull()
+      .references(() => chats.key),
+    /** The snapshot version of the transition that touched it last. */
+    revision: integer().notNull(),
+    deleted: integer({ mode: "boolean" }).notNull().default(false),
+    role: text().$type<"user" | "assistant" | "tool" | "system">().notNull(),
+    visibility: text().$type<"user" | "model" | "both">().notNull(),
+    content: text({ mode: "json" }).$type<MessagePart[]>().notNull(),
+    created_by: text(),
+    model_config_id: text(),
+    usage: text({ mode: "json" }).$type<Record<string, number>>(),
+    created_at: integer().notNull(),
+  },
+  (table) => [index("messages_chat").on(table.chat, table.id)],
+);
+
+export const queued_messages = sqliteTable(
+  "queued_messages",
+  {
+    id: integer().primaryKey(),
+    chat: integer()
+      .notNull()
+      .references(() => chats.key),
+    position: integer().notNull(),
+    content: text({ mode: "json" }).$type<MessagePart[]>().notNull(),
+    created_by: text().notNull(),
+    model_config_id: text(),
+    reasoning_effort: text().notNull().default(""),
+    created_at: integer().notNull(),
+  },
+  (table) => [index("queued_messages_chat").on(table.chat, table.position)],
+);
