@@ -9,6 +9,7 @@ import { ImportRunner } from "#actors/template-version/import-runner.ts";
 import { recoverBlobs, recoverImports } from "#actors/template-version/recovery.ts";
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
+import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -20,6 +21,7 @@ import { openLocalStore } from "#db/local.ts";
 import type { Store } from "#db/store.ts";
 import type { Timer } from "#db/timers.ts";
 import { Addresses } from "./api/address.ts";
+import { TunnelDialer } from "./api/agents/dialer.ts";
 import type { ApiContext } from "./api/context.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
@@ -29,8 +31,11 @@ import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
 import { DockerProvisioner } from "./provisioners/docker/docker.ts";
 import { EchoProvisioner } from "./provisioners/echo/echo.ts";
+import { ExternalProvisioner } from "./provisioners/external/external.ts";
+import { Workers } from "./provisioners/external/workers.ts";
 import { LocalProvisioner } from "./provisioners/local/local.ts";
 import type { Provisioner } from "./provisioners/provisioner.ts";
+import { AgentHttp } from "./wire/agent-http.ts";
 
 export type ContextOptions = {
   config: Config;
@@ -56,11 +61,14 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly streams = new OpenStreams();
   readonly accounts: Accounts;
   readonly addresses: Addresses;
+  readonly dialer: TunnelDialer;
+  readonly agentHttp: AgentHttp;
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly versions: Directory<TemplateVersionActor>;
   readonly blobs: Blobs;
   readonly jobs: JobQueue;
+  readonly workers: Workers;
   readonly provisioners: Provisioners;
   readonly scheduler: Scheduler;
   accessUrl = new URL("http://localhost/");
@@ -74,6 +82,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.requests = new Requests(this.clock, this.config.max_connections);
     this.accounts = new Accounts(this.clock);
     this.addresses = new Addresses(this.config.trusted_proxies, (request) => this.requests.peerOf(request));
+    this.dialer = new TunnelDialer({ store, clock: this.clock });
+    this.agentHttp = new AgentHttp(this.dialer, this.clock);
     const copy = options.copyMessages ? structuredClone : undefined;
     this.agents = new Directory(
       (id) =>
@@ -86,8 +96,9 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
-    this.jobs = new JobQueue(this.config.provisioner_slots);
-    this.provisioners = makeProvisioners(options, this.clock, () => this.accessUrl);
+    this.workers = new Workers(this.clock);
+    this.jobs = new JobQueue(this.config.provisioner_slots, this.workers);
+    this.provisioners = makeProvisioners(options, this.clock, () => this.accessUrl, this.workers);
     const builds = new BuildRunner({
       clock: this.clock,
       jobs: this.jobs,
@@ -146,6 +157,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
   async started(): Promise<void> {
     await recoverImports(this.store, this.versions);
+    await lowerPortShares(this.store, this.workspaces);
     await recoverBuilds(this.store, this.workspaces);
     await recoverWorkspaces(this.store, this.provisioners);
     if (this.provisioners.has("local")) await prepareStarter(this);
@@ -169,6 +181,7 @@ export class Context implements ApiContext, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.scheduler.stop();
+    this.workers.stop();
     await this.store.close();
   }
 }
@@ -178,6 +191,7 @@ const makeProvisioners = (
   { config, provisioners, environment }: ContextOptions,
   clock: Clock,
   accessUrl: () => URL,
+  workers: Workers,
 ) => {
   if (provisioners) return provisioners;
   const docker = new DockerProvisioner({
@@ -186,7 +200,7 @@ const makeProvisioners = (
     accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
     program: config.agent_binary,
   });
-  const made: Provisioner[] = [new EchoProvisioner(), docker];
+  const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock)];
   if (listensOnLoopback(config) || config.allow_local_provisioner_off_loopback) {
     made.push(new LocalProvisioner({ root: join(config.data_dir, "workspaces"), clock, accessUrl, environment }));
   }

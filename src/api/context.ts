@@ -11,7 +11,10 @@ import type { Config } from "#base/config.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/store.ts";
+import type { Workers } from "#src/provisioners/external/workers.ts";
+import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Addresses } from "./address.ts";
+import type { TunnelDialer } from "./agents/dialer.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import type { Requests } from "./requests.ts";
 import type { Sockets } from "./socket.ts";
@@ -27,11 +30,17 @@ export interface ApiContext {
   readonly streams: OpenStreams;
   readonly accounts: Accounts;
   readonly addresses: Addresses;
+  /** Streams into workspaces. */
+  readonly dialer: TunnelDialer;
+  /** Requests to the HTTP API of agents. */
+  readonly agentHttp: AgentHttp;
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly versions: Directory<TemplateVersionActor>;
   readonly blobs: Blobs;
   readonly jobs: JobQueue;
+  /** Workers of their own that are connected now. */
+  readonly workers: Workers;
   /** The URL people and workspaces use, known once the server listens. */
   readonly accessUrl: URL;
   /** True once the server has begun to stop: /readyz answers 503. */

@@ -6,9 +6,8 @@ import type { Random } from "#base/random.ts";
 import { agentClient } from "#src/wire/agent-api.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { YamuxSession } from "#src/wire/yamux.ts";
-import { backoff } from "./backoff.ts";
-import { dial, TokenRefused } from "./dial.ts";
-import { pause } from "./pause.ts";
+import { dial } from "./dial.ts";
+import { reconnect } from "./reconnect.ts";
 
 export type AgentApi = ReturnType<typeof agentClient>;
 
@@ -31,11 +30,6 @@ export type ConnectionOptions = {
 
 type Live = { session: YamuxSession; api: AgentApi };
 
-const CEILING_MS = 10_000;
-// A void token is void for good, most likely, but a clock or a restored backup may bring it back.
-const REFUSED_CEILING_MS = 60_000;
-/** A connection that lived this long was a good one: the next back-off starts small again. */
-const GOOD_AFTER_MS = 1_000;
 const CALL_TIMEOUT_MS = 60_000;
 
 export class Connection {
@@ -52,16 +46,7 @@ export class Connection {
   /** Connects again and again. Resolves after `stop`; never rejects. */
   async run(): Promise<void> {
     const { clock, random } = this.#options;
-    const { signal } = this.#stop;
-    for (let failures = 0; !signal.aborted; failures += 1) {
-      const began = clock.monotonic();
-      const failure = await this.#once();
-      if (signal.aborted) break;
-      if (clock.monotonic() - began >= GOOD_AFTER_MS && !(failure instanceof TokenRefused)) failures = 0;
-      const wait = backoff(failures, failure instanceof TokenRefused ? REFUSED_CEILING_MS : CEILING_MS, random);
-      log("daemon").warn("not connected, trying again in {wait} ms: {reason}", { wait, reason: failure.message });
-      await pause(clock, wait, signal);
-    }
+    await reconnect({ what: "not connected", clock, random, signal: this.#stop.signal, once: () => this.#once() });
     this.#next.reject(new Stopped("The daemon stops."));
   }
 

@@ -45,7 +45,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       // The first manifest is what this daemon runs; a new build starts a new daemon.
       if (work) lifecycle.repeat();
       else if (!signal.aborted)
-        work = Work.begin({ manifest, url, token, env, clock, connection, logs, reports, lifecycle });
+        work = Work.begin({ manifest, url, token, env, clock, random, connection, logs, reports, lifecycle });
     },
   });
   const logs = new Logs({ connection, clock, random });

@@ -1,9 +1,9 @@
-// Opens the one connection to the server: a WebSocket that becomes a yamux session (facts/wire 1.1). Says whether the server refused
-// the token or could not be reached.
+// Opens a connection to the server: a WebSocket that becomes a yamux session (facts/wire 1.1). Says whether the server refused the
+// token or could not be reached.
 import type { Clock } from "#base/clock.ts";
 import { AGENT_API_VERSION } from "#src/wire/agent-api.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
-import { YamuxSession } from "#src/wire/yamux.ts";
+import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
 
 const DIAL_TIMEOUT_MS = 30_000;
 const PING_INTERVAL_MS = 15_000;
@@ -19,15 +19,27 @@ export class TokenRefused extends Error {
   }
 }
 
+type Endpoint = { path: string; role: YamuxOptions["role"] };
+
+/** The daemon asks. */
+const CALLS: Endpoint = {
+  path: `/api/v2/workspaceagents/me/rpc?${new URLSearchParams({ version: AGENT_API_VERSION, role: "agent" })}`,
+  role: "client",
+};
+/** The server asks. */
+export const TUNNEL: Endpoint = { path: "/api/v2/workspaceagents/me/tunnel", role: "server" };
+
 /** Resolves with an open session. Rejects with TokenRefused, or with WireError when there is no connection within 30 s or the signal fires. */
 export const dial = async (options: {
   url: URL;
   token: string;
   clock: Clock;
   signal: AbortSignal;
+  /** Which of the server's two endpoints for daemons; calls by default. */
+  endpoint?: Endpoint;
 }): Promise<YamuxSession> => {
-  const { url, token, clock, signal } = options;
-  const socket = new WebSocket(endpoint(url), socketOptions(token));
+  const { url, token, clock, signal, endpoint = CALLS } = options;
+  const socket = new WebSocket(addressOf(url, endpoint), socketOptions(token));
   let status: number | undefined;
   socket.addEventListener("error", (event) => {
     status = refusedStatus((event as ErrorEvent).message);
@@ -38,7 +50,7 @@ export const dial = async (options: {
   try {
     const stream = await streamOverWebSocket(socket, clock);
     return new YamuxSession(stream, {
-      role: "client",
+      role: endpoint.role,
       clock,
       ping_interval_ms: PING_INTERVAL_MS,
       ping_timeout_ms: PING_TIMEOUT_MS,
@@ -52,10 +64,9 @@ export const dial = async (options: {
   }
 };
 
-const endpoint = (base: URL): URL => {
-  const url = new URL("/api/v2/workspaceagents/me/rpc", base);
+const addressOf = (base: URL, { path }: Endpoint): URL => {
+  const url = new URL(path, base);
   url.protocol = base.protocol === "https:" ? "wss:" : "ws:";
-  url.search = new URLSearchParams({ version: AGENT_API_VERSION, role: "agent" }).toString();
   return url;
 };
 

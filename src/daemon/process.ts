@@ -12,6 +12,8 @@ export type ProcessOptions = {
   groups: ProcessGroups;
   /** Milliseconds after which the whole group is ended; 0 = never. */
   timeout_ms: number;
+  /** The program has started; its id is that of its group, too. */
+  onStart?(pid: number): void;
   onOutput(from: "stdout" | "stderr", bytes: Uint8Array): void;
 };
 
@@ -22,7 +24,7 @@ const PIPES_MS = 10_000;
 
 /** Resolves when the program has ended and its output was read. Rejects when it cannot be started. */
 export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> => {
-  const { command, directory, env, clock, groups, timeout_ms, onOutput } = options;
+  const { command, directory, env, clock, groups, timeout_ms, onStart, onOutput } = options;
   const child = Bun.spawn([...command], {
     cwd: directory,
     env: { ...env },
@@ -32,6 +34,7 @@ export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> =
     detached: true,
   });
   groups.add(child.pid);
+  onStart?.(child.pid);
   let timed_out = false;
   const stop = (): void => {
     timed_out = true;

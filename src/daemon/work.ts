@@ -2,6 +2,7 @@
 // the lifecycle states in between (rules DM-5, DM-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "./apps.ts";
 import type { Connection } from "./connection.ts";
@@ -15,6 +16,7 @@ import type { Reports } from "./reports.ts";
 import { ScriptRunner } from "./script-runner.ts";
 import { runCron, runStartScripts, runStopScripts } from "./scripts.ts";
 import { reportStats } from "./stats.ts";
+import { Reach } from "./tunnel-reach.ts";
 
 export type WorkOptions = {
   manifest: Manifest;
@@ -22,6 +24,7 @@ export type WorkOptions = {
   token: string;
   env: Readonly<Record<string, string | undefined>>;
   clock: Clock;
+  random: Random;
   connection: Connection;
   logs: Logs;
   reports: Reports;
@@ -37,6 +40,7 @@ export class Work {
   readonly #options: WorkOptions;
   readonly #groups: ProcessGroups;
   readonly #runner: ScriptRunner;
+  readonly #reach: Reach;
   readonly #stopping = new AbortController();
 
   private constructor(options: WorkOptions) {
@@ -51,6 +55,7 @@ export class Work {
       logs,
       reports,
     });
+    this.#reach = new Reach({ ...options, groups: this.#groups });
   }
 
   /** Starts everything and returns at once. */
@@ -67,6 +72,7 @@ export class Work {
     this.#stopping.abort();
     lifecycle.enter("shutting_down");
     const outcome = await runStopScripts(manifest.scripts, this.#runner);
+    await this.#reach.end();
     await this.#groups.endAll(GRACE_MS);
     await within(clock, LAST_WORDS_MS, this.#runner.idle());
     lifecycle.enter(outcome);

@@ -4,11 +4,17 @@ import type { ApiContext } from "../context.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
 import { oneAgent } from "./one.ts";
+import { agentPorts } from "./ports.ts";
 import { agentRpc } from "./rpc/index.ts";
+import { agentTerminal } from "./terminal.ts";
+import { agentTunnel } from "./tunnel.ts";
 
 export const agents = (ctx: ApiContext) =>
   new Elysia({ prefix: "/workspaceagents" })
     .use(agentReports(ctx))
     .use(agentRpc(ctx))
+    .use(agentTunnel(ctx))
     .use(agentLogs(ctx))
+    .use(agentPorts(ctx))
+    .use(agentTerminal(ctx))
     .use(oneAgent(ctx));

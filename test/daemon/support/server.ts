@@ -46,6 +46,8 @@ export class RecordingServer implements AsyncDisposable {
   after: (method: string, request: unknown) => unknown = () => {};
   logLimitExceeded = false;
   reportInterval = { seconds: 0n, nanos: 0 };
+  /** Upgrade requests for the tunnel that were answered 404, as a server does that knows none. */
+  tunnels = 0;
   readonly #batches = new Set<string>();
   readonly #server: ReturnType<typeof Bun.serve<SocketData>>;
   readonly #sockets = new Set<Bun.ServerWebSocket<SocketData>>();
@@ -58,6 +60,7 @@ export class RecordingServer implements AsyncDisposable {
       hostname: "127.0.0.1",
       fetch: (request, server) => {
         const { pathname, search } = new URL(request.url);
+        if (pathname.endsWith("/me/tunnel")) return this.#tunnel();
         this.dialled.push({ path: pathname + search, token: request.headers.get("service-session-token") });
         this.#changed();
         if (this.status !== 101) return new Response("no", { status: this.status });
@@ -96,6 +99,11 @@ export class RecordingServer implements AsyncDisposable {
       if (found !== undefined && found !== false) return found;
       await new Promise<void>((resolve) => this.#watchers.add(resolve));
     }
+  }
+
+  #tunnel(): Response {
+    this.tunnels += 1;
+    return new Response("no", { status: 404 });
   }
 
   calls(method: Names): Seen[] {

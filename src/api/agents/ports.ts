@@ -1,0 +1,52 @@
+// `GET {agent}/listening-ports`: what listens in the workspace, asked of its daemon (facts/platform 5.7, rules PT-1, PT-4).
+import { Value } from "@sinclair/typebox/value";
+import { Elysia, t } from "elysia";
+import { AppError } from "#base/errors.ts";
+import { ListeningPorts } from "#schema/listening-port.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { usableAgentAt } from "./place.ts";
+
+const LIMIT_MS = 30_000;
+const MAX_ANSWER = 1024 * 1024;
+
+export const agentPorts = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/:workspaceagent/listening-ports",
+    async ({ caller, params }) => {
+      const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+      return listeningPorts(ctx, agent_id);
+    },
+    {
+      user: true,
+      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+      response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 500, 503) },
+      detail: {
+        tags: ["Agents"],
+        summary: "List listening ports",
+        description:
+          "TCP ports on which programs of the workspace's user listen now, without the ports of the agent's own apps, those below 9 and those of common services. 400 when the agent is not connected; the message names its state.",
+      },
+    },
+  );
+
+const listeningPorts = async (ctx: ApiContext, agent_id: string): Promise<ListeningPorts> => {
+  const late = new AbortController();
+  const timer = ctx.clock.after(LIMIT_MS, () => late.abort());
+  try {
+    const request = { method: "GET", path: "/api/v0/listening-ports", signal: late.signal };
+    const response = await ctx.agentHttp.request(agent_id, request);
+    const answer = await response.json(MAX_ANSWER);
+    if (response.status === 200 && Value.Check(ListeningPorts, answer))
+      return Value.Clean(ListeningPorts, answer) as ListeningPorts;
+    throw new AppError("overloaded", "The agent could not list its ports.", {
+      detail: `It answered ${response.status}.`,
+    });
+  } catch (error) {
+    if (!late.signal.aborted) throw error;
+    throw new AppError("timeout", "The agent did not list its ports within 30 s.");
+  } finally {
+    timer.cancel();
+  }
+};

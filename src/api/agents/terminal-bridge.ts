@@ -1,0 +1,136 @@
+// One WebSocket on a terminal of the workspace: what is typed goes to the daemon, what the program writes comes back as binary messages,
+// as fast as the reader takes them (facts/platform 5.6, rules TM-1 to TM-10). Refuses input that is no JSON object, and a flood of it.
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { JsonObjects } from "#src/wire/json-objects.ts";
+import { encodeTerminalRequest, MAX_INPUT, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import { asWireError } from "#src/wire/wire-error.ts";
+import type { ApiContext } from "../context.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+
+/** Input that waits for the workspace; beyond it the client is cut off. */
+const MAX_WAITING = 2 * MAX_INPUT;
+/** Longer output is sent in pieces, so that one message never blocks the line. */
+const PIECE = 64 * 1024;
+
+export class TerminalBridge implements SocketHandler {
+  readonly #ctx: Pick<ApiContext, "dialer">;
+  readonly #agentId: string;
+  readonly #request: TerminalRequest;
+  readonly #objects = new JsonObjects(MAX_INPUT);
+  readonly #gone = new AbortController();
+  readonly #room = new Wakeup();
+  readonly #typed = new Wakeup();
+  #input: Uint8Array[] = [];
+  #waiting = 0;
+  #isFull = false;
+
+  constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest) {
+    this.#ctx = ctx;
+    this.#agentId = agent_id;
+    this.#request = request;
+  }
+
+  open(socket: Socket): void {
+    this.#run(socket).catch((error) => {
+      log("agents").error("a terminal of agent {agent_id} broke: {error}", { agent_id: this.#agentId, error });
+      socket.close(CLOSE.internal, "the terminal broke");
+    });
+  }
+
+  message(socket: Socket, data: string | Uint8Array): void {
+    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data.slice();
+    try {
+      this.#objects.push(bytes);
+    } catch (error) {
+      const { failure, message } = asWireError(error);
+      socket.close(failure === "too_large" ? CLOSE.tooBig : CLOSE.policy, message);
+      return;
+    }
+    this.#waiting += bytes.byteLength;
+    if (this.#waiting > MAX_WAITING) {
+      socket.close(CLOSE.policy, "more input than the terminal reads");
+      return;
+    }
+    this.#input.push(bytes);
+    this.#typed.ring();
+  }
+
+  drain(): void {
+    this.#isFull = false;
+    this.#room.ring();
+  }
+
+  close(): void {
+    this.#gone.abort();
+    this.#input = [];
+    this.#typed.ring();
+    this.#room.ring();
+  }
+
+  async #run(socket: Socket): Promise<void> {
+    let stream: Duplex;
+    try {
+      stream = await this.#ctx.dialer.dial(this.#agentId, AGENT_PORT.terminal, this.#gone.signal);
+      await stream.write(encodeTerminalRequest(this.#request));
+    } catch (error) {
+      socket.close(CLOSE.internal, wordsOf(error));
+      return;
+    }
+    const hangUp = (): void => stream.reset("The client has gone.");
+    this.#gone.signal.addEventListener("abort", hangUp, { once: true });
+    if (this.#gone.signal.aborted) hangUp();
+    void this.#type(stream);
+    try {
+      for (;;) {
+        const chunk = await stream.read();
+        if (chunk === undefined) break;
+        if (!(await this.#show(socket, chunk))) return;
+      }
+      socket.close(CLOSE.normal, "the command has ended");
+    } catch (error) {
+      const { failure, message } = asWireError(error);
+      if (failure === "reset" && this.#isFull) socket.closeSlow();
+      else
+        socket.close(CLOSE.internal, failure === "reset" ? "the agent has ended the connection" : goneWords(message));
+    }
+  }
+
+  async #type(stream: Duplex): Promise<void> {
+    try {
+      while (!this.#gone.signal.aborted) {
+        const bytes = this.#input.shift();
+        if (bytes === undefined) {
+          await this.#typed.wait();
+          continue;
+        }
+        await stream.write(bytes);
+        this.#waiting -= bytes.byteLength;
+      }
+    } catch {
+      // The reading side says why.
+    }
+  }
+
+  /** False when the socket has gone. */
+  async #show(socket: Socket, chunk: Uint8Array): Promise<boolean> {
+    for (let at = 0; at < chunk.byteLength; at += PIECE) {
+      while (this.#isFull && !this.#gone.signal.aborted) await this.#room.wait();
+      if (this.#gone.signal.aborted) return false;
+      const taken = socket.transmit(chunk.subarray(at, at + PIECE));
+      if (taken === 0) return false;
+      this.#isFull = taken < 0;
+    }
+    return true;
+  }
+}
+
+const goneWords = (message: string): string => `the agent has gone away: ${message}`;
+
+const wordsOf = (error: unknown): string => {
+  if (!(error instanceof AppError)) return "the terminal could not be opened";
+  return error.detail === "" ? error.message : `${error.message} ${error.detail}`;
+};

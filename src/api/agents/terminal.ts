@@ -1,0 +1,57 @@
+// `GET {agent}/pty`: a terminal in the workspace (facts/platform 5.6).
+import { Elysia, t } from "elysia";
+import { invalidField } from "#base/errors.ts";
+import { MAX_SIDE } from "#src/wire/terminal-protocol.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { closeWhenKeyGone } from "../revocation.ts";
+import { usableAgentAt } from "./place.ts";
+import { TerminalBridge } from "./terminal-bridge.ts";
+
+const Side = t.Optional(t.Integer({ minimum: 1, maximum: MAX_SIDE, description: "First size; default 80." }));
+
+export const agentTerminal = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/:workspaceagent/pty",
+    async ({ caller, params, query, request }) => {
+      const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+      const { reconnect, height = 80, width = 80, command = "", container = "" } = query;
+      if (container !== "") throw invalidField("container", "terminals in containers are not offered");
+      const bridge = new TerminalBridge(ctx, agent_id, {
+        ID: reconnect.toLowerCase(),
+        Height: height,
+        Width: width,
+        Command: command,
+        Container: "",
+        ContainerUser: "",
+        BackendType: "",
+      });
+      return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, bridge), { who: caller.user_id });
+    },
+    {
+      user: true,
+      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+      query: t.Object({
+        reconnect: t.String({
+          format: "uuid",
+          description: "Names the terminal: the same id joins the one that runs and shows its last 64 KiB again.",
+        }),
+        height: Side,
+        width: Side,
+        command: t.Optional(
+          t.String({ maxLength: 32_768, description: "Run through the user's shell; default a login shell." }),
+        ),
+        container: t.Optional(t.String({ maxLength: 256, description: "Not offered yet." })),
+        container_user: t.Optional(t.String({ maxLength: 256 })),
+        backend_type: t.Optional(t.String({ maxLength: 64, description: "Taken and ignored." })),
+      }),
+      response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
+      detail: {
+        tags: ["Agents"],
+        summary: "Open a terminal",
+        description:
+          "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. 1000 when the command has ended; 1011 with the reason when the agent cannot be reached or goes away; 1013 for a reader that takes nothing for 20 s while others look at the same terminal (120 s alone): come back with the same id. Without anybody attached a terminal is kept for five minutes.",
+      },
+    },
+  );

@@ -1,0 +1,26 @@
+// `GET me/tunnel`: the connection through which the server reaches into the workspace. An extension of ours beside the protocol that
+// genuine agents speak; they never ask for it.
+import { Elysia } from "elysia";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { TunnelConnection } from "./tunnel-connection.ts";
+
+export const agentTunnel = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/me/tunnel",
+      ({ caller, request }) =>
+        ctx.sockets.upgrade(request, new TunnelConnection(ctx, caller.agent_id), { who: caller.agent_id }),
+      {
+        agent: true,
+        response: { 101: Upgraded, ...fails(400, 401, 503) },
+        detail: {
+          tags: ["Agents"],
+          summary: "Connect an agent's tunnel",
+          description:
+            "A WebSocket of binary messages carrying yamux streams, which the server opens (it is the yamux client here) to reach the agent's HTTP API (port 4), its terminals (port 2) and TCP ports of the workspace (from 9 up). Each stream begins with a version byte (1) and the port as two bytes, big endian; the agent answers with an outcome byte (0 open, 1 refused, 2 failed) and a reason with a two-byte length, and then the bytes are the target's. A newer tunnel of the same agent takes the place of the one before; a newer build ends it with 1001.",
+        },
+      },
+    );

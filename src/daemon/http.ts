@@ -1,0 +1,137 @@
+// The daemon's HTTP API (facts/wire 4.1), served on a socket that only this user can open and that the server reaches as port 4 of the
+// tunnel (rules PT-4 to PT-7). Speaks for the workspace's user, so it refuses nobody who gets here.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Static, TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import type { ListeningPort } from "#schema/listening-port.ts";
+import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./http-files.ts";
+import type { Processes } from "./http-processes.ts";
+
+export type HttpApiOptions = {
+  ports(): ListeningPort[];
+  processes: Processes;
+  /** The absolute path of what a caller wrote. */
+  place(path: string): string;
+};
+
+export type HttpApi = { readonly socket: string; close(): Promise<void> };
+
+const ALL = Number.MAX_SAFE_INTEGER;
+
+/** Listens on a Unix socket in a folder of its own, readable by this user alone. */
+export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
+  const folder = mkdtempSync(join(tmpdir(), "slipway-agent-"));
+  const socket = join(folder, "api");
+  const server = Bun.serve({
+    unix: socket,
+    maxRequestBodySize: MAX_FILE,
+    // The server decides how long a connection is kept.
+    idleTimeout: 0,
+    routes: routesOf(options),
+    fetch: () => failed(new AppError("not_found", "Route not found.")),
+    error: failed,
+  } as never);
+  return {
+    socket,
+    async close() {
+      await server.stop(true);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+type Request_ = Request & { params: Record<string, string> };
+
+const routesOf = ({ ports, processes, place }: HttpApiOptions) => {
+  const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
+  return {
+    "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },
+    "/api/v0/list-directory": {
+      POST: async (request: Request) =>
+        Response.json(await listDirectory(place((await bodyOf(request, ListDirectory)).path))),
+    },
+    "/api/v0/resolve-path": {
+      GET: async (request: Request) => Response.json({ resolved_path: await resolvePath(path(request)) }),
+    },
+    "/api/v0/read-file": {
+      GET: (request: Request) =>
+        readFile(path(request), numberOf(request, "offset", 0), numberOf(request, "limit", ALL)),
+    },
+    "/api/v0/read-file-lines": {
+      GET: async (request: Request) => {
+        const offset = Math.max(1, numberOf(request, "offset", 1));
+        return Response.json(await readFileLines(path(request), offset, numberOf(request, "limit", 2_000)));
+      },
+    },
+    "/api/v0/write-file": {
+      POST: async (request: Request) => {
+        await writeFile(path(request), await request.bytes());
+        return Response.json({ message: "The file was written." });
+      },
+    },
+    "/api/v0/edit-files": {
+      POST: async (request: Request) => {
+        const { files } = await bodyOf(request, EditFiles);
+        await editFiles(files.map((one) => ({ ...one, absolute_path: place(one.path) })));
+        return Response.json({ message: "The files were edited." });
+      },
+    },
+    "/api/v0/processes/start": {
+      POST: async (request: Request) => {
+        const asked = await bodyOf(request, StartProcess);
+        return Response.json(processes.start(asked, place(asked.directory ?? ".")));
+      },
+    },
+    "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
+    "/api/v0/processes/:id/output": {
+      GET: async (request: Request_) => {
+        const [after, wait_ms] = [numberOf(request, "after", 0), numberOf(request, "wait_ms", 0)];
+        return Response.json(await processes.output(request.params.id ?? "", after, wait_ms));
+      },
+    },
+    "/api/v0/processes/:id/signal": {
+      POST: async (request: Request_) => {
+        processes.signal(request.params.id ?? "", await bodyOf(request, SignalProcess));
+        return Response.json({ message: "The signal was sent." });
+      },
+    },
+  };
+};
+
+const missing = (name: string): never => {
+  throw invalidField(name, "is missing");
+};
+
+const queryOf = (request: Request, name: string): string => new URL(request.url).searchParams.get(name) ?? "";
+
+const numberOf = (request: Request, name: string, otherwise: number): number => {
+  const text = queryOf(request, name);
+  if (text === "") return otherwise;
+  if (!/^\d{1,15}$/.test(text)) throw invalidField(name, "must be a whole number");
+  return Number(text);
+};
+
+const bodyOf = async <S extends TSchema>(request: Request, schema: S): Promise<Static<S>> => {
+  const body: unknown = await request.json().catch(() => {
+    throw invalid("The body is not JSON.");
+  });
+  if (Value.Check(schema, body)) return body;
+  const errors = [...Value.Errors(schema, body)].slice(0, 20);
+  const validations = errors.map(({ path, message }) => ({
+    field: path.slice(1).replaceAll("/", "."),
+    detail: message,
+  }));
+  throw invalid("Validation failed.", validations);
+};
+
+const failed = (error: Error): Response => {
+  const known = error instanceof AppError ? error : new AppError("internal", "An internal error occurred.");
+  if (known.kind === "internal") log("daemon").error("a request failed: {error}", { error });
+  const { message, detail, validations } = known;
+  return Response.json({ message, detail, validations }, { status: STATUS[known.kind] });
+};

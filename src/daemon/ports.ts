@@ -1,0 +1,79 @@
+// What listens in the workspace: TCP ports of this user's programs, with the names of the programs (facts/platform 5.7, rules PT-1 to
+// PT-3). Reads /proc; where there is none the list is empty.
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import type { ListeningPort } from "#schema/listening-port.ts";
+
+export type PortsOptions = {
+  /** Ports that are never shown: those of the agent's own apps, and the server's when it is on this machine. */
+  hidden: ReadonlySet<number>;
+  /** The agent's token: programs that carry another one belong to another workspace on this machine. */
+  token: string;
+  uid: number;
+};
+
+const FIRST = 9;
+// biome-ignore format: a table
+const COMMON_SERVICES = new Set([
+  20, 21, 22, 23, 25, 53, 110, 143, 179, 389, 465, 587, 636, 989, 990, 993, 995, 3306, 3389, 5432, 27017, 27018, 27019, 28017,
+]);
+
+/** Ascending by port, each port once. */
+export const listeningPorts = (options: PortsOptions): ListeningPort[] => {
+  const sockets = new Map<string, number>();
+  for (const table of ["tcp", "tcp6"]) {
+    for (const { port, inode, uid } of listenersIn(read(`/proc/net/${table}`))) {
+      const shown = uid === options.uid && port >= FIRST && !COMMON_SERVICES.has(port) && !options.hidden.has(port);
+      if (shown) sockets.set(inode, port);
+    }
+  }
+  const names = new Map<number, string>();
+  for (const { pid, inode } of ownersOf(sockets, options.uid)) {
+    const port = sockets.get(inode) as number;
+    if (!names.get(port) && !isForeign(pid, options.token)) names.set(port, read(`/proc/${pid}/comm`).trim());
+  }
+  return [...names].sort(([a], [b]) => a - b).map(([port, process_name]) => ({ network: "tcp", port, process_name }));
+};
+
+export type Listener = { port: number; inode: string; uid: number };
+
+/** The sockets in state LISTEN (0A) of a text like /proc/net/tcp. */
+export const listenersIn = (table: string): Listener[] =>
+  table
+    .split("\n")
+    .slice(1)
+    .flatMap((line) => {
+      const [, local = "", , state, , , , uid, , inode] = line.trim().split(/\s+/);
+      const port = Number.parseInt(local.slice(local.lastIndexOf(":") + 1), 16);
+      return state === "0A" && inode !== undefined && port > 0 ? [{ port, inode, uid: Number(uid) }] : [];
+    });
+
+/** Which processes of the user hold these sockets; a socket may have several. */
+function* ownersOf(sockets: ReadonlyMap<string, number>, uid: number): Generator<{ pid: number; inode: string }> {
+  if (sockets.size === 0) return;
+  for (const name of names("/proc")) {
+    if (!/^\d+$/.test(name) || ownerOf(`/proc/${name}`) !== uid) continue;
+    for (const fd of names(`/proc/${name}/fd`)) {
+      const inode = /^socket:\[(\d+)\]$/.exec(target(`/proc/${name}/fd/${fd}`))?.[1];
+      if (inode !== undefined && sockets.has(inode)) yield { pid: Number(name), inode };
+    }
+  }
+}
+
+/** True when the process belongs to another agent on this machine. */
+const isForeign = (pid: number, token: string): boolean => {
+  const found = /(?:^|\0)SLIPWAY_AGENT_TOKEN=([^\0]*)/.exec(read(`/proc/${pid}/environ`));
+  return found !== null && found[1] !== token;
+};
+
+// Processes come and go while we look.
+const quietly = <T>(look: () => T, otherwise: T): T => {
+  try {
+    return look();
+  } catch {
+    return otherwise;
+  }
+};
+const read = (file: string): string => quietly(() => readFileSync(file, "latin1"), "");
+const names = (folder: string): string[] => quietly(() => readdirSync(folder), []);
+const target = (link: string): string => quietly(() => readlinkSync(link), "");
+const ownerOf = (path: string): number => quietly(() => statSync(path).uid, -1);

@@ -1,0 +1,95 @@
+// One client of a terminal: what it has still to be sent, in order, as fast as its stream takes it (rules TM-5, TM-6).
+import type { Clock } from "#base/clock.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { asWireError } from "#src/wire/wire-error.ts";
+
+/** One write: small enough that a slow client is seen to move. */
+const PIECE = 16 * 1024;
+
+export class TerminalClient {
+  /** Settles when nothing more can be sent. Never rejects. */
+  readonly gone: Promise<void>;
+  readonly #stream: Duplex;
+  readonly #clock: Clock;
+  readonly #moved: () => void;
+  #waiting: Uint8Array[] = [];
+  #bytes = 0;
+  #progress: number;
+  #ending = false;
+  #over = false;
+  #sending = false;
+  readonly #gone = Promise.withResolvers<void>();
+
+  /** `moved` is called whenever a part of what waits was sent. */
+  constructor(stream: Duplex, clock: Clock, moved: () => void) {
+    this.#stream = stream;
+    this.#clock = clock;
+    this.#moved = moved;
+    this.#progress = clock.monotonic();
+    this.gone = this.#gone.promise;
+    void stream.closed.then(() => this.#stop());
+  }
+
+  /** Bytes that wait. */
+  get waiting(): number {
+    return this.#bytes;
+  }
+
+  /** Milliseconds for which the client has taken nothing although something waits. */
+  get stalled_ms(): number {
+    return this.#bytes === 0 ? 0 : this.#clock.monotonic() - this.#progress;
+  }
+
+  send(chunk: Uint8Array): void {
+    if (this.#over || this.#ending || chunk.byteLength === 0) return;
+    if (this.#bytes === 0) this.#progress = this.#clock.monotonic();
+    this.#waiting.push(chunk);
+    this.#bytes += chunk.byteLength;
+    if (!this.#sending) void this.#run();
+  }
+
+  /** Ends the stream once everything was sent. */
+  end(): void {
+    this.#ending = true;
+    if (!this.#sending) void this.#run();
+  }
+
+  /** Breaks the stream. */
+  detach(reason: string): void {
+    this.#stream.reset(reason);
+    this.#stop();
+  }
+
+  async #run(): Promise<void> {
+    this.#sending = true;
+    try {
+      for (;;) {
+        const chunk = this.#waiting.shift();
+        if (chunk === undefined) break;
+        for (let at = 0; at < chunk.byteLength; at += PIECE) {
+          const piece = chunk.subarray(at, at + PIECE);
+          await this.#stream.write(piece);
+          this.#bytes -= piece.byteLength;
+          this.#progress = this.#clock.monotonic();
+          this.#moved();
+        }
+      }
+      if (this.#ending) {
+        await this.#stream.end();
+        this.#stop();
+      }
+    } catch (error) {
+      this.detach(asWireError(error).message);
+    } finally {
+      this.#sending = false;
+    }
+  }
+
+  #stop(): void {
+    this.#over = true;
+    this.#waiting = [];
+    this.#bytes = 0;
+    this.#moved();
+    this.#gone.resolve();
+  }
+}

@@ -1,0 +1,74 @@
+// Holds back what programs write to a terminal, by the system's own flow control: a held terminal takes no more output, so its programs
+// wait, and nothing is lost (rule TM-6). Bun reads a terminal whether anybody wants it or not, and has no call for this.
+import { dlopen } from "bun:ffi";
+import { closeSync, constants, openSync, readdirSync, readlinkSync } from "node:fs";
+import { log } from "#base/log.ts";
+
+/** What `tcflow` takes (POSIX; the values of Linux). */
+const SUSPEND = 0;
+const RESUME = 1;
+
+export interface OutputGate {
+  hold(): void;
+  release(): void;
+}
+
+/** Runs `spawn` and answers with it the gate of the terminal it opened; undefined where there is no way to hold output back. */
+export const spawnWithGate = <T>(spawn: () => T): { spawned: T; gate: OutputGate | undefined } => {
+  const before = new Set(openTerminals());
+  const spawned = spawn();
+  const [device] = openTerminals().filter((one) => !before.has(one));
+  const flow = device === undefined ? undefined : tcflow();
+  if (device === undefined || flow === undefined) return { spawned, gate: undefined };
+  const set = (action: number): void => {
+    try {
+      const file = openSync(device, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
+      try {
+        flow(file, action);
+      } finally {
+        closeSync(file);
+      }
+    } catch (error) {
+      // Its last program has ended.
+      log("daemon").debug("the output of a terminal cannot be held: {error}", { error });
+    }
+  };
+  return { spawned, gate: { hold: () => set(SUSPEND), release: () => set(RESUME) } };
+};
+
+/** Terminals this process has open by name, `/dev/pts/3`; none where there is no /proc. Bun keeps the new one open while it spawns. */
+const openTerminals = (): string[] => {
+  try {
+    return readdirSync("/proc/self/fd").flatMap((fd) => {
+      try {
+        const path = readlinkSync(`/proc/self/fd/${fd}`);
+        return path.startsWith("/dev/pts/") ? [path] : [];
+      } catch {
+        return [];
+      }
+    });
+  } catch {
+    return [];
+  }
+};
+
+type TcFlow = (file: number, action: number) => number;
+
+let found: { flow: TcFlow | undefined } | undefined;
+
+const tcflow = (): TcFlow | undefined => {
+  found ??= { flow: process.platform === "linux" ? load() : undefined };
+  return found.flow;
+};
+
+const load = (): TcFlow | undefined => {
+  for (const name of ["libc.so.6", `libc.musl-${process.arch === "x64" ? "x86_64" : "aarch64"}.so.1`]) {
+    try {
+      return dlopen(name, { tcflow: { args: ["i32", "i32"], returns: "i32" } }).symbols.tcflow;
+    } catch {
+      // Another system library.
+    }
+  }
+  log("daemon").warn("terminals cannot hold output back here: clients that are too slow are detached instead");
+  return undefined;
+};

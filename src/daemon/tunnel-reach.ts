@@ -1,0 +1,96 @@
+// What the server reaches in the workspace through the tunnel: terminals, the HTTP API, and the workspace's own ports. Begins with the
+// first manifest and ends with the daemon.
+import { tmpdir } from "node:os";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { pipe } from "#src/wire/pipe.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { folderOf, placeOf, scriptEnvironment } from "./environment.ts";
+import type { ProcessGroups } from "./groups.ts";
+import { type HttpApi, serveHttpApi } from "./http.ts";
+import { Processes } from "./http-processes.ts";
+import { listeningPorts } from "./ports.ts";
+import { TerminalSessions } from "./terminal-sessions.ts";
+import { runTunnel, type TunnelServices } from "./tunnel.ts";
+import { connectSocket } from "./tunnel-socket.ts";
+
+export type ReachOptions = {
+  manifest: Manifest;
+  url: URL;
+  token: string;
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  random: Random;
+  groups: ProcessGroups;
+};
+
+export class Reach {
+  readonly #stopping = new AbortController();
+  readonly #terminals: TerminalSessions;
+  readonly #api: HttpApi | undefined;
+  readonly #running: Promise<void>;
+
+  constructor(options: ReachOptions) {
+    const { manifest, url, token, env: given, clock, random, groups } = options;
+    const env = scriptEnvironment(options);
+    const directory = folderOf(manifest.directory, given);
+    this.#terminals = new TerminalSessions({ clock, groups, env, directory });
+    const ports = { hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 };
+    this.#api = served({
+      ports: () => listeningPorts(ports),
+      processes: new Processes({ clock, groups, env }),
+      place: (path) => placeOf(path, given, directory),
+    });
+    this.#running = runTunnel({
+      ...{ url, token, clock, random },
+      signal: this.#stopping.signal,
+      services: this.#services(clock),
+    });
+  }
+
+  /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. */
+  async end(): Promise<void> {
+    await this.#terminals.endAll();
+    this.#stopping.abort();
+    await this.#running;
+    await this.#api?.close();
+  }
+
+  #services(clock: Clock): TunnelServices {
+    return new Map([
+      [AGENT_PORT.terminal, async () => (stream) => this.#terminals.serve(stream)],
+      [
+        AGENT_PORT.http,
+        async () => {
+          if (!this.#api) throw new WireError("refused", "The agent's HTTP API could not be started.");
+          const socket = await connectSocket({ unix: this.#api.socket }, clock);
+          return (stream) => pipe(stream, socket);
+        },
+      ],
+    ]);
+  }
+}
+
+const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefined => {
+  try {
+    return serveHttpApi(options);
+  } catch (error) {
+    log("daemon").error("the HTTP API cannot be served in {folder}: {error}", { folder: tmpdir(), error });
+    return undefined;
+  }
+};
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Ports that belong to the agent's own apps (facts/platform 5.7), and the server's where it runs beside the workspace. */
+const hiddenPorts = ({ apps }: Manifest, server: URL): Set<number> => {
+  const urls = apps.flatMap(({ url, healthcheck }) => [url, healthcheck?.url ?? ""]).filter((one) => URL.canParse(one));
+  const hidden = new Set(urls.map((one) => portOf(new URL(one))));
+  if (LOOPBACK.has(server.hostname)) hidden.add(portOf(server));
+  return hidden;
+};
+
+const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === "https:" ? 443 : 80);

@@ -1,0 +1,147 @@
+// A TCP or Unix socket of the workspace as a two-way channel, for what the server reaches through the tunnel. Stops reading while
+// nobody takes what came in, and waits while the socket is full (rule TN-3).
+import type { Socket } from "bun";
+import type { Clock } from "#base/clock.ts";
+import { chunksOf, type Duplex } from "#src/wire/duplex.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+
+/** Bytes that may wait here before the socket is no longer read. */
+const FULL_AT = 256 * 1024;
+const CONNECT_MS = 10_000;
+
+export type SocketTarget = { unix: string } | { hostname: string; port: number };
+
+/** Connects within ten seconds. Throws WireError `refused` with the reason in words. */
+export const connectSocket = async (target: SocketTarget, clock: Clock): Promise<Duplex> => {
+  const duplex = new SocketDuplex();
+  const late = Promise.withResolvers<never>();
+  const timer = clock.after(CONNECT_MS, () => late.reject(new WireError("refused", "It does not answer.")));
+  try {
+    const connecting = Bun.connect({ ...target, allowHalfOpen: true, socket: duplex.events } as never);
+    connecting.catch(() => {});
+    late.promise.catch(() => duplex.reset("It does not answer."));
+    await Promise.race([connecting, late.promise]);
+    return duplex;
+  } catch (error) {
+    if (error instanceof WireError) throw error;
+    throw new WireError(
+      "refused",
+      `Nothing listens there: ${(error as { code?: string }).code ?? "connection failed"}.`,
+    );
+  } finally {
+    timer.cancel();
+  }
+};
+
+class SocketDuplex implements Duplex {
+  readonly #settled = Promise.withResolvers<WireError | undefined>();
+  readonly closed = this.#settled.promise;
+  readonly #readable = new Wakeup();
+  readonly #writable = new Wakeup();
+  #socket: Socket | undefined;
+  #received: Uint8Array[] = [];
+  #unread = 0;
+  #paused = false;
+  #peerEnded = false;
+  #ended: Promise<void> | undefined;
+  #failure: WireError | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  readonly events = {
+    open: (socket: Socket): void => {
+      this.#socket = socket;
+      // Nobody waits any more: the connection took too long.
+      if (this.#failure) socket.terminate();
+    },
+    data: (_: Socket, chunk: Buffer): void => {
+      this.#received.push(chunk);
+      this.#unread += chunk.byteLength;
+      if (this.#unread >= FULL_AT && !this.#paused) {
+        this.#paused = true;
+        this.#socket?.pause();
+      }
+      this.#readable.ring();
+    },
+    drain: (): void => this.#writable.ring(),
+    end: (): void => this.#onEnd(),
+    error: (_: Socket, error: Error): void => this.#fail(new WireError("closed", error.message)),
+    close: (_: Socket, error?: Error | null): void => {
+      if (error) this.#fail(new WireError("closed", error.message));
+      this.#onEnd();
+      if (!this.#ended) this.#fail(new WireError("closed", "The other side has closed the connection."));
+      this.#settled.resolve(this.#failure);
+    },
+  };
+
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = this.#received.shift();
+      if (chunk) {
+        this.#unread -= chunk.byteLength;
+        if (this.#paused && this.#unread < FULL_AT / 2) {
+          this.#paused = false;
+          this.#socket?.resume();
+        }
+        return chunk;
+      }
+      if (this.#peerEnded) return undefined;
+      if (this.#failure) throw this.#failure;
+      await this.#readable.wait();
+    }
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    if (this.#ended) return Promise.reject(new WireError("closed", "Our side of the connection has ended."));
+    const written = this.#writing.then(() => this.#writeAll(bytes));
+    this.#writing = written.catch(() => {});
+    return written;
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.#writing.then(() => {
+      this.#socket?.shutdown();
+      this.#closeWhenOver();
+    });
+    return this.#ended;
+  }
+
+  reset(reason = "The connection was reset."): void {
+    this.#fail(new WireError("reset", reason));
+    this.#received = [];
+    this.#unread = 0;
+    this.#socket?.terminate();
+    this.#settled.resolve(this.#failure);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    return chunksOf(this);
+  }
+
+  async #writeAll(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.byteLength; ) {
+      if (this.#failure) throw this.#failure;
+      const sent = this.#socket?.write(bytes, at, bytes.byteLength - at) ?? -1;
+      if (sent < 0) throw new WireError("closed", "The connection is closed.");
+      at += sent;
+      if (at < bytes.byteLength) await this.#writable.wait();
+    }
+  }
+
+  #onEnd(): void {
+    if (this.#peerEnded) return;
+    this.#peerEnded = true;
+    this.#readable.ring();
+    this.#closeWhenOver();
+  }
+
+  #closeWhenOver(): void {
+    if (this.#ended && this.#peerEnded) this.#socket?.end();
+  }
+
+  #fail(failure: WireError): void {
+    this.#failure ??= failure;
+    this.#readable.ring();
+    this.#writable.ring();
+  }
+}

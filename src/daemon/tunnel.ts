@@ -1,0 +1,101 @@
+// The way from the server into the workspace: one more connection, on which the server opens streams, each naming a port (rules TN-1 to
+// TN-5). Runs as long as the daemon; a stream lives no longer than its connection.
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { Lookahead } from "#src/wire/lookahead.ts";
+import { pipe } from "#src/wire/pipe.ts";
+import { encodeOutcome, readTarget } from "#src/wire/tunnel-target.ts";
+import { asWireError, WireError } from "#src/wire/wire-error.ts";
+import type { YamuxSession } from "#src/wire/yamux.ts";
+import { dial, TUNNEL } from "./dial.ts";
+import { reconnect } from "./reconnect.ts";
+import { connectSocket } from "./tunnel-socket.ts";
+
+/** What the daemon itself offers. Other ports below 9 are refused; from 9 on they are the workspace's own programs. */
+export type TunnelServices = ReadonlyMap<number, TunnelService>;
+
+/** Prepares to serve a stream and answers how. Throws WireError `refused` when it cannot. */
+export type TunnelService = () => Promise<(stream: Duplex) => Promise<void>>;
+
+export type TunnelOptions = {
+  url: URL;
+  token: string;
+  clock: Clock;
+  random: Random;
+  signal: AbortSignal;
+  services: TunnelServices;
+};
+
+const HEADER_MS = 10_000;
+const FIRST_TCP = 9;
+
+/** Connects again and again until the signal fires; never rejects. */
+export const runTunnel = (options: TunnelOptions): Promise<void> => {
+  const { url, token, clock, random, signal } = options;
+  const once = async (): Promise<Error> => {
+    try {
+      const session = await dial({ url, token, clock, signal, endpoint: TUNNEL });
+      const hangUp = (): void => session.close("The daemon stops.");
+      signal.addEventListener("abort", hangUp, { once: true });
+      try {
+        if (signal.aborted) hangUp();
+        await serve(session, options);
+        return (await session.closed) ?? new Error("The server closed the tunnel.");
+      } finally {
+        signal.removeEventListener("abort", hangUp);
+      }
+    } catch (error) {
+      return asError(error);
+    }
+  };
+  return reconnect({ what: "no tunnel", clock, random, signal, once });
+};
+
+const serve = async (session: YamuxSession, options: TunnelOptions): Promise<void> => {
+  for (;;) {
+    const stream = await session.accept();
+    if (stream === undefined) return;
+    serveStream(stream, options).catch((error) => {
+      stream.reset(asWireError(error).message);
+      log("daemon").debug("a stream of the tunnel broke: {error}", { error });
+    });
+  }
+};
+
+const serveStream = async (raw: Duplex, { clock, services }: TunnelOptions): Promise<void> => {
+  const stream = new Lookahead(raw);
+  const late = clock.after(HEADER_MS, () => raw.reset("No target was named."));
+  const port = await readTarget(stream).finally(() => late.cancel());
+  let run: (stream: Duplex) => Promise<void>;
+  try {
+    run = await (services.get(port) ?? (() => tcp(port, clock)))();
+  } catch (error) {
+    const { failure, message } = asWireError(error);
+    await stream.write(encodeOutcome(failure === "refused" ? "refused" : "failed", message));
+    await stream.end();
+    return;
+  }
+  await stream.write(encodeOutcome("open"));
+  await run(stream);
+};
+
+const tcp = async (port: number, clock: Clock): Promise<(stream: Duplex) => Promise<void>> => {
+  if (port < FIRST_TCP) throw new WireError("refused", `The agent does not offer port ${port}.`);
+  const socket = await loopback(port, clock);
+  return (stream) => pipe(stream, socket);
+};
+
+/** Programs listen on either loopback address, or on both. */
+const loopback = async (port: number, clock: Clock): Promise<Duplex> => {
+  try {
+    return await connectSocket({ hostname: "127.0.0.1", port }, clock);
+  } catch (error) {
+    return await connectSocket({ hostname: "::1", port }, clock).catch(() => {
+      throw error;
+    });
+  }
+};
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

@@ -1,0 +1,62 @@
+// Requests and answers of the daemon's HTTP API about files and processes (paths in facts/wire 4.1, shapes our own). Spoken between the
+// server's chat tools and the daemon; paths may begin with `~` and are otherwise relative to the agent's folder.
+import { type Static, Type as t } from "@sinclair/typebox";
+
+const Path = t.String({ minLength: 1, maxLength: 4_096 });
+
+export const ListDirectory = t.Object({ path: Path });
+export const DirectoryListing = t.Object({
+  absolute_path: t.String(),
+  contents: t.Array(t.Object({ name: t.String(), absolute_path: t.String(), is_dir: t.Boolean(), size: t.Integer() })),
+  truncated: t.Boolean(),
+});
+export type DirectoryListing = Static<typeof DirectoryListing>;
+
+export type FileLines = { content: string; file_size: number; lines_read: number; total_lines: number };
+
+export const EditFiles = t.Object({
+  files: t.Array(
+    t.Object({
+      path: Path,
+      edits: t.Array(
+        t.Object({
+          old_text: t.String({ minLength: 1 }),
+          new_text: t.String(),
+          replace_all: t.Optional(t.Boolean()),
+        }),
+        { minItems: 1, maxItems: 1_000 },
+      ),
+    }),
+    { minItems: 1, maxItems: 100 },
+  ),
+});
+export type EditFiles = Static<typeof EditFiles>;
+
+export const StartProcess = t.Object({
+  command: t.String({ minLength: 1, maxLength: 100_000 }),
+  directory: t.Optional(Path),
+  env: t.Optional(t.Record(t.String(), t.String())),
+  /** Milliseconds after which it is ended; 0 or absent = never. */
+  timeout_ms: t.Optional(t.Integer({ minimum: 0 })),
+});
+export type StartProcess = Static<typeof StartProcess>;
+
+export type ProcessInfo = {
+  id: string;
+  pid: number;
+  command: string;
+  directory: string;
+  running: boolean;
+  exit_code: number | null;
+  timed_out: boolean;
+  /** RFC 3339. */
+  started_at: string;
+  ended_at: string | null;
+};
+
+/** `from` is the offset of the first byte of `output` in all that was ever written; `next` is where to go on. */
+export type ProcessOutput = ProcessInfo & { output: string; from: number; next: number; truncated: boolean };
+
+export const SIGNALS = ["terminate", "kill", "interrupt"] as const;
+export const SignalProcess = t.Object({ signal: t.Union(SIGNALS.map((signal) => t.Literal(signal))) });
+export type SignalProcess = Static<typeof SignalProcess>;

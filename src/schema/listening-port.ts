@@ -1,0 +1,12 @@
+// What listens in a workspace (specification "Listening ports").
+import { type Static, Type as t } from "@sinclair/typebox";
+
+export const ListeningPort = t.Object({
+  network: t.String({ description: "Always `tcp`." }),
+  port: t.Integer({ minimum: 0, maximum: 65_535 }),
+  process_name: t.String({ description: "Empty when it is not known." }),
+});
+export type ListeningPort = Static<typeof ListeningPort>;
+
+export const ListeningPorts = t.Object({ ports: t.Array(ListeningPort) });
+export type ListeningPorts = Static<typeof ListeningPorts>;

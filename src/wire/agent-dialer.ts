@@ -1,0 +1,15 @@
+// How the server reaches what listens in a workspace: one interface, whatever lies in between (DESIGN section 5). Everything above it
+// (HTTP API of the daemon, terminal, app proxy, tools of chats) is the same for every kind of agent.
+import type { Duplex } from "./duplex.ts";
+
+/** Ports below 9 are the agent's own (facts/wire 4.1); from 9 on they are TCP ports on the workspace's loopback. */
+export const AGENT_PORT = { terminal: 2, http: 4, first_tcp: 9, last_tcp: 65_535 } as const;
+
+export interface AgentDialer {
+  /**
+   * A stream to this port of the agent. Throws AppError `invalid` when the agent is not connected (the message names its state),
+   * WireError `refused` when nothing listens there or the port is not offered, `timeout` when the agent does not answer, and
+   * `closed` when it goes away meanwhile or `signal` fires.
+   */
+  dial(agent_id: string, port: number, signal?: AbortSignal): Promise<Duplex>;
+}

@@ -1,0 +1,229 @@
+// HTTP/1.1 from the client's side over any two-way channel: requests one after the other, answers as they come, and upgrades. What the
+// server speaks with daemons and workspace apps through the tunnel (rules TN-8, TN-9). Bounds the head, never gathers a body.
+import type { Duplex } from "./duplex.ts";
+import { type BodyFraming, encodeHead, framingOf, type HttpHead, parseHead } from "./http-head.ts";
+import { Lookahead } from "./lookahead.ts";
+import { WireError } from "./wire-error.ts";
+
+export type HttpRequest = {
+  method: string;
+  /** Path and query, as sent. */
+  path: string;
+  headers?: Iterable<readonly [string, string]>;
+  /** Bytes are sent with their length, anything else chunked. */
+  body?: Uint8Array | AsyncIterable<Uint8Array>;
+  /** Breaks the connection, also while the answer's body is read. */
+  signal?: AbortSignal;
+};
+
+const MAX_HEAD = 64 * 1024;
+const MAX_CHUNK_LINE = 1024;
+const MAX_INTERIM = 8;
+
+/** An answer whose body may be read once. */
+export class HttpResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: AsyncGenerator<Uint8Array, void, undefined>;
+  #read: () => void = () => {};
+
+  constructor(head: HttpHead, body: AsyncGenerator<Uint8Array, void, undefined>) {
+    this.status = head.status;
+    this.headers = head.headers;
+    this.body = this.#followed(body);
+  }
+
+  /** Calls back when the body was read to its end. */
+  whenRead(run: () => void): void {
+    this.#read = run;
+  }
+
+  /** The body as text. Throws WireError `too_large` beyond `limit` bytes. */
+  async text(limit = 4 * 1024 * 1024): Promise<string> {
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of this.body) {
+      size += part.byteLength;
+      if (size > limit) throw new WireError("too_large", "The answer is too large.");
+      parts.push(part);
+    }
+    return Buffer.concat(parts).toString("utf8");
+  }
+
+  /** Nobody wants the body: the connection is closed unless it was over already. */
+  async discard(): Promise<void> {
+    await this.body.return();
+  }
+
+  async *#followed(body: AsyncGenerator<Uint8Array, void, undefined>): AsyncGenerator<Uint8Array, void, undefined> {
+    yield* body;
+    this.#read();
+  }
+
+  async json<T>(limit?: number): Promise<T> {
+    const text = await this.text(limit);
+    try {
+      return JSON.parse(text) as T;
+    } catch (error) {
+      throw new WireError("protocol", "The answer is not JSON.", error);
+    }
+  }
+}
+
+/** What came of a request that asked for another protocol: the raw channel after 101, else an ordinary answer. */
+export type Upgrade = { head: HttpHead; stream: Duplex } | { response: HttpResponse };
+
+export class HttpConnection {
+  readonly #stream: Lookahead;
+  #busy = false;
+  #spent = false;
+  #sending = false;
+  #release: () => void = () => {};
+
+  constructor(stream: Duplex) {
+    this.#stream = new Lookahead(stream);
+  }
+
+  /** True when another request may be sent: the last answer was read to its end and the other side keeps the connection. */
+  get reusable(): boolean {
+    return !this.#busy && !this.#spent;
+  }
+
+  /** Settles when an idle connection is of no more use: it was closed, or something came that nobody asked for. */
+  async lost(): Promise<void> {
+    await this.#stream.stirred();
+  }
+
+  /** Sends the request and answers as soon as the head has come. Throws WireError. */
+  async request(request: HttpRequest): Promise<HttpResponse> {
+    const head = await this.#exchange(request);
+    if (head.status === 101) throw this.#broken("The answer changes the protocol.");
+    return this.#response(request, head);
+  }
+
+  /** The same for a request with `upgrade` headers: the connection is the caller's after 101. */
+  async upgrade(request: HttpRequest): Promise<Upgrade> {
+    const head = await this.#exchange(request);
+    if (head.status !== 101) return { response: this.#response(request, head) };
+    this.#spent = true;
+    this.#release();
+    return { head, stream: this.#stream };
+  }
+
+  close(): void {
+    this.#spent = true;
+    this.#release();
+    this.#stream.reset("The connection is no longer needed.");
+  }
+
+  async #exchange({ method, path, headers = [], body, signal }: HttpRequest): Promise<HttpHead> {
+    if (!this.reusable) throw new WireError("refused", "The connection is in use.");
+    const whole = body === undefined || body instanceof Uint8Array;
+    const head = encodeHead(method, path, headers, whole ? (body?.byteLength ?? 0) : undefined);
+    this.#busy = true;
+    const abort = (): void => this.#stream.reset("The request was given up.");
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    this.#release = () => signal?.removeEventListener("abort", abort);
+    try {
+      // An answer may come before the body is out, and then says why nobody reads it.
+      this.#sending = true;
+      this.#send(head, body).then(
+        () => {
+          this.#sending = false;
+        },
+        () => {},
+      );
+      return await this.#head();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  async #send(head: Uint8Array, body: HttpRequest["body"]): Promise<void> {
+    if (body === undefined) return this.#stream.write(head);
+    if (body instanceof Uint8Array) return this.#stream.write(Buffer.concat([head, body]));
+    await this.#stream.write(head);
+    for await (const part of body) {
+      if (part.byteLength === 0) continue;
+      const size = new TextEncoder().encode(`${part.byteLength.toString(16)}\r\n`);
+      await this.#stream.write(Buffer.concat([size, part, CRLF]));
+    }
+    await this.#stream.write(LAST_CHUNK);
+  }
+
+  async #head(): Promise<HttpHead> {
+    for (let interim = 0; interim < MAX_INTERIM; interim += 1) {
+      const text = await this.#stream.until("\r\n\r\n", MAX_HEAD);
+      if (text === undefined) throw new WireError("closed", "The connection was closed before an answer came.");
+      const head = parseHead(text);
+      if (head.status >= 200 || head.status === 101) return head;
+    }
+    throw new WireError("protocol", "Too many interim answers.");
+  }
+
+  #response({ method }: HttpRequest, head: HttpHead): HttpResponse {
+    const framing = framingOf(method, head);
+    const empty = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
+    if (empty) this.#finish(head, true);
+    return new HttpResponse(head, empty ? nothing() : this.#body(framing, head));
+  }
+
+  #finish({ headers }: HttpHead, complete: boolean): void {
+    this.#release();
+    this.#busy = false;
+    // A body that was not read or sent to its end stands in the way of the next one.
+    if (!complete || this.#sending || headers.get("connection")?.toLowerCase() === "close") this.close();
+  }
+
+  async *#body(framing: BodyFraming, head: HttpHead): AsyncGenerator<Uint8Array, void, undefined> {
+    let complete = false;
+    try {
+      if (framing.kind === "length") yield* this.#counted(framing.length);
+      else if (framing.kind === "chunked") yield* this.#chunked();
+      else if (framing.kind === "close") yield* this.#stream;
+      complete = framing.kind !== "close";
+    } finally {
+      this.#finish(head, complete);
+    }
+  }
+
+  async *#counted(length: number): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let left = length; left > 0; ) {
+      const chunk = await this.#stream.read();
+      if (chunk === undefined) throw new WireError("closed", "The answer was cut short.");
+      const part = chunk.subarray(0, left);
+      this.#stream.unread(chunk.subarray(part.byteLength));
+      left -= part.byteLength;
+      yield part;
+    }
+  }
+
+  async *#chunked(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (;;) {
+      const line = await this.#stream.until("\r\n", MAX_CHUNK_LINE);
+      const [, size] = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?$/i.exec(line ?? "") ?? [];
+      if (size === undefined) throw this.#broken("The answer's chunks are malformed.");
+      if (Number.parseInt(size, 16) === 0) break;
+      yield* this.#counted(Number.parseInt(size, 16));
+      if ((await this.#stream.until("\r\n", 0)) !== "") throw this.#broken("The answer's chunks are malformed.");
+    }
+    // Trailers, which nobody here wants.
+    for (let left = MAX_HEAD; left > 0; ) {
+      const line = await this.#stream.until("\r\n", left);
+      if (line === undefined) throw new WireError("closed", "The answer was cut short.");
+      if (line === "") return;
+      left -= line.length + 2;
+    }
+  }
+
+  #broken(reason: string): WireError {
+    this.close();
+    return new WireError("protocol", reason);
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
+const CRLF = new TextEncoder().encode("\r\n");
+const LAST_CHUNK = new TextEncoder().encode("0\r\n\r\n");

@@ -1,0 +1,69 @@
+// The head of an HTTP/1.1 message: how a request's is written, and how an answer's is read strictly, because it comes from a
+// workspace and nothing may be smuggled in it.
+import { WireError } from "./wire-error.ts";
+
+export type HttpHead = { status: number; headers: Headers };
+
+/** How the body of an answer is bounded. */
+export type BodyFraming =
+  | { kind: "none" }
+  | { kind: "length"; length: number }
+  | { kind: "chunked" }
+  | { kind: "close" };
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const TARGET = /^\/[\x21-\x7e]*$/;
+
+/** `length` bytes of body follow; undefined = chunked; 0 = none. Throws RangeError for what would break the head. */
+export const encodeHead = (
+  method: string,
+  path: string,
+  headers: Iterable<readonly [string, string]>,
+  length: number | undefined,
+): Uint8Array => {
+  if (!TOKEN.test(method) || !TARGET.test(path)) throw new RangeError("The request line has forbidden characters.");
+  const lines = [`${method} ${path} HTTP/1.1`];
+  let hasHost = false;
+  for (const [name, value] of headers) {
+    if (!TOKEN.test(name) || /[\r\n\0]/.test(value)) throw new RangeError("A header has forbidden characters.");
+    if (/^(content-length|transfer-encoding)$/i.test(name)) continue;
+    hasHost ||= name.toLowerCase() === "host";
+    lines.push(`${name}: ${value}`);
+  }
+  if (!hasHost) lines.push("host: workspace");
+  if (length === undefined) lines.push("transfer-encoding: chunked");
+  else if (length > 0 || method !== "GET") lines.push(`content-length: ${length}`);
+  return new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`);
+};
+
+/** Reads what stands before the empty line. Throws WireError `protocol`. */
+export const parseHead = (text: string): HttpHead => {
+  const [first = "", ...lines] = text.split("\r\n");
+  const [, status] = /^HTTP\/1\.[01] (\d{3})(?: [^\r\n]*)?$/.exec(first) ?? [];
+  if (status === undefined) throw new WireError("protocol", "The answer does not begin as HTTP does.");
+  const headers = new Headers();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, Math.max(0, colon));
+    const value = line.slice(colon + 1).trim();
+    if (!TOKEN.test(name) || /[\r\n\0]/.test(value))
+      throw new WireError("protocol", "The answer has a malformed header.");
+    headers.append(name, value);
+  }
+  return { status: Number(status), headers };
+};
+
+/** Throws WireError `protocol` when the answer says two things about its length. */
+export const framingOf = (method: string, { status, headers }: HttpHead): BodyFraming => {
+  if (method === "HEAD" || status === 204 || status === 304 || status < 200) return { kind: "none" };
+  const coding = headers.get("transfer-encoding");
+  const length = headers.get("content-length");
+  if (coding !== null) {
+    if (coding.toLowerCase() !== "chunked" || length !== null)
+      throw new WireError("protocol", "The answer's length is ambiguous.");
+    return { kind: "chunked" };
+  }
+  if (length === null) return { kind: "close" };
+  if (!/^\d{1,15}$/.test(length)) throw new WireError("protocol", "The answer's length is malformed.");
+  return { kind: "length", length: Number(length) };
+};

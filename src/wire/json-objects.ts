@@ -1,0 +1,75 @@
+// JSON objects one after the other in a stream of bytes, cut anywhere: what terminals get as input (facts/platform 5.6). Refuses
+// anything else, and objects beyond a bound.
+import { WireError } from "./wire-error.ts";
+
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const QUOTE = 0x22;
+const ESCAPE = 0x5c;
+
+export class JsonObjects {
+  readonly #limit: number;
+  #pending: Uint8Array[] = [];
+  #held = 0;
+  #depth = 0;
+  #inText = false;
+  #escaped = false;
+
+  /** `limit`: bytes one object may have. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** The objects that end in this chunk. Throws WireError `protocol` or `too_large`; nothing can be read after that. */
+  push(chunk: Uint8Array): Record<string, unknown>[] {
+    const found: Record<string, unknown>[] = [];
+    let from = 0;
+    for (let at = 0; at < chunk.byteLength; at += 1) {
+      const byte = chunk[at] as number;
+      if (this.#depth === 0) {
+        if (byte === OPEN) {
+          this.#depth = 1;
+          from = at;
+        } else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw nonsense();
+        continue;
+      }
+      this.#step(byte);
+      if (this.#depth === 0) {
+        found.push(this.#take(chunk.subarray(from, at + 1)));
+        from = at + 1;
+      }
+    }
+    if (this.#depth > 0) this.#keep(chunk.slice(from));
+    return found;
+  }
+
+  #step(byte: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (this.#inText) {
+      if (byte === ESCAPE) this.#escaped = true;
+      else if (byte === QUOTE) this.#inText = false;
+    } else if (byte === QUOTE) this.#inText = true;
+    else if (byte === OPEN) this.#depth += 1;
+    else if (byte === CLOSE) this.#depth -= 1;
+  }
+
+  #keep(part: Uint8Array): void {
+    this.#held += part.byteLength;
+    if (this.#held > this.#limit) throw new WireError("too_large", `An object has more than ${this.#limit} bytes.`);
+    this.#pending.push(part);
+  }
+
+  #take(last: Uint8Array): Record<string, unknown> {
+    this.#keep(last);
+    const whole = this.#pending.length === 1 ? last : Buffer.concat(this.#pending);
+    this.#pending = [];
+    this.#held = 0;
+    try {
+      return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(whole)) as Record<string, unknown>;
+    } catch {
+      throw nonsense();
+    }
+  }
+}
+
+const nonsense = (): WireError => new WireError("protocol", "Only JSON objects are allowed here.");

@@ -1,0 +1,106 @@
+// A two-way channel whose next bytes can be looked at before somebody else reads on: for headers in front of raw bytes, such as the
+// target of a tunnelled stream or the head of an HTTP answer. Refuses heads that do not end within a bound.
+import { chunksOf, type Duplex } from "./duplex.ts";
+import { WireError } from "./wire-error.ts";
+
+export class Lookahead implements Duplex {
+  readonly #inner: Duplex;
+  #ahead: Uint8Array | undefined;
+  #reading: Promise<Uint8Array | undefined> | undefined;
+
+  constructor(inner: Duplex) {
+    this.#inner = inner;
+  }
+
+  get closed(): Promise<WireError | undefined> {
+    return this.#inner.closed;
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    if (this.#ahead) {
+      const chunk = this.#ahead;
+      this.#ahead = undefined;
+      return chunk;
+    }
+    const reading = this.#reading ?? this.#inner.read();
+    this.#reading = undefined;
+    return reading;
+  }
+
+  /** The next `read` answers these bytes first. */
+  unread(bytes: Uint8Array): void {
+    if (bytes.byteLength === 0) return;
+    this.#ahead = this.#ahead ? join(bytes, this.#ahead) : bytes;
+  }
+
+  /** Exactly this many bytes. Throws WireError `closed` when the channel ends before. */
+  async exactly(length: number): Promise<Uint8Array> {
+    let found: Uint8Array = new Uint8Array(0);
+    while (found.byteLength < length) {
+      const chunk = await this.read();
+      if (chunk === undefined) throw new WireError("closed", "The stream ended too early.");
+      found = found.byteLength === 0 ? chunk : join(found, chunk);
+    }
+    this.unread(found.subarray(length));
+    return found.subarray(0, length);
+  }
+
+  /**
+   * The bytes before the next `mark` (ASCII), which is taken along. Undefined when the channel ends before its first byte. Throws
+   * WireError `too_large` beyond `limit` bytes, `closed` when it ends in between.
+   */
+  async until(mark: string, limit: number): Promise<string | undefined> {
+    let found: Buffer = Buffer.alloc(0);
+    for (;;) {
+      const chunk = await this.read();
+      if (chunk === undefined) {
+        if (found.byteLength === 0) return undefined;
+        throw new WireError("closed", "The stream ended too early.");
+      }
+      const from = Math.max(0, found.byteLength - mark.length);
+      found =
+        found.byteLength === 0
+          ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+          : Buffer.concat([found, chunk]);
+      const end = found.indexOf(mark, from, "latin1");
+      if (end > limit || (end < 0 && found.byteLength > limit + mark.length))
+        throw new WireError("too_large", "The head is too long.");
+      if (end < 0) continue;
+      this.unread(found.subarray(end + mark.length));
+      return found.toString("latin1", 0, end);
+    }
+  }
+
+  /** Settles when something comes in or the channel ends: what is idle should hear neither. Nothing is lost by it. */
+  async stirred(): Promise<void> {
+    if (this.#ahead) return;
+    this.#reading ??= this.#inner.read();
+    await this.#reading.then(
+      () => {},
+      () => {},
+    );
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#inner.write(bytes);
+  }
+
+  end(): Promise<void> {
+    return this.#inner.end();
+  }
+
+  reset(reason?: string): void {
+    this.#inner.reset(reason);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    return chunksOf(this);
+  }
+}
+
+const join = (a: Uint8Array, b: Uint8Array): Uint8Array => {
+  const whole = new Uint8Array(a.byteLength + b.byteLength);
+  whole.set(a);
+  whole.set(b, a.byteLength);
+  return whole;
+};

@@ -1,0 +1,66 @@
+// What is said on a stream to a terminal (facts/wire 4.1): first a 2-byte little-endian length and a JSON object that names the
+// terminal, then JSON objects with input from the client, and raw output from the agent.
+import type { Lookahead } from "./lookahead.ts";
+import { WireError } from "./wire-error.ts";
+
+/** Which terminal, and how it begins when it is new. Member names as genuine agents know them. */
+export type TerminalRequest = {
+  ID: string;
+  Height: number;
+  Width: number;
+  Command: string;
+  Container: string;
+  ContainerUser: string;
+  BackendType: string;
+};
+
+/** One object of a client: keys that were pressed, a new size, or both. */
+export type TerminalInput = { data?: string; height?: number; width?: number };
+
+/** Bytes of one input object: a large paste. */
+export const MAX_INPUT = 1024 * 1024;
+/** Rows or columns of any terminal. */
+export const MAX_SIDE = 4_096;
+
+export const encodeTerminalRequest = (request: TerminalRequest): Uint8Array => {
+  const text = new TextEncoder().encode(JSON.stringify(request));
+  if (text.byteLength > 0xffff) throw new WireError("too_large", "The command is too long.");
+  const bytes = new Uint8Array(2 + text.byteLength);
+  bytes.set([text.byteLength & 255, text.byteLength >> 8]);
+  bytes.set(text, 2);
+  return bytes;
+};
+
+/** Throws WireError `protocol` when it is not such an object. */
+export const readTerminalRequest = async (stream: Lookahead): Promise<TerminalRequest> => {
+  const [low, high] = (await stream.exactly(2)) as unknown as [number, number];
+  const text = new TextDecoder().decode(await stream.exactly(high * 256 + low));
+  let found: Partial<Record<keyof TerminalRequest, unknown>>;
+  try {
+    found = JSON.parse(text) as typeof found;
+  } catch {
+    throw new WireError("protocol", "The request for a terminal is not JSON.");
+  }
+  const word = (value: unknown): string => (typeof value === "string" ? value : "");
+  if (word(found?.ID) === "") throw new WireError("protocol", "The request for a terminal names none.");
+  return {
+    ID: word(found.ID),
+    Height: side(found.Height) ?? 80,
+    Width: side(found.Width) ?? 80,
+    Command: word(found.Command),
+    Container: word(found.Container),
+    ContainerUser: word(found.ContainerUser),
+    BackendType: word(found.BackendType),
+  };
+};
+
+/** What an object says; members of another type or size are left out, as genuine agents do with what they do not know. */
+export const terminalInput = (found: Record<string, unknown>): TerminalInput => ({
+  ...(typeof found.data === "string" ? { data: found.data } : {}),
+  ...sized(side(found.height), side(found.width)),
+});
+
+const sized = (height: number | undefined, width: number | undefined) => (height && width ? { height, width } : {});
+
+const side = (value: unknown): number | undefined =>
+  typeof value === "number" && value >= 1 ? Math.min(Math.floor(value), MAX_SIDE) : undefined;

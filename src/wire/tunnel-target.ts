@@ -1,0 +1,42 @@
+// The first bytes of a stream through the tunnel: the server names a port, the daemon says yes or why not; raw bytes follow
+// (rules TN-1, TN-2). Used by both ends.
+//
+//   server -> daemon   u8 version (1), u16 port
+//   daemon -> server   u8 outcome (0 open, 1 refused, 2 failed), u16 length, reason in UTF-8; length 0 when open
+import type { Lookahead } from "./lookahead.ts";
+import { WireError } from "./wire-error.ts";
+
+const VERSION = 1;
+const OUTCOMES = ["open", "refused", "failed"] as const;
+const MAX_REASON = 512;
+
+export type Outcome = (typeof OUTCOMES)[number];
+
+export const encodeTarget = (port: number): Uint8Array => Uint8Array.of(VERSION, port >> 8, port & 255);
+
+/** The port the server asks for. Throws WireError `protocol` for another version of the header. */
+export const readTarget = async (stream: Lookahead): Promise<number> => {
+  const [version, high, low] = (await stream.exactly(3)) as unknown as [number, number, number];
+  if (version !== VERSION) throw new WireError("protocol", "Unknown version of the tunnel's header.");
+  return high * 256 + low;
+};
+
+export const encodeOutcome = (outcome: Outcome, reason = ""): Uint8Array => {
+  const text = new TextEncoder().encode(reason.slice(0, MAX_REASON / 4));
+  const bytes = new Uint8Array(3 + text.byteLength);
+  bytes.set([OUTCOMES.indexOf(outcome), text.byteLength >> 8, text.byteLength & 255]);
+  bytes.set(text, 3);
+  return bytes;
+};
+
+/** Returns when the target is open. Throws WireError: `refused` or `closed` with the daemon's reason, `protocol` for nonsense. */
+export const readOutcome = async (stream: Lookahead): Promise<void> => {
+  const [outcome, high, low] = (await stream.exactly(3)) as unknown as [number, number, number];
+  const length = high * 256 + low;
+  if (OUTCOMES[outcome] === undefined || length > MAX_REASON) {
+    throw new WireError("protocol", "The agent's answer about a target makes no sense.");
+  }
+  const reason = new TextDecoder().decode(await stream.exactly(length));
+  if (OUTCOMES[outcome] === "open") return;
+  throw new WireError(OUTCOMES[outcome] === "refused" ? "refused" : "closed", reason);
+};
