@@ -44,6 +44,15 @@ export const findUserByEmail = query(
     .where(and(sql`lower(${users.email}) = lower(${sql.placeholder("email")})`, alive)),
 );
 
+/** What everybody may know of several users who are not deleted: {ids} is a JSON array. */
+export const listMinimalUsers = query(
+  build
+    .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })
+    .from(users)
+    .where(and(sql`${users.id} in (select value from json_each(${sql.placeholder("ids")}))`, alive))
+    .orderBy(asc(sql`lower(${users.username})`)),
+);
+
 /** One row when there is any person at all (built-in accounts do not count). */
 export const findAnyUser = query(
   build

@@ -10,6 +10,7 @@ import { recoverBlobs, recoverImports } from "#actors/template-version/recovery.
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
+import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -157,6 +158,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
   async started(): Promise<void> {
     await recoverImports(this.store, this.versions);
+    await lowerPortShares(this.store, this.workspaces);
     await lowerPortShares(this.store, this.workspaces);
     await recoverBuilds(this.store, this.workspaces);
     await recoverWorkspaces(this.store, this.provisioners);

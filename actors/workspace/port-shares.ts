@@ -18,7 +18,7 @@ export type KnownPorts = {
   readonly shares: readonly PortShareRow[];
 };
 
-/** Shares a port, or changes how it is shared (rule SH-10). */
+/** Shares a port, or changes how it is shared (rules SH-8 and SH-9). */
 export const sharePort = (
   state: WorkspaceState,
   share: UpsertPortShare,

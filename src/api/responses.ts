@@ -36,5 +36,8 @@ export const fails = <S extends number>(...statuses: S[]): Record<S, TSchema> =>
 /** 204. */
 export const NoContent = t.Void({ description: "Done; there is no body." });
 
+/** 200 without a body. */
+export const Done = t.Void({ description: "Done; there is no body." });
+
 /** The document entry of a WebSocket: the upgrade has no JSON answer. */
 export const Upgraded = t.Void({ description: "Switching to a WebSocket." });

@@ -1,5 +1,6 @@
 // Wire shapes of templates (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { SHARE_LEVELS } from "./port-share.ts";
 
 const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });
 const ms = (description: string) => t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
@@ -13,7 +14,6 @@ const Autostop = t.Object({
 });
 const Autostart = t.Object({ days_of_week: Days });
 
-const SHARE_LEVELS = ["owner", "authenticated", "organization", "public"] as const;
 const ShareLevel = t.Union(SHARE_LEVELS.map((level) => t.Literal(level)));
 
 const Percentiles = t.Object({

@@ -63,6 +63,21 @@ export const Workspaces = t.Object({
 });
 export type Workspaces = Static<typeof Workspaces>;
 
+export const RenameWorkspace = t.Object({
+  name: t.Optional(t.String({ description: "The name rule of new workspaces; absent: it stays." })),
+});
+
+export const PutAutomaticUpdates = t.Object({ automatic_updates: automaticUpdates });
+
+/** What can be open in a workspace (facts/platform 1.1). */
+export const USAGE_APPS = ["vscode", "jetbrains", "reconnecting-pty", "ssh"] as const;
+
+export const WorkspaceUsage = t.Object({
+  agent_id: t.Optional(t.String({ description: "An agent of the latest build; given together with app_name." })),
+  app_name: t.Optional(t.String({ description: "vscode, jetbrains, reconnecting-pty or ssh." })),
+});
+export type WorkspaceUsage = Static<typeof WorkspaceUsage>;
+
 /** The name rule of facts/platform 3.1. */
 export const NAME_PATTERN = "^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$";
 

@@ -1,10 +1,11 @@
 // Reading an agent's log lines: as JSON, as text, or as a WebSocket that goes on with what comes (facts/platform 4).
 import { Elysia, t } from "elysia";
 import { AgentLog } from "#schema/agent-log.ts";
+import { maySeeWorkspace } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
-import { closeWhenKeyGone } from "../revocation.ts";
+import { closeWhenAccessLost } from "../revocation.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogFollowers } from "./log-followers.ts";
 import { LogQuery, logRequest } from "./log-query.ts";
@@ -25,7 +26,8 @@ export const agentLogs = (ctx: ApiContext) => {
         const asked = logRequest(query);
         const place = await agentAt(ctx.store, params.workspaceagent, caller);
         if (!asked.follow) return await readLogs(followers.pages, place, asked, caller.compat);
-        const follower = closeWhenKeyGone(ctx, caller, new LogFollower(ctx, followers, place, asked));
+        const access = { workspace_id: place.workspace_id, may: maySeeWorkspace };
+        const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, place, asked));
         return ctx.sockets.upgrade(request, follower, { who: caller.user_id });
       },
       {

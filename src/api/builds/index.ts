@@ -61,8 +61,8 @@ export const builds = (ctx: ApiContext) =>
       "/:workspacebuild/logs",
       async ({ caller, params, query, request }) => {
         const asked = logRequest(query);
-        const { job } = await buildAt(ctx, params.workspacebuild, caller);
-        return jobLogs(ctx, request, job, asked, caller);
+        const { job, workspace } = await buildAt(ctx, params.workspacebuild, caller);
+        return jobLogs(ctx, request, job, asked, caller, workspace.id);
       },
       {
         user,

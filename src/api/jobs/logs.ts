@@ -3,10 +3,11 @@
 import { showJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/jobs.ts";
 import type { JobLog } from "#schema/job.ts";
+import { maySeeWorkspace } from "../access.ts";
 import type { LogRequest } from "../agents/log-query.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { closeWhenKeyGone } from "../revocation.ts";
+import { closeWhenAccessLost, closeWhenKeyGone } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 
 export type LoggedJob = { readonly id: string; readonly key: number };
@@ -17,17 +18,21 @@ const ANSWER_LINES = 50_000;
 const STEP_LINES = 500;
 const STEP_BYTES = 128 * 1024;
 
-/** The answer to `GET .../logs`: an array, a text, or the upgrade. */
+/** The answer to `GET .../logs`: an array, a text, or the upgrade. `workspace_id` for the log of a build. */
 export const jobLogs = async (
   ctx: ApiContext,
   request: Request,
   job: LoggedJob,
   asked: LogRequest,
   caller: UserCaller,
+  workspace_id?: string,
 ): Promise<JobLog[] | Response> => {
   if (asked.follow) {
-    const follower = closeWhenKeyGone(ctx, caller, new JobLogFollower(ctx, job, asked));
-    return ctx.sockets.upgrade(request, follower, { who: caller.user_id });
+    const follower = new JobLogFollower(ctx, job, asked);
+    const closing = workspace_id
+      ? closeWhenAccessLost(ctx, caller, { workspace_id, may: maySeeWorkspace }, follower)
+      : closeWhenKeyGone(ctx, caller, follower);
+    return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
   }
   const rows: JobLogRow[] = [];
   let { after } = asked;

@@ -169,6 +169,7 @@ export const members = (ctx: ApiContext) =>
         const { id } = await organizationAt(ctx.store, params.organization, caller);
         const pair = await managedAt(ctx, { organization_id: id, user: params.user }, caller, mayManageMembers);
         await ctx.store.commit([deleteMember(pair)]);
+        ctx.topics.publish("access_changed", pair.user_id, {});
         return status(204, undefined);
       },
       {
@@ -185,6 +186,7 @@ export const members = (ctx: ApiContext) =>
         await ctx.store.commit([
           updateMember({ ...pair, roles: organizationRoles(body.roles), updated_at: ctx.clock.now() }),
         ]);
+        ctx.topics.publish("access_changed", pair.user_id, {});
         return memberOf(ctx.store, pair);
       },
       {

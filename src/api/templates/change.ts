@@ -1,4 +1,5 @@
 // Making, changing and deleting templates. A template is made by its first version's actor, in one batch with the version's own change.
+import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { OrganizationRow } from "#db/organizations.ts";
@@ -79,6 +80,7 @@ export const changeTemplate = async (ctx: ApiContext, template: TemplateRow, bod
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
   }
+  if (patch.max_port_share_level !== undefined) await lowerPortShares(ctx.store, ctx.workspaces, template.id);
 };
 
 /** 400 while workspaces of it exist. */

@@ -25,7 +25,7 @@ const tags = ["Users"];
 const LIST_LOGIN_TYPES = ["password", "none", "github", "oidc", "token"] as const;
 
 /** The filter of `q`, narrowed to what the caller may see. Throws 400. */
-const filterOf = (q: string, caller: UserCaller): UserFilter => {
+export const userFilter = (q: string, caller: UserCaller): UserFilter => {
   const query = new SearchQuery(q);
   const filter: UserFilter = {
     text: query.free,
@@ -68,7 +68,7 @@ export const userCollection = (ctx: ApiContext) =>
       "",
       async ({ caller, query }) => {
         const { store } = ctx;
-        const filter = filterOf(query.q ?? "", caller);
+        const filter = userFilter(query.q ?? "", caller);
         const cursor = query.after_id ? await store.get(findUser({ id: query.after_id.toLowerCase() })) : undefined;
         if (query.after_id && !cursor) throw invalidField("after_id", "There is no user with this id.");
         const page = { ...pageOf(query), after: cursor?.username.toLowerCase() };

@@ -56,6 +56,7 @@ export const userRoles = (ctx: ApiContext) =>
           isStillOwner({ id: caller.user_id }),
           updateUser(user.id, { roles: siteRoles(body.roles), updated_at: ctx.clock.now() }),
         ]);
+        ctx.topics.publish("access_changed", user.id, {});
         return showKnownUser(await userAt(ctx.store, user.id, caller));
       },
       {

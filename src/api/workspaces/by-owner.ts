@@ -13,6 +13,7 @@ import { organizationAt } from "../organizations/organization.ts";
 import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails } from "../responses.ts";
 import { anyUserAt, userAt } from "../users/user.ts";
+import { availableUsers } from "./available-users.ts";
 import { createWorkspace } from "./create.ts";
 import { readWorkspace, workspaceAt } from "./workspace.ts";
 
@@ -38,6 +39,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
   };
   return new Elysia()
     .use(callers)
+    .use(availableUsers(ctx))
     .post(
       "/users/:user/workspaces",
       async ({ caller, params, body, status }) => {

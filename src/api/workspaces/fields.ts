@@ -42,7 +42,7 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
 };
 
 /** Why this cannot be the name of a workspace; undefined when it can. */
-const nameProblem = (text: string): string | undefined => {
+export const nameProblem = (text: string): string | undefined => {
   if (text.length < 1 || text.length > 32) return "must have 1 to 32 characters";
   if (!name.test(text)) return "must be letters and digits in groups joined by single hyphens";
   return RESERVED.includes(text.toLowerCase()) ? "is reserved" : undefined;

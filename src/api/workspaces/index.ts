@@ -9,10 +9,15 @@ import type { ApiContext } from "../context.ts";
 import { pageOf, pageQuery } from "../paging.ts";
 import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails } from "../responses.ts";
+import { acl } from "./acl.ts";
+import { autoupdates } from "./autoupdates.ts";
 import { workspaceBuilds } from "./builds.ts";
 import { WorkspaceCache } from "./cache.ts";
 import { favorite } from "./favorite.ts";
 import { searchWorkspaces } from "./list.ts";
+import { portShares } from "./port-shares.ts";
+import { rename } from "./rename.ts";
+import { usage } from "./usage.ts";
 import { watch } from "./watch.ts";
 import { gone } from "./workspace.ts";
 
@@ -31,7 +36,7 @@ export const workspaces = (ctx: ApiContext) => {
           t.String({
             maxLength: 4096,
             description:
-              "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, param.",
+              "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, shared_with_user, shared_with_group, param.",
           }),
         ),
         limit: pageQuery.limit,
@@ -65,6 +70,11 @@ export const workspaces = (ctx: ApiContext) => {
       },
     )
     .use(favorite(ctx))
+    .use(acl(ctx))
+    .use(portShares(ctx))
+    .use(rename(ctx))
+    .use(autoupdates(ctx))
+    .use(usage(ctx))
     .use(watch(ctx))
     .use(workspaceBuilds(ctx));
 };

@@ -1,10 +1,11 @@
 // Watching one workspace, as server-sent events and as a WebSocket (facts/platform 5.1 and 5.2).
 import { Elysia, t } from "elysia";
+import { maySeeWorkspace } from "../access.ts";
 import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream } from "../event-stream.ts";
 import { fails, Upgraded } from "../responses.ts";
-import { whenKeyGone } from "../revocation.ts";
+import { whenAccessLost } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 import { Watchers } from "./watchers.ts";
 import { gone, workspaceAt } from "./workspace.ts";
@@ -35,7 +36,8 @@ export const watch = (ctx: ApiContext) => {
             data: (json) => stream.send("data", json),
             failed: () => stream.send("error", UNREADABLE),
           });
-          const signOut = whenKeyGone(ctx, caller, () => stream.end());
+          const access = { workspace_id: id, may: maySeeWorkspace };
+          const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
           return () => {
             leave();
             signOut();
@@ -93,7 +95,9 @@ class WorkspaceSocket implements SocketHandler {
     const pings = this.#ctx.clock.every(PING_MS, () => socket.send(PING));
     this.#undo = [
       () => pings.cancel(),
-      whenKeyGone(this.#ctx, this.#caller, () => socket.close(CLOSE.policy, "the session has ended")),
+      whenAccessLost(this.#ctx, this.#caller, { workspace_id: this.#id, may: maySeeWorkspace }, (reason) =>
+        socket.close(CLOSE.policy, reason),
+      ),
       this.#watchers.watch(this.#id, {
         viewer: this.#caller,
         data: (json) => socket.send(`{"type":"data","data":${json}}`, true),

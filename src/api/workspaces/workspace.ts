@@ -1,4 +1,5 @@
 // A workspace as callers see it, and finding the one a path names.
+import { Type as t } from "@sinclair/typebox";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import type { Store } from "#db/store.ts";
@@ -15,11 +16,22 @@ import { showBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { type People, peopleOf, sharedWith } from "./shared-with.ts";
+
+/** The path parameter of every route of one workspace. */
+export const workspacePath = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
 
 /** What decides about access to the workspace with this id. 404 when it is not there or not visible; deleted ones are found. */
 export const workspaceAt = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await ctx.store.get(findWorkspacePlace({ id: id.toLowerCase() }));
   if (!place || !maySeeWorkspace(caller, place)) throw notFound();
+  return place;
+};
+
+/** The same for what only a workspace that is there can do: 410 when it is deleted. */
+export const livingWorkspaceAt = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+  const place = await workspaceAt(ctx, id, caller);
+  if (place.deleted) throw gone();
   return place;
 };
 
@@ -47,14 +59,19 @@ export const showWorkspaces = async (
 ): Promise<Workspace[]> => {
   const jobs = views.map(({ job }) => job);
   const resources = await resourcesOf(store, jobs, ctx.clock.now(), viewer.compat);
-  return views.map((view) => showWorkspace(view, resources.get(view.job.id) ?? [], viewer, ctx));
+  const people = await peopleOf(
+    store,
+    views.map(({ workspace }) => workspace.user_acl),
+  );
+  return views.map((view) => showWorkspace(view, resources.get(view.job.id) ?? [], people, viewer, ctx));
 };
 
 const showWorkspace = (
   view: WorkspaceView,
   resources: Resource[],
+  people: People,
   viewer: Viewer,
-  { jobs }: Pick<ApiContext, "jobs">,
+  { jobs, config }: Pick<ApiContext, "jobs" | "config">,
 ): Workspace => {
   const { workspace, owner, organization, template, build } = view;
   const agents = resources.flatMap((resource) => resource.agents);
@@ -87,10 +104,10 @@ const showWorkspace = (
     next_start_at: rfc3339OrAbsent(workspace.next_start_at),
     health: healthOf(agents),
     automatic_updates: workspace.automatic_updates,
-    allow_renames: false,
+    allow_renames: config.allow_workspace_renames,
     favorite: workspace.favorite && workspace.owner_id === viewer.user_id,
     is_prebuild: workspace.owner_id === PREBUILDS_USER_ID,
-    shared_with: [],
+    shared_with: sharedWith(workspace, people),
     task_id: nullableUuid(null, viewer.compat),
   };
 };

@@ -82,6 +82,10 @@ export const SERVER_SETTINGS = {
     help: "How many builds run at the same time; further ones wait in the queue.",
   }),
   ...DOCKER_SETTINGS,
+  allow_workspace_renames: setting(flag, false, {
+    group: "Workspaces",
+    help: "Whether workspaces can be renamed. What keeps a workspace's name, such as a client's host list, does not learn of the new one.",
+  }),
   agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",

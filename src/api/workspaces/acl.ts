@@ -1,0 +1,136 @@
+// With whom a workspace is shared (facts/platform 3.4): reading, changing and ending it. There are no groups but the one every
+// organization has, of all its members; any other is refused.
+import { Elysia } from "elysia";
+import type { RoleChanges } from "#actors/workspace/edits.ts";
+import { forbidden, invalid, type Validation } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import { findMemberWithUser } from "#db/members.ts";
+import type { WorkspacePlace } from "#db/workspaces.ts";
+import { EVERYONE, PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl } from "#schema/acl.ts";
+import { mayShareWorkspace } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { getOrganization } from "../organizations/organization.ts";
+import { fails, NoContent } from "../responses.ts";
+import { peopleOf } from "./shared-with.ts";
+import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+
+const tags = ["Workspaces"];
+const user = true;
+const params = workspacePath;
+
+export const acl = (ctx: ApiContext) => {
+  const shareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+    const place = await livingWorkspaceAt(ctx, id, caller);
+    if (!mayShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace may share it.");
+    return place;
+  };
+  return new Elysia()
+    .use(callers)
+    .get(
+      "/:workspace/acl",
+      async ({ caller, params }) => show(ctx, await livingWorkspaceAt(ctx, params.workspace, caller)),
+      {
+        user,
+        params,
+        response: { 200: WorkspaceAcl, ...fails(400, 401, 404, 410) },
+        detail: { tags, summary: "See with whom a workspace is shared" },
+      },
+    )
+    .patch(
+      "/:workspace/acl",
+      async ({ caller, params, body, status }) => {
+        const place = await shareable(params.workspace, caller);
+        const problems: Validation[] = [];
+        const user_roles = changesOf("user_roles", body.user_roles, problems);
+        const group_roles = changesOf("group_roles", body.group_roles, problems);
+        await checkUsers(ctx, place, caller, user_roles, problems);
+        for (const [id, role] of Object.entries(group_roles)) {
+          if (role === "" || id === place.organization_id) continue;
+          problems.push({ field: `group_roles.${id}`, detail: "is not a group of the workspace's organization" });
+        }
+        if (problems.length > 0) throw invalid("Validation failed.", problems);
+        await ctx.workspaces.ask(place.id, "edit", { type: "share", user_roles, group_roles });
+        return status(204, undefined);
+      },
+      {
+        user,
+        params,
+        body: PatchWorkspaceAcl,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
+        detail: {
+          tags,
+          summary: "Share a workspace",
+          description:
+            "Who is named gets the role `use` (see it and work in it) or `admin` (also start, stop and change it); an empty text takes it away. Whoever loses access is disconnected at once.",
+        },
+      },
+    )
+    .delete(
+      "/:workspace/acl",
+      async ({ caller, params, status }) => {
+        const place = await shareable(params.workspace, caller);
+        await ctx.workspaces.ask(place.id, "edit", { type: "unshare" });
+        return status(204, undefined);
+      },
+      {
+        user,
+        params,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) },
+        detail: { tags, summary: "Stop sharing a workspace" },
+      },
+    );
+};
+
+const show = async ({ store }: ApiContext, place: WorkspacePlace): Promise<WorkspaceAcl> => {
+  const { user_acl, group_acl } = place;
+  const people = await peopleOf(store, [user_acl]);
+  const organization = await getOrganization(store, place.organization_id);
+  return {
+    users: [...people.values()].flatMap((one) => {
+      const role = user_acl[one.id];
+      return role ? [{ ...one, role }] : [];
+    }),
+    groups: Object.entries(group_acl).map(([id, role]) => ({
+      id,
+      name: EVERYONE,
+      display_name: "",
+      avatar_url: "",
+      organization_id: organization.id,
+      organization_name: organization.name,
+      organization_display_name: organization.display_name,
+      role,
+    })),
+    user_roles: user_acl,
+    group_roles: group_acl,
+  };
+};
+
+/** The wishes with ids in lower case; notes ids and roles that are none. */
+const changesOf = (field: string, wishes: Record<string, string> = {}, problems: Validation[]): RoleChanges => {
+  const changes: Record<string, RoleChanges[string]> = {};
+  for (const [id, text] of Object.entries(wishes)) {
+    const role = WORKSPACE_ROLES.find((known) => known === text) ?? (text === "" ? "" : undefined);
+    if (!isUuid(id)) problems.push({ field: `${field}.${id.slice(0, 64)}`, detail: "must be a UUID" });
+    else if (role === undefined) problems.push({ field: `${field}.${id}`, detail: "must be admin, use or empty" });
+    else changes[id.toLowerCase()] = role;
+  }
+  return changes;
+};
+
+const checkUsers = async (
+  { store }: ApiContext,
+  { organization_id, owner_id }: WorkspacePlace,
+  caller: UserCaller,
+  changes: RoleChanges,
+  problems: Validation[],
+): Promise<void> => {
+  for (const [user_id, role] of Object.entries(changes)) {
+    const note = (detail: string) => problems.push({ field: `user_roles.${user_id}`, detail });
+    if (user_id === caller.user_id) note("you cannot change your own role");
+    else if (user_id === owner_id) note("is the owner of the workspace");
+    else if (role !== "" && !(await store.get(findMemberWithUser({ organization_id, user_id })))) {
+      note("is not a member of the workspace's organization");
+    }
+  }
+};

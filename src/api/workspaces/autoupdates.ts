@@ -1,0 +1,88 @@
+// Whether a workspace follows its template: the choice, and whether the next start by itself could fill the new version's parameters
+// (facts/platform 3.4).
+import { Elysia, t } from "elysia";
+import { AppError, forbidden } from "#base/errors.ts";
+import { findBuild, listBuildParameters } from "#db/builds.ts";
+import { findTemplateVersion } from "#db/template-versions.ts";
+import { findTemplateEvenDeleted } from "#db/templates.ts";
+import { findWorkspace } from "#db/workspaces.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { PutAutomaticUpdates } from "#schema/workspace.ts";
+import { resolveParameters } from "#src/provisioners/parameters.ts";
+import { mayUpdateWorkspace } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+
+const tags = ["Workspaces"];
+
+export const autoupdates = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .put(
+      "/:workspace/autoupdates",
+      async ({ caller, params, body, status }) => {
+        const place = await livingWorkspaceAt(ctx, params.workspace, caller);
+        if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+        await ctx.workspaces.ask(place.id, "edit", { type: "follow", ...body });
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params: workspacePath,
+        body: PutAutomaticUpdates,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
+        detail: {
+          tags,
+          summary: "Choose whether a workspace follows its template",
+          description: "`always`: each start uses the template's active version.",
+        },
+      },
+    )
+    .get(
+      "/:workspace/resolve-autostart",
+      async ({ caller, params }) => {
+        const place = await livingWorkspaceAt(ctx, params.workspace, caller);
+        return { parameter_mismatch: await wouldMismatch(ctx, place.id) };
+      },
+      {
+        user: true,
+        params: workspacePath,
+        response: {
+          200: t.Object({
+            parameter_mismatch: t.Boolean({
+              description: "The next start would use a version with a parameter that has no value.",
+            }),
+          }),
+          ...fails(400, 401, 404, 410),
+        },
+        detail: {
+          tags,
+          summary: "See whether a workspace can start by itself",
+          description:
+            "Always false while its next start uses the version it has: then its parameters have values already.",
+        },
+      },
+    );
+
+/** True when the next start uses another version, which asks for what the last build's values and the defaults cannot fill. */
+const wouldMismatch = async ({ store }: ApiContext, id: string): Promise<boolean> => {
+  const workspace = await store.get(findWorkspace({ id }));
+  const template = workspace && (await store.get(findTemplateEvenDeleted({ id: workspace.template_id })));
+  const last = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
+  if (!template || !last) return false;
+  const follows = template.require_active_version || workspace.automatic_updates === "always";
+  if (!follows || last.template_version_id === template.active_version_id) return false;
+  const version = await store.get(findTemplateVersion({ id: template.active_version_id }));
+  if (!version?.manifest) return false;
+  const values = await store.all(listBuildParameters({ build_id: last.id }));
+  const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
+  try {
+    resolveParameters({ manifest: JSON.parse(version.manifest) as Manifest, given: [], previous });
+    return false;
+  } catch (error) {
+    if (error instanceof AppError) return true;
+    throw error;
+  }
+};

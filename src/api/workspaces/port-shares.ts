@@ -1,0 +1,75 @@
+// Ports of a workspace that others may open (specification "Port sharing", facts/platform 3.5).
+import { Elysia } from "elysia";
+import { forbidden } from "#base/errors.ts";
+import { listPortShares } from "#db/port-shares.ts";
+import type { WorkspacePlace } from "#db/workspaces.ts";
+import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/port-share.ts";
+import { mayUpdateWorkspace } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { Done, fails } from "../responses.ts";
+import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+
+const tags = ["Port sharing"];
+const user = true;
+const params = workspacePath;
+
+export const portShares = (ctx: ApiContext) => {
+  const changeable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+    const place = await livingWorkspaceAt(ctx, id, caller);
+    if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
+    return place;
+  };
+  return new Elysia()
+    .use(callers)
+    .get(
+      "/:workspace/port-share",
+      async ({ caller, params }) => {
+        const { id } = await livingWorkspaceAt(ctx, params.workspace, caller);
+        return { shares: await ctx.store.all(listPortShares({ workspace_id: id })) };
+      },
+      {
+        user,
+        params,
+        response: { 200: PortShares, ...fails(400, 401, 404, 410) },
+        detail: { tags, summary: "List the shared ports of a workspace" },
+      },
+    )
+    .post(
+      "/:workspace/port-share",
+      async ({ caller, params, body }) => {
+        const { id } = await changeable(params.workspace, caller);
+        const { agent_name, port, protocol, share_level } = body;
+        await ctx.workspaces.ask(id, "sharePort", { agent_name, port, protocol, share_level });
+        return { workspace_id: id, agent_name, port, share_level, protocol };
+      },
+      {
+        user,
+        params,
+        body: UpsertPortShare,
+        response: { 200: PortShare, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+        detail: {
+          tags,
+          summary: "Share a port",
+          description:
+            "Or changes how it is shared: the agent's name and the port are the key. The template says how open a share may be.",
+        },
+      },
+    )
+    .delete(
+      "/:workspace/port-share",
+      async ({ caller, params, body }) => {
+        const { id } = await changeable(params.workspace, caller);
+        const { agent_name, port } = body;
+        await ctx.workspaces.ask(id, "unsharePort", { agent_name, port });
+        return new Response(null, { status: 200 });
+      },
+      {
+        user,
+        params,
+        body: DeletePortShare,
+        response: { 200: Done, ...fails(400, 401, 403, 404, 410, 413, 503) },
+        detail: { tags, summary: "Stop sharing a port", description: "404 when it is not shared." },
+      },
+    );
+};

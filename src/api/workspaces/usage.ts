@@ -1,0 +1,49 @@
+// Clients say each minute that somebody works with a workspace (facts/platform 3.4).
+import { Elysia, t } from "elysia";
+import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
+import { findAgent } from "#db/agents.ts";
+import { USAGE_APPS, WorkspaceUsage } from "#schema/workspace.ts";
+import { mayUpdateWorkspace } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+
+export const usage = (ctx: ApiContext) =>
+  new Elysia().use(callers).post(
+    "/:workspace/usage",
+    async ({ caller, params, body, status }) => {
+      const place = await livingWorkspaceAt(ctx, params.workspace, caller);
+      if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+      const open = openOf(body ?? {});
+      const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
+      if (open && agent?.build_id !== place.latest_build_id) throw notFound();
+      await ctx.workspaces.ask(place.id, "touch", { reason: "usage", ...open });
+      return status(204, undefined);
+    },
+    {
+      user: true,
+      params: workspacePath,
+      body: t.Optional(WorkspaceUsage),
+      response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
+      detail: {
+        tags: ["Workspaces"],
+        summary: "Report that a workspace is used",
+        description: "Without a body only last_used_at moves; with both fields this counts as activity, too.",
+      },
+    },
+  );
+
+/** Both fields or none. */
+const openOf = ({ agent_id, app_name }: WorkspaceUsage): { agent_id: string; app_name: string } | undefined => {
+  if (!agent_id && !app_name) return undefined;
+  if (!agent_id || !app_name) {
+    throw invalid("Validation failed.", [
+      { field: agent_id ? "app_name" : "agent_id", detail: "agent_id and app_name are given together" },
+    ]);
+  }
+  if (!(USAGE_APPS as readonly string[]).includes(app_name)) {
+    throw invalidField("app_name", `must be one of ${USAGE_APPS.join(", ")}`);
+  }
+  return { agent_id: agent_id.toLowerCase(), app_name };
+};

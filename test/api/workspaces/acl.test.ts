@@ -1,0 +1,167 @@
+// Sharing a workspace with people: who may, what it gives them, and what happens when it ends.
+import { expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { WorkspaceAcl } from "#schema/acl.ts";
+import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import { ApiError, type Client, type ClientSocket } from "#src/client.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
+import { openCast } from "./cast.ts";
+
+const refusal = async (promise: Promise<unknown>): Promise<ApiError> => {
+  const error = await promise.catch((thrown: unknown) => thrown);
+  if (!(error instanceof ApiError)) throw new Error("it was not refused");
+  return error;
+};
+const fieldsOf = async (promise: Promise<unknown>) => {
+  const { status, body } = await refusal(promise);
+  return [status, ...(body.validations ?? []).map(({ field }) => field)];
+};
+const search = async (client: Client, q = ""): Promise<string[]> =>
+  (await client.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}`)).workspaces.map(({ name }) => name);
+const closedAfterAll = async (socket: ClientSocket) => {
+  for await (const _ of socket);
+  return socket.closed;
+};
+
+test("[SH-1] what is shared is shown: roles, names, in the workspace and by itself; taken away one by one or all at once", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, organization_id } = cast;
+  const ada = clients.owner;
+  expect((await ada.get<Workspace>(path)).shared_with).toEqual([
+    { id: idOf("amy"), actor_type: "user", name: "amy", roles: ["admin"] },
+    { id: idOf("uma"), actor_type: "user", name: "uma", roles: ["use"] },
+  ]);
+  const patched = await ada.fetch("PATCH", `${path}/acl`, {
+    user_roles: { [idOf("uma").toUpperCase()]: "", [idOf("bob")]: "" },
+    group_roles: { [organization_id]: "use" },
+  });
+  expect([patched.status, await patched.text()]).toEqual([204, ""]);
+  const acl = await ada.get<WorkspaceAcl>(`${path}/acl`);
+  expect(acl.users).toEqual([{ id: idOf("amy"), username: "amy", name: "", avatar_url: "", role: "admin" }]);
+  expect(acl.groups).toMatchObject([{ id: organization_id, name: "Everyone", organization_id, role: "use" }]);
+  expect([acl.user_roles, acl.group_roles]).toEqual([{ [idOf("amy")]: "admin" }, { [organization_id]: "use" }]);
+  expect((await ada.get<Workspace>(path)).shared_with.map(({ actor_type, name }) => [actor_type, name])).toEqual([
+    ["user", "amy"],
+    ["group", "Everyone"],
+  ]);
+  expect((await ada.fetch("DELETE", `${path}/acl`)).status).toBe(204);
+  expect((await ada.fetch("DELETE", `${path}/acl`)).status).toBe(204);
+  expect((await ada.get<Workspace>(path)).shared_with).toEqual([]);
+});
+
+test("[SH-2] a role that is none, one's own, the owner's, a stranger's and an unknown group are refused by name, and nothing is written", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, server } = cast;
+  const elsewhere = uuid();
+  const users = (user_roles: object) => clients.owner.patch(`${path}/acl`, { user_roles });
+  const before = await clients.owner.get<object>(`${path}/acl`);
+  expect(await fieldsOf(users({ [idOf("bob")]: "owner" }))).toEqual([400, `user_roles.${idOf("bob")}`]);
+  expect(await fieldsOf(users({ [idOf("ada")]: "admin" }))).toEqual([400, `user_roles.${idOf("ada")}`]);
+  expect(await fieldsOf(users({ [elsewhere]: "use", bob: "use" }))).toEqual([
+    400,
+    "user_roles.bob",
+    `user_roles.${elsewhere}`,
+  ]);
+  const groups = clients.owner.patch(`${path}/acl`, { group_roles: { [elsewhere]: "use" } });
+  expect(await fieldsOf(groups)).toEqual([400, `group_roles.${elsewhere}`]);
+  const { body } = await refusal(clients.owner.patch(`${path}/acl`, { user_roles: [] }));
+  expect(body.validations?.map(({ field }) => field)).toEqual(["user_roles"]);
+  const asAdmin = clients["site owner"].patch(`${path}/acl`, { user_roles: { [idOf("ada")]: "use" } });
+  expect(await fieldsOf(asAdmin)).toEqual([400, `user_roles.${idOf("ada")}`]);
+  expect(await clients.owner.get<object>(`${path}/acl`)).toEqual(before);
+  expect(contextOf(server).workspaces.size).toBeGreaterThan(0);
+});
+
+test("[SH-3] the organization's own id shares with all of its members, and who leaves it has no part in it any more", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, organization_id } = cast;
+  expect((await refusal(clients.member.get(path))).status).toBe(404);
+  await clients.owner.patch(`${path}/acl`, { group_roles: { [organization_id]: "use" } });
+  expect((await clients.member.get<Workspace>(path)).name).toBe("dev");
+  expect(await search(clients.member)).toEqual(["dev"]);
+  await clients["site owner"].delete(`/api/v2/organizations/default/members/${idOf("uma")}`);
+  expect((await refusal(clients["shared use"].get(path))).status).toBe(404);
+  expect(await search(clients["shared use"])).toEqual([]);
+});
+
+test("[SH-4] `use` sees it and reads its logs and changes nothing; `admin` also starts, stops and changes it, and does not delete or share it", async () => {
+  await using cast = await openCast();
+  const { clients, path, id, idOf, workspace } = cast;
+  const agent = workspace.latest_build.resources[0]?.agents[0]?.id;
+  const [amy, uma] = [clients["shared admin"], clients["shared use"]];
+  for (const one of [amy, uma]) {
+    expect((await one.get<Workspace>(path)).favorite).toBe(false);
+    expect((await one.fetch("GET", `/api/v2/workspaceagents/${agent}/logs`)).status).toBe(200);
+    expect((await one.fetch("GET", "/api/v2/users/ada/workspace/dev")).status).toBe(200);
+    expect((await one.fetch("PUT", `${path}/favorite`)).status).toBe(403);
+    expect((await refusal(createBuild(one, id, "delete"))).status).toBe(403);
+    expect((await one.fetch("PATCH", `${path}/acl`, { user_roles: { [idOf("bob")]: "use" } })).status).toBe(403);
+    expect((await one.fetch("DELETE", `${path}/acl`)).status).toBe(403);
+  }
+  const follows = { automatic_updates: "always" };
+  expect((await uma.fetch("PUT", `${path}/autoupdates`, follows)).status).toBe(403);
+  expect((await refusal(createBuild(uma, id, "stop"))).status).toBe(403);
+  expect((await amy.fetch("PUT", `${path}/autoupdates`, follows)).status).toBe(204);
+  expect((await createBuild(amy, id, "stop")).initiator_name).toBe("amy");
+  expect((await awaitBuild(amy, id)).latest_build.status).toBe("stopped");
+});
+
+test("[SH-5] lists and searches know what is shared, with whom, and only among what the caller may see", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, organization_id } = cast;
+  const { owner, member, "shared use": uma, "site owner": admin } = cast.clients;
+  expect([await search(owner), await search(uma), await search(member)]).toEqual([["dev"], ["dev"], []]);
+  expect([await search(uma, "shared:true"), await search(uma, "shared:false")]).toEqual([["dev"], []]);
+  for (const who of ["me", "UMA", idOf("uma")]) expect(await search(uma, `shared_with_user:${who}`)).toEqual(["dev"]);
+  expect(await search(admin, "shared_with_user:bob")).toEqual([]);
+  expect(await search(admin, "shared_with_group:everyone")).toEqual([]);
+  await owner.patch(`${path}/acl`, { group_roles: { [organization_id]: "admin" } });
+  const { name: organization } = await admin.get<{ name: string }>(`/api/v2/organizations/${organization_id}`);
+  for (const group of ["everyone", organization_id, `${organization}/everyone`, `${organization}/${organization_id}`]) {
+    expect(await search(admin, `shared_with_group:${group}`)).toEqual(["dev"]);
+  }
+  for (const group of ["other", "other/everyone", `"$["`, uuid()]) {
+    expect(await search(admin, `shared_with_group:${group}`)).toEqual([]);
+  }
+  expect(await search(member)).toEqual(["dev"]);
+  expect((await clients.guest.fetch("GET", "/api/v2/workspaces")).status).toBe(401);
+});
+
+test("[SH-6] whoever loses access is cut off from every stream of the workspace at once, and nobody else is", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, workspace, server } = cast;
+  const { owner, "shared use": uma, "shared admin": amy } = clients;
+  const agent = workspace.latest_build.resources[0]?.agents[0]?.id;
+  using kept = await amy.socket(`${path}/watch-ws`);
+  using mine = await owner.socket(`${path}/watch-ws`);
+  using watching = await uma.socket(`${path}/watch-ws`);
+  using logs = await uma.socket(`/api/v2/workspaceagents/${agent}/logs?follow=true`);
+  const events = await uma.fetch("GET", `${path}/watch`);
+  await owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  for (const socket of [watching, logs]) expect((await closedAfterAll(socket)).code).toBe(1008);
+  expect(await events.text()).toStartWith("event: ping\n");
+  expect((await refusal(uma.get(`${path}/acl`))).status).toBe(404);
+  // A role that becomes smaller but still lets one see it ends nothing.
+  await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "use" } });
+  for (const socket of [kept, mine]) {
+    for (;;) {
+      const { type, data } = await socket.json<{ type: string; data: Workspace }>();
+      if (type === "data" && data.shared_with[0]?.roles[0] === "use") break;
+    }
+  }
+  await clients["site owner"].delete(`/api/v2/organizations/default/members/${idOf("amy")}`);
+  expect((await closedAfterAll(kept)).code).toBe(1008);
+  expect(contextOf(server).streams.size).toBe(0);
+});
+
+test("[SH-7] a deleted workspace is shared no more: its sharing is gone with 410", async () => {
+  await using cast = await openCast();
+  const { clients, path, id } = cast;
+  await createBuild(clients.owner, id, "delete");
+  await awaitBuild(clients.owner, id).catch(() => undefined);
+  for (const method of ["GET", "PATCH", "DELETE"]) {
+    const body = method === "PATCH" ? { user_roles: {} } : undefined;
+    expect((await clients.owner.fetch(method, `${path}/acl`, body)).status).toBe(410);
+  }
+});

@@ -1,0 +1,71 @@
+// One workspace and everybody who may knock at its door: for stories about who may do what with it.
+import { sha256, uuid } from "#base/ids.ts";
+import { updateMember } from "#db/members.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import type { TestServerOptions } from "#test/support/server.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+/** In the order of reports. */
+export const CALLERS = [
+  "guest",
+  "owner",
+  "shared admin",
+  "shared use",
+  "member",
+  "template admin",
+  "organization admin",
+  "auditor",
+  "site owner",
+  "agent",
+] as const;
+export type CallerName = (typeof CALLERS)[number];
+
+/** A running workspace `dev` of ada, who shares it with `amy` as admin and with `use` for work. */
+export const openCast = async (options: TestServerOptions & { manifest?: Manifest } = {}) => {
+  const world = await openWorld(options);
+  const { server, admin } = world;
+  const { template_id, version_id, organization_id } = await seedTemplate(server, options.manifest ?? ECHO);
+  const { store } = contextOf(server);
+  const ids: Record<string, string> = {};
+  const person = async (username: string, roles: string[] = []): Promise<Client> => {
+    const { token, user_id } = await seedUser(server, { username, roles, organization_id });
+    ids[username] = user_id;
+    return admin.as(token);
+  };
+  const ada = await person("ada");
+  const people = {
+    guest: admin.as(undefined),
+    owner: ada,
+    "shared admin": await person("amy"),
+    "shared use": await person("uma"),
+    member: await person("bob"),
+    "template admin": await person("tia", ["template-admin"]),
+    "organization admin": await person("ora"),
+    auditor: await person("aud", ["auditor"]),
+    "site owner": admin,
+  };
+  await store.commit([
+    updateMember({ organization_id, user_id: ids.ora as string, roles: ["organization-admin"], updated_at: 0 }),
+  ]);
+  const { id } = await createWorkspace(ada, template_id);
+  const workspace: Workspace = await awaitBuild(ada, id);
+  const token = uuid();
+  await store.commit([{ sql: "update agents set token_hash = ? where workspace_id = ?", rows: [[sha256(token), id]] }]);
+  await ada.patch(`/api/v2/workspaces/${id}/acl`, {
+    user_roles: { [ids.amy as string]: "admin", [ids.uma as string]: "use" },
+  });
+  const clients: Record<CallerName, Client> = { ...people, agent: admin.as(token) };
+  const idOf = (username: string): string => {
+    const known = ids[username];
+    if (!known) throw new Error(`nobody is called ${username}`);
+    return known;
+  };
+  return {
+    ...{ world, server, clients, workspace, id, template_id, version_id, organization_id, idOf, token },
+    path: `/api/v2/workspaces/${id}`,
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+};
