@@ -1,5 +1,6 @@
-// The provisioner's slots: jobs that are on disk as pending wait here for their turn, the oldest of the most urgent first. The queue
-// lives in memory only; after a start the owners submit their pending jobs again (rules JB-1 to JB-3).
+// The provisioners' slots: jobs that are on disk as pending wait here for their turn, the oldest of the most urgent first, each for a
+// worker that has its tags: the built-in one, or one of a pool. The queue lives in memory only; after a start the owners submit their
+// pending jobs again (rules JB-1 to JB-3, PV-8).
 
 import { uuid } from "#base/ids.ts";
 
@@ -11,9 +12,24 @@ export type QueuedJob = {
   /** Milliseconds since 1970. */
   readonly created_at: number;
   readonly urgency: Urgency;
+  /** What a worker must have; default: what the built-in one has. */
+  readonly tags?: Tags;
   /** Does the work and reports to the job's owner by itself; must not reject. */
-  run(signal: AbortSignal): Promise<void>;
+  run(signal: AbortSignal, worker: Worker): Promise<void>;
 };
+
+export type Tags = Readonly<Record<string, string>>;
+export type Worker = { readonly id: string; readonly name: string };
+
+/** Workers that come and go (src/provisioners/external/workers.ts). */
+export interface WorkerPool {
+  readonly hasFree: boolean;
+  workersFor(tags: Tags): readonly string[];
+  /** Keeps a slot for the job until it is released; undefined when no fitting worker has one. */
+  take(job_id: string, tags: Tags): Worker | undefined;
+  release(job_id: string): void;
+  onChange(listener: () => void): void;
+}
 
 /** Tags of the built-in worker: it takes the jobs that ask for nothing else. */
 const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
@@ -22,39 +38,55 @@ export class JobQueue {
   /** This process is the only worker; a new id at each start. */
   readonly worker = { id: uuid(), name: "built-in" };
   readonly #slots: number;
+  readonly #pool: WorkerPool | undefined;
   readonly #waiting: QueuedJob[] = [];
-  readonly #running = new Map<string, { abort: AbortController; done: Promise<void> }>();
+  /** Jobs that none of the workers could take; in no order. */
+  readonly #parked = new Map<string, QueuedJob>();
+  readonly #running = new Map<string, { abort: AbortController; done: Promise<void>; again?: QueuedJob }>();
+  #builtIn = 0;
   #stopped = false;
 
-  constructor(slots: number) {
+  /** `slots` are those of the built-in worker. */
+  constructor(slots: number, pool?: WorkerPool) {
     this.#slots = slots;
+    this.#pool = pool;
+    pool?.onChange(() => this.#sort());
   }
 
-  /** Call after the pending job is on disk. Starts it at once when a slot is free. */
+  /**
+   * Call after the pending job is on disk. Starts it at once when a slot is free. A job that still runs here is begun anew once that
+   * run has ended; one that no worker can take waits aside until one comes.
+   */
   submit(job: QueuedJob): void {
-    const at = this.#waiting.findIndex((other) => before(job, other));
-    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, job);
-    this.#fill();
+    const running = this.#running.get(job.id);
+    if (running) running.again = job;
+    else {
+      this.#place(job);
+      this.#fill();
+    }
   }
 
   /** Takes a waiting job out, or tells a running one to end; its `run` reports what came of it. */
   cancel(id: string, reason: string): void {
     const at = this.#waiting.findIndex((job) => job.id === id);
     if (at >= 0) this.#waiting.splice(at, 1);
-    this.#running.get(id)?.abort.abort(new Error(reason));
+    this.#parked.delete(id);
+    const running = this.#running.get(id);
+    if (running) delete running.again;
+    running?.abort.abort(new Error(reason));
   }
 
   /** The workers that could take a job with these tags. */
-  workersFor(tags: Readonly<Record<string, string>>): readonly string[] {
-    return Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value) ? [this.worker.id] : [];
+  workersFor(tags: Tags): readonly string[] {
+    return isForBuiltIn(tags) ? [this.worker.id] : (this.#pool?.workersFor(tags) ?? []);
   }
 
   /** Jobs that run or wait here. */
   holds(id: string): boolean {
-    return this.#running.has(id) || this.#waiting.some((job) => job.id === id);
+    return this.#running.has(id) || this.#parked.has(id) || this.#waiting.some((job) => job.id === id);
   }
 
-  /** Place in the queue counted from 1, and its length; 0 for a job that does not wait. */
+  /** Place in the queue counted from 1, and its length; 0 for a job that does not wait or that no worker could take. */
   position(id: string): { queue_position: number; queue_size: number } {
     return { queue_position: this.#waiting.findIndex((job) => job.id === id) + 1, queue_size: this.#waiting.length };
   }
@@ -66,17 +98,64 @@ export class JobQueue {
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 
-  #fill(): void {
-    while (!this.#stopped && this.#running.size < this.#slots) {
-      const job = this.#waiting.shift();
-      if (!job) return;
-      const abort = new AbortController();
-      const done = job.run(abort.signal).finally(() => {
-        this.#running.delete(job.id);
-        this.#fill();
-      });
-      this.#running.set(job.id, { abort, done });
+  #place(job: QueuedJob): void {
+    if (this.workersFor(job.tags ?? {}).length === 0) {
+      this.#parked.set(job.id, job);
+      return;
     }
+    const at = this.#waiting.findIndex((other) => before(job, other));
+    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, job);
+  }
+
+  /** Workers have come, gone or become free. */
+  #sort(): void {
+    if (this.#stopped) return;
+    const isLost = (job: QueuedJob): boolean => this.workersFor(job.tags ?? {}).length === 0;
+    for (const job of this.#waiting.filter((one) => !isForBuiltIn(one.tags) && isLost(one))) {
+      this.#waiting.splice(this.#waiting.indexOf(job), 1);
+      this.#parked.set(job.id, job);
+    }
+    for (const job of [...this.#parked.values()]) {
+      if (isLost(job)) continue;
+      this.#parked.delete(job.id);
+      this.#place(job);
+    }
+    this.#fill();
+  }
+
+  #fill(): void {
+    for (let i = 0; i < this.#waiting.length && !this.#stopped && this.#hasFree(); ) {
+      const job = this.#waiting[i] as QueuedJob;
+      const worker = this.#take(job);
+      if (worker) {
+        this.#waiting.splice(i, 1);
+        this.#start(job, worker);
+      } else i++;
+    }
+  }
+
+  #hasFree(): boolean {
+    return this.#builtIn < this.#slots || this.#pool?.hasFree === true;
+  }
+
+  #take(job: QueuedJob): Worker | undefined {
+    if (!isForBuiltIn(job.tags)) return this.#pool?.take(job.id, job.tags ?? {});
+    return this.#builtIn < this.#slots ? this.worker : undefined;
+  }
+
+  #start(job: QueuedJob, worker: Worker): void {
+    const abort = new AbortController();
+    const isBuiltIn = worker === this.worker;
+    if (isBuiltIn) this.#builtIn += 1;
+    const done = job.run(abort.signal, worker).finally(() => {
+      const again = this.#running.get(job.id)?.again;
+      this.#running.delete(job.id);
+      if (again) this.#place(again);
+      if (isBuiltIn) this.#builtIn -= 1;
+      else this.#pool?.release(job.id);
+      this.#fill();
+    });
+    this.#running.set(job.id, { abort, done });
   }
 }
 
@@ -87,6 +166,9 @@ export class ServerStopping extends Error {
     super("the server is stopping");
   }
 }
+
+const isForBuiltIn = (tags: Tags = {}): boolean =>
+  Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value);
 
 const before = (a: QueuedJob, b: QueuedJob): boolean =>
   a.urgency === b.urgency ? a.created_at < b.created_at : a.urgency === "person";

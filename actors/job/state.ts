@@ -7,6 +7,8 @@ export const SILENCE_LIMIT_MS = 5 * 60_000;
 export const CANCEL_LIMIT_MS = 3 * 60_000;
 /** A job that a stop of the server has interrupted this often is not begun again. */
 export const MAX_ATTEMPTS = 2;
+/** A job that so many workers were lost with is not handed to another. */
+export const MAX_WORKERS = 3;
 
 /** What the owner keeps in memory of its job; the row has more. */
 export type JobState = JobFacts & {
@@ -34,7 +36,12 @@ export type JobCommand =
   | { readonly type: "complete"; readonly now: number }
   | { readonly type: "fail"; readonly now: number; readonly error: string; readonly error_code?: string }
   /** The server has started again, so nobody works on it: back into the queue, or ended. Nothing happens to a pending job. */
-  | { readonly type: "requeue"; readonly now: number }
+  | {
+      readonly type: "requeue";
+      readonly now: number;
+      /** Not the server but its worker has gone, in words. */
+      readonly lost?: string;
+    }
   /** The time limits are checked; nothing happens before they have passed. */
   | { readonly type: "reap"; readonly now: number }
   /** The worker is alive. */
@@ -64,7 +71,7 @@ export const transitionJob = (job: JobState, command: JobCommand): JobPatch | un
     case "fail":
       return failed(job, now, command.error, command.error_code);
     case "requeue":
-      return requeued(job, now);
+      return requeued(job, now, command.lost);
     case "reap":
       return now < reapDue(job) ? undefined : failed(job, now, reapReason(job));
     case "touch":
@@ -81,10 +88,14 @@ const failed = (job: JobState, now: number, error: string, code = ""): JobPatch 
   ...(job.started_at === null ? { started_at: now } : {}),
 });
 
-const requeued = (job: JobState, now: number): JobPatch | undefined => {
+const requeued = (job: JobState, now: number, lost?: string): JobPatch | undefined => {
   if (job.started_at === null) return undefined;
   if (job.canceled_at !== null) return { completed_at: now, updated_at: now };
-  if (job.attempts >= MAX_ATTEMPTS) return failed(job, now, `The server stopped ${job.attempts} times during the job.`);
+  if (lost !== undefined && job.attempts >= MAX_WORKERS) {
+    return failed(job, now, `${lost} ${job.attempts} workers were tried.`);
+  }
+  if (lost === undefined && job.attempts >= MAX_ATTEMPTS)
+    return failed(job, now, `The server stopped ${job.attempts} times during the job.`);
   return { started_at: null, worker_id: null, worker_name: "", updated_at: now };
 };
 

@@ -2,10 +2,11 @@
 // reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rule WK-7).
 import { type Clock, sleep } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { ProvisionError, type Provisioner } from "#src/provisioners/provisioner.ts";
+import { tagsInWords } from "#src/provisioners/external/tags.ts";
+import { ProvisionError, type Provisioner, WorkerLost } from "#src/provisioners/provisioner.ts";
 import type { Directory } from "../directory.ts";
 import { JobReport } from "../job/report.ts";
-import { type JobQueue, ServerStopping } from "../job-queue.ts";
+import { type JobQueue, ServerStopping, type Tags, type Worker } from "../job-queue.ts";
 import type { Builds, StartedJob, SubmittedBuild, WorkspaceActor } from "./workspace-actor.ts";
 
 export type Provisioners = ReadonlyMap<string, Provisioner>;
@@ -23,21 +24,33 @@ const RETRY_MS = 250;
 
 export class BuildRunner implements Builds {
   readonly #parts: Parts;
+  /** Jobs whose worker was lost, on their way back into the queue. */
+  readonly #returned = new Set<string>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  /** A job that no worker can take stays pending until it is cancelled or given up. */
+  /** A job that no worker can take stays pending, and says so, until one comes, it is cancelled or given up. */
   submit({ workspace_id, job_id, created_at, tags }: SubmittedBuild): void {
     const { jobs } = this.#parts;
-    if (jobs.holds(job_id) || jobs.workersFor(tags).length === 0) return;
+    // What goes back into the queue is still held by the run that gives it back.
+    if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+    if (jobs.workersFor(tags).length === 0) this.#tellWaiting(workspace_id, job_id, tags);
     jobs.submit({
       id: job_id,
       created_at,
       urgency: "person",
-      run: (signal) => this.#run(workspace_id, job_id, signal),
+      tags,
+      run: (signal, worker) => this.#run(workspace_id, job_id, signal, worker),
     });
+  }
+
+  #tellWaiting(workspace_id: string, job_id: string, tags: Tags): void {
+    const workspaces = this.#parts.workspaces();
+    const report = new JobReport(this.#parts.clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
+    const words = `No worker with the tags ${tagsInWords(tags)} is connected; the build waits for one.`;
+    report.say("provisioner_daemon", "info", "Waiting", words);
   }
 
   cancel(job_id: string): void {
@@ -45,9 +58,9 @@ export class BuildRunner implements Builds {
   }
 
   /** One job from start to end; never rejects. */
-  async #run(workspace_id: string, job_id: string, signal: AbortSignal): Promise<void> {
+  async #run(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
     try {
-      const started = await this.#start(workspace_id, job_id, signal);
+      const started = await this.#start(workspace_id, job_id, signal, worker);
       if (started !== "stale") await this.#work(started, workspace_id, job_id, signal);
     } catch (error) {
       // On disk the job is still open: the next start takes it up, or the reaper ends it.
@@ -55,8 +68,7 @@ export class BuildRunner implements Builds {
     }
   }
 
-  async #start(workspace_id: string, job_id: string, signal: AbortSignal): Promise<StartedJob> {
-    const { worker } = this.#parts.jobs;
+  async #start(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<StartedJob> {
     const ask = () => this.#parts.workspaces().ask(workspace_id, "startJob", { job_id, worker });
     try {
       return await this.#insist(ask, signal);
@@ -87,12 +99,29 @@ export class BuildRunner implements Builds {
       await this.#insist(() => workspaces.ask(workspace_id, "completeJob", { job_id, state }), signal);
     } catch (error) {
       if (stopped(signal)) return;
+      if (error instanceof WorkerLost && !signal.aborted) {
+        report.say("provisioner_daemon", "warn", "Handing over", error.message);
+        await report.settled();
+        await this.#giveBack(workspace_id, job_id, error, signal);
+        return;
+      }
       if (!signal.aborted) report.say("provisioner_daemon", "error", "Failed", wordsFor(error));
       await report.settled();
       if (signal.aborted) await this.#canceled(workspace_id, job_id, request.state, signal);
       else await this.#fail(workspace_id, job_id, error, signal);
     } finally {
       alive.cancel();
+    }
+  }
+
+  /** The job goes to another worker, with fresh tokens; it has failed when too many were lost with it. */
+  async #giveBack(workspace_id: string, job_id: string, error: WorkerLost, signal: AbortSignal): Promise<void> {
+    this.#returned.add(job_id);
+    try {
+      const args = { job_id, lost: error.message };
+      await this.#insist(() => this.#parts.workspaces().ask(workspace_id, "requeueJob", args), signal);
+    } finally {
+      this.#returned.delete(job_id);
     }
   }
 

@@ -9,6 +9,7 @@ import { guardTemplate } from "#db/templates.ts";
 import { clearTimer, setTimer } from "#db/timers.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
+import { tagsWithPlace } from "#src/provisioners/external/tags.ts";
 import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
 import { type JobCommand, type JobPatch, type JobState, reapDue, reapReason, transitionJob } from "../job/state.ts";
 import type {
@@ -152,11 +153,12 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
 /** The rows of a build that now becomes the latest. A build that fails leaves what the one before had left. */
 const begin = (
   workspace: WorkspaceRow,
-  { job_id, job_key, parameters, provisioner, file_id, tags, ...build }: NewBuild,
+  { job_id, job_key, parameters, provisioner, file_id, tags: asked, ...build }: NewBuild,
   build_number: number,
   left: string | null,
   now: number,
 ): { state: WorkspaceState; writes: Statement[] } => {
+  const tags = tagsWithPlace(asked, left);
   const row: BuildRow = {
     ...build,
     job_id,

@@ -201,9 +201,9 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#settle<Late>(state, decision, "done", "stale");
   }
 
-  /** After a start of the server: nobody works on this job any more. */
-  requeueJob({ job_id }: { readonly job_id: string }): Promise<Late> {
-    return this.turn((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), job_id }));
+  /** Nobody works on this job any more: the server has started again, or its worker was lost. */
+  requeueJob(args: { readonly job_id: string; readonly lost?: string }): Promise<Late> {
+    return this.turn((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), ...args }));
   }
 
   /** The timer of rule JB-6: ends a job nothing has been heard of. */

@@ -7,6 +7,7 @@ import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment.ts";
 import { files } from "./files.ts";
 import { organizations } from "./organizations/index.ts";
+import { provisionerDaemons } from "./provisioner-daemons/index.ts";
 import { templateVersions } from "./template-versions/index.ts";
 import { templates } from "./templates/index.ts";
 import { users } from "./users/index.ts";
@@ -19,6 +20,7 @@ export const api = (ctx: ApiContext) =>
     .use(buildinfo(ctx))
     .use(deployment(ctx))
     .use(organizations(ctx))
+    .use(provisionerDaemons(ctx))
     .use(agents(ctx))
     .use(users(ctx))
     .use(files(ctx))

@@ -18,6 +18,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },
   { name: "Workspaces", description: "Workspaces and how to watch them." },
   { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
+  { name: "Provisioners", description: "Workers of their own that bring workspaces to life, and their keys." },
   { name: "Agents", description: "Workspace agents as people see them: state and logs." },
   { name: "Agent daemon", description: "What the program inside a workspace calls with its agent token." },
 ];
@@ -51,6 +52,12 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
               in: "header",
               name: SESSION_HEADER,
               description: "A person: the token from signing in, or an API token.",
+            },
+            provisioner_key: {
+              type: "apiKey",
+              in: "header",
+              name: SESSION_HEADER,
+              description: "A worker of its own: its provisioner key.",
             },
             agent_token: {
               type: "apiKey",

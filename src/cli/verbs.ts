@@ -3,6 +3,7 @@ import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
 import { settingsHelp } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { WORKER_ENV_PREFIX, WORKER_SETTINGS } from "#base/config/worker-settings.ts";
 import type { Verb } from "./verb.ts";
 
 const serverSettings = (): string => settingsHelp(SERVER_SETTINGS);
@@ -21,6 +22,13 @@ export const VERBS: readonly Verb[] = [
     usage: "[settings]",
     details: () => settingsHelp(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
     load: () => import("./agent.ts"),
+  },
+  {
+    name: "provisioner",
+    help: "Run a worker of its own that takes builds from a server.",
+    usage: "[settings]",
+    details: () => settingsHelp(WORKER_SETTINGS, WORKER_ENV_PREFIX),
+    load: () => import("./provisioner.ts"),
   },
   {
     name: "logs",

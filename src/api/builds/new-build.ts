@@ -9,6 +9,7 @@ import { findTemplateVersion, type TemplateVersionRow } from "#db/template-versi
 import type { CreateBuild } from "#schema/build.ts";
 import { type JobStatus, jobStatus } from "#schema/job.ts";
 import type { Manifest } from "#schema/manifest.ts";
+import { buildTags } from "#src/provisioners/external/tags.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
 
@@ -73,6 +74,6 @@ export const newBuild = async (
     parameters: Object.entries(values).map(([name, value]) => ({ name, value })),
     provisioner: manifest.provisioner,
     file_id: version.row.file_id,
-    tags: manifest.tags ?? {},
+    tags: buildTags(manifest, version.row.organization_id),
   };
 };

@@ -145,7 +145,8 @@ export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT")
   print: (value) => value,
 });
 
-function listOf(
+/** Items separated by commas, each read by `item`. */
+export function listOf(
   what: string,
   placeholder: string,
   item: (text: string) => string | undefined,

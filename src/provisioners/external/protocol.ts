@@ -16,8 +16,6 @@ export const LINES = 200;
 /** Characters of a message that a server accepts. */
 export const MESSAGE_LIMIT = 4 * 1024 * 1024;
 
-export const KEY_HEADER = "Service-Provisioner-Key";
-
 const id = t.String({ maxLength: 64 });
 const short = t.String({ maxLength: 4_096 });
 const time = t.Number();

@@ -43,6 +43,12 @@ export const mayTake = (worker: WorkerPlace, tags: Tags): boolean => {
   );
 };
 
+/** What a job asks for, in words for people. */
+export const tagsInWords = ({ organization: _, place, ...tags }: Tags): string => {
+  const asked = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
+  return `${asked.join(", ")}${place === undefined ? "" : " where the workspace lives"}`;
+};
+
 /** `a=1,b=2` -> {a: "1", b: "2"}; undefined when it is not that. */
 export const parseTags = (text: string): Record<string, string> | undefined => {
   const parts = text.split(",").filter((part) => part.trim() !== "");

@@ -1,0 +1,129 @@
+// Workers that are processes of their own (`slipway provisioner`): listing them, and the WebSocket over which they take jobs.
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, invalidField, notFound } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/organizations.ts";
+import { listProvisionerDaemons, type ProvisionerDaemonRow } from "#db/provisioners.ts";
+import { ProvisionerDaemon } from "#schema/provisioner.ts";
+import { parseTags } from "#src/provisioners/external/tags.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { organizationAt, organizationPath } from "../organizations/organization.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { register } from "./daemon.ts";
+import { workerKeys } from "./key.ts";
+import { provisionerKeys } from "./keys.ts";
+import { WorkerConnection } from "./worker-connection.ts";
+
+const tags = ["Provisioners"];
+const params = organizationPath;
+const KINDS = ["local", "docker", "echo"];
+
+const showDaemon = (ctx: ApiContext, row: ProvisionerDaemonRow): ProvisionerDaemon => {
+  const worker = ctx.workers.find(row.id);
+  const job = worker?.jobs[0];
+  const { id, organization_id, key_id, name, version, provisioners, tags, slots } = row;
+  return {
+    ...{ id, organization_id, key_id, name, version, provisioners, tags, slots },
+    status: worker ? (job ? "busy" : "idle") : "offline",
+    current_job: job ? { id: job, status: "running" } : null,
+    created_at: rfc3339(row.created_at),
+    last_seen_at: rfc3339(worker ? ctx.clock.now() - Math.round(worker.silence) : row.last_seen_at),
+  };
+};
+
+const short = (description: string, maxLength = 1_024) => t.Optional(t.String({ maxLength, description }));
+
+const serveQuery = t.Object({
+  name: t.String({
+    minLength: 1,
+    maxLength: 64,
+    pattern: "^[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$",
+    description: "What it is called; a newer connection of that name takes the place of the one before.",
+    examples: ["builder-1"],
+  }),
+  tags: short("Such as `region=eu,gpu=yes`.", 16_384),
+  provisioners: short("Such as `local,docker`. Default: local."),
+  places: short(
+    "Where what it makes lives, such as `docker=<id of the engine>`: another worker there can go on with it.",
+  ),
+  version: short("Of the program.", 64),
+  slots: t.Optional(t.Integer({ minimum: 1, maximum: 64, description: "Jobs at the same time. Default 1." })),
+});
+
+const tagsIn = (field: string, text: string | undefined): Record<string, string> => {
+  const parsed = parseTags(text ?? "");
+  if (!parsed) throw invalidField(field, "must be name=value pairs, separated by commas");
+  return parsed;
+};
+
+const kindsIn = (text = "local"): string[] => {
+  const kinds = text.split(",").map((kind) => kind.trim());
+  if (kinds.every((kind) => KINDS.includes(kind))) return [...new Set(kinds)];
+  throw invalidField("provisioners", `must be some of ${KINDS.join(", ")}, separated by commas`);
+};
+
+/** The organization of a worker's path. 401 when its key is of another. */
+const organizationOf = async (ctx: ApiContext, text: string, own: string): Promise<string> => {
+  const found = isUuid(text)
+    ? await ctx.store.get(findOrganization({ id: text.toLowerCase() }))
+    : await ctx.store.get(text === "default" ? findDefaultOrganization() : findOrganizationByName({ name: text }));
+  if (!found) throw notFound();
+  if (found.id === own) return own;
+  throw new AppError("unauthenticated", "The provisioner key is of another organization.");
+};
+
+export const provisionerDaemons = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/organizations" })
+    .use(callers)
+    .use(workerKeys(ctx.store))
+    .use(provisionerKeys(ctx))
+    .get(
+      "/:organization/provisionerdaemons",
+      async ({ caller, params }) => {
+        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const rows = await ctx.store.all(listProvisionerDaemons({ organization_id: id }));
+        return rows.map((row) => showDaemon(ctx, row));
+      },
+      {
+        ...{ user: true, params },
+        response: { 200: t.Array(ProvisionerDaemon), ...fails(401, 404) },
+        detail: {
+          tags,
+          summary: "List provisioner daemons",
+          description: "Workers that are processes of their own, the last seen first.",
+        },
+      },
+    )
+    .get(
+      "/:organization/provisionerdaemons/serve",
+      async ({ key, params, query, request }) => {
+        const organization_id = await organizationOf(ctx, params.organization, key.organization_id);
+        const wanted = {
+          ...{ organization_id, key_id: key.id, name: query.name },
+          // What the key says counts: whoever holds it cannot give itself other values.
+          tags: { ...tagsIn("tags", query.tags), ...key.tags },
+          provisioners: kindsIn(query.provisioners),
+          version: query.version ?? "",
+          slots: query.slots ?? 1,
+        };
+        const places = tagsIn("places", query.places);
+        if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+          throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
+        }
+        const id = await register(ctx, wanted);
+        const connection = new WorkerConnection(ctx, { ...wanted, id, places });
+        return ctx.sockets.upgrade(request, connection, { who: key.id });
+      },
+      {
+        ...{ worker: true, params, query: serveQuery },
+        response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "Take jobs",
+          description:
+            "For `slipway provisioner`: a WebSocket of JSON messages. The provisioner key stands where a session token would.",
+        },
+      },
+    );

@@ -1,0 +1,45 @@
+// Keys of workers: `<id>-<secret>`, of which only a hash of the secret is kept. A worker sends its key where a person would send a
+// session token (rule PV-13).
+import { Elysia } from "elysia";
+import { AppError } from "#base/errors.ts";
+import { keyId, linkToken, sameDigest, sha256 } from "#base/ids.ts";
+import { findProvisionerKey, type ProvisionerKeyRow } from "#db/provisioners.ts";
+import type { Store } from "#db/store.ts";
+import { credentialOf } from "../identify.ts";
+
+/** A fresh key: its id, the text to be shown once, and the hash to be kept. */
+export const freshKey = (): { id: string; key: string; secret_hash: string } => {
+  const id = keyId();
+  const secret = linkToken();
+  return { id, key: `${id}-${secret}`, secret_hash: sha256(secret) };
+};
+
+const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
+
+/** The key that was sent; 401 when there is none or it is wrong. Takes the same time for a wrong secret and an unknown key. */
+const keyOf = async (request: Request, store: Store): Promise<ProvisionerKeyRow> => {
+  const token = credentialOf(request)?.token ?? "";
+  const [, id, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
+  if (id === undefined || secret === undefined) throw REFUSED;
+  const row = await store.get(findProvisionerKey({ id }));
+  if (!sameDigest(sha256(secret), row?.secret_hash ?? sha256("")) || !row) throw REFUSED;
+  return row;
+};
+
+type WithRequest = { request: Request };
+
+/** Route option `worker: true`: the handler gets the worker's `key`. Checked before parameters are, so a stranger always gets 401. */
+export const workerKeys = (store: Store) => {
+  const known = new WeakMap<Request, ProvisionerKeyRow>();
+  return new Elysia({ name: "worker-keys", seed: known }).macro({
+    worker: {
+      detail: { security: [{ provisioner_key: [] }] },
+      transform: async ({ request }: WithRequest) => void known.set(request, await keyOf(request, store)),
+      resolve: ({ request }: WithRequest) => {
+        const key = known.get(request);
+        if (!key) throw REFUSED;
+        return { key };
+      },
+    },
+  });
+};

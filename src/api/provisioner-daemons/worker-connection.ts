@@ -1,0 +1,54 @@
+// One worker's socket: signs it on, passes on what it says, and signs it off however the connection ends (rules PV-10, PV-12).
+import { log } from "#base/log.ts";
+import { findProvisionerKey, updateProvisionerDaemon } from "#db/provisioners.ts";
+import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
+import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
+import type { ApiContext } from "../context.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+
+export class WorkerConnection implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #facts: WorkerFacts;
+  #worker: ConnectedWorker | undefined;
+
+  constructor(ctx: ApiContext, facts: WorkerFacts) {
+    this.#ctx = ctx;
+    this.#facts = facts;
+  }
+
+  open(socket: Socket): void {
+    this.#worker = this.#ctx.workers.connect(this.#facts, {
+      send: (text) => socket.send(text),
+      close: (reason) => socket.close(CLOSE.policy, reason),
+    });
+    log("provisioners").info("worker {name} has connected", { name: this.#facts.name });
+    // The key may have been removed between signing in and listening for that.
+    void this.#ctx.store.get(findProvisionerKey({ id: this.#facts.key_id })).then(
+      (key) => key ?? this.#ctx.workers.closeKey(this.#facts.key_id),
+      () => {},
+    );
+  }
+
+  message(socket: Socket, data: string | Uint8Array): void {
+    const message = readWorkerMessage(data);
+    if (!message || !this.#worker) {
+      socket.close(CLOSE.protocol, "a message was not understood");
+      return;
+    }
+    this.#worker.hear(message);
+    if (message.type === "leaving") this.#ctx.workers.heard();
+  }
+
+  close(_socket: Socket, code: number, reason: string): void {
+    const { workers, store, clock } = this.#ctx;
+    const { id, name } = this.#facts;
+    if (!this.#worker) return;
+    workers.lost(this.#worker, "its connection has ended");
+    log("provisioners").info("worker {name} has gone: {code} {reason}", { name, code, reason });
+    // Another connection of that name is here: it is seen now.
+    if (workers.find(id)) return;
+    store.commit([updateProvisionerDaemon(id, { last_seen_at: clock.now() })]).catch((error) => {
+      log("provisioners").debug("that worker {name} has gone was not noted: {error}", { name, error });
+    });
+  }
+}

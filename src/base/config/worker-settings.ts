@@ -1,0 +1,64 @@
+// The settings of a worker of its own (verb `provisioner`). Flags `--key`, `--url` and so on; variables SLIPWAY_WORKER_KEY,
+// SLIPWAY_WORKER_URL. There is no settings file.
+import { DOCKER_SETTINGS } from "./docker-settings.ts";
+import { baseUrl, choice, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
+import { optional, setting, type Values } from "./setting.ts";
+
+export const WORKER_ENV_PREFIX = "SLIPWAY_WORKER_";
+
+const KINDS = ["local", "docker", "echo"];
+const kinds: Kind<readonly string[]> = listOf("local, docker and echo", "LIST", (item) =>
+  KINDS.find((kind) => kind === item),
+);
+const tags: Kind<readonly string[]> = listOf(
+  "name=value pairs",
+  "TAGS",
+  (item) => (/^[^=\s]{1,64}=[^,]{0,256}$/.test(item) ? item : undefined),
+  true,
+);
+
+export const WORKER_SETTINGS = {
+  url: optional(baseUrl, { group: "Connection", help: "The server's access URL.", absent: "must be given" }),
+  key: optional(text, {
+    group: "Connection",
+    help: "A provisioner key of the organization. Better given by the environment or a file: flags can be read by others on the machine.",
+    absent: "read from the key file",
+    secret: true,
+  }),
+  key_file: optional(path, {
+    group: "Connection",
+    help: "A file that holds the provisioner key, read at start.",
+    absent: "none",
+  }),
+  organization: setting(text, "default", { group: "Connection", help: "Name or id of the organization it works for." }),
+  name: optional(
+    matching(
+      /^(?=.{1,64}$)[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$/,
+      "letters and digits in groups joined by - _ or .",
+      "NAME",
+    ),
+    {
+      group: "Work",
+      help: "What it is called. Two with one name take each other's place.",
+      absent: "the machine's name",
+    },
+  ),
+  tags: setting(tags, [], { group: "Work", help: "What jobs may ask for, such as region=eu,gpu=yes." }),
+  provisioners: setting(kinds, ["local"], { group: "Work", help: "What it brings workspaces to life with." }),
+  slots: setting(whole(1, 64), 2, { group: "Work", help: "How many builds it does at the same time." }),
+  data_dir: setting(path, "./provisioner-data", {
+    group: "Work",
+    help: "The folder that holds the workspaces of the provisioner `local`.",
+  }),
+  ...DOCKER_SETTINGS,
+  log_level: setting(choice("trace", "debug", "info", "warn", "error"), "info", {
+    group: "Logs",
+    help: "How much is logged.",
+  }),
+  log_format: setting(choice("auto", "text", "json"), "auto", {
+    group: "Logs",
+    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
+  }),
+} as const;
+
+export type WorkerConfig = Values<typeof WORKER_SETTINGS>;

@@ -1,0 +1,83 @@
+// What a worker has to say, in order. A slow connection holds it back here; it is bounded because each job may say only so much.
+import type { Clock } from "#base/clock.ts";
+import { LINES, type Line, OUTPUT_LIMIT, type WorkerMessage } from "./protocol.ts";
+
+/** Bytes that may wait inside the socket. */
+const SOCKET_LIMIT = 256 * 1024;
+const RETRY_MS = 20;
+/** Characters of lines in one message. */
+const BATCH_LIMIT = 256 * 1024;
+
+type Sink = Pick<WebSocket, "send" | "bufferedAmount" | "readyState">;
+
+export class Outbox {
+  readonly #socket: Sink;
+  readonly #clock: Clock;
+  readonly #waiting: WorkerMessage[] = [];
+  #isPumping = false;
+
+  constructor(socket: Sink, clock: Clock) {
+    this.#socket = socket;
+    this.#clock = clock;
+  }
+
+  /** Goes out after everything said before. */
+  say(message: WorkerMessage): void {
+    this.#waiting.push(message);
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    // Lines of one turn of the event loop become one message.
+    setImmediate(() => this.#pump());
+  }
+
+  /** Goes out at once: signs of life must not wait behind a log. */
+  sayNow(message: WorkerMessage): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  #pump(): void {
+    while (this.#waiting.length > 0) {
+      if (this.#socket.readyState !== WebSocket.OPEN) {
+        this.#waiting.length = 0;
+        break;
+      }
+      if (this.#socket.bufferedAmount > SOCKET_LIMIT) {
+        this.#clock.after(RETRY_MS, () => this.#pump());
+        return;
+      }
+      this.#socket.send(JSON.stringify(this.#next()));
+    }
+    this.#isPumping = false;
+  }
+
+  /** The first message; lines of the same job that follow come along. */
+  #next(): WorkerMessage {
+    const first = this.#waiting.shift() as WorkerMessage;
+    if (first.type !== "log") return first;
+    const lines = [...first.lines];
+    let size = lines.reduce((sum, { output }) => sum + output.length, 0);
+    for (;;) {
+      const next = this.#waiting[0];
+      if (next?.type !== "log" || next.job_id !== first.job_id || lines.length + next.lines.length > LINES) break;
+      size += next.lines.reduce((sum, { output }) => sum + output.length, 0);
+      if (size > BATCH_LIMIT) break;
+      lines.push(...next.lines);
+      this.#waiting.shift();
+    }
+    return { ...first, lines };
+  }
+}
+
+/** Counts what one job says: what comes after the limit is dropped, as the server would. The line that passes it still goes out. */
+export class OutputLimit {
+  #left = OUTPUT_LIMIT;
+
+  /** The lines that still fit. Several lines in one text stay one. */
+  take(line: Line): Line | undefined {
+    if (this.#left < 0) return undefined;
+    const output = line.output.slice(0, OUTPUT_LIMIT);
+    // A line costs something even when it is empty.
+    this.#left -= Buffer.byteLength(output) + 1;
+    return { ...line, output, stage: line.stage.slice(0, 4096) };
+  }
+}

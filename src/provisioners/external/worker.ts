@@ -1,0 +1,172 @@
+// The other side: a process that connects to a server, takes jobs and does them with its own provisioners. Connects again for ever; a
+// connection that breaks ends the work that came over it, because the server gives that work to somebody else (rules PV-10 to PV-13).
+import { type Clock, holdProcess } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+import { Outbox, OutputLimit } from "./outbox.ts";
+import { ALIVE_MS, readServerMessage, SILENCE_MS, TIMING_LIMIT } from "./protocol.ts";
+
+export type WorkerOptions = {
+  /** The endpoint with its query: name, tags, provisioners. */
+  readonly endpoint: URL;
+  readonly key: string;
+  readonly provisioners: ReadonlyMap<string, Provisioner>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Told to end: nothing new is taken, what is under way is given back. */
+  readonly signal: AbortSignal;
+  /** Told each time the server has taken it on. */
+  readonly connected?: (name: string) => void;
+};
+
+const FIRST_MS = 100;
+const CEILING_MS = 10_000;
+/** A key that is refused may be one that is only just being made known, so it is tried again, rarely. */
+const REFUSED_CEILING_MS = 60_000;
+const GOOD_AFTER_MS = 5_000;
+
+/** Works until the signal fires, whatever the server does. */
+export const runWorker = async (options: WorkerOptions): Promise<void> => {
+  const { clock, random, signal } = options;
+  const held = holdProcess();
+  try {
+    for (let failures = 0; !signal.aborted; failures++) {
+      const began = clock.monotonic();
+      const { reason, refused } = await new Connection(options).run();
+      if (signal.aborted) return;
+      if (!refused && clock.monotonic() - began >= GOOD_AFTER_MS) failures = 0;
+      const whole = Math.min(refused ? REFUSED_CEILING_MS : CEILING_MS, FIRST_MS * 2 ** Math.min(failures, 20));
+      const wait = Math.round(whole * (0.5 + random() / 2));
+      log("worker").warn("not connected, trying again in {wait} ms: {reason}", { wait, reason });
+      await pause(clock, wait, signal);
+    }
+  } finally {
+    held.cancel();
+  }
+};
+
+class Connection {
+  readonly #options: WorkerOptions;
+  readonly #socket: WebSocket;
+  readonly #outbox: Outbox;
+  readonly #jobs = new Map<string, { abort: AbortController; done: Promise<void> }>();
+  #heard: number;
+
+  constructor(options: WorkerOptions) {
+    const { endpoint, key, clock } = options;
+    this.#options = options;
+    const credentials = { headers: { "Service-Session-Token": key }, perMessageDeflate: false };
+    this.#socket = new WebSocket(endpoint, credentials as never);
+    this.#outbox = new Outbox(this.#socket, clock);
+    this.#heard = clock.monotonic();
+  }
+
+  /** From dialling until nothing is left of it, the work included; says why it ended. */
+  async run(): Promise<{ reason: string; refused: boolean }> {
+    const { clock, signal } = this.#options;
+    const socket = this.#socket;
+    const ended = Promise.withResolvers<{ reason: string; refused: boolean }>();
+    let refusal = "";
+    socket.onerror = (event) => {
+      refusal = (event as ErrorEvent).message ?? "";
+    };
+    socket.onclose = ({ code, reason }) => {
+      const status = /status code: (\d{3})/.exec(refusal)?.[1];
+      if (status) ended.resolve({ reason: `the server answered ${status}`, refused: status === "401" });
+      else ended.resolve({ reason: reason || refusal || `the connection was closed (${code})`, refused: false });
+    };
+    socket.onmessage = ({ data }) => this.#hear(data as string | Uint8Array);
+    const beat = clock.every(ALIVE_MS, () => {
+      this.#outbox.sayNow({ type: "alive" });
+      if (clock.monotonic() - this.#heard < SILENCE_MS) return;
+      ended.resolve({ reason: "nothing was heard of the server", refused: false });
+      socket.terminate();
+    });
+    const leave = (): void => {
+      this.#outbox.sayNow({ type: "leaving" });
+      socket.close(1000, "the worker stops");
+      ended.resolve({ reason: "stopped", refused: false });
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      return await ended.promise;
+    } finally {
+      beat.cancel();
+      signal.removeEventListener("abort", leave);
+      // The next connection may bring the same workspace again: first everything of this one must have ended.
+      for (const { abort } of this.#jobs.values()) abort.abort(new Error("the server is out of reach"));
+      await Promise.all([...this.#jobs.values()].map(({ done }) => done));
+    }
+  }
+
+  #hear(data: string | Uint8Array): void {
+    this.#heard = this.#options.clock.monotonic();
+    const message = readServerMessage(data);
+    if (!message) {
+      this.#socket.close(1002, "a message was not understood");
+      return;
+    }
+    if (message.type === "welcome") this.#options.connected?.(message.name);
+    if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
+    if (message.type === "job") this.#begin(message.request, message.provisioner);
+  }
+
+  #begin(request: ProvisionRequest, provisioner: string): void {
+    const { job_id, transition, workspace } = request;
+    if (this.#jobs.has(job_id)) return;
+    log("worker").info("{transition} of workspace {id} begins", { transition, id: workspace.id, job_id });
+    const abort = new AbortController();
+    const done = this.#work(request, provisioner, abort.signal).finally(() => {
+      this.#jobs.delete(job_id);
+      log("worker").info("{transition} of workspace {id} has ended", { transition, id: workspace.id, job_id });
+    });
+    this.#jobs.set(job_id, { abort, done });
+  }
+
+  /** Never rejects. */
+  async #work(request: ProvisionRequest, name: string, signal: AbortSignal): Promise<void> {
+    const { job_id } = request;
+    try {
+      const provisioner = this.#options.provisioners.get(name);
+      if (!provisioner) throw new ProvisionError(`The worker does not run workspaces of the kind "${name}".`);
+      const { state } = await provisioner.run(request, this.#reportOf(job_id), signal);
+      this.#outbox.say({ type: "done", job_id, state });
+    } catch (error) {
+      if (signal.aborted) this.#outbox.say({ type: "canceled", job_id });
+      else if (error instanceof ProvisionError) {
+        this.#outbox.say({ type: "failed", job_id, error: error.message.slice(0, 65_536), code: error.code });
+      } else {
+        log("worker").error("job {job_id} failed: {error}", { job_id, error });
+        const words = "An internal error of the worker ended the build; its log says more.";
+        this.#outbox.say({ type: "failed", job_id, error: words, code: "" });
+      }
+    }
+  }
+
+  #reportOf(job_id: string): Report {
+    const limit = new OutputLimit();
+    let timings = 0;
+    return {
+      log: (level, stage, output) => {
+        const line = limit.take({ level, stage, output });
+        if (line) this.#outbox.say({ type: "log", job_id, lines: [line] });
+      },
+      timing: (timing) => {
+        if (timings++ < TIMING_LIMIT) this.#outbox.say({ type: "timing", job_id, timing });
+      },
+    };
+  }
+}
+
+const pause = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = clock.after(ms, () => over());
+    const over = (): void => {
+      timer.cancel();
+      signal.removeEventListener("abort", over);
+      resolve();
+    };
+    signal.addEventListener("abort", over);
+  });

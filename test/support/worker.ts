@@ -1,0 +1,112 @@
+// Workers of their own for tests: the real program as a second process, or a bare socket that speaks their protocol.
+import { fileURLToPath } from "node:url";
+import type { NewProvisionerKey } from "#schema/provisioner.ts";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { printTags, type Tags } from "#src/provisioners/external/tags.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const SERVE = "/api/v2/organizations/default/provisionerdaemons/serve";
+
+let made = 0;
+
+/** A provisioner key of the default organization. */
+export const makeKey = async (admin: Client, tags: Tags = {}): Promise<NewProvisionerKey> =>
+  admin.post<NewProvisionerKey>("/api/v2/organizations/default/provisionerkeys", { name: `key-${++made}`, tags });
+
+export type WorkerProcess = AsyncDisposable & {
+  readonly name: string;
+  /** Resolves each time the server has taken it on, counted from 1. */
+  connected(times?: number): Promise<void>;
+  signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
+  readonly exited: Promise<number>;
+  /** What it wrote to standard error so far. */
+  errors(): string;
+};
+
+/** `slipway provisioner` as a process of its own; ended when disposed. */
+export const startWorker = (options: {
+  url: URL;
+  key: string;
+  name: string;
+  directory: string;
+  tags?: Tags;
+  slots?: number;
+  kinds?: string;
+}): WorkerProcess => {
+  const binary = process.env.SLIPWAY_TEST_BINARY;
+  const command = binary ? [binary] : [process.execPath, "--no-env-file", MAIN];
+  const child = Bun.spawn([...command, "provisioner"], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: options.directory,
+      SLIPWAY_WORKER_URL: options.url.origin,
+      SLIPWAY_WORKER_KEY: options.key,
+      SLIPWAY_WORKER_NAME: options.name,
+      SLIPWAY_WORKER_DATA_DIR: options.directory,
+      SLIPWAY_WORKER_PROVISIONERS: options.kinds ?? "echo",
+      SLIPWAY_WORKER_SLOTS: String(options.slots ?? 2),
+      ...(options.tags ? { SLIPWAY_WORKER_TAGS: printTags(options.tags) } : {}),
+    },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const lines = new Lines(child.stdout);
+  const errors = new Lines(child.stderr);
+  return {
+    name: options.name,
+    connected: (times = 1) => lines.until((text) => text.split("is connected to").length > times),
+    signal: (name) => child.kill(name),
+    exited: child.exited,
+    errors: () => errors.text,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+};
+
+class Lines {
+  text = "";
+  #ended = false;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(output: ReadableStream<Uint8Array>) {
+    void this.#read(output);
+  }
+
+  async until(holds: (text: string) => boolean): Promise<void> {
+    while (!holds(this.text)) {
+      if (this.#ended) throw new Error(`the process ended first: ${this.text}`);
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  async #read(output: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of output as unknown as AsyncIterable<Uint8Array>) {
+      this.text += decoder.decode(chunk, { stream: true });
+      this.#wake();
+    }
+    this.#ended = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
+    this.#waiting.clear();
+  }
+}
+
+/** A socket that has signed in as a worker; the first message it gets is the welcome. */
+export const openWorker = async (
+  url: URL,
+  key: string,
+  query: Record<string, string> = {},
+): Promise<{ socket: ClientSocket; id: string; say: (message: object) => void }> => {
+  const search = new URLSearchParams({ name: "raw", provisioners: "echo", ...query });
+  const socket = await new Client(url, key).socket(`${SERVE}?${search}`);
+  const { id } = await socket.json<{ id: string }>();
+  return { socket, id, say: (message) => socket.send(JSON.stringify(message)) };
+};
+
+export type JobMessage = { type: string; job_id?: string; request: { job_id: string; agents: { token: string }[] } };
