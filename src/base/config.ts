@@ -7,6 +7,7 @@ import { type Address, address as addressKind } from "./config/kinds.ts";
 import { type Input, type Loaded, loadSettings } from "./config/resolve.ts";
 import { envOf, flagOf } from "./config/setting.ts";
 import { type Config, SERVER_SETTINGS } from "./config/settings.ts";
+import { WORKER_ENV_PREFIX, WORKER_SETTINGS, type WorkerConfig } from "./config/worker-settings.ts";
 import { type Problem, UsageError } from "./usage-error.ts";
 
 export type { Address, Config, DaemonConfig, Input };
@@ -16,6 +17,7 @@ export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
 const TEST_VARIABLES = ["SLIPWAY_FAILPOINT", "SLIPWAY_TEST_BINARY"];
 
 const CLIENT_VARIABLES = Object.keys(CLIENT_SETTINGS).map((key) => envOf(key, CLIENT_ENV_PREFIX));
+const WORKER_VARIABLES = Object.keys(WORKER_SETTINGS).map((key) => envOf(key, WORKER_ENV_PREFIX));
 const DAEMON_VARIABLES = Object.keys(DAEMON_SETTINGS).map((key) => envOf(key, DAEMON_ENV_PREFIX));
 
 /** The server's settings: flag before environment before file before default. Throws UsageError. */
@@ -25,7 +27,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
       table: SERVER_SETTINGS,
       prefix: "SLIPWAY_",
       // A server may be started from inside a workspace, where the daemon's variables are set.
-      otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES, ...CLIENT_VARIABLES],
+      otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
       together: firstUserIsWhole,
     },
     input,
@@ -37,7 +39,7 @@ export type DaemonSettings = Omit<DaemonConfig, "url" | "token"> & { url: URL; t
 /** The daemon's settings; the token comes from the token file when it is not given itself. Throws UsageError. */
 export const loadDaemonConfig = (input: Input): DaemonSettings => {
   const { config } = loadSettings({ table: DAEMON_SETTINGS, prefix: DAEMON_ENV_PREFIX, otherVariables: [] }, input);
-  const { url, token = tokenIn(config.token_file, input) } = config;
+  const { url, token = secretIn("token_file", config.token_file, input) } = config;
   if (url === undefined) throw missingForDaemon("url", "the server's access URL is needed");
   if (token === undefined) throw missingForDaemon("token", "the agent's token is needed, or --token-file");
   return { ...config, url, token };
@@ -52,16 +54,30 @@ export const loadClientConfig = (input: Input): ClientConfig & { token: string }
   throw new UsageError([{ name, from: "not given", detail: "a session or API token is needed" }]);
 };
 
+/** What a worker of its own runs with. */
+export type WorkerSettings = Omit<WorkerConfig, "url" | "key"> & { url: URL; key: string };
+
+/** The settings of the verb `provisioner`; the key comes from the key file when it is not given itself. Throws UsageError. */
+export const loadWorkerConfig = (input: Input): WorkerSettings => {
+  const { config } = loadSettings({ table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [] }, input);
+  const { url, key = secretIn("key_file", config.key_file, input) } = config;
+  const missing = (name: string, detail: string): UsageError =>
+    new UsageError([{ name: `${flagOf(name)} or ${envOf(name, WORKER_ENV_PREFIX)}`, from: "not given", detail }]);
+  if (url === undefined) throw missing("url", "the server's access URL is needed");
+  if (key === undefined) throw missing("key", "a provisioner key is needed, or --key-file");
+  return { ...config, url, key };
+};
+
 const missingForDaemon = (key: string, detail: string): UsageError =>
   new UsageError([{ name: `${flagOf(key)} or ${envOf(key, DAEMON_ENV_PREFIX)}`, from: "not given", detail }]);
 
-function tokenIn(file: string | undefined, input: Input): string | undefined {
+function secretIn(setting: string, file: string | undefined, input: Input): string | undefined {
   if (file === undefined) return undefined;
   try {
     return input.readFile(file).trim() || undefined;
   } catch (error) {
     const detail = `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    throw new UsageError([{ name: flagOf("token_file"), from: file, detail }]);
+    throw new UsageError([{ name: flagOf(setting), from: file, detail }]);
   }
 }
 
