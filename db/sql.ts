@@ -154,6 +154,9 @@ type Selecting = Compilable & { readonly config: { readonly fields: Record<strin
 /** The row type of a Drizzle select. */
 export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
 
+/** The row type of a compiled query. */
+export type RowOfQuery<Q> = Q extends (...values: never[]) => Query<infer R> ? R : never;
+
 /** Compiles a select with placeholders; the result binds values. Fields are flat or one level deep (joined tables). */
 export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bindings) => Query<RowOf<B>>) => {
   const compiled = lazily(() => {

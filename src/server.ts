@@ -76,7 +76,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request);
       return await ctx.requests.run(request, async () => {
-        remember(request, await identify(credential, ctx.store, ctx.clock));
+        remember(request, await identify(credential, who));
         return app.fetch(request);
       });
     } catch (error) {
@@ -84,6 +84,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     }
   };
 
+  const who = { store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx) };
   const handle = async (request: Request): Promise<Response> => {
     const response = await answer(request);
     const id = request.headers.get("x-request-id");

@@ -5,11 +5,11 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { findAgentByToken } from "#db/agent-tokens.ts";
 import { findKeyWithUser, touchKey } from "#db/api-keys.ts";
 import { listMemberships } from "#db/members.ts";
 import type { Store } from "#db/store.ts";
 import { touchUser } from "#db/users.ts";
+import type { AgentTokens } from "./agent-tokens.ts";
 import type { Identity } from "./caller.ts";
 
 export const SESSION_COOKIE = "service_session_token";
@@ -65,11 +65,14 @@ const refusal = (detail: string): AppError =>
 const NOTHING = refusal("A session token must be sent in the header, a cookie or a query parameter.");
 
 /** Who sent this request, or the 401 to answer where somebody is needed. */
-export const identify = async (credential: Credential | undefined, store: Store, clock: Clock): Promise<Identity> => {
+export const identify = async (
+  credential: Credential | undefined,
+  { store, clock, agents }: { store: Store; clock: Clock; agents: AgentTokens },
+): Promise<Identity> => {
   if (!credential) return NOTHING;
   const { token, compat } = credential;
   if (isUuid(token)) {
-    const agent = await store.get(findAgentByToken({ token_hash: sha256(token.toLowerCase()) }));
+    const agent = await agents.find(sha256(token.toLowerCase()));
     return agent
       ? { kind: "agent", ...agent, compat }
       : refusal("The agent token is invalid or its build is not the latest.");

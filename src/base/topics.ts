@@ -7,6 +7,7 @@ export type Listener<E> = (event: E) => void;
 /** `Events` maps a kind of topic to its event, such as `{ workspace: { version: number } }`. */
 export class Topics<Events extends Record<string, unknown>> {
   readonly #listeners = new Map<string, Set<Listener<never>>>();
+  readonly #ofKind = new Map<string, ((id: string) => void)[]>();
 
   /** Hears every event of this topic until the returned function is called. */
   subscribe<K extends keyof Events & string>(kind: K, id: string, listener: Listener<Events[K]>): () => void {
@@ -23,6 +24,12 @@ export class Topics<Events extends Record<string, unknown>> {
     };
   }
 
+  /** Hears every event of this kind, whatever its id; for the life of the process. */
+  subscribeAll<K extends keyof Events & string>(kind: K, listener: (id: string) => void): void {
+    const known = this.#ofKind.get(kind) ?? [];
+    this.#ofKind.set(kind, [...known, listener]);
+  }
+
   /** True when somebody listens: lets a publisher skip the work of making the event. */
   heard<K extends keyof Events & string>(kind: K, id: string): boolean {
     return this.#listeners.has(`${kind}:${id}`);
@@ -30,6 +37,7 @@ export class Topics<Events extends Record<string, unknown>> {
 
   /** Tells everybody who listens now. */
   publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K]): void {
+    for (const listener of this.#ofKind.get(kind) ?? []) listener(id);
     const listeners = this.#listeners.get(`${kind}:${id}`);
     if (!listeners) return;
     for (const listener of [...listeners]) {
