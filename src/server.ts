@@ -6,6 +6,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { AgentTokens } from "./api/agent-tokens.ts";
 import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
