@@ -21,6 +21,8 @@ export type WorkerProcess = AsyncDisposable & {
   readonly exited: Promise<number>;
   /** What it wrote to standard error so far. */
   errors(): string;
+  /** Resolves once it has written more there. */
+  wrote(): Promise<void>;
 };
 
 /** `slipway provisioner` as a process of its own; ended when disposed. */
@@ -58,6 +60,7 @@ export const startWorker = (options: {
     signal: (name) => child.kill(name),
     exited: child.exited,
     errors: () => errors.text,
+    wrote: () => errors.more(),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
@@ -79,6 +82,11 @@ class Lines {
       if (this.#ended) throw new Error(`the process ended first: ${this.text}`);
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
+  }
+
+  more(): Promise<void> {
+    const length = this.text.length;
+    return this.until((text) => text.length > length);
   }
 
   async #read(output: ReadableStream<Uint8Array>): Promise<void> {

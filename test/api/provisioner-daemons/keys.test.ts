@@ -1,0 +1,78 @@
+// Keys of workers: made, shown once, listed, removed, and who may do that.
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { NewProvisionerKey, ProvisionerKey } from "#schema/provisioner.ts";
+import { Client } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { makeKey, openWorker } from "#test/support/worker.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+
+const KEYS = "/api/v2/organizations/default/provisionerkeys";
+const SERVE = "/api/v2/organizations/default/provisionerdaemons/serve?name=x";
+
+const world = await openWorld();
+const { admin, server } = world;
+afterAll(() => world[Symbol.asyncDispose]());
+
+const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
+  (await client.fetch(method, path, body)).status;
+
+test("[PV-13] a key is shown once, only its hash is kept, and its name is unique whatever the letter case", async () => {
+  const made = await admin.post<NewProvisionerKey>(KEYS, { name: "Builders", tags: { region: "eu" } });
+  const [id = "", secret = ""] = made.key.split("-");
+  expect(secret).toHaveLength(43);
+  const listed = (await admin.get<ProvisionerKey[]>(KEYS)).find(({ name }) => name === "Builders");
+  expect(listed).toMatchObject({ id, tags: { region: "eu" } });
+  expect(Object.keys(listed ?? {}).sort()).toEqual(["created_at", "id", "name", "organization_id", "tags"]);
+  const kept = ["slipway.db", "slipway.db-wal"]
+    .map((file) => readFileSync(join(server.directory, file), "latin1"))
+    .join("");
+  expect(kept).toContain(id);
+  expect(kept).not.toContain(secret);
+  expect(await statusOf(admin, "POST", KEYS, { name: "builders" })).toBe(409);
+  expect(await statusOf(admin, "POST", KEYS, { name: "-no-" })).toBe(400);
+});
+
+test("[PV-13] only those who look after the organization handle keys; everybody in it sees the workers", async () => {
+  const { organization_id } = (await admin.get<ProvisionerKey[]>(KEYS))[0] as ProvisionerKey;
+  const member = new Client(server.url, (await seedUser(server, { organization_id })).token);
+  const foreigner = new Client(server.url, (await seedUser(server)).token);
+  const guest = new Client(server.url);
+  for (const [client, keys, daemons] of [
+    [member, 403, 200],
+    [foreigner, 404, 404],
+    [guest, 401, 401],
+  ] as const) {
+    expect(await statusOf(client, "GET", KEYS)).toBe(keys);
+    expect(await statusOf(client, "POST", KEYS, { name: "mine" })).toBe(keys);
+    expect(await statusOf(client, "DELETE", `${KEYS}/Builders`)).toBe(keys);
+    expect(await statusOf(client, "GET", "/api/v2/organizations/default/provisionerdaemons")).toBe(daemons);
+  }
+});
+
+test("[PV-13] serving takes a key and nothing else, of that organization, and says what is wrong with the rest", async () => {
+  const { key } = await makeKey(admin);
+  const worker = new Client(server.url, key);
+  const strangers = [undefined, admin.token, "words", `${key}x`, `aaaaaaaaaa-${key.slice(11)}`, `${key.slice(0, -1)}_`];
+  for (const token of strangers) expect(await statusOf(new Client(server.url, token), "GET", SERVE)).toBe(401);
+  expect(await statusOf(worker, "GET", SERVE)).toBe(400);
+  expect(await statusOf(worker, "GET", SERVE.replace("?name=x", ""))).toBe(400);
+  expect(await statusOf(worker, "GET", `${SERVE}&provisioners=terraform`)).toBe(400);
+  expect(await statusOf(worker, "GET", `${SERVE}&tags=region`)).toBe(400);
+  expect(await statusOf(worker, "GET", `${SERVE}&slots=0`)).toBe(400);
+  expect(await statusOf(worker, "GET", SERVE.replace("default", "nowhere"))).toBe(404);
+  const other = (await seedUser(server)).organization_id;
+  expect(await statusOf(worker, "GET", SERVE.replace("default", other))).toBe(401);
+  // A key is no sign-in.
+  expect(await statusOf(worker, "GET", "/api/v2/users/me")).toBe(401);
+});
+
+test("[PV-13] a removed key counts no more: its workers are disconnected and it opens nothing", async () => {
+  const { key, name } = await makeKey(admin);
+  const { socket } = await openWorker(server.url, key, { name: "short-lived" });
+  expect(await statusOf(admin, "DELETE", `${KEYS}/${name}`)).toBe(204);
+  expect(await socket.closed).toMatchObject({ code: 1008, reason: "the provisioner key was removed" });
+  expect(await statusOf(new Client(server.url, key), "GET", SERVE)).toBe(401);
+  expect(await statusOf(admin, "DELETE", `${KEYS}/${name}`)).toBe(404);
+});

@@ -1,0 +1,270 @@
+// Workers of their own as real second processes: they take builds, share them, die, hang, come back.
+import { expect, test } from "bun:test";
+import type { Build } from "#schema/build.ts";
+import type { JobLog } from "#schema/job.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { ProvisionerDaemon } from "#schema/provisioner.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { makeKey, startWorker } from "#test/support/worker.ts";
+import {
+  awaitBuild,
+  awaitWorkspace,
+  createBuild,
+  createWorkspace,
+  ECHO,
+  openWorld,
+  seedTemplate,
+  type World,
+} from "#test/support/workspaces.ts";
+
+const TIME = 60_000;
+
+const external = (echo: Manifest["echo"], tags: Record<string, string> = {}): Manifest => ({
+  ...ECHO,
+  ...{ provisioner: "external", external: { provisioner: "echo" }, echo, tags },
+});
+
+/** A world with a key, from which workers are started. */
+const open = async (options: Parameters<typeof openWorld>[0] = {}) => {
+  const world = await openWorld(options);
+  const { key } = await makeKey(world.admin);
+  const place = tempDirectory();
+  const start = (name: string, more: Partial<Parameters<typeof startWorker>[0]> = {}) =>
+    startWorker({ url: world.server.url, key, name, directory: place.path, ...more });
+  return {
+    ...world,
+    key,
+    place,
+    start,
+    async [Symbol.asyncDispose]() {
+      await world[Symbol.asyncDispose]();
+      place[Symbol.dispose]();
+    },
+  };
+};
+
+const runsAt = (client: Client, id: string, worker: string): Promise<Workspace> =>
+  awaitWorkspace(client, id, ({ latest_build: { job } }) => job.status === "running" && job.worker_name === worker);
+
+const logOf = async (client: Client, build: string): Promise<string[]> =>
+  (await client.get<JobLog[]>(`/api/v2/workspacebuilds/${build}/logs`)).map(({ output }) => output);
+
+const cancel = (client: Client, build: string) => client.patch(`/api/v2/workspacebuilds/${build}/cancel`);
+
+const daemonsOf = (world: World): Promise<ProvisionerDaemon[]> =>
+  world.admin.get<ProvisionerDaemon[]>("/api/v2/organizations/default/provisionerdaemons");
+
+test(
+  "[PV-8] a build without a fitting worker waits and says so; the worker that comes takes it, and its lines, timings and end are the build's",
+  async () => {
+    await using world = await open();
+    const { template_id } = await seedTemplate(world.server, external({ logs: ["made far away"] }, { region: "eu" }));
+    const { id, latest_build } = await createWorkspace(world.admin, template_id);
+    expect(latest_build).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
+    expect(latest_build.job).toMatchObject({ queue_position: 0, available_workers: [] });
+
+    await using other = world.start("us-1", { tags: { region: "us" } });
+    await other.connected();
+    expect((await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).status).toBe("pending");
+
+    await using fitting = world.start("eu-1", { tags: { region: "eu", gpu: "yes" } });
+    await fitting.connected();
+    const { latest_build: done } = await awaitBuild(world.admin, id);
+    expect(done).toMatchObject({ status: "running", matched_provisioners: { count: 1, available: 1 } });
+    expect(done.job.worker_name).toBe("eu-1");
+    expect(await logOf(world.admin, done.id)).toEqual([
+      "No worker with the tags region=eu, provisioner=echo is connected; the build waits for one.",
+      "made far away",
+    ]);
+    const daemons = await daemonsOf(world);
+    expect(daemons.map(({ name, status }) => [name, status]).sort()).toEqual([
+      ["eu-1", "idle"],
+      ["us-1", "idle"],
+    ]);
+    expect(done.job.worker_id).toBe(daemons.find(({ name }) => name === "eu-1")?.id as string);
+  },
+  TIME,
+);
+
+test(
+  "[PV-10] a worker killed in the middle of a build loses it to another",
+  async () => {
+    await using world = await open();
+    const { template_id } = await seedTemplate(world.server, external({ logs: ["begun"], hang: true }));
+    await using first = world.start("first");
+    await first.connected();
+    const { id } = await createWorkspace(world.admin, template_id);
+    const before = await runsAt(world.admin, id, "first");
+    await using second = world.start("second");
+    await second.connected();
+    first.signal("SIGKILL");
+    const after = await runsAt(world.admin, id, "second");
+    expect(after.latest_build.id).toBe(before.latest_build.id);
+    const statuses = Object.fromEntries((await daemonsOf(world)).map(({ name, status }) => [name, status]));
+    expect(statuses).toEqual({ first: "offline", second: "busy" });
+    expect((await daemonsOf(world)).find(({ name }) => name === "second")?.current_job?.id).toBe(
+      after.latest_build.job.id,
+    );
+    await cancel(world.admin, after.latest_build.id);
+    const { latest_build } = await awaitBuild(world.admin, id);
+    expect(latest_build.status).toBe("canceled");
+    const lines = await logOf(world.admin, latest_build.id);
+    expect(lines).toContain("The worker first was lost: its connection has ended.");
+    expect(lines.filter((line) => line === "begun")).toHaveLength(2);
+    expect((await daemonsOf(world)).find(({ name }) => name === "second")?.status).toBe("idle");
+  },
+  TIME,
+);
+
+test(
+  "[PV-10] a worker that stops in order gives its build back and exits 0",
+  async () => {
+    await using world = await open();
+    const { template_id } = await seedTemplate(world.server, external({ hang: true }));
+    await using first = world.start("first");
+    await first.connected();
+    const { id, latest_build } = await createWorkspace(world.admin, template_id);
+    await runsAt(world.admin, id, "first");
+    first.signal("SIGTERM");
+    expect(await first.exited).toBe(0);
+    await awaitWorkspace(world.admin, id, ({ latest_build: { job } }) => job.status === "pending");
+    await using second = world.start("second");
+    await runsAt(world.admin, id, "second");
+    await cancel(world.admin, latest_build.id);
+    expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("canceled");
+  },
+  TIME,
+);
+
+test(
+  "[PV-8] two workers share the load, no more builds at once than slots, and the oldest waits least",
+  async () => {
+    await using world = await open();
+    const { template_id } = await seedTemplate(world.server, external({ hang: true }));
+    await using one = world.start("one", { slots: 1 });
+    await using two = world.start("two", { slots: 1 });
+    await Promise.all([one.connected(), two.connected()]);
+    const made: Workspace[] = [];
+    for (const name of ["a", "b", "c", "d"]) made.push(await createWorkspace(world.admin, template_id, name));
+    const jobOf = async ({ latest_build }: Workspace) =>
+      (await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
+    const [a, b, c, d] = made as [Workspace, Workspace, Workspace, Workspace];
+    await Promise.all(
+      [a, b].map(({ id }) => awaitWorkspace(world.admin, id, (w) => w.latest_build.job.status === "running")),
+    );
+    expect([(await jobOf(a)).worker_name, (await jobOf(b)).worker_name].sort()).toEqual(["one", "two"]);
+    expect(await jobOf(c)).toMatchObject({ status: "pending", queue_position: 1, queue_size: 2 });
+    expect(await jobOf(d)).toMatchObject({ status: "pending", queue_position: 2 });
+    const freed = (await jobOf(b)).worker_name;
+    await cancel(world.admin, b.latest_build.id);
+    await runsAt(world.admin, c.id, freed);
+    expect((await jobOf(d)).status).toBe("pending");
+    for (const { latest_build } of [a, c, d]) await cancel(world.admin, latest_build.id);
+  },
+  TIME,
+);
+
+test(
+  "[PV-11] a server that is started again in the middle of a build hands it out again, and the worker comes back by itself",
+  async () => {
+    using directory = tempDirectory();
+    using place = tempDirectory();
+    const port = 20_000 + Math.floor(Math.random() * 20_000);
+    const env = { SLIPWAY_ADDRESS: `127.0.0.1:${port}` };
+    const world = await openWorld({ directory: directory.path, env });
+    const { key } = await makeKey(world.admin);
+    const { template_id } = await seedTemplate(world.server, external({ logs: ["begun"], hang: true }));
+    await using worker = startWorker({ url: world.server.url, key, name: "steady", directory: place.path });
+    await worker.connected();
+    const { id, latest_build } = await createWorkspace(world.admin, template_id);
+    await runsAt(world.admin, id, "steady");
+    await world[Symbol.asyncDispose]();
+
+    await using again = await startTestServer({ directory: directory.path, env });
+    const admin = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);
+    await worker.connected(2);
+    await runsAt(admin, id, "steady");
+    await cancel(admin, latest_build.id);
+    expect((await awaitBuild(admin, id)).latest_build.status).toBe("canceled");
+    expect((await logOf(admin, latest_build.id)).filter((line) => line === "begun")).toHaveLength(2);
+  },
+  TIME,
+);
+
+test(
+  "[PV-13] a wrong key is refused, and the worker keeps trying without ever showing it",
+  async () => {
+    await using world = await open();
+    const wrong = `${world.key.slice(0, -1)}${world.key.endsWith("x") ? "y" : "x"}`;
+    await using worker = world.start("stranger", { key: wrong });
+    while (!worker.errors().includes("401")) await worker.wrote();
+    expect(await daemonsOf(world)).toEqual([]);
+    worker.signal("SIGTERM");
+    expect(await worker.exited).toBe(0);
+    expect(worker.errors()).not.toContain(wrong);
+  },
+  TIME,
+);
+
+test(
+  "[PV-9] a workspace made by a worker lives where that worker is: what follows waits for it, and delete ends it there",
+  async () => {
+    await using world = await open();
+    using elsewhere = tempDirectory();
+    const local: Manifest = {
+      ...{ provisioner: "external", external: { provisioner: "local" } },
+      resources: [{ name: "main", agents: [{ name: "dev" }] }],
+    };
+    const { template_id } = await seedTemplate(world.server, local);
+    const here = world.start("here", { kinds: "local" });
+    await here.connected();
+    const { id } = await createWorkspace(world.admin, template_id);
+    const started = await awaitBuild(world.admin, id);
+    expect([started.latest_build.status, started.latest_build.job.error]).toEqual(["running", undefined]);
+    await awaitWorkspace(world.admin, id, ({ latest_build }) =>
+      latest_build.resources.some(({ agents }) => agents?.some(({ status }) => status === "connected")),
+    );
+    here.signal("SIGTERM");
+    await here.exited;
+    // The workspace outlives the worker, and a worker in another place is no help.
+    await using other = world.start("other", { kinds: "local", directory: elsewhere.path });
+    await other.connected();
+    const stop = await createBuild(world.admin, id, "stop");
+    expect(stop).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
+    expect((await logOf(world.admin, stop.id))[0]).toContain("provisioner=local where the workspace lives");
+    await using back = world.start("back", { kinds: "local" });
+    await back.connected();
+    expect((await awaitBuild(world.admin, id)).latest_build).toMatchObject({
+      status: "stopped",
+      job: { worker_name: "back" },
+    });
+    await createBuild(world.admin, id, "delete");
+    await awaitWorkspace(world.admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  },
+  TIME,
+);
+
+test(
+  "[PV-14] tokens and the key stand in no log of worker or server",
+  async () => {
+    await using world = await open();
+    const token = "6f1c9f0a-1111-4222-8333-444455556677";
+    const manifest = external({ logs: ["quiet"] });
+    const resources = [{ name: "main", agents: [{ name: "dev", token }] }];
+    const { template_id } = await seedTemplate(world.server, { ...manifest, resources });
+    await using worker = world.start("quiet");
+    await worker.connected();
+    const { id } = await createWorkspace(world.admin, template_id);
+    const { latest_build } = await awaitBuild(world.admin, id);
+    expect(latest_build.status).toBe("running");
+    worker.signal("SIGTERM");
+    await worker.exited;
+    for (const secret of [token, world.key]) {
+      expect(worker.errors()).not.toContain(secret);
+      expect((await logOf(world.admin, latest_build.id)).join("\n")).not.toContain(secret);
+    }
+  },
+  TIME,
+);
