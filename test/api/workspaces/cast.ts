@@ -53,7 +53,9 @@ export const openCast = async (options: TestServerOptions & { manifest?: Manifes
   const { id } = await createWorkspace(ada, template_id);
   const workspace: Workspace = await awaitBuild(ada, id);
   const token = uuid();
-  await store.commit([{ sql: "update agents set token_hash = ? where workspace_id = ?", rows: [[sha256(token), id]] }]);
+  await store.commit([
+    { sql: "update agents set token_hash = ? where workspace_id = ? and name = 'dev'", rows: [[sha256(token), id]] },
+  ]);
   await ada.patch(`/api/v2/workspaces/${id}/acl`, {
     user_roles: { [ids.amy as string]: "admin", [ids.uma as string]: "use" },
   });

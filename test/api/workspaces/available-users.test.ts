@@ -1,0 +1,26 @@
+// For whom a workspace can be made.
+import { expect, test } from "bun:test";
+import type { MinimalUser } from "#schema/user.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { openCast } from "./cast.ts";
+
+test("[WC-6] members of the organization by name, in pages, found by name or address; nobody from elsewhere", async () => {
+  await using cast = await openCast();
+  const { clients, server, idOf } = cast;
+  await seedUser(server, { username: "zoe-elsewhere" });
+  const ora = clients["organization admin"];
+  const base = "/api/v2/organizations/default/members/me/workspaces/available-users";
+  const names = async (query = "") => (await ora.get<MinimalUser[]>(base + query)).map(({ username }) => username);
+  const all = ["ada", "admin", "amy", "aud", "bob", "ora", "tia", "uma"];
+  expect(await names()).toEqual(all);
+  expect(await names("?limit=2&offset=1")).toEqual(all.slice(1, 3));
+  expect(await names("?q=bob@example")).toEqual(["bob"]);
+  expect(await names("?q=status:suspended")).toEqual([]);
+  expect((await ora.get<MinimalUser[]>(`${base}?q=ada`))[0]).toEqual({
+    ...{ id: idOf("ada"), username: "ada", name: "", avatar_url: "" },
+  });
+  expect((await ora.fetch("GET", `${base}?limit=-1`)).status).toBe(400);
+  expect((await ora.fetch("GET", `${base}?q=nothing:here`)).status).toBe(400);
+  expect((await ora.fetch("GET", base.replace("/me/", "/nobody/"))).status).toBe(404);
+  expect((await ora.fetch("GET", base.replace("/default/", "/nowhere/"))).status).toBe(404);
+});

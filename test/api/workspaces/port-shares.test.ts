@@ -1,0 +1,132 @@
+// Sharing ports of a workspace, and what the template has to say about it.
+import { expect, test } from "bun:test";
+import type { PortShare } from "#schema/port-share.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { awaitBuild, createBuild, ECHO } from "#test/support/workspaces.ts";
+import { openCast } from "./cast.ts";
+
+const agents = [{ name: "dev" }, { name: "aux" }];
+const manifest = { ...ECHO, resources: [{ name: "main", agents }] };
+const good = { agent_name: "dev", port: 8080, protocol: "http", share_level: "public" };
+
+const shares = async (client: Client, path: string) =>
+  (await client.get<{ shares: PortShare[] }>(`${path}/port-share`)).shares;
+const levels = async (client: Client, path: string) =>
+  (await shares(client, path)).map(({ agent_name, port, share_level }) => `${port} ${agent_name} ${share_level}`);
+const refusal = async (promise: Promise<unknown>) => {
+  const error = await promise.catch((thrown: unknown) => thrown);
+  if (!(error instanceof ApiError)) throw new Error("it was not refused");
+  return [error.status, ...(error.body.validations ?? []).map(({ field }) => field)];
+};
+
+test("[SH-8] a port is shared once for each agent, listed by port and agent, replaced by a newer share, and unshared", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, id } = cast;
+  const ada = clients.owner;
+  const post = (more: object = {}) => ada.post<PortShare>(`${path}/port-share`, { ...good, ...more });
+  expect(await post()).toEqual({ workspace_id: id, ...good } as PortShare);
+  await post({ agent_name: "aux", share_level: "owner" });
+  await post({ port: 9, protocol: "https", share_level: "organization" });
+  await post({ port: 65_535 });
+  expect(await post({ share_level: "authenticated", protocol: "https" })).toMatchObject({ protocol: "https" });
+  expect(await levels(ada, path)).toEqual([
+    "9 dev organization",
+    "8080 aux owner",
+    "8080 dev authenticated",
+    "65535 dev public",
+  ]);
+  const gone = await ada.fetch("DELETE", `${path}/port-share`, { agent_name: "dev", port: 8080 });
+  expect([gone.status, await gone.text()]).toEqual([200, ""]);
+  expect(await refusal(ada.delete(`${path}/port-share`, { agent_name: "dev", port: 8080 }))).toEqual([404]);
+  expect(await levels(ada, path)).toEqual(["9 dev organization", "8080 aux owner", "65535 dev public"]);
+});
+
+test("[SH-9] levels, ports, protocols and agents that are none are refused by name, and so is what the template does not allow", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, template_id } = cast;
+  const wrong: [object, string][] = [
+    [{ share_level: "everybody" }, "share_level"],
+    [{ share_level: undefined }, "share_level"],
+    [{ port: 8 }, "port"],
+    [{ port: 65_536 }, "port"],
+    [{ port: "80" }, "port"],
+    [{ protocol: "ftp" }, "protocol"],
+    [{ agent_name: "other" }, "agent_name"],
+    [{ agent_name: undefined }, "agent_name"],
+  ];
+  for (const [more, field] of wrong) {
+    const refused = refusal(clients.owner.post(`${path}/port-share`, { ...good, ...more }));
+    expect([more, await refused]).toEqual([more, [400, field]]);
+  }
+  await clients["template admin"].patch(`/api/v2/templates/${template_id}`, { max_port_share_level: "organization" });
+  for (const share_level of ["public", "authenticated"]) {
+    const refused = refusal(clients.owner.post(`${path}/port-share`, { ...good, share_level }));
+    expect(await refused).toEqual([400, "share_level"]);
+  }
+  for (const share_level of ["organization", "owner"]) {
+    await clients.owner.post(`${path}/port-share`, { ...good, share_level });
+  }
+  expect(await levels(clients.owner, path)).toEqual(["8080 dev owner"]);
+});
+
+test("[SH-10] shares stay over stop and start, cannot be made while there is no agent, and are gone with the workspace", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, id, server } = cast;
+  const ada = clients.owner;
+  await ada.post(`${path}/port-share`, good);
+  await createBuild(ada, id, "stop");
+  await awaitBuild(ada, id);
+  expect(await refusal(ada.post(`${path}/port-share`, good))).toEqual([400, "agent_name"]);
+  expect(await levels(ada, path)).toEqual(["8080 dev public"]);
+  await createBuild(ada, id, "start");
+  await awaitBuild(ada, id);
+  expect(await levels(ada, path)).toEqual(["8080 dev public"]);
+  await createBuild(ada, id, "delete");
+  await awaitBuild(ada, id).catch(() => undefined);
+  expect(await refusal(ada.get(`${path}/port-share`))).toEqual([410]);
+  expect(await refusal(ada.post(`${path}/port-share`, good))).toEqual([410]);
+  const stored = { sql: "select count(*) from port_shares", params: [], map: ([count]: unknown[]) => count };
+  expect(await contextOf(server).store.get(stored)).toBe(0);
+});
+
+const storedLevels = (server: Parameters<typeof contextOf>[0]) =>
+  contextOf(server).store.all({
+    sql: "select port || ' ' || share_level from port_shares order by port",
+    params: [],
+    map: ([text]) => String(text),
+  });
+
+test("[SH-11] when a template lowers its maximum, the shares above it are lowered to it, and stay there when it is raised again", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, template_id, server } = cast;
+  const level = (max_port_share_level: string) =>
+    clients["site owner"].patch(`/api/v2/templates/${template_id}`, { max_port_share_level });
+  const wanted = ["public", "authenticated", "organization", "owner"];
+  for (const [i, share_level] of wanted.entries()) {
+    await clients.owner.post(`${path}/port-share`, { ...good, port: 8000 + i, share_level });
+  }
+  await level("organization");
+  const lowered = ["8000 organization", "8001 organization", "8002 organization", "8003 owner"];
+  expect(await storedLevels(server)).toEqual(lowered);
+  await level("public");
+  expect(await levels(clients.owner, path)).toEqual(lowered.map((one) => one.replace(" ", " dev ")));
+});
+
+test("[SH-11] what a crash has left above the maximum is never answered, and lowered at the next start", async () => {
+  using directory = tempDirectory();
+  const first = await openCast({ manifest, directory: directory.path });
+  const { clients, path, template_id, server } = first;
+  const token = clients.owner.token;
+  await clients.owner.post(`${path}/port-share`, good);
+  // As after a crash between the template's change and the word to its workspaces.
+  const lower = "update templates set max_port_share_level = 'authenticated' where id = ?";
+  await contextOf(server).store.commit([{ sql: lower, rows: [[template_id]] }]);
+  expect(await levels(clients.owner, path)).toEqual(["8080 dev authenticated"]);
+  expect(await storedLevels(server)).toEqual(["8080 public"]);
+  await first[Symbol.asyncDispose]();
+  await using second = await startTestServer({ directory: directory.path });
+  expect(await storedLevels(second)).toEqual(["8080 authenticated"]);
+  expect(await levels(new Client(second.url, token), path)).toEqual(["8080 dev authenticated"]);
+});

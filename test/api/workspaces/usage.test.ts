@@ -1,0 +1,55 @@
+// Reports of use, and the timings of a build.
+import { expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { BuildTimings } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
+import { openCast } from "./cast.ts";
+
+test("[WC-5] a report of use moves last_used_at; agent and app come together, are known, and are of the latest build", async () => {
+  await using cast = await openCast();
+  const { clients, path, id, workspace } = cast;
+  const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
+  const lastUsed = async () => Date.parse((await clients.owner.get<Workspace>(path)).last_used_at);
+  const post = async (body?: unknown) => {
+    const answer = await clients.owner.fetch("POST", `${path}/usage`, body);
+    const { validations = [] } =
+      answer.status === 204 ? {} : ((await answer.json()) as { validations?: { field: string }[] });
+    return [answer.status, ...validations.map(({ field }) => field)];
+  };
+  let before = await lastUsed();
+  for (const body of [undefined, {}, { agent_id, app_name: "vscode" }, { agent_id, app_name: "ssh" }]) {
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await post(body)).toEqual([204]);
+    const now = await lastUsed();
+    expect(now).toBeGreaterThan(before);
+    before = now;
+  }
+  expect(await post({ agent_id })).toEqual([400, "app_name"]);
+  expect(await post({ app_name: "ssh" })).toEqual([400, "agent_id"]);
+  expect(await post({ agent_id, app_name: "emacs" })).toEqual([400, "app_name"]);
+  expect(await post({ agent_id: uuid(), app_name: "ssh" })).toEqual([404]);
+  await createBuild(clients.owner, id, "start");
+  await awaitBuild(clients.owner, id);
+  expect(await post({ agent_id, app_name: "ssh" })).toEqual([404]);
+  expect(await lastUsed()).toBeGreaterThanOrEqual(before);
+});
+
+test("[WC-4] timings are those of the latest build; the agent's first connection is one of them once there was one", async () => {
+  await using cast = await openCast();
+  const { clients, path, id, server, workspace } = cast;
+  const timings = () => clients.owner.get<BuildTimings>(`${path}/timings`);
+  expect((await timings()).agent_connection_timings).toEqual([]);
+  const agent = workspace.latest_build.resources[0]?.agents[0];
+  if (!agent) throw new Error("the workspace has no agent");
+  const connected = "update agents set first_connected_at = created_at + 1500 where id = ?";
+  await contextOf(server).store.commit([{ sql: connected, rows: [[agent.id]] }]);
+  const [connection] = (await timings()).agent_connection_timings;
+  expect(connection).toMatchObject({ stage: "connect", workspace_agent_id: agent.id, workspace_agent_name: "dev" });
+  expect(Date.parse(connection?.ended_at ?? "") - Date.parse(connection?.started_at ?? "")).toBe(1500);
+  expect((await timings()).provisioner_timings.every((one) => one.started_at <= one.ended_at)).toBe(true);
+  await createBuild(clients.owner, id, "stop");
+  await awaitBuild(clients.owner, id);
+  expect((await timings()).agent_connection_timings).toEqual([]);
+});
