@@ -66,11 +66,13 @@ export class Torture implements AsyncDisposable {
     for (const { agent_id } of agents) (this.readers as LogReader[]).push(new LogReader(world.admin, agent_id));
     if (load.builders === 0) return;
     const templates = {} as Record<Kind, string>;
-    for (const kind of ["succeeds", "fails", "hangs"] as const) {
-      templates[kind] = await makeTemplate(world, kind, MANIFESTS[kind]);
+    for (const kind of Object.keys(MANIFESTS) as Kind[]) {
+      templates[kind] = await makeTemplate(world, `load-${kind}`, MANIFESTS[kind]);
     }
     for (let i = 0; i < load.builders; i++) {
-      const options = { name: `b${i}`, admin: world.admin, templates, random, acknowledged };
+      // Where daemons count, one of the people makes workspaces with real daemons, too.
+      const kinds: Kind[] = load.daemons > 0 && i === 0 ? ["local"] : ["succeeds", "succeeds", "hangs", "fails"];
+      const options = { name: `b${i}`, admin: world.admin, templates, kinds, random, acknowledged };
       (this.builders as BuildLoad[]).push(new BuildLoad(options));
     }
   }
@@ -165,6 +167,11 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
   }
   mustBeRight(seed, "the end", await torture.finish());
   await torture.daemons?.remove();
+  mustBeRight(
+    seed,
+    "the end",
+    place.processes().map((pid) => `process ${pid} of a deleted workspace lives on`),
+  );
   await place.stop();
   mustBeRight(seed, "the end", [...databaseProblems(place.directory), ...place.slowStarts()]);
   return summary(torture, rounds);

@@ -156,6 +156,14 @@ export class ServerPlace implements AsyncDisposable {
     if (code !== 0) throw new Error(`an orderly stop ended with ${signal || code}: ${errors}`);
   }
 
+  /** Processes whose home is in one of the workspaces of this place; none where the system does not tell. */
+  processes(): number[] {
+    const home = `\0HOME=${join(this.directory, "workspaces")}/`;
+    return (existsSync("/proc/self/environ") ? readdirSync("/proc") : [])
+      .filter((name) => /^\d+$/.test(name) && `\0${environmentOf(name)}`.includes(home))
+      .map(Number);
+  }
+
   /** What is wrong with the speed of the starts: each takes less than a second, or what this machine needs for one at all. */
   slowStarts(): string[] {
     const [first = 0, ...later] = this.starts;
@@ -163,11 +171,10 @@ export class ServerPlace implements AsyncDisposable {
     return later.filter((ms) => ms > limit).map((ms) => `a restart took ${Math.round(ms)} ms, allowed are ${limit}`);
   }
 
-  /** Kills what is left: servers, and the daemons of local workspaces by the records in their folders. */
+  /** Kills what is left: servers, and what runs in local workspaces. */
   killAll(): void {
     for (const one of this.#processes) one.kill("SIGKILL");
-    const root = join(this.directory, "workspaces");
-    for (const name of existsSync(root) ? readdirSync(root) : []) endDaemon(join(root, name, "daemon.json"));
+    for (const pid of this.processes()) endProcess(pid);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -180,12 +187,17 @@ export class ServerPlace implements AsyncDisposable {
   }
 }
 
-/** Ends the process group of a daemon whose server is gone. */
-const endDaemon = (record: string): void => {
-  if (!existsSync(record)) return;
-  const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
+const environmentOf = (pid: string): string => {
   try {
-    process.kill(-pid, "SIGKILL");
+    return readFileSync(`/proc/${pid}/environ`, "latin1");
+  } catch {
+    return "";
+  }
+};
+
+const endProcess = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL");
   } catch {
     // It has ended by itself.
   }

@@ -7,7 +7,7 @@ import type { Client } from "#src/client.ts";
 import { call, type Fate, insist, PAUSE_MS, read } from "./calls.ts";
 
 /** How builds of a template behave. */
-export type Kind = "succeeds" | "fails" | "hangs";
+export type Kind = "succeeds" | "fails" | "hangs" | "local";
 
 export const MANIFESTS: Record<Kind, Manifest> = {
   succeeds: { provisioner: "echo", resources: [{ name: "one" }], echo: { logs: ["begin", "end"] } },
@@ -16,6 +16,15 @@ export const MANIFESTS: Record<Kind, Manifest> = {
     resources: [{ name: "one" }],
     echo: { logs: ["begin"], error: "it was meant to fail" },
   },
+  local: {
+    provisioner: "local",
+    resources: [
+      {
+        name: "one",
+        agents: [{ name: "main", scripts: [{ display_name: "Long", run_on_start: true, script: "sleep 600" }] }],
+      },
+    ],
+  },
   hangs: { provisioner: "echo", resources: [{ name: "one" }], echo: { logs: ["begin"], hang: true } },
 };
 
@@ -23,6 +32,8 @@ export type BuildLoadOptions = {
   name: string;
   admin: Client;
   templates: Record<Kind, string>;
+  /** What it makes, one of them at a time. */
+  kinds: readonly Kind[];
   random: () => number;
   acknowledged?(): void;
 };
@@ -68,8 +79,8 @@ export class BuildLoad {
   }
 
   async #life(n: number): Promise<void> {
-    const { name, random } = this.#options;
-    const kind = (["succeeds", "succeeds", "hangs", "fails"] as const)[Math.floor(random() * 4)] as Kind;
+    const { name, random, kinds } = this.#options;
+    const kind = kinds[Math.floor(random() * kinds.length)] as Kind;
     const known = await this.#create(`${name}-${n}`, kind);
     if (!known) return;
     let build = await this.#end(known, kind);
@@ -128,8 +139,7 @@ export class BuildLoad {
       if (job.completed_at !== undefined) {
         this.ends[job.status] = (this.ends[job.status] ?? 0) + 1;
         if (job.status === "failed" && !job.error) this.wrong.push(`${known.name}: a build failed without a reason`);
-        if (job.status === "failed" && kind === "succeeds")
-          this.wrong.push(`${known.name}: a build failed: ${job.error}`);
+        if (job.status === "failed" && kind !== "fails") this.wrong.push(`${known.name}: a build failed: ${job.error}`);
         return build;
       }
       if (performance.now() > giveUp) throw new Error(`build ${build.build_number} of ${known.name} is ${job.status}`);
