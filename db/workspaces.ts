@@ -26,6 +26,7 @@ export const findWorkspacePlace = query(
       template_id: workspaces.template_id,
       name: workspaces.name,
       deleted: workspaces.deleted,
+      dormant_at: workspaces.dormant_at,
       latest_build_id: workspaces.latest_build_id,
       version: workspaces.version,
     })

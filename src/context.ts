@@ -8,8 +8,8 @@ import { Scheduler } from "#actors/scheduler.ts";
 import { ImportRunner } from "#actors/template-version/import-runner.ts";
 import { recoverBlobs, recoverImports } from "#actors/template-version/recovery.ts";
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
+import { Uses } from "#actors/workspace/activity-uses.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
-import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
@@ -23,6 +23,7 @@ import type { Store } from "#db/store.ts";
 import type { Timer } from "#db/timers.ts";
 import { Addresses } from "./api/address.ts";
 import { TunnelDialer } from "./api/agents/dialer.ts";
+import { automaticBuilds } from "./api/builds/automatic.ts";
 import type { ApiContext } from "./api/context.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
@@ -72,6 +73,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly workers: Workers;
   readonly provisioners: Provisioners;
   readonly scheduler: Scheduler;
+  readonly uses = new Uses((id) => this.workspaces.ask(id, "noteUse", {}));
   accessUrl = new URL("http://localhost/");
   draining = false;
 
@@ -112,6 +114,8 @@ export class Context implements ApiContext, AsyncDisposable {
           store,
           clock: this.clock,
           topics: this.topics,
+          uses: this.uses,
+          automatic: automaticBuilds(store, this.jobs),
           builds,
           accessUrl: () => this.accessUrl,
         }),
@@ -159,11 +163,11 @@ export class Context implements ApiContext, AsyncDisposable {
   async started(): Promise<void> {
     await recoverImports(this.store, this.versions);
     await lowerPortShares(this.store, this.workspaces);
-    await lowerPortShares(this.store, this.workspaces);
     await recoverBuilds(this.store, this.workspaces);
     await recoverWorkspaces(this.store, this.provisioners);
     if (this.provisioners.has("local")) await prepareStarter(this);
     this.scheduler.start();
+    this.uses.start(this.clock);
   }
 
   /** Refuses new messages and waits until every waiting one is answered and on disk. */
@@ -171,6 +175,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.scheduler.stop();
     // Builds that run go on after the next start; what they say until then still finds its actor.
     await this.jobs.stop();
+    this.uses.stop();
+    await this.uses.flush();
     await this.versions.stop();
     await this.workspaces.stop();
     await this.agents.stop();
@@ -178,7 +184,13 @@ export class Context implements ApiContext, AsyncDisposable {
 
   async #deliver(timer: Timer): Promise<void> {
     if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
-    if (timer.actor === "workspace" && timer.name === "reap") await this.workspaces.ask(timer.actor_id, "reap", {});
+    if (timer.actor === "workspace") await this.#tellWorkspace(timer);
+  }
+
+  async #tellWorkspace({ actor_id, name }: Timer): Promise<void> {
+    if (name === "reap") await this.workspaces.ask(actor_id, "reap", {});
+    if (name === "schedule") await this.workspaces.ask(actor_id, "runSchedule", {});
+    if (name === "reset_used" || name === "reset_dormant") await this.workspaces.ask(actor_id, "resetTimes", { name });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,6 +2,7 @@
 import type { AppError } from "#base/errors.ts";
 import type { BuildRow } from "#db/builds.ts";
 import type { JobRow } from "#db/jobs.ts";
+import type { ScheduleRules } from "#db/schedule-rules.ts";
 import type { Statement } from "#db/sql.ts";
 import type { WorkspaceRow } from "#db/workspaces.ts";
 import type { JobLogLine } from "../events.ts";
@@ -56,7 +57,14 @@ export type WorkspaceCommand =
   | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & Said)
   | { readonly type: "touch"; readonly now: number; readonly job_id: string }
   | { readonly type: "cancel"; readonly now: number; readonly job_id: string }
-  | { readonly type: "complete"; readonly now: number; readonly job_id: string; readonly state: string | null }
+  /** `rules`: what the template says about deadlines; absent for one that says nothing. */
+  | {
+      readonly type: "complete";
+      readonly now: number;
+      readonly job_id: string;
+      readonly state: string | null;
+      readonly rules?: ScheduleRules;
+    }
   | {
       readonly type: "fail";
       readonly now: number;

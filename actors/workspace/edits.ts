@@ -1,4 +1,4 @@
-// Changes of a workspace that are no builds: its name, whether it follows its template, with whom it is shared, when it was last used.
+// Changes of a workspace that are no builds: its name, whether it follows its template, with whom it is shared.
 // Pure; used by the workspace actor alone. No change is `stale`; a deleted workspace refuses.
 import { AppError } from "#base/errors.ts";
 import type { Acl, WorkspaceRole } from "#schema/acl.ts";
@@ -16,14 +16,6 @@ export type WorkspaceEdit =
   | { readonly type: "follow"; readonly automatic_updates: "always" | "never" }
   | { readonly type: "share"; readonly user_roles: RoleChanges; readonly group_roles: RoleChanges }
   | { readonly type: "unshare" };
-
-/** Why somebody is known to work with it; what that does to its deadline is decided with it. */
-export type Touch = {
-  readonly reason: "usage";
-  /** Both or none: what is open, and on which agent. */
-  readonly agent_id?: string | undefined;
-  readonly app_name?: string | undefined;
-};
 
 const STALE: Decision = { kind: "stale" };
 
@@ -51,12 +43,6 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
       return withAcl(state, {}, {}, now);
   }
 };
-
-/** Somebody works with it: it was used now. */
-export const touchWorkspace = (state: WorkspaceState, _: Touch, now: number): Decision =>
-  state.workspace.deleted || now <= state.workspace.last_used_at
-    ? STALE
-    : changed(state, { workspace: { last_used_at: now } }, []);
 
 const merged = (acl: Acl, changes: RoleChanges): Acl => {
   const next: Record<string, WorkspaceRole> = { ...acl };

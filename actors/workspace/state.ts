@@ -12,6 +12,8 @@ import { isActive, jobStatus } from "#schema/job.ts";
 import { tagsWithPlace } from "#src/provisioners/external/tags.ts";
 import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
 import { type JobCommand, type JobPatch, type JobState, reapDue, reapReason, transitionJob } from "../job/state.ts";
+import { note } from "./activity-note.ts";
+import { firstDeadline } from "./deadline.ts";
 import type {
   Change,
   Decision,
@@ -21,6 +23,7 @@ import type {
   WorkspaceEvent,
   WorkspaceState,
 } from "./decision.ts";
+import { NO_RULES, type ScheduleRules } from "./schedule-rules.ts";
 
 const STALE: Decision = { kind: "stale" };
 const reapTimer = (state: WorkspaceState): Statement =>
@@ -57,12 +60,14 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
           { ...state, agent_ids: command.agent_ids },
           { job: patch, build: { daily_cost: command.daily_cost, updated_at: command.now } },
           command.rows,
+          // A build that is begun again has agents of its own; those of the attempt before are void.
+          state.agent_ids.map((agent_id) => ({ topic: "agent_gone" as const, agent_id })),
         ),
       );
     case "touch":
       return moveJob(state, command, (patch) => quietly(state, patch));
     case "complete":
-      return moveJob(state, command, (patch) => completed(state, patch, command.state));
+      return moveJob(state, command, (patch) => completed(state, patch, command.state, command.rules));
     case "cancel":
       return cancel(state, command);
     case "fail":
@@ -81,7 +86,12 @@ type Patches = {
 };
 
 /** A change that watchers see: the version goes up by one with everything else in the same batch. */
-export const changed = (state: WorkspaceState, patches: Patches, writes: readonly Statement[]): Change => {
+export const changed = (
+  state: WorkspaceState,
+  patches: Patches,
+  writes: readonly Statement[],
+  alsoEvents: readonly WorkspaceEvent[] = [],
+): Change => {
   const version = state.workspace.version + 1;
   const workspacePatch = { ...patches.workspace, version };
   const next: WorkspaceState = {
@@ -104,6 +114,7 @@ export const changed = (state: WorkspaceState, patches: Patches, writes: readonl
     events: [
       { topic: "workspace", version, latest_build_id: next.build.id },
       ...(ended ? [{ topic: "job" as const, job_id: next.job.id, logs: [], done: true }] : []),
+      ...alsoEvents,
     ],
     effects: [],
   };
@@ -211,16 +222,25 @@ const begin = (
   };
 };
 
-const completed = (state: WorkspaceState, patch: JobPatch, left: string | null): Change => {
+const completed = (
+  state: WorkspaceState,
+  patch: JobPatch,
+  left: string | null,
+  rules: ScheduleRules = NO_RULES,
+): Change => {
   const now = patch.updated_at;
   // Cancelled wins over a success that is reported after it (facts/platform 2.1).
   if (state.job.canceled_at !== null) {
     return changed(state, { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } }, []);
   }
-  const { ttl_ms } = state.workspace;
-  const isStart = state.build.transition === "start";
-  const build = { updated_at: now, state: left, ...(isStart && ttl_ms !== null ? { deadline: now + ttl_ms } : {}) };
-  if (state.build.transition !== "delete") return changed(state, { job: patch, build }, []);
+  const build = { updated_at: now, state: left };
+  if (state.build.transition === "start") {
+    const times = firstDeadline(state.workspace, rules, now);
+    const why = { reason: "start", detail: "It has started.", new_deadline: times.deadline } as const;
+    const kept = times.deadline === null ? [] : note(state, now, why);
+    return changed(state, { job: patch, build: { ...build, ...times } }, kept);
+  }
+  if (state.build.transition === "stop") return changed(state, { job: patch, build }, []);
   const workspace = { deleted: true, updated_at: now };
   return changed(state, { job: patch, build, workspace }, [deletePortSharesOf(state.workspace.id)]);
 };

@@ -1,27 +1,25 @@
 // The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces,
 // and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
-import type { Clock } from "#base/clock.ts";
 import { AppError, conflict } from "#base/errors.ts";
-import type { Topics } from "#base/topics.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
 import { findBuild } from "#db/builds.ts";
 import { findJob } from "#db/jobs.ts";
 import { listStoredPortShares } from "#db/port-shares.ts";
-import type { Store } from "#db/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import type { ShareLevel, UpsertPortShare } from "#schema/port-share.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
-import { Actor, type Outcome } from "../actor.ts";
-import type { Events } from "../events.ts";
+import type { Outcome } from "../actor.ts";
 import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
 import { outsideTurn } from "../mailbox.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
-import { editWorkspace, type Touch, touchWorkspace, type WorkspaceEdit } from "./edits.ts";
+import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { planBuild } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
+import { ScheduledActor, type ScheduleParts } from "./schedule-actor.ts";
+import { loadRules } from "./schedule-rules.ts";
 import { create, transition } from "./state.ts";
 
 /** Where the work of builds goes (actors/workspace/build-runner.ts). */
@@ -37,10 +35,7 @@ export type SubmittedBuild = {
   readonly tags: Readonly<Record<string, string>>;
 };
 
-export type WorkspaceParts = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly topics: Topics<Events>;
+export type WorkspaceParts = ScheduleParts & {
   readonly builds: Builds;
   /** Where the workspace reaches the server. */
   readonly accessUrl: () => URL;
@@ -54,11 +49,11 @@ export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build
 /** What a worker gets to do; "stale" when the job no longer waits for one. */
 export type StartedJob = { readonly request: ProvisionRequest; readonly orphan: boolean } | "stale";
 
-export class WorkspaceActor extends Actor<WorkspaceState> {
+export class WorkspaceActor extends ScheduledActor {
   readonly #parts: WorkspaceParts;
 
   constructor(id: string, parts: WorkspaceParts) {
-    super(id, parts.store);
+    super(id, parts);
     this.#parts = parts;
   }
 
@@ -89,7 +84,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */
   create({ workspace, build }: CreateWorkspace): Promise<void> {
-    return this.birth(() => this.#outcome(create(workspace, build, this.#parts.clock.now()), undefined)).catch(
+    return this.birth(() => this.outcome(create(workspace, build, this.#parts.clock.now()), undefined)).catch(
       nameTaken,
     );
   }
@@ -133,7 +128,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** The work has ended; `state` is what the next build must be told. */
   completeJob(args: { readonly job_id: string; readonly state: string | null }): Promise<Late> {
-    return this.turn((state) => this.#late(state, { type: "complete", now: this.#parts.clock.now(), ...args }));
+    return this.turn(async (state) => {
+      const rules = await loadRules(this.#parts.store, state.workspace);
+      return this.#late(state, { type: "complete", now: this.#parts.clock.now(), ...args, rules });
+    });
   }
 
   failJob(args: { readonly job_id: string; readonly error: string; readonly error_code: string }): Promise<Late> {
@@ -164,11 +162,6 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.turn((state) => this.#decided(state, editWorkspace(state, edit, this.#parts.clock.now()))).catch(
       nameTaken,
     );
-  }
-
-  /** Somebody works with it. */
-  touch(touch: Touch): Promise<Late> {
-    return this.turn((state) => this.#decided(state, touchWorkspace(state, touch, this.#parts.clock.now())));
   }
 
   /** Shares a port, or shares it in another way. 400 as in facts/platform 3.5, 409 when the template changes meanwhile. */
@@ -233,10 +226,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   ): Outcome<WorkspaceState, Reply> {
     if (decision.kind === "refused") throw decision.error;
     if (decision.kind === "stale") return { state, reply: stale };
-    return this.#outcome(decision, reply);
+    return this.outcome(decision, reply);
   }
 
-  #outcome<Reply>(change: Change, reply: Reply): Outcome<WorkspaceState, Reply> {
+  protected outcome<Reply>(change: Change, reply: Reply): Outcome<WorkspaceState, Reply> {
     return { state: change.state, writes: change.writes, after: () => this.#announce(change), reply };
   }
 

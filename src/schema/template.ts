@@ -101,6 +101,12 @@ export const PatchTemplate = t.Object({
   ...settings,
   time_til_dormant_ms: t.Optional(ms("0 is never.")),
   time_til_dormant_autodelete_ms: t.Optional(ms("0 is never.")),
+  update_workspace_last_used_at: t.Optional(
+    t.Boolean({ description: "Its workspaces count as used now, so that none becomes dormant at once." }),
+  ),
+  update_workspace_dormant_at: t.Optional(
+    t.Boolean({ description: "Its dormant workspaces count as dormant from now on." }),
+  ),
   deprecation_message: t.Optional(
     t.String({
       maxLength: 4096,

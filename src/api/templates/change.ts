@@ -7,6 +7,7 @@ import type { templates } from "#db/schema/templates.ts";
 import { CommitError } from "#db/store.ts";
 import { findTemplateVersion } from "#db/template-versions.ts";
 import { countWorkspacesOf, deleteTemplate, type TemplateRow, updateTemplate } from "#db/templates.ts";
+import { setTimersOfTemplate } from "#db/timers.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { CreateTemplate, PatchTemplate } from "#schema/template.ts";
 import { mayManageTemplates } from "../access.ts";
@@ -66,16 +67,25 @@ export const mustManage = (caller: UserCaller, organization: OrganizationRow): v
 
 /** Writes what the body names; what it leaves out stays. */
 export const changeTemplate = async (ctx: ApiContext, template: TemplateRow, body: PatchTemplate): Promise<void> => {
-  const { autostop_requirement, autostart_requirement, ...plain } = body;
+  const { autostop_requirement, autostart_requirement, ...settings } = body;
+  const { update_workspace_last_used_at, update_workspace_dormant_at, ...plain } = settings;
   const patch: Partial<typeof templates.$inferInsert> = { ...plain };
   if (autostop_requirement) {
     patch.autostop_requirement_days = autostop_requirement.days_of_week;
     patch.autostop_requirement_weeks = autostop_requirement.weeks || 1;
   }
   if (autostart_requirement) patch.autostart_requirement_days = autostart_requirement.days_of_week;
-  if (Object.values(patch).every((value) => value === undefined)) return;
+  const now = ctx.clock.now();
+  const tell = (name: string) => setTimersOfTemplate(template.id, name, now);
+  const resets = [
+    ...(update_workspace_last_used_at ? [tell("reset_used")] : []),
+    ...(update_workspace_dormant_at ? [tell("reset_dormant")] : []),
+  ];
+  if (resets.length === 0 && Object.values(patch).every((value) => value === undefined)) return;
   try {
-    await ctx.store.commit([updateTemplate(template.id, { ...patch, updated_at: ctx.clock.now() }, { expect: 1 })]);
+    // The workspaces of the template look at their times again (rule TI-24).
+    const writes = [updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }), tell("schedule")];
+    await ctx.store.commit([...writes, ...resets]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);

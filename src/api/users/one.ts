@@ -1,8 +1,10 @@
 // One user: show, rename, suspend, activate, delete. What a suspended or deleted user had open ends at once (rule ID-12).
+
 import { Elysia, t } from "elysia";
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { deleteKeysOf } from "#db/api-keys.ts";
 import { CommitError } from "#db/store.ts";
+import { setTimersOfOwner } from "#db/timers.ts";
 import { deleteUser, isStillOwner, updateUser } from "#db/users.ts";
 import { UpdateProfileRequest, User } from "#schema/user.ts";
 import { isOwner, mayEditProfile, mayManageUser } from "../access.ts";
@@ -95,6 +97,8 @@ export const oneUser = (ctx: ApiContext) =>
         }
         await ctx.store.commit([
           updateUser(user.id, { status: isSuspension ? "suspended" : "active", updated_at: ctx.clock.now() }),
+          // The workspaces of a suspended user stop (rule TI-16).
+          setTimersOfOwner(user.id, "schedule", ctx.clock.now()),
         ]);
         if (isSuspension) ctx.topics.publish("key_gone", user.id, {});
         return showKnownUser(await userAt(ctx.store, user.id, caller));

@@ -10,13 +10,18 @@ import { pageOf, pageQuery } from "../paging.ts";
 import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails } from "../responses.ts";
 import { acl } from "./acl.ts";
+import { activity } from "./activity.ts";
+import { autostart } from "./autostart.ts";
 import { autoupdates } from "./autoupdates.ts";
 import { workspaceBuilds } from "./builds.ts";
 import { WorkspaceCache } from "./cache.ts";
+import { dormant } from "./dormant.ts";
+import { extend } from "./extend.ts";
 import { favorite } from "./favorite.ts";
 import { searchWorkspaces } from "./list.ts";
 import { portShares } from "./port-shares.ts";
 import { rename } from "./rename.ts";
+import { ttl } from "./ttl.ts";
 import { usage } from "./usage.ts";
 import { watch } from "./watch.ts";
 import { gone } from "./workspace.ts";
@@ -75,6 +80,11 @@ export const workspaces = (ctx: ApiContext) => {
     .use(rename(ctx))
     .use(autoupdates(ctx))
     .use(usage(ctx))
+    .use(activity(ctx))
+    .use(autostart(ctx))
+    .use(dormant(ctx))
+    .use(extend(ctx))
+    .use(ttl(ctx))
     .use(watch(ctx))
     .use(workspaceBuilds(ctx));
 };

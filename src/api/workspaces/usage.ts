@@ -7,6 +7,7 @@ import { mayUpdateWorkspace } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
+import { byUser } from "./ttl.ts";
 import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
 
 export const usage = (ctx: ApiContext) =>
@@ -18,7 +19,12 @@ export const usage = (ctx: ApiContext) =>
       const open = openOf(body ?? {});
       const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
       if (open && agent?.build_id !== place.latest_build_id) throw notFound();
-      await ctx.workspaces.ask(place.id, "touch", { reason: "usage", ...open });
+      await ctx.workspaces.ask(place.id, "record_activity", {
+        reason: "usage",
+        at: ctx.clock.now(),
+        by: byUser(caller),
+        ...open,
+      });
       return status(204, undefined);
     },
     {

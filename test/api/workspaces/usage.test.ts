@@ -9,9 +9,12 @@ import { openCast } from "./cast.ts";
 
 test("[WC-5] a report of use moves last_used_at; agent and app come together, are known, and are of the latest build", async () => {
   await using cast = await openCast();
-  const { clients, path, id, workspace } = cast;
+  const { clients, path, id, server, workspace } = cast;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
-  const lastUsed = async () => Date.parse((await clients.owner.get<Workspace>(path)).last_used_at);
+  const lastUsed = async () => {
+    await contextOf(server).uses.flush();
+    return Date.parse((await clients.owner.get<Workspace>(path)).last_used_at);
+  };
   const post = async (body?: unknown) => {
     const answer = await clients.owner.fetch("POST", `${path}/usage`, body);
     const { validations = [] } =

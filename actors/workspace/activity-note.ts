@@ -1,0 +1,28 @@
+// The record of why a workspace's end moved and of what the server did to it by itself: who, when, from which deadline to which. Pure.
+import type { Statement } from "#db/sql.ts";
+import { keepActivity } from "#db/workspace-activity.ts";
+import type { ActivityReason } from "#schema/schedule.ts";
+import type { WorkspaceState } from "./decision.ts";
+
+/** Who or what did something to the times of a workspace. */
+export type By = {
+  readonly kind: "user" | "agent" | "server";
+  readonly id: string | null;
+  readonly name: string;
+};
+
+export const SERVER: By = { kind: "server", id: null, name: "server" };
+
+/** The statements that keep one entry; `state` is the one before. */
+export const note = (
+  { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
+  at: number,
+  entry: { reason: ActivityReason; detail: string; by?: By; new_deadline: number | null },
+): Statement[] => {
+  const { reason, detail, by = SERVER, new_deadline } = entry;
+  const actor = { actor_kind: by.kind, actor_id: by.id, actor_name: by.name };
+  return keepActivity({
+    ...{ workspace_id: workspace.id, at, reason, detail, ...actor },
+    ...{ old_deadline: build.deadline, new_deadline },
+  });
+};

@@ -1,0 +1,241 @@
+// The part of the workspace actor that knows time: its messages about time to live, autostart, deadline, use and dormancy, and the one
+// timer of a workspace. After each turn that changes what times follow from, the timer and the derived columns go into the same batch,
+// so that nothing is forgotten over a restart (rules TI-14 to TI-26).
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import type { Topics } from "#base/topics.ts";
+import { listAgentsOfBuild } from "#db/agents.ts";
+import type { BuildRow } from "#db/builds.ts";
+import type { Store } from "#db/store.ts";
+import { clearTimer } from "#db/timers.ts";
+import { updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import { Actor, type Outcome } from "../actor.ts";
+import type { Events } from "../events.ts";
+import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
+import { type By, note } from "./activity-note.ts";
+import type { Uses } from "./activity-uses.ts";
+import { nextAutostart } from "./deadline.ts";
+import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
+import { type Action, derivedTimes, dueAction, scheduleTimer, touchesTimes, transitionOf } from "./schedule.ts";
+import { extended, withAutostart, withBuild, withDormancy, withTtl } from "./schedule-edits.ts";
+import { loadRules, type ScheduleRules } from "./schedule-rules.ts";
+import { changed } from "./state.ts";
+
+/** Builds that the server makes by itself (src/api/builds/automatic.ts). */
+export interface AutomaticBuilds {
+  /** The build that follows `last`; reads the store only. Throws AppError when it cannot be made, such as for a missing parameter. */
+  plan(workspace: WorkspaceRow, last: BuildRow, wish: BuildWish): Promise<NewBuild>;
+  /** True when some worker could take a job with these tags. */
+  hasWorker(tags: NewBuild["tags"]): boolean;
+}
+
+export type BuildWish = Pick<NewBuild, "transition" | "reason" | "initiator_id">;
+
+export type ScheduleParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly uses: Uses;
+  readonly automatic: AutomaticBuilds;
+};
+
+type Late = "done" | "stale";
+type Decide<Reply> = (
+  state: WorkspaceState,
+) => Outcome<WorkspaceState, Reply> | Promise<Outcome<WorkspaceState, Reply>>;
+type Turn = Outcome<WorkspaceState, Late>;
+
+export abstract class ScheduledActor extends Actor<WorkspaceState> {
+  readonly #schedule: ScheduleParts;
+
+  constructor(id: string, parts: ScheduleParts) {
+    super(id, parts.store);
+    this.#schedule = parts;
+  }
+
+  /** A change as the outcome of a turn, with its announcements. */
+  protected abstract outcome<Reply>(change: Change, reply: Reply): Outcome<WorkspaceState, Reply>;
+
+  protected override turn<Reply>(decide: Decide<Reply>): Promise<Reply> {
+    return super.turn<Reply>(async (state) => this.#timed(state, await decide(state)));
+  }
+
+  protected override birth<Reply>(decide: () => ReturnType<Decide<Reply>>): Promise<Reply> {
+    return super.birth<Reply>(async () => this.#timed(undefined, await decide()));
+  }
+
+  /** Milliseconds in whole minutes; null: it is not stopped. 400 when the template forbids it. "stale" when nothing changes. */
+  setTtl(args: { readonly ttl_ms: number | null; readonly by: By }): Promise<Late> {
+    return this.#edit((state, rules, now) => withTtl(state, rules, args, now));
+  }
+
+  /** Null: it does not start by itself. 400 when the template forbids it. */
+  setAutostart({ schedule }: { readonly schedule: string | null }): Promise<Late> {
+    return this.#edit((state, rules, now) => withAutostart(state, rules, schedule, now));
+  }
+
+  /** Moves the deadline; milliseconds since 1970. 400 and 409 as in facts/platform 2.7. */
+  extend(args: { readonly deadline: number; readonly by: By }): Promise<Late> {
+    return this.#edit((state, _, now) => extended(state, args, now));
+  }
+
+  /** Makes it dormant, with a stop when something may run, or wakes it. "stale" when it is so already. 409 for a prebuild. */
+  setDormant(args: { readonly dormant: boolean; readonly by: By; readonly initiator_id: string }): Promise<Late> {
+    return this.turn<Late>(async (state) => {
+      const needsStop = args.dormant && !isDormant(state.workspace) && !state.workspace.deleted && mayRun(state);
+      const wish = { transition: "stop", reason: "dormancy", initiator_id: args.initiator_id } as const;
+      const stop = needsStop ? await this.#plan(state, wish) : undefined;
+      const known = await this.#withAgents(state);
+      return this.#settled(state, withDormancy(known, { ...args, stop }, this.#schedule.clock.now()));
+    });
+  }
+
+  /**
+   * Somebody or something works with it. Notes the use, which is written within a minute, and moves the deadline when the rules of
+   * facts/platform 2.7 say so. Cheap: most reports write nothing.
+   */
+  record_activity(report: ActivityReport): Promise<Late> {
+    return this.turn<Late>(async (state) => {
+      if (state.workspace.deleted) return { state, reply: "stale" };
+      this.#schedule.uses.note(this.id);
+      if (!movesDeadline(report) || state.build.deadline === null) return { state, reply: "stale" };
+      const rules = await loadRules(this.#schedule.store, state.workspace);
+      return this.#settled(state, recordActivity(state, rules, report, this.#schedule.clock.now()));
+    });
+  }
+
+  /** Writes that it has been used (actors/workspace/activity-uses.ts). */
+  noteUse(_: Record<string, never>): Promise<Late> {
+    return this.turn<Late>((state) => {
+      const now = this.#schedule.clock.now();
+      if (state.workspace.deleted || now <= state.workspace.last_used_at) return { state, reply: "stale" };
+      return used(state, now);
+    });
+  }
+
+  /** Timers that a change of the template sets: it counts as used, or as fallen asleep, from now on (facts/platform 2.6). */
+  resetTimes({ name }: { readonly name: "reset_used" | "reset_dormant" }): Promise<Late> {
+    return this.turn<Late>((state) => {
+      const now = this.#schedule.clock.now();
+      const { dormant_at, deleted } = state.workspace;
+      const done = clearTimer("workspace", this.id, name);
+      const patch = name === "reset_used" ? { last_used_at: now } : { dormant_at: now };
+      const isMoot = deleted || (name === "reset_dormant" && dormant_at === null);
+      return isMoot
+        ? { state, writes: [done], reply: "stale" }
+        : this.outcome<Late>(changed(state, { workspace: patch }, [done]), "done");
+    });
+  }
+
+  /** The workspace's timer: does what is due, and sets the timer anew in any case. */
+  runSchedule(_: Record<string, never>): Promise<Late> {
+    return super.turn<Late>(async (state) => this.#timed(state, await this.#due(state), true));
+  }
+
+  async #due(loaded: WorkspaceState): Promise<Turn> {
+    const { store, clock, uses } = this.#schedule;
+    const now = clock.now();
+    // A use that has not been written yet keeps it from falling asleep.
+    const fresh = uses.take(this.id) && !loaded.workspace.deleted ? used(loaded, now) : undefined;
+    const state = fresh?.state ?? loaded;
+    const rules = await loadRules(store, state.workspace);
+    const action = dueAction(state, rules, now);
+    if (!action) return fresh ?? { state, reply: "stale" };
+    const outcome = await this.#act(await this.#withAgents(state), action, rules, now);
+    return { ...outcome, writes: [...(fresh?.writes ?? []), ...(outcome.writes ?? [])] };
+  }
+
+  async #act(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {
+    const kind = transitionOf(action, state);
+    const wish = kind && { transition: kind, reason: action.reason, initiator_id: state.workspace.owner_id };
+    let build: NewBuild | undefined;
+    try {
+      build = wish && (await this.#plan(state, wish));
+    } catch (error) {
+      if (action.kind !== "autostart" || !(error instanceof AppError)) throw error;
+      const why = [error.message, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
+      return this.#skipped(state, rules, why, now);
+    }
+    if (action.kind === "autostart" && build && !this.#schedule.automatic.hasWorker(build.tags)) {
+      return this.#skipped(state, rules, "No worker with the build's tags is connected.", now);
+    }
+    const { deadline } = state.build;
+    const kept = note(state, now, {
+      reason: action.kind,
+      detail: action.why,
+      new_deadline: build ? null : deadline,
+    });
+    const patch = action.what === "make_dormant" ? dormancyPatch(true, now) : {};
+    return this.#settled(state, withBuild(state, patch, build, kept, now));
+  }
+
+  /** An autostart that cannot be is left out, not queued (facts/platform 2.7). */
+  #skipped(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): Turn {
+    const next_start_at = nextAutostart(state.workspace, rules, now) ?? null;
+    const kept = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
+    return this.outcome(changed(state, { workspace: { next_start_at } }, kept), "done");
+  }
+
+  #plan(state: WorkspaceState, wish: BuildWish): Promise<NewBuild> {
+    return this.#schedule.automatic.plan(state.workspace, state.build, wish);
+  }
+
+  #edit(decide: (state: WorkspaceState, rules: ScheduleRules, now: number) => Decision): Promise<Late> {
+    return this.turn<Late>(async (state) => {
+      const rules = await loadRules(this.#schedule.store, state.workspace);
+      return this.#settled(state, decide(state, rules, this.#schedule.clock.now()));
+    });
+  }
+
+  #settled(state: WorkspaceState, decision: Decision): Turn {
+    if (decision.kind === "refused") throw decision.error;
+    if (decision.kind === "stale") return { state, reply: "stale" };
+    return this.outcome<Late>(decision, "done");
+  }
+
+  /** Agents may have come since the build was made; a new build ends them all. */
+  async #withAgents(state: WorkspaceState): Promise<WorkspaceState> {
+    const rows = await this.#schedule.store.all(listAgentsOfBuild({ build_id: state.build.id }));
+    return { ...state, agent_ids: rows.map(({ id }) => id) };
+  }
+
+  /** Adds the derived columns and the timer to a turn that changes what they follow from. */
+  async #timed<Reply>(
+    before: WorkspaceState | undefined,
+    outcome: Outcome<WorkspaceState, Reply>,
+    always = false,
+  ): Promise<Outcome<WorkspaceState, Reply>> {
+    const { state } = outcome;
+    if (!always && !touchesTimes(before, state)) return outcome;
+    const { store, clock, topics } = this.#schedule;
+    const rules = await loadRules(store, state.workspace);
+    const patch = derivedTimes(before, state, rules, clock.now());
+    const isNews = Object.keys(patch).length > 0;
+    // Watchers hear of it with the change itself, or now when that told them nothing.
+    const unheard = isNews && before?.workspace.version === state.workspace.version;
+    const version = state.workspace.version + (unheard ? 1 : 0);
+    const workspace = { ...state.workspace, ...patch, version };
+    const next = { ...state, workspace };
+    return {
+      ...outcome,
+      state: next,
+      writes: [
+        ...(outcome.writes ?? []),
+        ...(isNews ? [updateWorkspace(this.id, { ...patch, version })] : []),
+        scheduleTimer(next, rules),
+      ],
+      after: () => {
+        outcome.after?.();
+        if (unheard) topics.publish("workspace", this.id, { version, latest_build_id: next.build.id });
+      },
+    };
+  }
+}
+
+/** A use is no news for watchers: they would hear of it each minute. */
+const used = (state: WorkspaceState, now: number): Turn => ({
+  state: { ...state, workspace: { ...state.workspace, last_used_at: now } },
+  writes: [updateWorkspace(state.workspace.id, { last_used_at: now })],
+  reply: "done",
+});

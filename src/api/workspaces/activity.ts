@@ -1,0 +1,61 @@
+// Why and when a workspace stops: what moved its deadline, and what the server will do by itself next. An extension of ours.
+import { Elysia } from "elysia";
+import { nextAction } from "#actors/workspace/schedule.ts";
+import { loadRules } from "#actors/workspace/schedule-rules.ts";
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { notFound } from "#base/errors.ts";
+import { findBuild } from "#db/builds.ts";
+import { findJob } from "#db/jobs.ts";
+import { listActivity } from "#db/workspace-activity.ts";
+import { findWorkspace } from "#db/workspaces.ts";
+import { type ActivityReason, WorkspaceActivity } from "#schema/schedule.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+
+export const activity = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/:workspace/activity",
+    async ({ caller, params }) => {
+      const { id } = await livingWorkspaceAt(ctx, params.workspace, caller);
+      return readActivity(ctx, id);
+    },
+    {
+      user: true,
+      params: workspacePath,
+      response: { 200: WorkspaceActivity, ...fails(400, 401, 404, 410) },
+      detail: {
+        tags: ["Workspaces"],
+        summary: "Why and when a workspace stops",
+        description:
+          "The last 50 things that moved its deadline or that the server did by itself, and what it will do next. An extension of this server.",
+      },
+    },
+  );
+
+const readActivity = async ({ store }: ApiContext, id: string): Promise<WorkspaceActivity> => {
+  const workspace = await store.get(findWorkspace({ id }));
+  const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
+  const job = build && (await store.get(findJob({ id: build.job_id })));
+  if (!workspace || !build || !job) throw notFound();
+  const next = nextAction({ workspace, build, job }, await loadRules(store, workspace));
+  const rows = await store.all(listActivity({ workspace_id: id }));
+  return {
+    next: next ? { what: next.what, at: rfc3339(next.at), why: next.why } : null,
+    deadline: rfc3339OrAbsent(build.deadline),
+    max_deadline: rfc3339OrAbsent(build.max_deadline),
+    entries: rows.map(({ at, reason, detail, actor_kind, actor_id, actor_name, old_deadline, new_deadline }) => ({
+      at: rfc3339(at),
+      reason: reason as ActivityReason,
+      detail,
+      actor: {
+        kind: actor_kind as "user" | "agent" | "server",
+        ...(actor_id === null ? {} : { id: actor_id }),
+        name: actor_name,
+      },
+      old_deadline: rfc3339OrAbsent(old_deadline),
+      new_deadline: rfc3339OrAbsent(new_deadline),
+    })),
+  };
+};

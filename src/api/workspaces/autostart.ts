@@ -1,0 +1,30 @@
+// When a workspace starts by itself (facts/platform 2.7 and 3.4).
+import { Elysia } from "elysia";
+import { UpdateAutostart } from "#schema/schedule.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { changeableAt } from "./ttl.ts";
+import { workspacePath } from "./workspace.ts";
+
+export const autostart = (ctx: ApiContext) =>
+  new Elysia().use(callers).put(
+    "/:workspace/autostart",
+    async ({ caller, params, body, status }) => {
+      const place = await changeableAt(ctx, params.workspace, caller);
+      await ctx.workspaces.ask(place.id, "setAutostart", { schedule: body.schedule?.trim() || null });
+      return status(204, undefined);
+    },
+    {
+      user: true,
+      params: workspacePath,
+      body: UpdateAutostart,
+      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+      detail: {
+        tags: ["Workspaces"],
+        summary: "Set when a workspace starts by itself",
+        description:
+          "A minute and an hour on days of the week in a time zone; the clock on the wall there counts, also when it is changed. 400 when the template forbids it.",
+      },
+    },
+  );

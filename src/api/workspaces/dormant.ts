@@ -1,0 +1,35 @@
+// Making a workspace dormant and waking it (facts/platform 2.6). The answer is the workspace, also when nothing changes (10.1).
+import { Elysia } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { UpdateDormancy } from "#schema/schedule.ts";
+import { Workspace } from "#schema/workspace.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { byUser, changeableAt } from "./ttl.ts";
+import { readWorkspace, workspacePath } from "./workspace.ts";
+
+export const dormant = (ctx: ApiContext) =>
+  new Elysia().use(callers).put(
+    "/:workspace/dormant",
+    async ({ caller, params, body }) => {
+      const place = await changeableAt(ctx, params.workspace, caller);
+      const wish = { dormant: body.dormant ?? false, by: byUser(caller), initiator_id: caller.user_id };
+      await ctx.workspaces.ask(place.id, "setDormant", wish);
+      const workspace = await readWorkspace(ctx, place.id, caller);
+      if (!workspace) throw notFound();
+      return workspace;
+    },
+    {
+      user: true,
+      params: workspacePath,
+      body: UpdateDormancy,
+      response: { 200: Workspace, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+      detail: {
+        tags: ["Workspaces"],
+        summary: "Make a workspace dormant, or wake it",
+        description:
+          "A dormant workspace is stopped, is not started by its schedule, takes no connections, and is deleted when its template says so (deleting_at). Starting it wakes it, too.",
+      },
+    },
+  );
