@@ -31,7 +31,7 @@ export const reconnect = async ({ what, clock, random, signal, once }: Reconnect
     if (signal.aborted) return;
     if (clock.monotonic() - began >= GOOD_AFTER_MS && !(failure instanceof TokenRefused)) failures = 0;
     const wait = backoff(failures, failure instanceof TokenRefused ? REFUSED_CEILING_MS : CEILING_MS, random);
-    log("daemon").warn("{what}, trying again in {wait} ms: {reason}", { what, wait, reason: failure.message });
+    log("daemon").warn(`${what}, trying again in {wait} ms: {reason}`, { wait, reason: failure.message });
     await pause(clock, wait, signal);
   }
 };

@@ -44,6 +44,7 @@ class SocketDuplex implements Duplex {
   #unread = 0;
   #paused = false;
   #peerEnded = false;
+  #shut = false;
   #ended: Promise<void> | undefined;
   #failure: WireError | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -67,9 +68,9 @@ class SocketDuplex implements Duplex {
     end: (): void => this.#onEnd(),
     error: (_: Socket, error: Error): void => this.#fail(new WireError("closed", error.message)),
     close: (_: Socket, error?: Error | null): void => {
-      if (error) this.#fail(new WireError("closed", error.message));
-      this.#onEnd();
-      if (!this.#ended) this.#fail(new WireError("closed", "The other side has closed the connection."));
+      // Bun tells the other side's end as a mere close once ours has ended.
+      if (!error && this.#shut) this.#onEnd();
+      else this.#fail(new WireError("closed", error?.message ?? "The other side has closed the connection."));
       this.#settled.resolve(this.#failure);
     },
   };
@@ -100,6 +101,7 @@ class SocketDuplex implements Duplex {
 
   end(): Promise<void> {
     this.#ended ??= this.#writing.then(() => {
+      this.#shut = true;
       this.#socket?.shutdown();
       this.#closeWhenOver();
     });

@@ -1,0 +1,117 @@
+// A workspace that can be reached, for tests: a real server, a seeded agent, and a real `slipway agent` process that is connected.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { uuid } from "#base/ids.ts";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { contextOf, type Seeded, type SeedOptions, seedAgent } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+const MAIN = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+
+export type Daemon = AsyncDisposable & { readonly process: Bun.Subprocess };
+
+export type Reachable = AsyncDisposable & {
+  readonly server: TestServer;
+  readonly seeded: Seeded;
+  /** The workspace's owner. */
+  readonly owner: Client;
+  /** The daemon's home folder, which is also the agent's folder. */
+  readonly home: string;
+  readonly daemon: Daemon;
+  /** `/api/v2/workspaceagents/{id}/` and what follows. */
+  path(rest: string): string;
+};
+
+/** Starts the daemon of this agent; resolves when the server hears it. */
+export const startAgentProcess = async (server: TestServer, seeded: Seeded, home: string): Promise<Daemon> => {
+  const { topics } = contextOf(server);
+  const connected = new Promise<void>((resolve) => {
+    const stop = topics.subscribe("agent_connection", seeded.agent_id, () => {
+      stop();
+      resolve();
+    });
+  });
+  const process_ = Bun.spawn([process.execPath, "--no-env-file", MAIN, "agent"], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: home,
+      SHELL: "/bin/bash",
+      TMPDIR: tmpdir(),
+      SLIPWAY_AGENT_TOKEN: seeded.agent_token,
+      SLIPWAY_AGENT_URL: server.url.href,
+    },
+    stdio: ["ignore", "ignore", process.env.SLIPWAY_TEST_SHOW ? "inherit" : "ignore"],
+  });
+  await connected;
+  return {
+    process: process_,
+    async [Symbol.asyncDispose]() {
+      process_.kill("SIGTERM");
+      await process_.exited;
+    },
+  };
+};
+
+export const startReachable = async (options: SeedOptions = {}): Promise<Reachable> => {
+  const server = await startTestServer();
+  const seeded = await seedAgent(server, options);
+  const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
+  const daemon = await startAgentProcess(server, seeded, home);
+  return {
+    ...{ server, seeded, home, daemon },
+    owner: new Client(server.url, seeded.owner_token),
+    path: (rest) => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`,
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+};
+
+/** One client of a terminal. */
+export class TestTerminal implements Disposable {
+  readonly id: string;
+  readonly socket: ClientSocket;
+  #seen = "";
+
+  private constructor(id: string, socket: ClientSocket) {
+    this.id = id;
+    this.socket = socket;
+  }
+
+  static async open(
+    { owner, path }: Pick<Reachable, "owner" | "path">,
+    options: { id?: string; command?: string; height?: number; width?: number } = {},
+  ): Promise<TestTerminal> {
+    const { id = uuid(), ...rest } = options;
+    const query = new URLSearchParams({ reconnect: id });
+    for (const [name, value] of Object.entries(rest)) query.set(name, String(value));
+    return new TestTerminal(id, await owner.socket(path(`pty?${query}`)));
+  }
+
+  say(input: { data?: string; height?: number; width?: number }): void {
+    this.socket.send(JSON.stringify(input));
+  }
+
+  /** Everything shown so far, once it matches. Rejects when the terminal ends before. */
+  async until(pattern: RegExp): Promise<string> {
+    while (!pattern.test(this.#seen)) {
+      const chunk = await this.socket.next();
+      if (chunk === undefined) throw new Error(`the terminal ended with: ${JSON.stringify(this.#seen.slice(-500))}`);
+      this.#seen += new TextDecoder().decode(chunk as Uint8Array);
+    }
+    return this.#seen;
+  }
+
+  /** Forgets what was shown. */
+  forget(): void {
+    this.#seen = "";
+  }
+
+  [Symbol.dispose](): void {
+    this.socket[Symbol.dispose]();
+  }
+}

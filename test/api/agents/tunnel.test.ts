@@ -1,0 +1,257 @@
+// The tunnel from end to end: a real server, a real daemon process, real programs listening beside it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { type Reachable, startAgentProcess, startReachable } from "./reach.ts";
+
+let world: Reachable;
+beforeAll(async () => {
+  world = await startReachable();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** A program of the workspace that sends back what it gets, and ends when that is done. */
+const echoServer = (hostname = "127.0.0.1") => {
+  type Data = { queue: Uint8Array[]; ended: boolean };
+  const flush = (socket: Bun.Socket<Data>): void => {
+    const { queue } = socket.data;
+    for (let chunk = queue[0]; chunk; chunk = queue[0]) {
+      const sent = Math.max(0, socket.write(chunk));
+      if (sent < chunk.byteLength) {
+        queue[0] = chunk.subarray(sent);
+        return;
+      }
+      queue.shift();
+    }
+    if (socket.data.ended) socket.end();
+  };
+  const server = Bun.listen<Data>({
+    hostname,
+    port: 0,
+    allowHalfOpen: true,
+    socket: {
+      open(socket) {
+        socket.data = { queue: [], ended: false };
+      },
+      data(socket, chunk) {
+        socket.data.queue.push(chunk);
+        flush(socket);
+      },
+      drain: flush,
+      end(socket) {
+        socket.data.ended = true;
+        flush(socket);
+      },
+    },
+  });
+  return { port: server.port, [Symbol.dispose]: () => server.stop(true) };
+};
+
+const dial = (port: number, agent_id = world.seeded.agent_id) => contextOf(world.server).dialer.dial(agent_id, port);
+
+const pattern = (size: number, seed: number): Uint8Array => {
+  const bytes = new Uint8Array(size);
+  for (let i = 0; i < size; i += 1) bytes[i] = (i * 7 + (i >> 8) + seed) & 255;
+  return bytes;
+};
+
+const readAll = async (stream: Duplex): Promise<Buffer> => {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+};
+
+/** Sends everything and ends; answers what came back. */
+const exchange = async (port: number, bytes: Uint8Array): Promise<Buffer> => {
+  const stream = await dial(port);
+  const [back] = await Promise.all([readAll(stream), stream.write(bytes).then(() => stream.end())]);
+  return back;
+};
+
+const reasonOf = async (work: Promise<unknown>): Promise<string> => {
+  try {
+    await work;
+    return "none";
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+describe("streams through the tunnel", () => {
+  test("[TN-1] reach TCP ports of the workspace on either loopback address, bytes complete and in order both ways", async () => {
+    using four = echoServer();
+    using six = echoServer("::1");
+    const bytes = pattern(5_000_000, 3);
+    expect((await exchange(four.port, bytes)).equals(bytes)).toBe(true);
+    expect((await exchange(six.port, bytes.subarray(0, 1000))).equals(bytes.subarray(0, 1000))).toBe(true);
+  });
+
+  test("[TN-2] what is not offered or not there is refused with the reason", async () => {
+    for (const port of [1, 3, 5, 8]) expect(await reasonOf(dial(port))).toContain(`does not offer port ${port}`);
+    const free = echoServer();
+    free[Symbol.dispose]();
+    expect(await reasonOf(dial(free.port))).toContain("Nothing listens there: ECONNREFUSED");
+    for (const port of [0, -1, 65_536, 1.5]) expect(await reasonOf(dial(port))).toContain("no such port");
+    const never = await seedAgent(world.server);
+    expect(await reasonOf(dial(4, never.agent_id))).toContain('its state is "connecting"');
+  });
+
+  test("[TN-3] 300 run side by side, and one that nobody reads stalls no other", async () => {
+    using echo = echoServer();
+    const stalled = await dial(echo.port);
+    // More than every window and buffer on the way takes: this write ends only when the stream does.
+    const stuck = stalled.write(pattern(64 * 1024 * 1024, 1)).catch((error: Error) => error.message);
+    const begun = performance.now();
+    const sizes = Array.from({ length: 299 }, (_, i) => 1_000 + i * 100);
+    const wrong = await Promise.all(
+      sizes.map(async (size, i) => ((await exchange(echo.port, pattern(size, i))).equals(pattern(size, i)) ? 0 : 1)),
+    );
+    expect(wrong.filter((one) => one === 1)).toEqual([]);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    stalled.reset("enough");
+    expect(await stuck).toBe("enough");
+    expect(await exchange(echo.port, new Uint8Array(0))).toHaveLength(0);
+  });
+});
+
+describe("the life of a tunnel", () => {
+  test("[TN-4] the newest of an agent counts, and a newer build ends it with 1001", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const first = await openTunnel(server, seeded.agent_token);
+    const second = await openTunnel(server, seeded.agent_token);
+    expect(await first.closed).toEqual({ code: 1001, reason: "a newer tunnel of this agent has taken over" });
+    const dialled = contextOf(server).dialer.dial(seeded.agent_id, 4);
+    const stream = await second.session.accept();
+    await stream?.write(Uint8Array.of(0, 0, 0));
+    await dialled;
+    await supersede(server, seeded);
+    expect(await second.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
+    expect(await reasonOf(contextOf(server).dialer.dial(seeded.agent_id, 4))).toContain("its state is");
+    await expect(openTunnel(server, seeded.agent_token)).rejects.toThrow();
+    expect(contextOf(server).dialer.size).toBe(0);
+  });
+
+  test("[TN-6] an agent that goes away in the middle ends its streams with a reason; one that says nothing is given up", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const { dialer } = contextOf(server);
+    const tunnel = await openTunnel(server, seeded.agent_token);
+    const dialled = dialer.dial(seeded.agent_id, 9_999);
+    const theirs = await tunnel.session.accept();
+    await theirs?.write(Uint8Array.of(0, 0, 0));
+    const stream = await dialled;
+    const waiting = reasonOf(stream.read());
+    const asking = reasonOf(dialer.dial(seeded.agent_id, 9_998));
+    await tunnel.session.accept();
+    tunnel.cut();
+    expect(await waiting).toMatch(/closed|over/);
+    expect(await asking).toMatch(/closed|over/);
+    expect(await reasonOf(stream.write(new Uint8Array(1)))).toMatch(/closed|over/);
+    const given = new AbortController();
+    await using again = await openTunnel(server, seeded.agent_token);
+    const unanswered = reasonOf(dialer.dial(seeded.agent_id, 4, given.signal));
+    await again.session.accept();
+    given.abort();
+    expect(await unanswered).toBe("The caller has gone.");
+  });
+
+  test("[TN-5] the daemon brings it back after it broke", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await using daemon = await startAgentProcess(server, seeded, world.home);
+    const { dialer, sockets } = contextOf(server);
+    using echo = echoServer();
+    const stream = await dialer.dial(seeded.agent_id, echo.port);
+    const broken = reasonOf(stream.read());
+    sockets.closeAll("the test cuts every connection");
+    expect(await broken).not.toBe("none");
+    // The agent counts as connected again once its first connection is back; then dialling waits for the tunnel.
+    await new Promise<void>((resolve) => {
+      contextOf(server).topics.subscribe("agent_connection", seeded.agent_id, () => resolve());
+    });
+    const again = await dialer.dial(seeded.agent_id, echo.port);
+    await again.write(pattern(10, 1));
+    expect([...((await again.read()) as Uint8Array)]).toEqual([...pattern(10, 1)]);
+    again.reset();
+    expect(daemon.process.exitCode).toBeNull();
+  });
+});
+
+describe("a tunnel that lies", () => {
+  // biome-ignore format: a table of cases
+  const broken: [string, (Uint8Array | string)[], number][] = [
+    ["random bytes", [crypto.getRandomValues(new Uint8Array(5_000)).fill(0xee, 0, 1)], 1002],
+    ["an unknown version", [Uint8Array.of(9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)], 1002],
+    ["an unknown type", [Uint8Array.of(0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)], 1002],
+    ["a stream of the server's own numbers", [Uint8Array.of(0, 1, 0, 1, 0, 0, 0, 7, 0, 0, 0, 0)], 1002],
+    ["data beyond the window", [Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0, 0, 0)], 1002],
+    ["a window beyond 32 bits", Array(2).fill(Uint8Array.of(0, 1, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff)), 1002],
+    ["text", ["hello"], 1003],
+  ];
+  test.each(broken)("[TN-7] %s closes it with a reason and disturbs nobody else", async (_, messages, code) => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const url = new URL("/api/v2/workspaceagents/me/tunnel", server.url);
+    url.protocol = "ws:";
+    const socket = new WebSocket(url, { headers: { "Service-Session-Token": seeded.agent_token } } as never);
+    const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+      socket.onclose = ({ code, reason }) => resolve({ code, reason });
+    });
+    await new Promise((resolve) => {
+      socket.onopen = resolve;
+    });
+    const dialled = reasonOf(contextOf(server).dialer.dial(seeded.agent_id, 4));
+    for (const message of messages) socket.send(message as never);
+    const end = await closed;
+    expect(end.code).toBe(code);
+    expect(await dialled).not.toBe("none");
+    expect(end.reason).not.toBe("");
+    expect((await fetch(new URL("/healthz", server.url))).status).toBe(200);
+    expect(contextOf(server).dialer.size).toBe(0);
+  });
+
+  test("[TN-7] an answer about a target that makes no sense ends the stream, not the tunnel", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    await using tunnel = await openTunnel(server, seeded.agent_token);
+    for (const [answer, reason] of [
+      [Uint8Array.of(7, 0, 0), "makes no sense"],
+      [Uint8Array.of(1, 0xff, 0xff), "makes no sense"],
+      [Uint8Array.of(1, 0, 2, 0x6e, 0x6f), "no"],
+    ] as const) {
+      const dialled = reasonOf(contextOf(server).dialer.dial(seeded.agent_id, 4));
+      const stream = await tunnel.session.accept();
+      await stream?.write(answer);
+      expect(await dialled).toContain(reason);
+    }
+    const dialled = contextOf(server).dialer.dial(seeded.agent_id, 4);
+    await (await tunnel.session.accept())?.write(Uint8Array.of(0, 0, 0));
+    await dialled;
+  });
+});
+
+/** The daemon's end of a tunnel, in the hands of the test. */
+const openTunnel = async (server: TestServer, token: string) => {
+  const url = new URL("/api/v2/workspaceagents/me/tunnel", server.url);
+  url.protocol = "ws:";
+  const socket = new WebSocket(url, { headers: { "Service-Session-Token": token } } as never);
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
+  });
+  const stream = await streamOverWebSocket(socket, systemClock);
+  const session = new YamuxSession(stream, { role: "server", clock: systemClock });
+  return {
+    session,
+    closed,
+    cut: () => socket.terminate(),
+    async [Symbol.asyncDispose]() {
+      session.close();
+      await closed;
+    },
+  };
+};
