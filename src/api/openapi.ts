@@ -17,6 +17,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Members", description: "Members of an organization and their roles there." },
   { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },
   { name: "Workspaces", description: "Workspaces and how to watch them." },
+  { name: "Port sharing", description: "Ports of a workspace that others may open." },
   { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
   { name: "Provisioners", description: "Workers of their own that bring workspaces to life, and their keys." },
   { name: "Agents", description: "Workspace agents as people see them: state and logs." },

@@ -6,7 +6,7 @@ import { CALLERS, type CallerName, openCast } from "./cast.ts";
 type Cast = Awaited<ReturnType<typeof openCast>>;
 type Row = {
   readonly rule: string;
-  readonly call: (cast: Cast) => readonly [method: string, path: string, body?: unknown];
+  readonly call: (cast: Cast, who: CallerName) => readonly [method: string, path: string, body?: unknown];
   /** Statuses in the order of CALLERS, agent last. */
   readonly statuses: string;
   /** The same call as it stands in the specification. */
@@ -39,6 +39,9 @@ const to =
   () =>
     [method, path, body] as const;
 
+const create = (path: string, prefix: string) => (one: Cast, who: CallerName) =>
+  ["POST", path, { name: `${prefix}-${who.replace(" ", "-")}`, template_id: one.template_id }] as const;
+
 // What is forbidden to those who may see it is 403, and 404 to those who may not.
 // guest, owner, shared admin, shared use, member, template admin, organization admin, auditor, site owner, agent
 const READ = "401 200 200 200 404 200 200 404 200 401";
@@ -48,6 +51,9 @@ const SHARE = "401 204 403 403 404 403 403 404 204 401";
 
 // biome-ignore format: a table
 const TABLE: Row[] = [
+  { rule: "WC-7", name: "POST users/me/workspaces", call: create("/api/v2/users/me/workspaces", "own"), statuses: "401 200 200 200 200 200 200 200 200 401" },
+  { rule: "WC-7", name: "POST organizations/{o}/members/ada/workspaces", call: create("/api/v2/organizations/default/members/ada/workspaces", "for"),
+    statuses: "401 200 404 404 404 403 200 403 200 401" },
   { rule: "WC-7", name: "GET workspaces", call: to(W), statuses: "401 200 200 200 200 200 200 200 200 401" },
   { rule: "WC-7", name: "GET workspaces/{w}", call: at(""), statuses: READ },
   { rule: "WC-7", name: "GET users/{u}/workspace/{name}", call: to("/api/v2/users/ada/workspace/dev"), statuses: READ },
@@ -57,6 +63,8 @@ const TABLE: Row[] = [
   { rule: "SH-1", name: "GET workspaces/{w}/acl", call: at("/acl"), statuses: READ },
   { rule: "SH-8", name: "GET workspaces/{w}/port-share", call: at("/port-share"), statuses: READ },
   { rule: "WC-7", name: "GET workspaces/{w}/watch", call: at("/watch"), statuses: READ },
+  // Without an upgrade: 400 says that one is needed.
+  { rule: "WC-7", name: "GET workspaces/{w}/watch-ws", call: at("/watch-ws"), statuses: READ.replaceAll("200", "400") },
   { rule: "WC-7", name: "PUT workspaces/{w}/favorite", call: at("/favorite", "PUT"), statuses: OWN },
   { rule: "WC-7", name: "DELETE workspaces/{w}/favorite", call: at("/favorite", "DELETE"), statuses: OWN },
   { rule: "WC-1", name: "PATCH workspaces/{w}", call: at("", "PATCH", { name: "dev" }), statuses: CHANGE },
@@ -74,7 +82,7 @@ const TABLE: Row[] = [
 ];
 
 const statusOf = async (who: CallerName, row: Row): Promise<number> => {
-  const [method, path, body] = row.call(cast);
+  const [method, path, body] = row.call(cast, who);
   const response = await cast.clients[who].fetch(method, path, body);
   await response.body?.cancel();
   return response.status;
