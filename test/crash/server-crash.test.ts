@@ -1,14 +1,16 @@
 // The short form of the tests that kill a whole server; `bun run torture` has the long one.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { FAILPOINTS } from "#base/failpoint.ts";
+import { MANIFESTS } from "./oracle/build-load.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { LineOracle } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
 import { serverCrash } from "./server-crash.ts";
 import { serverFailpoints } from "./server-failpoints.ts";
-import { enter, makeAgents, makeWriters } from "./server-world.ts";
+import { endedBuild, enter, makeAgents, makeTemplate, makeWorkspace, makeWriters, until } from "./server-world.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const quiet = { seed: SEED, log: () => {} };
@@ -20,6 +22,28 @@ test(`[CR-1] [CR-2] [CR-3] killed at random moments under load, a server loses n
 test(`[CR-4] killed at each named place in its code, a server starts again at once and has lost nothing (seed ${SEED})`, async () => {
   expect(await serverFailpoints({ ...quiet, rounds: 1 })).toContain(`${FAILPOINTS.length} failpoints`);
 }, 120_000);
+
+test("[CR-3] a daemon of which a killed server has left no record is ended before the next one begins", async () => {
+  await using place = await ServerPlace.make();
+  await place.start();
+  const world = await enter(place);
+  const template = await makeTemplate(world, "twice", MANIFESTS.local);
+  const { id, latest_build } = await makeWorkspace(world.admin, "twice", template);
+  const daemons = () =>
+    place.processes().filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("agent"));
+  const [first] = daemons();
+  place.newest.kill("SIGKILL");
+  await place.newest.ended;
+  // As if it had been killed right behind the spawn.
+  rmSync(join(place.directory, "workspaces", id, "daemon.json"));
+  using db = new Database(join(place.directory, "slipway.db"));
+  db.run("update jobs set completed_at = null where id = ?", [latest_build.job.id]);
+  db.close();
+  await place.start();
+  expect((await endedBuild(world.admin, latest_build.id)).job.status).toBe("succeeded");
+  await until(async () => daemons().length === 1);
+  expect(daemons()).not.toContain(first);
+}, 30_000);
 
 test("[CR-5] a batch whose answer was lost is sent again under its key and stored once", async () => {
   await using place = await ServerPlace.make();

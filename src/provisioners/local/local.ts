@@ -47,6 +47,8 @@ export class LocalProvisioner implements Provisioner {
       report.timing({ action, resource: workspace.name, source: "local", stage: "apply", started_at, ended_at });
     };
     if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
+    // A server that was killed right behind the spawn has left a daemon and no record of it.
+    else await this.#kill(folder);
     if (transition === "delete") await step("delete", "Removing the workspace's folder.", () => folder.remove());
     if (transition !== "start") return { state: null };
     const [agent, ...others] = request.agents;
