@@ -44,7 +44,7 @@ export type Described = {
 
 export type Document = { paths: Record<string, Record<string, Described>>; tags: { name: string }[] };
 
-export type Caller = "user" | "agent";
+export type Caller = "user" | "agent" | "worker";
 
 export type Operation = {
   /** `GET /api/v2/users/{user}`. */
@@ -61,7 +61,7 @@ export type Operation = {
   described: Described;
 };
 
-const CALLERS: Record<string, Caller> = { session_token: "user", agent_token: "agent" };
+const CALLERS: Record<string, Caller> = { session_token: "user", agent_token: "agent", provisioner_key: "worker" };
 
 export const fetchDocument = async (url: URL): Promise<Document> =>
   (await (await fetch(new URL("/swagger/json", url))).json()) as Document;

@@ -43,7 +43,7 @@ const serveQuery = t.Object({
     description: "What it is called; a newer connection of that name takes the place of the one before.",
     examples: ["builder-1"],
   }),
-  tags: short("Such as `region=eu,gpu=yes`.", 16_384),
+  tags: short("Such as `region=eu,gpu=yes`.", 4_096),
   provisioners: short("Such as `local,docker`. Default: local."),
   places: short(
     "Where what it makes lives, such as `docker=<id of the engine>`: another worker there can go on with it.",

@@ -11,6 +11,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { makeKey } from "#test/support/worker.ts";
 import { answerOf, chunk, head } from "./raw-http.ts";
 import { exception } from "./table-exceptions.ts";
 
@@ -40,8 +41,8 @@ const table = (fits: (operation: Operation) => boolean): [string, Operation][] =
   operations.filter(fits).map((operation) => [operation.name, operation]);
 
 const isSecured = (operation: Operation): boolean => operation.callers.length > 0;
-const rightToken = ({ callers }: Operation): string | undefined =>
-  callers.length === 0 ? undefined : callers[0] === "agent" ? agent : owner;
+const TOKENS = { user: owner, agent, worker: (await makeKey(admin)).key };
+const rightToken = ({ callers: [caller] }: Operation): string | undefined => caller && TOKENS[caller];
 
 /** Changes whenever somebody else commits to the database. */
 const version = (): unknown => eyes.query("PRAGMA data_version").get();
