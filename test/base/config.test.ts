@@ -9,6 +9,7 @@ import {
   listensOnLoopback,
   loadConfig,
   loadDaemonConfig,
+  loadWorkerConfig,
   settingsMarkdown,
 } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
@@ -245,5 +246,33 @@ describe("the daemon's settings", () => {
       "Did you mean SLIPWAY_AGENT_TOKEN?",
     );
     expect(load([], { ...url, SLIPWAY_AGENT_TOKEN: "t" }).config.data_dir).toBe("./data");
+  });
+});
+
+describe("the settings of a worker of its own", () => {
+  const worker = (argv: string[], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
+    loadWorkerConfig({ argv, env, readFile: fromFiles(files) });
+  const url = "--url=http://127.0.0.1:7080";
+
+  test("[CF-2] come from flags and SLIPWAY_WORKER_ variables, the key also from a file", () => {
+    expect(worker([url, "--key-file=f"], {}, { f: "k1\n" }).key).toBe("k1");
+    const env = {
+      SLIPWAY_WORKER_KEY: "k2",
+      SLIPWAY_WORKER_TAGS: "a=1,b=2",
+      SLIPWAY_WORKER_PROVISIONERS: "docker,echo",
+    };
+    expect(worker([url, "--slots=4"], env)).toMatchObject({
+      ...{ key: "k2", slots: 4, tags: ["a=1", "b=2"], provisioners: ["docker", "echo"], organization: "default" },
+    });
+    // A server may be started beside a worker.
+    expect(load([], { SLIPWAY_WORKER_KEY: "k" }).config.data_dir).toBe("./data");
+  });
+
+  test("[CF-4] must be complete and well-formed", () => {
+    expect(refusal(() => worker([url]))).toContain("--key or SLIPWAY_WORKER_KEY (not given)");
+    expect(refusal(() => worker(["--key=k"]))).toContain("--url or SLIPWAY_WORKER_URL (not given)");
+    expect(refusal(() => worker([url, "--key=k", "--tags=a"]))).toContain("name=value pairs");
+    expect(refusal(() => worker([url, "--key=k", "--provisioners=terraform"]))).toContain("local, docker and echo");
+    expect(refusal(() => worker([url, "--key-file=gone"]))).toContain("--key-file (gone): cannot be read");
   });
 });

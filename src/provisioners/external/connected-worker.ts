@@ -2,7 +2,7 @@
 // reaches whoever waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
 import type { ProvisionRequest, Report } from "../provisioner.ts";
-import { MESSAGE_LIMIT, type ServerMessage, TIMING_LIMIT, type WorkerMessage } from "./protocol.ts";
+import { JOB_LIMIT, type ServerMessage, TIMING_LIMIT, type WorkerMessage } from "./protocol.ts";
 import type { WorkerPlace } from "./tags.ts";
 
 export type WorkerFacts = WorkerPlace & {
@@ -70,7 +70,7 @@ export class ConnectedWorker {
   /** Sends the job; resolves with what came of it. */
   work(request: ProvisionRequest, provisioner: string, report: Report): Promise<Outcome> {
     const text = JSON.stringify({ type: "job", provisioner, request } satisfies ServerMessage);
-    if (text.length > MESSAGE_LIMIT) {
+    if (Buffer.byteLength(text) > JOB_LIMIT) {
       const error = "The template is too large to be sent to a worker.";
       return Promise.resolve({ kind: "failed", error, code: "" });
     }

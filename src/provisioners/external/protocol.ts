@@ -13,8 +13,10 @@ export const OUTPUT_LIMIT = 1_048_576;
 export const TIMING_LIMIT = 1_000;
 /** Lines of one message. */
 export const LINES = 200;
-/** Characters of a message that a server accepts. */
-export const MESSAGE_LIMIT = 4 * 1024 * 1024;
+/** Bytes of a job on its way to a worker; a socket of the server holds no more than twice that. */
+export const JOB_LIMIT = 2 * 1024 * 1024;
+/** Characters of what a build may leave behind. */
+const STATE_LIMIT = 1_048_576;
 
 const id = t.String({ maxLength: 64 });
 const short = t.String({ maxLength: 4_096 });
@@ -40,7 +42,7 @@ export const WorkerMessage = t.Union([
   t.Object({
     type: t.Literal("done"),
     job_id: id,
-    state: t.Union([t.String({ maxLength: MESSAGE_LIMIT }), t.Null()]),
+    state: t.Union([t.String({ maxLength: STATE_LIMIT }), t.Null()]),
   }),
   t.Object({ type: t.Literal("failed"), job_id: id, error: t.String({ maxLength: 65_536 }), code: short }),
   t.Object({ type: t.Literal("canceled"), job_id: id }),

@@ -1,0 +1,102 @@
+// A template of containers on a real server, from its upload to its deletion. The engine is the fake one, but what it would start in a
+// container it starts as a process: the real daemon, with the variables the container got.
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { type FakeContainer, FakeDocker } from "#test/support/fake-docker.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+const TEMPLATE = `
+provisioner: docker
+parameters: [{name: image, default: "debian:13"}]
+resources:
+  - name: dev
+    docker:
+      image: "{{ parameters.image }}"
+      volumes: [{name: home, path: /home/dev}]
+    agents: [{name: main}]
+`;
+
+/** What would run inside of the containers. */
+class Inside implements AsyncDisposable {
+  readonly #running = new Map<string, Bun.Subprocess>();
+
+  start = (container: FakeContainer, home: string): void => {
+    const env = Object.fromEntries(
+      container.body.Env.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+    );
+    // This machine knows itself by another name than its containers do.
+    const url = (env.SLIPWAY_AGENT_URL ?? "").replace("host.docker.internal", "127.0.0.1");
+    const child = Bun.spawn([process.execPath, "--no-env-file", MAIN, "agent"], {
+      env: { PATH: process.env.PATH ?? "", HOME: home, ...env, SLIPWAY_AGENT_URL: url },
+      stdout: "ignore",
+      stderr: "ignore",
+    });
+    this.#running.set(container.id, child);
+  };
+
+  end = ({ id }: FakeContainer): void => {
+    this.#running.get(id)?.kill("SIGTERM");
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#running.values()) {
+      child.kill("SIGKILL");
+      await child.exited;
+    }
+  }
+}
+
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+
+test("[PV-1][PV-3][PV-6] a workspace of containers starts, connects, stops, starts anew and is deleted", async () => {
+  using directory = tempDirectory();
+  await using engine = new FakeDocker(directory.path);
+  await using inside = new Inside();
+  const home = join(directory.path, "home");
+  mkdirSync(home);
+  const program = join(directory.path, "slipway");
+  writeFileSync(program, Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0])]));
+  engine.onStart = (container) => inside.start(container, home);
+  engine.onEnd = inside.end;
+  const env = { SLIPWAY_DOCKER_HOST: engine.host, SLIPWAY_AGENT_BINARY: program };
+  await using world = await openWorld({ env });
+  const { admin, server } = world;
+
+  const template = await makeTemplate(admin, TEMPLATE);
+  const { id } = await createWorkspace(admin, template.id);
+  expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "running" });
+  const [container] = [...engine.containers.values()];
+  expect(container?.body.Env.join()).toContain(`SLIPWAY_AGENT_URL=http://host.docker.internal:${server.url.port}/`);
+  const connected = await awaitWorkspace(admin, id, (workspace) => agentOf(workspace)?.status === "connected");
+  const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${connected.latest_build.id}/logs`);
+  expect(lines.map(({ output }) => output)).toContain("Fetching the image debian:13.");
+  // The name by which containers know this machine is not refused.
+  const host = `host.docker.internal:${server.url.port}`;
+  expect(
+    (await new Client(server.url).fetch("GET", "/api/v2/buildinfo", undefined, { headers: { host } })).status,
+  ).toBe(200);
+
+  await createBuild(admin, id, "stop");
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
+  expect([engine.containers.size, engine.volumes.size]).toEqual([0, 1]);
+
+  await createBuild(admin, id, "start");
+  await awaitWorkspace(admin, id, (workspace) => agentOf(workspace)?.status === "connected");
+  engine.refuse = (call) => (call.endsWith("/stop") ? { status: 500, message: "device or resource busy" } : undefined);
+  await createBuild(admin, id, "delete");
+  const failed = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "failed");
+  expect(failed.latest_build.job.error).toBe("The Docker Engine could not stop the container: device or resource busy");
+
+  engine.refuse = () => undefined;
+  await createBuild(admin, id, "delete");
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  expect([engine.containers.size, engine.volumes.size]).toEqual([0, 0]);
+}, 60_000);
