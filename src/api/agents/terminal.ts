@@ -2,10 +2,11 @@
 import { Elysia, t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { MAX_SIDE } from "#src/wire/terminal-protocol.ts";
+import { mayUseWorkspace } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../responses.ts";
-import { closeWhenKeyGone } from "../revocation.ts";
+import { closeWhenAccessLost } from "../revocation.ts";
 import { usableAgentAt } from "./place.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
 
@@ -15,7 +16,7 @@ export const agentTerminal = (ctx: ApiContext) =>
   new Elysia().use(callers).get(
     "/:workspaceagent/pty",
     async ({ caller, params, query, request }) => {
-      const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+      const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
       const { reconnect, height = 80, width = 80, command = "", container = "" } = query;
       if (container !== "") throw invalidField("container", "terminals in containers are not offered");
       const bridge = new TerminalBridge(ctx, agent_id, {
@@ -27,7 +28,9 @@ export const agentTerminal = (ctx: ApiContext) =>
         ContainerUser: "",
         BackendType: "",
       });
-      return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, bridge), { who: caller.user_id });
+      const access = { workspace_id, may: mayUseWorkspace };
+      const closing = closeWhenAccessLost(ctx, caller, access, bridge);
+      return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
     },
     {
       user: true,

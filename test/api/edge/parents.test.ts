@@ -61,6 +61,8 @@ const OTHERWISE: Record<string, string> = {
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
   "POST /api/v2/organizations/{organization}/members/{user}/workspaces":
     "the organization is a wish; the template decides",
+  "GET /api/v2/organizations/{organization}/members/{user}/workspaces/available-users":
+    "lists the organization's members, whoever the user is",
 };
 
 test("[HT-14] every route with two ids is looked at", async () => {

@@ -70,6 +70,12 @@ const TABLE: Row[] = [
   { rule: "WC-1", name: "PATCH workspaces/{w}", call: at("", "PATCH", { name: "dev" }), statuses: CHANGE },
   { rule: "WC-2", name: "PUT workspaces/{w}/autoupdates", call: at("/autoupdates", "PUT", { automatic_updates: "never" }), statuses: CHANGE },
   { rule: "WC-5", name: "POST workspaces/{w}/usage", call: at("/usage", "POST"), statuses: CHANGE },
+  { rule: "WC-7", name: "PUT workspaces/{w}/ttl", call: at("/ttl", "PUT", { ttl_ms: null }), statuses: CHANGE },
+  { rule: "WC-7", name: "PUT workspaces/{w}/autostart", call: at("/autostart", "PUT", { schedule: null }), statuses: CHANGE },
+  { rule: "WC-7", name: "PUT workspaces/{w}/dormant", call: at("/dormant", "PUT", { dormant: false }), statuses: CHANGE.replaceAll("204", "200") },
+  // It has no deadline: 409 for all who may. An agent may for its own workspace.
+  { rule: "WC-7", name: "PUT workspaces/{w}/extend", call: at("/extend", "PUT", { deadline: "2040-01-01T00:00:00Z" }),
+    statuses: "401 409 409 403 404 409 409 404 409 409" },
   { rule: "SH-2", name: "PATCH workspaces/{w}/acl", call: at("/acl", "PATCH", { user_roles: {} }), statuses: SHARE },
   { rule: "SH-8", name: "POST workspaces/{w}/port-share", call: at("/port-share", "POST", share), statuses: CHANGE.replaceAll("204", "200") },
   { rule: "SH-8", name: "DELETE workspaces/{w}/port-share", call: at("/port-share", "DELETE", { agent_name: "dev", port: 9 }), statuses: CHANGE.replaceAll("204", "404") },
