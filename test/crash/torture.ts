@@ -83,7 +83,8 @@ const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise
   say(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {
     const said = await check.run({ rounds, seed, log: (line) => say(`   ${line}`) });
-    return done("passed", typeof said === "string" ? said : "nothing wrong");
+    const subject = Bun.env.SLIPWAY_TEST_BINARY && name.startsWith("server: ") ? "the compiled program, " : "";
+    return done("passed", subject + (typeof said === "string" ? said : "nothing wrong"));
   } catch (error) {
     return done("FAILED", error instanceof Error ? error.message : String(error));
   }
