@@ -26,9 +26,7 @@ beforeAll(() => {
         ),
       "/nothing": () => new Response(null, { status: 204 }),
       "/close": () => new Response("bye", { headers: { connection: "close" } }),
-      "/up": (request, on) => (on.upgrade(request) ? undefined : new Response("no", { status: 400 })),
     },
-    websocket: { message: (socket, text) => void socket.send(text) },
   });
 });
 afterAll(() => server.stop(true));

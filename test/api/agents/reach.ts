@@ -25,7 +25,11 @@ export type Reachable = AsyncDisposable & {
 };
 
 /** Starts the daemon of this agent; resolves when the server hears it. */
-export const startAgentProcess = async (server: TestServer, seeded: Seeded, home: string): Promise<Daemon> => {
+export const startAgentProcess = async (
+  server: TestServer,
+  seeded: Pick<Seeded, "agent_id" | "agent_token">,
+  home: string,
+): Promise<Daemon> => {
   const { topics } = contextOf(server);
   const connected = new Promise<void>((resolve) => {
     const stop = topics.subscribe("agent_connection", seeded.agent_id, () => {

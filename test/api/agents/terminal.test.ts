@@ -1,0 +1,287 @@
+// Terminals from end to end: a real server, a real daemon process, a real shell on a real pseudo-terminal.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { uuid } from "#base/ids.ts";
+import { Client } from "#src/client.ts";
+import { isAlive } from "#test/daemon/support/daemon.ts";
+import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { type Reachable, startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
+import { SlowSocket } from "./slow-socket.ts";
+
+let world: Reachable;
+beforeAll(async () => {
+  world = await startReachable();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const open = (options: Parameters<typeof TestTerminal.open>[1] = {}) => TestTerminal.open(world, options);
+const READY = /# $|\$ $/;
+
+/** The id of a process that a command has written into this file of the home folder. */
+const pidIn = (name: string): number => Number(readFileSync(join(world.home, name), "utf8"));
+
+describe("a terminal", () => {
+  test("[TM-1] is a login shell with a known kind of terminal and a UTF-8 character set, in the agent's folder", async () => {
+    using terminal = await open();
+    terminal.say({
+      data: "echo [$TERM] [$(locale charmap)] [$PWD] [$SLIPWAY_AGENT_TOKEN]; shopt -q login_shell && echo log''in\n",
+    });
+    const shown = await terminal.until(/\nlogin/);
+    expect(shown).toContain(`[xterm-256color] [UTF-8] [${world.home}]`);
+    expect(shown).toContain("]");
+    terminal.say({ data: "exit\n" });
+    expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
+  });
+
+  test("[TM-1] a command is run through the shell, and its end closes normally with everything shown", async () => {
+    using terminal = await open({ command: "printf 'héllo %s' $((40+2)); exit 3" });
+    expect(await terminal.until(/42/)).toBe("héllo 42");
+    expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
+  });
+
+  test("[TM-2] Ctrl-C reaches the program in the foreground, and only that", async () => {
+    using terminal = await open();
+    await terminal.until(READY);
+    terminal.say({ data: "echo $$ > shell; (echo $BASHPID > sleeper; exec sleep 1000)\n" });
+    await until(() => isAlive(pidIn("sleeper")));
+    const sleeper = pidIn("sleeper");
+    terminal.forget();
+    terminal.say({ data: "\x03" });
+    await terminal.until(/\^C/);
+    terminal.say({ data: "echo still $((1+1)) here\n" });
+    await terminal.until(/still 2 here/);
+    expect(isAlive(sleeper)).toBe(false);
+    expect(isAlive(pidIn("shell"))).toBe(true);
+    terminal.say({ data: "exit\n" });
+    await terminal.socket.closed;
+  });
+
+  test("[TM-3] has the size it was opened with, and of several resizes the last counts", async () => {
+    const id = uuid();
+    const command = "while stty size && read x; do :; done";
+    using one = await open({ id, height: 24, width: 100, command });
+    await one.until(/24 100/);
+    using two = await open({ id, height: 30, width: 90 });
+    await two.until(/24 100/);
+    two.say({ data: "\n" });
+    await two.until(/30 90/);
+    one.say({ height: 50 });
+    one.say({ width: 0, height: 10 });
+    one.say({ height: 51, width: 132, data: "\n" });
+    await two.until(/51 132/);
+    expect(await one.until(/51 132/)).not.toContain("50 ");
+    one.say({ data: "\x04" });
+    expect(await two.socket.closed).toMatchObject({ code: 1000 });
+  });
+
+  test("[TM-4] shows its last 64 KiB to whoever comes back with its id, and everything to all that look", async () => {
+    const id = uuid();
+    const command = "seq 1 30000; echo the end of it; read x; echo got $x; read y";
+    const first = await open({ id, command });
+    await first.until(/the end of it/);
+    first[Symbol.dispose]();
+    using second = await open({ id });
+    const shown = await second.until(/the end of it/);
+    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(64 * 1024);
+    expect(Buffer.byteLength(shown)).toBeGreaterThan(60 * 1024);
+    expect(shown).toContain("29999\r\n30000\r\n");
+    expect(shown).not.toContain("\r\n1\r\n");
+    using third = await open({ id });
+    await third.until(/the end of it/);
+    third.say({ data: "hi\n" });
+    await Promise.all([second.until(/got hi/), third.until(/got hi/)]);
+    second.say({ data: "\n" });
+    expect(await Promise.all([second.socket.closed, third.socket.closed])).toMatchObject([
+      { code: 1000 },
+      { code: 1000 },
+    ]);
+    using again = await open({ id, command: "echo a new one" });
+    expect(await again.until(/one/)).toStartWith("a new one");
+  });
+
+  test("[TM-8] takes what it started along when it ends, jobs in the background too", async () => {
+    using terminal = await open();
+    await terminal.until(READY);
+    terminal.say({
+      data: "sleep 1000 & echo $! > job; (trap '' HUP; exec sleep 1000) & echo $! > stubborn; echo ok$((1+1))\n",
+    });
+    await terminal.until(/ok2/);
+    const jobs = [pidIn("job"), pidIn("stubborn")];
+    expect(jobs.map(isAlive)).toEqual([true, true]);
+    terminal.say({ data: "disown -a; exit\n" });
+    expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
+    await until(() => !jobs.some(isAlive));
+  });
+});
+
+describe("a reader that is slow", () => {
+  test("[TM-6] gets every byte, while the program waits and memory stays flat", async () => {
+    const lines = 10_000_000;
+    const path = world.path(
+      `pty?reconnect=${uuid()}&command=${encodeURIComponent(`stty -onlcr; yes | head -n ${lines}`)}`,
+    );
+    await using slow = await SlowSocket.open(world.server.url, path, world.seeded.owner_token);
+    await slow.stalled();
+    const before = process.memoryUsage().rss + residentOf(world.daemon.process.pid);
+    // With half of it in, the rest still has to be made: whoever buffers, buffers 10 MB here.
+    const { bytes, right, close } = await slow.readToEnd(2 * lines, (at) => (at % 2 === 0 ? 0x79 : 0x0a));
+    const grown = process.memoryUsage().rss + residentOf(world.daemon.process.pid) - before;
+    expect([bytes, right]).toEqual([2 * lines, true]);
+    expect(close).toEqual({ code: 1000, reason: "the command has ended" });
+    expect(grown).toBeLessThan(64 * 1024 * 1024);
+  }, 60_000);
+
+  test("[TM-6] holds back the program, which still hears Ctrl-C", async () => {
+    const command = encodeURIComponent(
+      "trap 'date > stopped; exit' INT; while :; do echo 0123456789012345678901234567890123456789; done",
+    );
+    const id = uuid();
+    await using slow = await SlowSocket.open(
+      world.server.url,
+      world.path(`pty?reconnect=${id}&command=${command}`),
+      world.seeded.owner_token,
+    );
+    await slow.stalled();
+    slow.send(JSON.stringify({ data: "\x03" }));
+    await until(() => Bun.file(join(world.home, "stopped")).size > 0);
+  });
+});
+
+describe("what goes wrong", () => {
+  test("[TM-7] an agent that is not connected is named in the close reason", async () => {
+    const never = await seedAgent(world.server);
+    const owner = new Client(world.server.url, never.owner_token);
+    using terminal = await TestTerminal.open({
+      owner,
+      path: (rest) => `/api/v2/workspaceagents/${never.agent_id}/${rest}`,
+    });
+    expect(await terminal.socket.closed).toEqual({
+      code: 1011,
+      reason: 'The agent is not connected: its state is "connecting".',
+    });
+  });
+
+  test("[TM-7] a daemon that is killed in the middle ends the terminal with a reason", async () => {
+    await using other = await startReachable();
+    using terminal = await TestTerminal.open(other, { command: "echo up; sleep 1000" });
+    await terminal.until(/up/);
+    other.daemon.process.kill("SIGKILL");
+    const { code, reason } = await terminal.socket.closed;
+    expect(code).toBe(1011);
+    expect(reason).toContain("the agent has gone away");
+    await other.daemon.process.exited;
+    await using _again = await startAgentProcess(other.server, other.seeded, other.home);
+    using fresh = await TestTerminal.open(other, { id: terminal.id, command: "echo back" });
+    await fresh.until(/back/);
+  });
+
+  test("[TM-5] a daemon that stops in order ends its terminals in order, with their programs", async () => {
+    await using other = await startReachable();
+    using terminal = await TestTerminal.open(other, { command: "echo $$ > shell; echo up; sleep 1000; true" });
+    await terminal.until(/up/);
+    const pid = Number(readFileSync(join(other.home, "shell"), "utf8"));
+    await other.daemon[Symbol.asyncDispose]();
+    expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test("[TM-9] requests that make no sense are refused, and those without the right see nothing", async () => {
+    const { status } = await world.owner.fetch("GET", world.path("pty"));
+    expect(status).toBe(400);
+    const statusOf = async (query: string, client = world.owner) => {
+      const headers = {
+        upgrade: "websocket",
+        connection: "upgrade",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      };
+      return (await client.fetch("GET", world.path(`pty?${query}`), undefined, { headers })).status;
+    };
+    expect(await statusOf("")).toBe(400);
+    expect(await statusOf("reconnect=nonsense")).toBe(400);
+    expect(await statusOf(`reconnect=${uuid()}&height=0`)).toBe(400);
+    expect(await statusOf(`reconnect=${uuid()}&container=db`)).toBe(400);
+    const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
+    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(stranger.token))).toBe(404);
+    const looker = await seedUser(world.server, {
+      organization_id: world.seeded.organization_id,
+      roles: ["template-admin"],
+    });
+    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(looker.token))).toBe(404);
+    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(undefined))).toBe(401);
+    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(world.seeded.agent_token))).toBe(401);
+  });
+
+  // biome-ignore format: a table of cases
+  const nonsense: [string, string | Uint8Array<ArrayBuffer>, number][] = [
+    ["text", "hello", 1008],
+    ["a list", "[1]", 1008],
+    ["random bytes", new Uint8Array(300).fill(0xfe), 1008],
+    ["broken JSON", '{"data": }', 1008],
+    ["bytes that are no UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d), 1008],
+    ["an object without end", `{"data":"${"x".repeat(1_100_000)}`, 1009],
+  ];
+  test.each(nonsense)(
+    "[TM-9] input that is %s closes the socket and leaves the terminal alone",
+    async (_, input, code) => {
+      const id = uuid();
+      using other = await open({ id, command: "echo up; read x; echo $x" });
+      await other.until(/up/);
+      using terminal = await open({ id });
+      await terminal.until(/up/);
+      terminal.socket.send(input);
+      const end = await terminal.socket.closed;
+      expect(end.code).toBe(code);
+      expect(end.reason).not.toBe("");
+      other.say({ data: "fine\n" });
+      await other.until(/fine\r\nfine/);
+    },
+  );
+
+  test("[TM-9] odd members are ignored, objects may come in pieces or together", async () => {
+    using terminal = await open({ command: "read x; read y; echo [$x] [$y]" });
+    for (const part of [
+      '{"da',
+      'ta":"a}{\\"b',
+      '\\n"} {"height":"x","width":-1,"more":{"a":[{}]}}\n{"data":7}',
+      '{"data":"c\\n"}',
+    ]) {
+      terminal.socket.send(part);
+    }
+    await terminal.until(/\[a\}\{"b\] \[c\]/);
+  });
+
+  test("[TM-9] a flood of input is cut off, and memory stays flat", async () => {
+    using terminal = await open({ command: "stty raw -echo; echo up; sleep 1000" });
+    await terminal.until(/up/);
+    const before = process.memoryUsage().rss;
+    const message = JSON.stringify({ data: "x".repeat(100_000) });
+    for (let i = 0; i < 500; i += 1) terminal.socket.send(message);
+    expect(await terminal.socket.closed).toMatchObject({ code: 1008, reason: "more input than the terminal reads" });
+    expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
+  });
+
+  test("[TM-10] ends when the key that opened it is revoked", async () => {
+    using terminal = await open({ command: "echo up; sleep 1000" });
+    await terminal.until(/up/);
+    contextOf(world.server).topics.publish("key_gone", world.seeded.owner_token.slice(0, 10), {});
+    expect(await terminal.socket.closed).toMatchObject({ code: 1008 });
+  });
+});
+
+const residentOf = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
+
+/** Looks again each time a short command has run in the workspace. */
+async function until(holds: () => boolean): Promise<void> {
+  for (;;) {
+    try {
+      if (holds()) return;
+    } catch {
+      // The file is not there yet.
+    }
+    using other = await open({ command: "true" });
+    await other.socket.closed;
+  }
+}
