@@ -4,7 +4,9 @@ import { uuid } from "#base/ids.ts";
 import type { WorkspaceAcl } from "#schema/acl.ts";
 import type { Workspace, Workspaces } from "#schema/workspace.ts";
 import { ApiError, type Client, type ClientSocket } from "#src/client.ts";
+import { startAgentProcess, TestTerminal } from "#test/api/agents/reach.ts";
 import { contextOf } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
@@ -153,6 +155,23 @@ test("[SH-6] whoever loses access is cut off from every stream of the workspace 
   await clients["site owner"].delete(`/api/v2/organizations/default/members/${idOf("amy")}`);
   expect((await closedAfterAll(kept)).code).toBe(1008);
   expect(contextOf(server).streams.size).toBe(0);
+});
+
+test("[SH-6] a terminal of whoever loses access ends, and the owner's goes on", async () => {
+  await using cast = await openCast();
+  const { clients, path, idOf, workspace, server, token } = cast;
+  const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
+  using home = tempDirectory();
+  await using _daemon = await startAgentProcess(server, { agent_id, agent_token: token }, home.path);
+  const pathOf = (rest: string) => `/api/v2/workspaceagents/${agent_id}/${rest}`;
+  using theirs = await TestTerminal.open({ owner: clients["shared use"], path: pathOf }, { command: "cat" });
+  using ours = await TestTerminal.open({ owner: clients.owner, path: pathOf }, { command: "cat" });
+  theirs.say({ data: "one\r" });
+  await theirs.until(/one/);
+  await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
+  expect((await closedAfterAll(theirs.socket)).code).toBe(1008);
+  ours.say({ data: "two\r" });
+  await ours.until(/two/);
 });
 
 test("[SH-7] a deleted workspace is shared no more: its sharing is gone with 410", async () => {

@@ -114,6 +114,21 @@ test("[SH-11] when a template lowers its maximum, the shares above it are lowere
   expect(await levels(clients.owner, path)).toEqual(lowered.map((one) => one.replace(" ", " dev ")));
 });
 
+test("[SH-11] ports shared while the maximum is lowered end at it or are refused", async () => {
+  await using cast = await openCast({ manifest });
+  const { clients, path, template_id, server } = cast;
+  const ports = Array.from({ length: 40 }, (_, i) => 9000 + i);
+  const share = async (port: number) =>
+    (await clients.owner.fetch("POST", `${path}/port-share`, { ...good, port })).status;
+  const first = ports.slice(0, 20).map(share);
+  const lowered = clients["site owner"].patch(`/api/v2/templates/${template_id}`, { max_port_share_level: "owner" });
+  const statuses = await Promise.all([...first, ...ports.slice(20).map(share)]);
+  await lowered;
+  expect(statuses.filter((status) => ![200, 400, 409].includes(status))).toEqual([]);
+  expect((await storedLevels(server)).filter((one) => !one.endsWith(" owner"))).toEqual([]);
+  expect(await share(9100)).toBe(400);
+});
+
 test("[SH-11] what a crash has left above the maximum is never answered, and lowered at the next start", async () => {
   using directory = tempDirectory();
   const first = await openCast({ manifest, directory: directory.path });
