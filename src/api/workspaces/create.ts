@@ -36,6 +36,12 @@ export const createWorkspace = async (ctx: ApiContext, creation: Creation): Prom
   if (template.deprecation_message !== "") {
     throw new AppError("invalid", "The template is deprecated.", { detail: template.deprecation_message });
   }
+  if (fields.ttl_ms !== null && !template.allow_user_autostop) {
+    throw invalidField("ttl_ms", "the template does not let its workspaces choose when they stop");
+  }
+  if (fields.autostart_schedule !== null && !template.allow_user_autostart) {
+    throw invalidField("schedule", "the template does not let its workspaces start by themselves");
+  }
   const manifest = usableManifest(version, "invalid");
   const { rich_parameter_values, template_version_preset_id } = body;
   const wishes = { rich_parameter_values, template_version_preset_id, initiator_id: caller.user_id };

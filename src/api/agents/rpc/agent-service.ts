@@ -1,14 +1,16 @@
 // The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
-// answered "unimplemented" (code 12), which genuine agents take as it is: sub-agents, boundary logs, context, app status.
+// answered "unimplemented" (code 12), which genuine agents take as it is: sub-agents, boundary logs, context.
 import { invalidField } from "#base/errors.ts";
 import { uuidFromBytes } from "#base/ids.ts";
+import { log } from "#base/log.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agent.ts";
 import { LOG_LEVELS } from "#schema/agent-log.ts";
-import { APP_HEALTHS } from "#schema/app.ts";
+import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
 import { count, msOf, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
+import { isLatest, placeOf } from "../place.ts";
 import { manifestOf } from "./manifest.ts";
 import { wordOf } from "./translate.ts";
 
@@ -28,7 +30,11 @@ export const agentService = (
   getAnnouncementBanners: () => ({ announcementBanners: [] }),
 
   async updateStats({ stats }) {
-    if (stats) await ctx.agents.ask(agent_id, "report_stats", statsOf(stats));
+    if (stats) {
+      const report = statsOf(stats);
+      await ctx.agents.ask(agent_id, "report_stats", report);
+      if (hasConnections(report)) await noteUse(ctx, agent_id);
+    }
     return { reportInterval: seconds(STATS_SECONDS) };
   },
 
@@ -56,6 +62,14 @@ export const agentService = (
       health: wordOf(APP_HEALTHS, health, 1, "health"),
     }));
     await ctx.agents.ask(agent_id, "report_app_health", { updates: healths });
+    return {};
+  },
+
+  async updateAppStatus({ slug, state, message, uri }) {
+    if ([...message].length > STATUS_MESSAGE) throw invalidField("message", "must have at most 160 characters");
+    if (uri.length > 4096) throw invalidField("uri", "is too long");
+    const report = { app_slug: slug, state: wordOf(APP_STATES, state, 0, "state"), message, uri };
+    await ctx.agents.ask(agent_id, "report_app_status", report);
     return {};
   },
 
@@ -118,6 +132,19 @@ function* piecesOf({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
     yield { log_source_id, logs: lines.slice(from, from + PIECE) };
   }
 }
+
+const hasConnections = ({ connection_count, session_counts }: ReturnType<typeof statsOf>): boolean =>
+  connection_count > 0 || Object.values(session_counts).some((count) => count > 0);
+
+/** Open connections count as activity (facts/platform 2.7); a report is not refused because that could not be noted. */
+const noteUse = async (ctx: ApiContext, agent_id: string): Promise<void> => {
+  const place = await placeOf(ctx.store, agent_id);
+  if (!place || !isLatest(place)) return;
+  const report = { reason: "agent_stats" as const, at: ctx.clock.now(), agent_id };
+  await ctx.workspaces.ask(place.workspace_id, "record_activity", report).catch((error) => {
+    log("agents").warn("the use of agent {agent_id} was not noted: {error}", { agent_id, error });
+  });
+};
 
 const statsOf = (stats: Stats) => ({
   connection_count: count(stats.connectionCount),

@@ -1,0 +1,111 @@
+// What counts as use, and where it moves the deadline.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type ActivityReport, recordActivity } from "#actors/workspace/activity.ts";
+import type { Decision } from "#actors/workspace/decision.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+
+const CONNECTED: ActivityReport = { reason: "agent_stats", at: START, agent_id: "agent-1" };
+const deadlineOf = (decision: Decision): number | null | undefined =>
+  decision.kind === "change" ? decision.state.build.deadline : undefined;
+
+const ttl_ms = 8 * HOUR;
+/** At START the deadline is `left` away. */
+const runningWith = (left: number, more: Facts = {}) =>
+  stateWith({
+    workspace: { ttl_ms, ...more.workspace },
+    build: { deadline: START + left, ...more.build },
+    job: more.job ?? {},
+  });
+
+describe("[TI-10] use moves the deadline to one bump from now", () => {
+  test.each([
+    ["when less than that is left", 30 * MINUTE, HOUR],
+    ["also when it is nearly due", 1, HOUR],
+    ["not before 5 % of the bump are used up", 57 * MINUTE + 1, undefined],
+    ["as soon as they are", 57 * MINUTE, HOUR],
+    ["never back", 3 * HOUR, undefined],
+  ])("%s", (_, left, bumped) => {
+    const decision = recordActivity(runningWith(left), rulesWith(), CONNECTED, START);
+    expect(deadlineOf(decision)).toBe(bumped === undefined ? undefined : START + bumped);
+  });
+
+  test("[TI-10] by the template's length, not past the latest deadline, and through the next autostart", () => {
+    const rules = rulesWith({ activity_bump_ms: 3 * HOUR });
+    expect(deadlineOf(recordActivity(runningWith(HOUR), rules, CONNECTED, START))).toBe(START + 3 * HOUR);
+    const capped = runningWith(HOUR, { build: { max_deadline: START + 2 * HOUR } });
+    expect(deadlineOf(recordActivity(capped, rules, CONNECTED, START))).toBe(START + 2 * HOUR);
+    const atCap = runningWith(HOUR, { build: { max_deadline: START + HOUR } });
+    expect(recordActivity(atCap, rules, CONNECTED, START).kind).toBe("stale");
+    const scheduled = runningWith(HOUR, { workspace: { autostart_schedule: "CRON_TZ=UTC 0 14 * * *" } });
+    expect(deadlineOf(recordActivity(scheduled, rules, CONNECTED, START))).toBe(START + 2 * HOUR + ttl_ms);
+  });
+
+  test("[TI-10] a report that says it was later than now counts as now", () => {
+    const ahead = { ...CONNECTED, at: START + DAY };
+    expect(deadlineOf(recordActivity(runningWith(MINUTE), rulesWith(), ahead, START))).toBe(START + HOUR);
+  });
+});
+
+describe("[TI-11] what moves no deadline", () => {
+  test.each([
+    ["no deadline", { build: { deadline: null } }],
+    ["no time to live", { workspace: { ttl_ms: null } }],
+    ["a stop", { build: { transition: "stop" as const } }],
+    ["a start that goes on", { job: PENDING }],
+    ["a failed start", { job: FAILED }],
+    ["a prebuild", { workspace: { owner_id: PREBUILDS_USER_ID } }],
+  ])("%s", (_, facts) => {
+    expect(recordActivity(runningWith(MINUTE, facts), rulesWith(), CONNECTED, START).kind).toBe("stale");
+  });
+
+  test.each([
+    ["the traffic of an app", { reason: "app_traffic", app_name: "code" }, "stale"],
+    ["use without an app", { reason: "usage" }, "stale"],
+    ["use of an app does", { reason: "usage", agent_id: "agent-1", app_name: "ssh" }, "change"],
+    ["a terminal does", { reason: "terminal" }, "change"],
+    ["a port does", { reason: "port_forward" }, "change"],
+    ["a working app does", { reason: "app_status" }, "change"],
+  ] as const)("%s", (_, report, kind) => {
+    expect(recordActivity(runningWith(MINUTE), rulesWith(), { ...report, at: START }, START).kind).toBe(kind);
+  });
+
+  test("[TI-11] a template without a bump", () => {
+    const rules = rulesWith({ activity_bump_ms: 0 });
+    expect(recordActivity(runningWith(MINUTE), rules, CONNECTED, START).kind).toBe("stale");
+  });
+});
+
+test("[TI-10] reports in any number at any time: deadlines only grow, never past the latest, never further than a bump or the next run", () => {
+  const report = fc.record({
+    wait: fc.integer({ min: 0, max: 3 * HOUR }),
+    reason: fc.constantFrom("agent_stats", "terminal", "app_traffic", "usage"),
+  } as const);
+  fc.assert(
+    fc.property(
+      fc.array(report, { maxLength: 40 }),
+      fc.option(fc.integer({ min: 0, max: 3 * DAY })),
+      fc.integer({ min: 0, max: 5 * HOUR }),
+      fc.option(fc.constant("CRON_TZ=Europe/Berlin 0 9 * * *")),
+      (reports, max, bump, autostart_schedule) => {
+        const max_deadline = max === null ? null : START + HOUR + max;
+        let state = runningWith(HOUR, { workspace: { autostart_schedule }, build: { max_deadline } });
+        let now = START;
+        for (const { wait, reason } of reports) {
+          now += wait;
+          const rules = rulesWith({ activity_bump_ms: bump });
+          const decision = recordActivity(state, rules, { reason, at: now, app_name: "ssh" }, now);
+          if (decision.kind !== "change") continue;
+          const [old, moved] = [state.build.deadline ?? 0, decision.state.build.deadline ?? 0];
+          expect(reason).not.toBe("app_traffic");
+          expect(moved).toBeGreaterThan(old);
+          if (max_deadline !== null) expect(moved).toBeLessThanOrEqual(max_deadline);
+          if (autostart_schedule === null) expect(moved).toBeLessThanOrEqual(now + bump);
+          expect(decision.state.workspace.version).toBe(state.workspace.version + 1);
+          state = decision.state;
+        }
+      },
+    ),
+  );
+});

@@ -1,0 +1,133 @@
+// When a running workspace ends, as a table: first deadlines, what a template requires, and extensions.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { effectiveTtl, extendProblem, firstDeadline, maxDeadline } from "#actors/workspace/deadline.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { DAY, FAILED, HOUR, iso, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+
+const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null = null, owner_id = "owner") => ({
+  ttl_ms,
+  autostart_schedule,
+  owner_id,
+});
+
+test("[TI-4] the first deadline is the end of the start plus the time to live; without one there is none", () => {
+  expect(firstDeadline(workspaceWith(2 * HOUR), rulesWith(), START)).toEqual({
+    deadline: START + 2 * HOUR,
+    max_deadline: null,
+  });
+  expect(firstDeadline(workspaceWith(null), rulesWith(), START).deadline).toBeNull();
+  const forbids = rulesWith({ allow_user_autostop: false, default_ttl_ms: HOUR });
+  expect(effectiveTtl(workspaceWith(null), forbids)).toBe(HOUR);
+  expect(firstDeadline(workspaceWith(5 * HOUR), forbids, START).deadline).toBe(START + HOUR);
+  expect(firstDeadline(workspaceWith(HOUR, null, PREBUILDS_USER_ID), rulesWith(), START).deadline).toBeNull();
+});
+
+test("[TI-5] a first deadline past the next autostart becomes that autostart plus the time to live", () => {
+  // START is 12:00; it would start again at 14:00.
+  const schedule = "CRON_TZ=UTC 0 14 * * *";
+  expect(iso(firstDeadline(workspaceWith(HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T13:00");
+  expect(iso(firstDeadline(workspaceWith(2 * HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T14:00");
+  expect(iso(firstDeadline(workspaceWith(3 * HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T17:00");
+  const forbids = rulesWith({ allow_user_autostart: false });
+  expect(iso(firstDeadline(workspaceWith(3 * HOUR, schedule), forbids, START).deadline)).toBe("2030-01-01T15:00");
+  const weekend = rulesWith({ autostart_requirement_days: ["saturday"] });
+  expect(iso(firstDeadline(workspaceWith(3 * HOUR, schedule), weekend, START).deadline)).toBe("2030-01-01T15:00");
+});
+
+describe("[TI-6] the latest deadline is the first required midnight, two hours away give or take a quarter", () => {
+  const at = (text: string): number => Date.parse(text);
+  // 2023-01-02 is the Monday of week 0; 2030-01-07 begins week 366.
+  test.each([
+    [[], 1, "2030-01-01T12:00Z", null],
+    [["wednesday"], 1, "2030-01-01T12:00Z", "2030-01-02T00:00"],
+    [["wednesday"], 1, "2030-01-01T22:15Z", "2030-01-02T00:00"],
+    [["wednesday"], 1, "2030-01-01T22:16Z", "2030-01-09T00:00"],
+    [["tuesday"], 1, "2030-01-01T00:00Z", "2030-01-08T00:00"],
+    [["saturday", "sunday"], 1, "2030-01-01T12:00Z", "2030-01-05T00:00"],
+    [["sunday", "saturday"], 1, "2030-01-05T00:00Z", "2030-01-06T00:00"],
+    [["monday"], 2, "2030-01-01T12:00Z", "2030-01-07T00:00"],
+    [["monday"], 2, "2030-01-07T00:00Z", "2030-01-21T00:00"],
+    [["monday"], 4, "2030-01-01T12:00Z", "2030-01-21T00:00"],
+    [["friday"], 16, "2030-01-01T12:00Z", "2030-01-25T00:00"],
+  ] as const)("%p every %p weeks from %s: %p", (days, weeks, ended, expected) => {
+    const rules = rulesWith({ autostop_requirement_days: [...days], autostop_requirement_weeks: weeks });
+    expect(iso(maxDeadline(rules, at(ended)))).toBe(expected);
+  });
+
+  test("[TI-6] a deadline is cut to it, and without a time to live it is the deadline", () => {
+    const rules = rulesWith({ autostop_requirement_days: ["wednesday"] });
+    const midnight = at("2030-01-02T00:00Z");
+    expect(firstDeadline(workspaceWith(HOUR), rules, START)).toEqual({
+      deadline: START + HOUR,
+      max_deadline: midnight,
+    });
+    expect(firstDeadline(workspaceWith(DAY), rules, START)).toEqual({ deadline: midnight, max_deadline: midnight });
+    expect(firstDeadline(workspaceWith(null), rules, START)).toEqual({ deadline: midnight, max_deadline: midnight });
+  });
+});
+
+const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+test("[TI-6] whatever is required: a required midnight in a required week, far enough, and no earlier one would do", () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.constantFrom(...DAYS), { minLength: 1 }),
+      fc.integer({ min: 1, max: 16 }),
+      fc.integer({ min: Date.UTC(2023, 0, 2), max: Date.UTC(2040, 0, 1) }),
+      (days, weeks, ended) => {
+        const rules = rulesWith({ autostop_requirement_days: days, autostop_requirement_weeks: weeks });
+        const fits = (day: number): boolean =>
+          days.includes(DAYS[(new Date(day).getUTCDay() + 6) % 7] ?? "") &&
+          Math.floor((day - Date.UTC(2023, 0, 2)) / (7 * DAY)) % weeks === 0 &&
+          day - ended >= 105 * MINUTE;
+        let expected = Math.floor(ended / DAY) * DAY;
+        while (!fits(expected)) expected += DAY;
+        expect(maxDeadline(rules, ended)).toBe(expected);
+      },
+    ),
+  );
+});
+
+test("[TI-4] [TI-6] whatever is set: no deadline passes the latest one, and none lies before the time to live without reason", () => {
+  fc.assert(
+    fc.property(
+      fc.option(fc.integer({ min: 1, max: 43_200 }).map((minutes) => minutes * MINUTE)),
+      fc.option(fc.constantFrom("0 9 * * 1-5", "CRON_TZ=Europe/Berlin 30 2 * * *", "*/10 * * * *")),
+      fc.subarray(DAYS),
+      fc.integer({ min: START, max: START + 400 * DAY }),
+      (ttl, schedule, days, ended) => {
+        const rules = rulesWith({ autostop_requirement_days: days });
+        const { deadline, max_deadline } = firstDeadline(workspaceWith(ttl, schedule), rules, ended);
+        expect(max_deadline === null).toBe(days.length === 0);
+        expect(deadline === null).toBe(ttl === null && max_deadline === null);
+        if (deadline === null) return;
+        if (max_deadline !== null) expect(deadline).toBeLessThanOrEqual(max_deadline);
+        if (ttl !== null && deadline !== max_deadline) expect(deadline).toBeGreaterThanOrEqual(ended + ttl);
+        expect(deadline).toBeGreaterThan(ended);
+      },
+    ),
+  );
+});
+
+describe("[TI-8] a deadline can be moved", () => {
+  const deadline = START + 4 * HOUR;
+  const running = { build: { deadline } };
+  const now = START + HOUR;
+  test.each([
+    ["later", running, now + 10 * HOUR, undefined],
+    ["sooner", running, now + 30 * MINUTE, undefined],
+    ["to 29 minutes from now", running, now + 29 * MINUTE, undefined],
+    ["not to less", running, now + 29 * MINUTE - 1, "invalid"],
+    ["not into the past", running, START, "invalid"],
+    ["to the latest one", { build: { deadline, max_deadline: now + DAY } }, now + DAY, undefined],
+    ["not past it", { build: { deadline, max_deadline: now + DAY } }, now + DAY + 1, "invalid"],
+    ["not of a stopped workspace", { build: { deadline, transition: "stop" as const } }, now + HOUR, "conflict"],
+    ["not during the start", { build: { deadline }, job: PENDING }, now + HOUR, "conflict"],
+    ["not after a failed start", { build: { deadline }, job: FAILED }, now + HOUR, "conflict"],
+    ["not when there is none", { build: { deadline: null } }, now + HOUR, "conflict"],
+    ["not of a prebuild", { ...running, workspace: { owner_id: PREBUILDS_USER_ID } }, now + HOUR, "conflict"],
+  ])("%s", (_, facts, wanted, kind) => {
+    expect(extendProblem(stateWith(facts), wanted, now)?.kind).toBe(kind as "invalid");
+  });
+});

@@ -1,0 +1,124 @@
+// Falling asleep and waking, and what people may do to the times of a workspace, as pure decisions.
+import { describe, expect, test } from "bun:test";
+import type { By } from "#actors/workspace/activity-note.ts";
+import type { Decision, NewBuild } from "#actors/workspace/decision.ts";
+import { deletingAt, dormancyPatch, isDormant, mayRun } from "#actors/workspace/dormancy.ts";
+import { extended, withAutostart, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+
+const ADA: By = { kind: "user", id: NIL_UUID, name: "ada" };
+const STOP: NewBuild = {
+  id: "build-2",
+  job_id: "job-2",
+  job_key: 2,
+  transition: "stop",
+  template_version_id: NIL_UUID,
+  template_version_preset_id: null,
+  initiator_id: NIL_UUID,
+  reason: "dormancy",
+  orphan: false,
+  log_level: "",
+  parameters: [],
+  provisioner: "echo",
+  file_id: NIL_UUID,
+  tags: {},
+};
+
+const stateOf = (decision: Decision) => {
+  if (decision.kind !== "change") throw new Error(`came to ${decision.kind}`);
+  return decision.state;
+};
+const kindOf = (decision: Decision): string => (decision.kind === "refused" ? decision.error.kind : decision.kind);
+
+describe("[TI-25] dormancy", () => {
+  const now = START + DAY;
+
+  test("[TI-25] what runs is stopped in the same batch, and watchers hear of it once", () => {
+    const decision = withDormancy(stateWith(), { dormant: true, by: ADA, stop: STOP }, now);
+    const { workspace, build } = stateOf(decision);
+    expect(workspace).toMatchObject({ dormant_at: now, latest_build_id: "build-2", version: 2 });
+    expect(build).toMatchObject({ transition: "stop", reason: "dormancy", build_number: 2 });
+    expect(decision).toMatchObject({ effects: [{ do: "submit", job_id: "job-2" }], events: [{ topic: "workspace" }] });
+  });
+
+  test("[TI-25] what is stopped is only marked; waking clears both times and counts as use", () => {
+    const stopped = stateWith({ build: { transition: "stop" } });
+    const asleep = stateOf(withDormancy(stopped, { dormant: true, by: ADA }, now));
+    expect(asleep.workspace.dormant_at).toBe(now);
+    expect(asleep.build.build_number).toBe(1);
+    const awake = stateOf(withDormancy(asleep, { dormant: false, by: ADA }, now + HOUR));
+    expect(awake.workspace).toMatchObject({ dormant_at: null, deleting_at: null, last_used_at: now + HOUR });
+    expect(withDormancy(awake, { dormant: false, by: ADA }, now).kind).toBe("stale");
+    expect(withDormancy(asleep, { dormant: true, by: ADA }, now).kind).toBe("stale");
+  });
+
+  test.each([
+    ["started", true, {}],
+    ["a failed start", true, { job: FAILED }],
+    ["starting", false, { job: PENDING }],
+    ["stopped", false, { build: { transition: "stop" as const } }],
+  ])("[TI-25] something may run of a workspace: %s: %p", (_, runs, facts: Facts) => {
+    expect(mayRun(stateWith(facts))).toBe(runs);
+  });
+
+  test("[TI-25] it is deleted as long after as the template says, or never", () => {
+    const dormant_at = START;
+    expect(deletingAt({ dormant_at }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBe(START + DAY);
+    expect(deletingAt({ dormant_at }, rulesWith())).toBeNull();
+    expect(deletingAt({ dormant_at: null }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBeNull();
+    expect([isDormant({ dormant_at }), isDormant({ dormant_at: null })]).toEqual([true, false]);
+    expect(dormancyPatch(true, now)).toEqual({ dormant_at: now, updated_at: now });
+  });
+});
+
+describe("[TI-27] a prebuild nobody has claimed, and a deleted workspace", () => {
+  const prebuild = stateWith({ workspace: { owner_id: PREBUILDS_USER_ID }, build: { deadline: START + DAY } });
+  const deleted = stateWith({ workspace: { deleted: true }, build: { deadline: START + DAY } });
+  test.each([
+    ["time to live", (one: typeof prebuild) => withTtl(one, rulesWith(), { ttl_ms: HOUR, by: ADA }, START)],
+    ["autostart", (one: typeof prebuild) => withAutostart(one, rulesWith(), "0 9 * * *", START)],
+    ["extension", (one: typeof prebuild) => extended(one, { deadline: START + HOUR, by: ADA }, START)],
+    ["dormancy", (one: typeof prebuild) => withDormancy(one, { dormant: true, by: ADA }, START)],
+  ])("%s: 409 and 410", (_, ask) => {
+    expect(kindOf(ask(prebuild))).toBe("conflict");
+    expect(kindOf(ask(deleted))).toBe("gone");
+  });
+});
+
+describe("[TI-7] the time to live", () => {
+  const set = (ttl_ms: number | null, facts: Facts = {}, rules = rulesWith()) =>
+    withTtl(stateWith(facts), rules, { ttl_ms, by: ADA }, START);
+  const deadline = START + HOUR;
+
+  test("[TI-7] counts from the next start: the running deadline stays", () => {
+    const { workspace, build } = stateOf(set(2 * HOUR, { build: { deadline } }));
+    expect([workspace.ttl_ms, build.deadline]).toEqual([2 * HOUR, deadline]);
+    expect(set(2 * HOUR, { workspace: { ttl_ms: 2 * HOUR }, build: { deadline } }).kind).toBe("stale");
+  });
+
+  test("[TI-7] none takes the running deadline away, down to the latest one the template allows", () => {
+    const one = { workspace: { ttl_ms: HOUR }, build: { deadline } };
+    expect(stateOf(set(null, one)).build.deadline).toBeNull();
+    const max_deadline = START + DAY;
+    expect(stateOf(set(null, { ...one, build: { deadline, max_deadline } })).build.deadline).toBe(max_deadline);
+    const stopped = stateOf(set(null, { ...one, build: { deadline, transition: "stop" } }));
+    expect([stopped.workspace.ttl_ms, stopped.build.deadline]).toEqual([null, deadline]);
+  });
+
+  test.each([
+    [MINUTE - 1, "invalid"],
+    [MINUTE, "change"],
+    [30 * DAY, "change"],
+    [30 * DAY + 1, "invalid"],
+    [Number.NaN, "invalid"],
+    [-HOUR, "invalid"],
+  ])("%p ms: %s", (ttl, kind) => {
+    expect(kindOf(set(ttl))).toBe(kind);
+  });
+
+  test("[TI-7] the template may forbid it", () => {
+    expect(kindOf(set(HOUR, {}, rulesWith({ allow_user_autostop: false })))).toBe("invalid");
+  });
+});

@@ -1,0 +1,93 @@
+// Workspaces in any state, for the tables of times: only what the rules look at is said, the rest is plain.
+import type { WorkspaceState } from "#actors/workspace/decision.ts";
+import { NO_RULES, type ScheduleRules } from "#actors/workspace/schedule-rules.ts";
+import { NIL_UUID } from "#base/ids.ts";
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+/** A Tuesday. */
+export const START = Date.UTC(2030, 0, 1, 12);
+
+export type Facts = {
+  workspace?: Partial<WorkspaceState["workspace"]>;
+  build?: Partial<WorkspaceState["build"]>;
+  job?: Partial<WorkspaceState["job"]>;
+};
+
+/** By default: started well at START, no deadline, no schedule. */
+export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}): WorkspaceState => ({
+  workspace: {
+    id: "workspace",
+    owner_id: "owner",
+    organization_id: NIL_UUID,
+    template_id: NIL_UUID,
+    name: "dev",
+    automatic_updates: "never",
+    autostart_schedule: null,
+    ttl_ms: null,
+    favorite: false,
+    user_acl: {},
+    group_acl: {},
+    created_at: START,
+    updated_at: START,
+    last_used_at: START,
+    dormant_at: null,
+    deleting_at: null,
+    next_start_at: null,
+    deleted: false,
+    latest_build_id: "build-1",
+    version: 1,
+    ...workspace,
+  },
+  build: {
+    id: "build-1",
+    workspace_id: "workspace",
+    build_number: 1,
+    job_id: "job-1",
+    template_version_id: NIL_UUID,
+    template_version_preset_id: null,
+    initiator_id: "owner",
+    transition: "start",
+    reason: "initiator",
+    orphan: false,
+    log_level: "",
+    daily_cost: 0,
+    deadline: null,
+    max_deadline: null,
+    created_at: START,
+    updated_at: START,
+    state: null,
+    ...build,
+  },
+  job: {
+    id: "job-1",
+    key: 1,
+    created_at: START,
+    updated_at: START,
+    started_at: START,
+    canceled_at: null,
+    completed_at: START,
+    error: "",
+    error_code: "",
+    worker_id: null,
+    worker_name: "",
+    attempts: 1,
+    logs_length: 0,
+    logs_overflowed: false,
+    ...job,
+  },
+  tags: {},
+  timings: [],
+  agent_ids: [],
+});
+
+export const rulesWith = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...NO_RULES, ...rules });
+
+/** Ended in this way. */
+export const RUNNING = {};
+export const FAILED = { error: "broken" };
+export const PENDING = { started_at: null, completed_at: null };
+
+export const iso = (ms: number | null | undefined): string | null | undefined =>
+  ms === null || ms === undefined ? ms : new Date(ms).toISOString().slice(0, 16);

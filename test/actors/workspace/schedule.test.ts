@@ -1,0 +1,110 @@
+// What the server does to a workspace by itself, as the table of facts/platform 2.7: when, in which order, and when not.
+import { describe, expect, test } from "bun:test";
+import { derivedTimes, dueAction, nextAction, scheduleTimer } from "#actors/workspace/schedule.ts";
+import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { DAY, FAILED, type Facts, HOUR, iso, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+
+const CANCELED = { canceled_at: START };
+const deadline = START + HOUR;
+const next_start_at = START + 2 * HOUR;
+const autostart_schedule = "CRON_TZ=UTC 0 14 * * *";
+const scheduled = { autostart_schedule, next_start_at };
+const stopped = { transition: "stop" } as const;
+const asleep = { dormant_at: START };
+
+// biome-ignore format: a table
+const TABLE: [rule: string, what: string, facts: Facts, rules: Partial<ScheduleRules>, kind: string | undefined, at?: number][] = [
+  ["TI-14", "a running workspace stops at its deadline", { build: { deadline } }, {}, "autostop", deadline],
+  ["TI-14", "nothing happens without one", {}, {}, undefined],
+  ["TI-14", "not while it is started", { build: { deadline }, job: PENDING }, {}, undefined],
+  ["TI-14", "not after a failed start", { build: { deadline }, job: FAILED }, {}, undefined],
+  ["TI-14", "not when it has been stopped", { build: { deadline, ...stopped } }, {}, undefined],
+  ["TI-14", "not when it is deleted", { build: { deadline }, workspace: { deleted: true } }, {}, undefined],
+  ["TI-14", "not of a prebuild", { build: { deadline }, workspace: { owner_id: PREBUILDS_USER_ID } }, {}, undefined],
+  ["TI-16", "a suspended owner's workspace stops at once", {}, { owner_status: "suspended" }, "owner_suspended", START],
+  ["TI-16", "also before its deadline", { build: { deadline } }, { owner_status: "suspended" }, "owner_suspended", START],
+  ["TI-16", "also when its start was cancelled", { job: CANCELED }, { owner_status: "suspended" }, "owner_suspended", START],
+  ["TI-16", "not a stopped one", { build: stopped }, { owner_status: "suspended" }, undefined],
+  ["TI-17", "a stopped workspace starts at its time", { workspace: scheduled, build: stopped }, {}, "autostart", next_start_at],
+  ["TI-18", "not a running one", { workspace: scheduled }, {}, undefined],
+  ["TI-18", "not when the stop has failed", { workspace: scheduled, build: stopped, job: FAILED }, {}, undefined],
+  ["TI-18", "not a dormant one", { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, undefined],
+  ["TI-18", "not when its owner is suspended", { workspace: scheduled, build: stopped }, { owner_status: "suspended" }, undefined],
+  ["TI-18", "not when its owner has not been seen for long", { workspace: scheduled, build: stopped }, { owner_status: "dormant" }, undefined],
+  ["TI-18", "not when the template forbids it", { workspace: scheduled, build: stopped }, { allow_user_autostart: false }, undefined],
+  ["TI-18", "not on a day the template leaves out", { workspace: scheduled, build: stopped }, { autostart_requirement_days: ["monday"] }, undefined],
+  ["TI-18", "not without a schedule", { workspace: { next_start_at }, build: stopped }, {}, undefined],
+  ["TI-21", "a failed start is stopped after the template's time", { job: FAILED }, { failure_ttl_ms: HOUR }, "failure", START + HOUR],
+  ["TI-21", "not when the template has none", { job: FAILED }, {}, undefined],
+  ["TI-21", "not a failed stop", { build: stopped, job: FAILED }, { failure_ttl_ms: HOUR }, undefined],
+  ["TI-22", "an unused workspace becomes dormant", {}, { time_til_dormant_ms: DAY }, "dormancy", START + DAY],
+  ["TI-22", "also a stopped one", { build: stopped }, { time_til_dormant_ms: DAY }, "dormancy", START + DAY],
+  ["TI-22", "not twice", { workspace: asleep, build: stopped }, { time_til_dormant_ms: DAY }, undefined],
+  ["TI-22", "a dormant one that runs is stopped", { workspace: asleep }, {}, "dormancy", START],
+  ["TI-22", "a dormant one has no deadline", { workspace: asleep, build: { ...stopped, deadline } }, {}, undefined],
+  ["TI-23", "a dormant one is deleted in the end", { workspace: asleep, build: stopped }, { time_til_dormant_autodelete_ms: DAY }, "autodelete", START + DAY],
+  ["TI-23", "not when the template keeps it", { workspace: asleep, build: stopped }, {}, undefined],
+  ["TI-23", "not one that is awake", { build: stopped }, { time_til_dormant_autodelete_ms: DAY }, undefined],
+  ["TI-23", "after a failed delete a day passes", { workspace: asleep, build: { transition: "delete" }, job: { ...FAILED, completed_at: START + 9 * DAY } },
+    { time_til_dormant_autodelete_ms: DAY }, "autodelete", START + 10 * DAY],
+];
+
+describe("what comes next", () => {
+  test.each(TABLE.map((row) => [row[0], row[1], row] as const))("[%s] %s", (_, __, [, , facts, rules, kind, at]) => {
+    const state = stateWith(facts);
+    const next = nextAction(state, rulesWith(rules));
+    expect([next?.kind, next?.at]).toEqual([kind as never, at]);
+    if (at === undefined) return;
+    expect(dueAction(state, rulesWith(rules), at - 1)).toBeUndefined();
+    expect(dueAction(state, rulesWith(rules), at)?.kind).toBe(kind as never);
+  });
+
+  test("[TI-14] of several that are due the one that stands first in the table is done", () => {
+    const state = stateWith({ build: { deadline } });
+    const rules = rulesWith({ time_til_dormant_ms: HOUR, owner_status: "suspended" });
+    expect(dueAction(state, rules, START + DAY)?.kind).toBe("autostop");
+  });
+});
+
+describe("[TI-17] the time of the next start", () => {
+  const derive = (before: Facts | undefined, after: Facts, rules: Partial<ScheduleRules>, now: number) =>
+    iso(derivedTimes(before && stateWith(before), stateWith(after), rulesWith(rules), now).next_start_at);
+  const workspace = { autostart_schedule };
+  const known = { workspace: scheduled, build: stopped };
+
+  // `undefined` means that it stays. START is 12:00.
+  // biome-ignore format: a table
+  const cases: [string, Facts | undefined, Facts, Partial<ScheduleRules>, number, string | null | undefined][] = [
+    ["is known for a new workspace", undefined, { workspace }, {}, START, "2030-01-01T14:00"],
+    ["appears with the schedule", {}, { workspace }, {}, START, "2030-01-01T14:00"],
+    ["goes with the schedule", known, { workspace: { next_start_at } }, {}, START, null],
+    ["goes when the template forbids it", known, known, { allow_user_autostart: false }, START, null],
+    ["goes when it falls asleep", known, { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, START, null],
+    ["goes when it is deleted", known, { workspace: { ...scheduled, deleted: true } }, {}, START, null],
+    ["follows the template's days", known, known, { autostart_requirement_days: ["friday"] }, START, "2030-01-04T14:00"],
+    ["stays while it is to come", known, known, {}, START, undefined],
+    ["stays when it is owed", known, known, {}, START + 3 * HOUR, undefined],
+    ["stays while a build goes on", { ...known, job: PENDING }, { ...known, job: PENDING }, {}, START + 3 * HOUR, undefined],
+    ["moves on when it cannot be", known, known, { owner_status: "suspended" }, START + 3 * HOUR, "2030-01-02T14:00"],
+    ["moves on while it runs", { workspace: scheduled }, { workspace: scheduled }, {}, START + 3 * HOUR, "2030-01-02T14:00"],
+    ["counts from a new build", known, { workspace: scheduled, build: { id: "build-2" }, job: PENDING }, {}, START + 2 * HOUR, "2030-01-02T14:00"],
+  ];
+  test.each(cases)("%s", (_, before, after, rules, now, expected) => {
+    expect(derive(before, after, rules, now)).toBe(expected as string);
+  });
+});
+
+test("[TI-26] the timer stands at the earliest time with something to do, and is gone when there is none", () => {
+  const due = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined => {
+    const { sql, rows } = scheduleTimer(stateWith(facts), rulesWith(rules));
+    return sql.startsWith("insert") ? (rows[0]?.at(-1) as number) : undefined;
+  };
+  expect(due({})).toBeUndefined();
+  expect(due({ build: { deadline } })).toBe(deadline);
+  expect(due({ build: { deadline }, workspace: scheduled })).toBe(deadline);
+  expect(due({ build: { deadline: START + DAY }, workspace: scheduled })).toBe(next_start_at);
+  expect(due({ build: { deadline } }, { time_til_dormant_ms: 1 })).toBe(START + 1);
+  expect(due({ build: { deadline }, workspace: scheduled, job: PENDING })).toBeUndefined();
+  expect(due({ build: { deadline }, workspace: { ...scheduled, deleted: true } })).toBeUndefined();
+});
