@@ -1,0 +1,213 @@
+// What the server asks of a daemon's HTTP API: ports, files and processes of a real workspace.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DirectoryListing, FileLines, ProcessInfo, ProcessOutput } from "#schema/agent-files.ts";
+import type { ListeningPorts } from "#schema/listening-port.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { isAlive } from "#test/daemon/support/daemon.ts";
+import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { type Reachable, startReachable, TestTerminal } from "./reach.ts";
+
+const APP_PORT = 43_117;
+let world: Reachable;
+beforeAll(async () => {
+  world = await startReachable({ apps: [{ url: `http://localhost:${APP_PORT}/` }] });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+type Answer<T> = { status: number; body: T };
+
+const ask = async <T>(
+  method: string,
+  path: string,
+  sent: { json?: unknown; body?: Uint8Array } = {},
+): Promise<Answer<T>> => {
+  const { agentHttp } = contextOf(world.server);
+  const response = await agentHttp.request(world.seeded.agent_id, { method, path: `/api/v0/${path}`, ...sent });
+  return { status: response.status, body: await response.json<T>() };
+};
+
+const inHome = (name: string): string => join(world.home, name);
+
+/** A program of the workspace that listens on these ports until it is killed. */
+const listen = async (ports: readonly number[]): Promise<TestTerminal> => {
+  writeFileSync(
+    inHome("listen.mjs"),
+    `import net from "node:net"; let n = 0; const ports = ${JSON.stringify(ports)};
+     for (const [i, port] of ports.entries()) net.createServer().listen(port, i % 2 ? "::1" : "127.0.0.1", () => { if (++n === ports.length) console.log("listening"); });`,
+  );
+  const terminal = await TestTerminal.open(world, { command: `exec ${process.execPath} listen.mjs` });
+  await terminal.until(/listening/);
+  return terminal;
+};
+
+describe("listening ports", () => {
+  test("[PT-1][PT-2] are those of the workspace's programs, with their names; its own apps, the server, common services and others' are not shown", async () => {
+    using program = await listen([43_111, 43_112, APP_PORT, 27_017]);
+    using foreign = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
+    const numbers = ports.map(({ port }) => port);
+    expect(ports.filter(({ port }) => port === 43_111 || port === 43_112)).toEqual([
+      { network: "tcp", port: 43_111, process_name: expect.stringMatching(/bun/) },
+      { network: "tcp", port: 43_112, process_name: expect.stringMatching(/bun/) },
+    ]);
+    expect(numbers).not.toContain(APP_PORT);
+    expect(numbers).not.toContain(27_017);
+    expect(numbers).not.toContain(Number(world.server.url.port));
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    expect(foreign.port).toBeGreaterThan(0);
+    program.say({ data: "\x03" });
+    await program.socket.closed;
+    const after = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
+    expect(after.ports.map(({ port }) => port)).not.toContain(43_111);
+  });
+
+  test("[PT-3] need a connected agent and the right to use the workspace", async () => {
+    const statusOf = async (client: Client, path = world.path("listening-ports")) =>
+      (await client.fetch("GET", path)).status;
+    const member = await seedUser(world.server, { organization_id: world.seeded.organization_id });
+    const owner = await seedUser(world.server, { roles: ["owner"] });
+    expect(await statusOf(world.owner.as(member.token))).toBe(404);
+    expect(await statusOf(world.owner.as(owner.token))).toBe(200);
+    expect(await statusOf(world.owner.as(undefined))).toBe(401);
+    const never = await seedAgent(world.server);
+    const asked = new Client(world.server.url, never.owner_token).get(
+      `/api/v2/workspaceagents/${never.agent_id}/listening-ports`,
+    );
+    const error = (await asked.catch((thrown: unknown) => thrown)) as ApiError;
+    expect(error).toBeInstanceOf(ApiError);
+    expect([error.status, error.body.message]).toEqual([400, 'The agent is not connected: its state is "connecting".']);
+  });
+});
+
+describe("the daemon's HTTP API", () => {
+  test("[PT-4] listens where only its own user gets in, and is gone with the daemon", async () => {
+    const mine = readdirSync(tmpdir()).filter((name) => name.startsWith("slipway-agent-"));
+    expect(mine.length).toBeGreaterThan(0);
+    for (const name of mine) expect(statSync(join(tmpdir(), name)).mode & 0o777).toBe(0o700);
+    expect((await ask("GET", "nothing")).status).toBe(404);
+    expect((await ask("DELETE", "listening-ports")).status).toBe(404);
+  });
+
+  test("[PT-5] reads and lists files; what is no regular file or not there is an error in words", async () => {
+    mkdirSync(inHome("folder"));
+    writeFileSync(inHome("folder/b.txt"), "one\ntwo\nthree\n");
+    writeFileSync(inHome("folder/a.bin"), new Uint8Array(200_000).fill(7));
+    symlinkSync("b.txt", inHome("folder/link"));
+    const { body } = await ask<DirectoryListing>("POST", "list-directory", { json: { path: "folder" } });
+    expect(body.absolute_path).toBe(inHome("folder"));
+    expect(body.contents.map(({ name, is_dir, size }) => [name, is_dir, size])).toEqual([
+      ["a.bin", false, 200_000],
+      ["b.txt", false, 14],
+      ["link", false, 14],
+    ]);
+    expect((await ask("GET", "resolve-path?path=~/folder/link")).body).toEqual({
+      resolved_path: inHome("folder/b.txt"),
+    });
+    const { body: lines } = await ask<FileLines>("GET", "read-file-lines?path=folder/b.txt&offset=2&limit=1");
+    expect(lines).toEqual({ content: "two", file_size: 14, lines_read: 1, total_lines: 3 });
+    const { agentHttp } = contextOf(world.server);
+    const path = "/api/v0/read-file?path=folder/a.bin&offset=100000&limit=50000";
+    const part = await agentHttp.request(world.seeded.agent_id, { method: "GET", path });
+    expect(part.headers.get("x-file-size")).toBe("200000");
+    expect((await part.text()).length).toBe(50_000);
+    const wrong: [string, string, number][] = [
+      ["GET", "read-file?path=nothing", 404],
+      ["GET", "read-file?path=folder", 400],
+      ["GET", "read-file?path=/dev/zero", 400],
+      ["GET", "read-file", 400],
+      ["GET", "read-file-lines?path=folder/b.txt&limit=x", 400],
+      ["GET", "resolve-path?path=nowhere", 404],
+    ];
+    for (const [method, asked, status] of wrong)
+      expect([asked, (await ask(method, asked)).status]).toEqual([asked, status]);
+    expect((await ask("POST", "list-directory", { json: { path: 7 } })).status).toBe(400);
+  });
+
+  test("[PT-6] a write replaces the whole file at once, keeps its mode, and follows a link", async () => {
+    const write = (path: string, text: string) =>
+      ask("POST", `write-file?path=${path}`, { body: new TextEncoder().encode(text) });
+    expect((await write("new/deep/file.txt", "first")).status).toBe(200);
+    writeFileSync(inHome("script.sh"), "old", { mode: 0o750 });
+    symlinkSync("script.sh", inHome("by-link"));
+    expect((await write("by-link", "new")).status).toBe(200);
+    expect(readFileSync(inHome("script.sh"), "utf8")).toBe("new");
+    expect(statSync(inHome("script.sh")).mode & 0o777).toBe(0o750);
+    expect(readFileSync(inHome("new/deep/file.txt"), "utf8")).toBe("first");
+    expect((await write("new", "not a file")).status).toBe(400);
+    expect(readdirSync(world.home).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  });
+
+  test("[PT-6] edits are all checked before any file is written", async () => {
+    writeFileSync(inHome("one.txt"), "a b a\n");
+    writeFileSync(inHome("two.txt"), "x y z\n");
+    const edit = (...files: unknown[]) =>
+      ask<{ validations: { field: string; detail: string }[] }>("POST", "edit-files", { json: { files } });
+    const one = { path: "one.txt", edits: [{ old_text: "b", new_text: "$& and b" }] };
+    const bad = await edit(one, { path: "two.txt", edits: [{ old_text: "nowhere", new_text: "" }] });
+    expect(bad.status).toBe(400);
+    expect(bad.body.validations).toEqual([{ field: "files.1.edits.0.old_text", detail: "is not in the file" }]);
+    expect(readFileSync(inHome("one.txt"), "utf8")).toBe("a b a\n");
+    const twice = await edit({ path: "one.txt", edits: [{ old_text: "a", new_text: "c" }] });
+    expect(twice.body.validations[0]?.detail).toBe("is in the file 2 times");
+    const all = {
+      path: "two.txt",
+      edits: [
+        { old_text: " ", new_text: "-", replace_all: true },
+        { old_text: "x-y", new_text: "q" },
+      ],
+    };
+    expect((await edit(one, all)).status).toBe(200);
+    expect(readFileSync(inHome("one.txt"), "utf8")).toBe("a $& and b a\n");
+    expect(readFileSync(inHome("two.txt"), "utf8")).toBe("q-z\n");
+    expect((await edit()).status).toBe(400);
+  });
+
+  test("[PT-7] runs programs in groups of their own, with their output, and signals them", async () => {
+    const start = async (json: unknown) => (await ask<ProcessInfo>("POST", "processes/start", { json })).body;
+    const output = async (id: string, query = "wait_ms=10000") =>
+      (await ask<ProcessOutput>("GET", `processes/${id}/output?${query}`)).body;
+    mkdirSync(inHome("work"));
+    const short = await start({
+      command: 'echo "$PWD $COLOR"; echo oops >&2; exit 4',
+      directory: "work",
+      env: { COLOR: "red" },
+    });
+    const ended = await output(short.id);
+    expect(ended).toMatchObject({ running: false, exit_code: 4, from: 0, truncated: false });
+    expect(ended.output.split("\n").sort()).toEqual(["", `${inHome("work")} red`, "oops"]);
+    expect(await output(short.id, `after=${ended.next}`)).toMatchObject({ output: "", from: ended.next });
+
+    const long = await start({ command: "sleep 1000 & echo $! > child; echo started; wait" });
+    for (let shown = ""; shown === ""; ) shown = (await output(long.id, "wait_ms=20")).output;
+    expect(
+      (await ask<{ processes: ProcessInfo[] }>("GET", "processes/list")).body.processes.map(({ id, running }) => [
+        id,
+        running,
+      ]),
+    ).toEqual([
+      [short.id, false],
+      [long.id, true],
+    ]);
+    const child = Number(readFileSync(inHome("child"), "utf8"));
+    expect((await ask("POST", `processes/${long.id}/signal`, { json: { signal: "hangup" } })).status).toBe(400);
+    expect((await ask("POST", `processes/${long.id}/signal`, { json: { signal: "terminate" } })).status).toBe(200);
+    expect(await output(long.id)).toMatchObject({ running: false });
+    expect(isAlive(child)).toBe(false);
+    expect((await ask("POST", `processes/${long.id}/signal`, { json: { signal: "kill" } })).status).toBe(409);
+    expect((await ask("GET", "processes/unknown/output")).status).toBe(404);
+
+    const loud = await start({ command: "seq 1 400000" });
+    const last = await output(loud.id);
+    expect(last.truncated).toBe(true);
+    expect(last.output).toEndWith("399999\n400000\n");
+    expect(last.output.length).toBeLessThanOrEqual(1024 * 1024);
+    const limited = await start({ command: "sleep 1000", timeout_ms: 50 });
+    expect(await output(limited.id)).toMatchObject({ running: false, timed_out: true });
+    const lost = await start({ command: "true", directory: "/nowhere/at/all" });
+    expect(await output(lost.id)).toMatchObject({ exit_code: 126 });
+    expect(existsSync(inHome("child"))).toBe(true);
+  });
+});
