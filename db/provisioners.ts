@@ -7,7 +7,7 @@ export type ProvisionerKeyRow = typeof provisioner_keys.$inferSelect;
 export type ProvisionerDaemonRow = typeof provisioner_daemons.$inferSelect;
 
 /** Workers of one list. */
-export const DAEMON_LIMIT = 1_000;
+const DAEMON_LIMIT = 1_000;
 
 export const findProvisionerKey = query(
   build

@@ -4,7 +4,7 @@ import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./manifest.ts";
 
 /** Tags that the server sets itself: which provisioner a worker must have, for which organization, and where. */
-export const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"];
+const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"];
 
 export const checkProvisioner = (manifest: Manifest): Finding[] => [
   ...checkExternal(manifest),

@@ -34,7 +34,7 @@ export const NewProvisionerKey = t.Object({
 });
 export type NewProvisionerKey = Static<typeof NewProvisionerKey>;
 
-export const DAEMON_STATUSES = ["offline", "idle", "busy"] as const;
+const DAEMON_STATUSES = ["offline", "idle", "busy"] as const;
 
 export const ProvisionerDaemon = t.Object({
   id: t.String({ format: "uuid" }),

@@ -7,6 +7,7 @@ import type { ProvisionerDaemon } from "#schema/provisioner.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import {
   awaitBuild,
@@ -15,7 +16,6 @@ import {
   createWorkspace,
   ECHO,
   openWorld,
-  seedTemplate,
   type World,
 } from "#test/support/workspaces.ts";
 
@@ -66,7 +66,10 @@ test(
   "[PV-8] a build without a fitting worker waits and says so; the worker that comes takes it, and its lines, timings and end are the build's",
   async () => {
     await using world = await open();
-    const { template_id } = await seedTemplate(world.server, external({ logs: ["made far away"] }, { region: "eu" }));
+    const { id: template_id } = await makeTemplate(
+      world.admin,
+      JSON.stringify(external({ logs: ["made far away"] }, { region: "eu" })),
+    );
     const { id, latest_build } = await createWorkspace(world.admin, template_id);
     expect(latest_build).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
     expect(latest_build.job).toMatchObject({ queue_position: 0, available_workers: [] });
@@ -98,7 +101,10 @@ test(
   "[PV-10] a worker killed in the middle of a build loses it to another",
   async () => {
     await using world = await open();
-    const { template_id } = await seedTemplate(world.server, external({ logs: ["begun"], hang: true }));
+    const { id: template_id } = await makeTemplate(
+      world.admin,
+      JSON.stringify(external({ logs: ["begun"], hang: true })),
+    );
     await using first = world.start("first");
     await first.connected();
     const { id } = await createWorkspace(world.admin, template_id);
@@ -129,7 +135,7 @@ test(
   "[PV-10] a worker that stops in order gives its build back and exits 0",
   async () => {
     await using world = await open();
-    const { template_id } = await seedTemplate(world.server, external({ hang: true }));
+    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
     await using first = world.start("first");
     await first.connected();
     const { id, latest_build } = await createWorkspace(world.admin, template_id);
@@ -150,7 +156,7 @@ test(
   "[PV-8] two workers share the load, no more builds at once than slots, and the oldest waits least",
   async () => {
     await using world = await open();
-    const { template_id } = await seedTemplate(world.server, external({ hang: true }));
+    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(external({ hang: true })));
     await using one = world.start("one", { slots: 1 });
     await using two = world.start("two", { slots: 1 });
     await Promise.all([one.connected(), two.connected()]);
@@ -183,7 +189,10 @@ test(
     const env = { SLIPWAY_ADDRESS: `127.0.0.1:${port}` };
     const world = await openWorld({ directory: directory.path, env });
     const { key } = await makeKey(world.admin);
-    const { template_id } = await seedTemplate(world.server, external({ logs: ["begun"], hang: true }));
+    const { id: template_id } = await makeTemplate(
+      world.admin,
+      JSON.stringify(external({ logs: ["begun"], hang: true })),
+    );
     await using worker = startWorker({ url: world.server.url, key, name: "steady", directory: place.path });
     await worker.connected();
     const { id, latest_build } = await createWorkspace(world.admin, template_id);
@@ -225,7 +234,7 @@ test(
       ...{ provisioner: "external", external: { provisioner: "local" } },
       resources: [{ name: "main", agents: [{ name: "dev" }] }],
     };
-    const { template_id } = await seedTemplate(world.server, local);
+    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(local));
     const here = world.start("here", { kinds: "local" });
     await here.connected();
     const { id } = await createWorkspace(world.admin, template_id);
@@ -261,7 +270,7 @@ test(
     const token = "6f1c9f0a-1111-4222-8333-444455556677";
     const manifest = external({ logs: ["quiet"] });
     const resources = [{ name: "main", agents: [{ name: "dev", token }] }];
-    const { template_id } = await seedTemplate(world.server, { ...manifest, resources });
+    const { id: template_id } = await makeTemplate(world.admin, JSON.stringify({ ...manifest, resources }));
     await using worker = world.start("quiet");
     await worker.connected();
     const { id } = await createWorkspace(world.admin, template_id);

@@ -1,7 +1,7 @@
 // Where a Docker Engine answers, from the text of the setting `docker_host`. Refuses what cannot be spoken to from here.
 import { ProvisionError } from "../provisioner.ts";
 
-export const DEFAULT_DOCKER_HOST = "unix:///var/run/docker.sock";
+const DEFAULT_DOCKER_HOST = "unix:///var/run/docker.sock";
 
 /** What `fetch` needs: the beginning of each URL, and the socket where there is one. */
 export type DockerHost = { readonly shown: string; readonly base: string; readonly socket?: string };

@@ -11,7 +11,7 @@ const MACHINES: Readonly<Record<number, string>> = { 62: "amd64", 183: "arm64" }
 export type Program = { readonly file: string; readonly architecture: string };
 
 /** This program when it runs compiled; undefined from source. */
-export const ownBinary = (): string | undefined =>
+const ownBinary = (): string | undefined =>
   import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN") ? process.execPath : undefined;
 
 /** Throws ProvisionError when there is no file to put into containers or it is no Linux program. */

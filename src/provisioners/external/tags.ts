@@ -6,7 +6,7 @@ import { placeOf } from "./place.ts";
 export type Tags = Readonly<Record<string, string>>;
 
 /** What every worker has, whatever it is told. */
-export const WORKER_TAGS: Tags = { scope: "organization", owner: "" };
+const WORKER_TAGS: Tags = { scope: "organization", owner: "" };
 
 /** What is known of a worker for choosing one. */
 export type WorkerPlace = {

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NewProvisionerKey, ProvisionerKey } from "#schema/provisioner.ts";
 import { Client } from "#src/client.ts";
-import { seedUser } from "#test/support/seed.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { openWorld } from "#test/support/workspaces.ts";
+import { newPerson } from "../users/people.ts";
 
 const KEYS = "/api/v2/organizations/default/provisionerkeys";
 const SERVE = "/api/v2/organizations/default/provisionerdaemons/serve?name=x";
@@ -35,9 +35,9 @@ test("[PV-13] a key is shown once, only its hash is kept, and its name is unique
 });
 
 test("[PV-13] only those who look after the organization handle keys; everybody in it sees the workers", async () => {
-  const { organization_id } = (await admin.get<ProvisionerKey[]>(KEYS))[0] as ProvisionerKey;
-  const member = new Client(server.url, (await seedUser(server, { organization_id })).token);
-  const foreigner = new Client(server.url, (await seedUser(server)).token);
+  const { client: member } = await newPerson(admin, "member");
+  const { client: foreigner, user } = await newPerson(admin, "foreigner");
+  await admin.delete(`/api/v2/organizations/default/members/${user.id}`);
   const guest = new Client(server.url);
   for (const [client, keys, daemons] of [
     [member, 403, 200],
@@ -62,7 +62,7 @@ test("[PV-13] serving takes a key and nothing else, of that organization, and sa
   expect(await statusOf(worker, "GET", `${SERVE}&tags=region`)).toBe(400);
   expect(await statusOf(worker, "GET", `${SERVE}&slots=0`)).toBe(400);
   expect(await statusOf(worker, "GET", SERVE.replace("default", "nowhere"))).toBe(404);
-  const other = (await seedUser(server)).organization_id;
+  const { id: other } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
   expect(await statusOf(worker, "GET", SERVE.replace("default", other))).toBe(401);
   // A key is no sign-in.
   expect(await statusOf(worker, "GET", "/api/v2/users/me")).toBe(401);

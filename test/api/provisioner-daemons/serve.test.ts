@@ -5,22 +5,16 @@ import type { Manifest } from "#schema/manifest.ts";
 import type { ProvisionerDaemon } from "#schema/provisioner.ts";
 import type { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { makeTemplate } from "#test/support/templates.ts";
 import { type JobMessage, makeKey, openWorker } from "#test/support/worker.ts";
-import {
-  awaitBuild,
-  awaitWorkspace,
-  createWorkspace,
-  ECHO,
-  openWorld,
-  seedTemplate,
-} from "#test/support/workspaces.ts";
+import { awaitBuild, awaitWorkspace, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
 const EXTERNAL: Manifest = { ...ECHO, provisioner: "external", external: { provisioner: "echo" } };
 
 const open = async (manifest: Manifest = EXTERNAL, clock?: ManualClock) => {
   const world = await openWorld(clock ? { clock } : {});
   const { key } = await makeKey(world.admin);
-  const { template_id } = await seedTemplate(world.server, manifest);
+  const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(manifest));
   const worker = (name: string, query: Record<string, string> = {}) =>
     openWorker(world.server.url, key, { name, ...query });
   return { ...world, key, template_id, worker };
