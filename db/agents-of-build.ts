@@ -1,5 +1,6 @@
 // Taking back what an attempt at a build has written of its agents: statements of the workspace actor, which begins the build again.
 import { eq, inArray, sql } from "drizzle-orm";
+import { deleteAppStatusesOfBuild } from "./app-statuses.ts";
 import { agent_apps, agent_log_sources, agent_metadata, agent_scripts, agents } from "./schema/agents.ts";
 import { build, type Statement, statement } from "./sql.ts";
 
@@ -14,7 +15,10 @@ const wipe = [agent_apps, agent_log_sources, agent_metadata, agent_scripts]
   .concat(statement<OfBuild>(build.delete(agents).where(eq(agents.build_id, sql.placeholder("build_id")))));
 
 /** The agents of a build and all that belongs to them. */
-export const deleteAgentsOfBuild = (build_id: string): Statement[] => wipe.map((one) => one({ build_id }));
+export const deleteAgentsOfBuild = (build_id: string): Statement[] => [
+  deleteAppStatusesOfBuild(build_id),
+  ...wipe.map((one) => one({ build_id })),
+];
 
 const release = statement<{ token_hash: string }>(
   build

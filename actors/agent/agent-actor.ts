@@ -4,7 +4,7 @@ import { Actor, type Outcome } from "#actors/actor.ts";
 import type { Events } from "#actors/events.ts";
 import type { Clock } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
-import { isUuid, NIL_UUID } from "#base/ids.ts";
+import { isUuid, NIL_UUID, uuid } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { listAgentApps } from "#db/agent-apps.ts";
 import { insertAgentLogs } from "#db/agent-logs.ts";
@@ -213,6 +213,11 @@ export class AgentActor extends Actor<AgentState> {
 
   report_app_health(args: Parameters<typeof state.appHealths>[1]): Promise<void> {
     return this.#report((now) => state.appHealths(now, args));
+  }
+
+  /** What an app says of itself; 400 for an app this agent does not have. */
+  report_app_status(args: Omit<Parameters<typeof state.appStatus>[1], "id" | "now">): Promise<void> {
+    return this.#report((now) => state.appStatus(now, { ...args, id: uuid(), now: this.#parts.clock.now() }));
   }
 
   report_metadata(args: Omit<Parameters<typeof state.metadata>[1], "now">): Promise<void> {

@@ -5,9 +5,10 @@ import { type AgentAppRow, updateAgentApp } from "#db/agent-apps.ts";
 import { type AgentMetadataRow, updateAgentMetadata } from "#db/agent-metadata.ts";
 import { type AgentScriptRow, saveScriptTiming, updateAgentScript } from "#db/agent-scripts.ts";
 import { type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents.ts";
+import { insertAppStatus } from "#db/app-statuses.ts";
 import type { Statement } from "#db/sql.ts";
 import { type LifecycleState, SUBSYSTEMS } from "#schema/agent.ts";
-import type { AppHealth } from "#schema/app.ts";
+import type { AppHealth, AppState } from "#schema/app.ts";
 import { agentStatus } from "./status.ts";
 
 export type AgentState = {
@@ -148,6 +149,32 @@ export const appHealths = (
     reply: undefined,
   };
 };
+
+/** What an app says of itself, shown without control characters. 400 for an app this agent does not have (facts/platform 3.6). */
+export const appStatus = (
+  state: AgentState,
+  report: { id: string; app_slug: string; state: AppState; message: string; uri: string; now: number },
+): Decision => {
+  const app = state.apps.find(({ slug }) => slug === report.app_slug);
+  if (!app) throw invalidField("app_slug", "is not the slug of an app of this agent");
+  const { id, uri, now: created_at } = report;
+  const of = { agent_id: state.agent.id, app_id: app.id, workspace_id: state.agent.workspace_id };
+  const message = printable(report.message);
+  return {
+    state,
+    writes: insertAppStatus({ id, ...of, state: report.state, message, uri, created_at }),
+    visible: true,
+    reply: undefined,
+  };
+};
+
+/** Line ends and tabs become one blank; every other control character goes. */
+const printable = (text: string): string =>
+  text
+    .replace(/[\t\n\v\f\r]+/g, " ")
+    .replace(/\p{Cc}/gu, "")
+    .toWellFormed()
+    .trim();
 
 /** Values and errors longer than this are cut (facts/platform 2.2). */
 export const METADATA_BYTES = 2048;

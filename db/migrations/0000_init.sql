@@ -138,6 +138,21 @@ CREATE UNIQUE INDEX `agents_id_unique` ON `agents` (`id`);--> statement-breakpoi
 CREATE UNIQUE INDEX `agents_token_hash_unique` ON `agents` (`token_hash`);--> statement-breakpoint
 CREATE INDEX `agents_resource` ON `agents` (`resource_id`);--> statement-breakpoint
 CREATE INDEX `agents_build` ON `agents` (`build_id`);--> statement-breakpoint
+CREATE TABLE `app_statuses` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`agent_id` text NOT NULL,
+	`app_id` text NOT NULL,
+	`workspace_id` text NOT NULL,
+	`state` text NOT NULL,
+	`message` text NOT NULL,
+	`uri` text NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `app_statuses_id_unique` ON `app_statuses` (`id`);--> statement-breakpoint
+CREATE INDEX `app_statuses_app` ON `app_statuses` (`app_id`,`key`);--> statement-breakpoint
+CREATE INDEX `app_statuses_agent` ON `app_statuses` (`agent_id`,`key`);--> statement-breakpoint
 CREATE TABLE `chats` (
 	`key` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
@@ -236,6 +251,15 @@ CREATE TABLE `timers` (
 );
 --> statement-breakpoint
 CREATE INDEX `timers_due` ON `timers` (`due`);--> statement-breakpoint
+CREATE TABLE `git_ssh_keys` (
+	`user_id` text PRIMARY KEY NOT NULL,
+	`public_key` text NOT NULL,
+	`sealed_private_key` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
 CREATE TABLE `job_logs` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`job` integer NOT NULL,

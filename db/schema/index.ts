@@ -1,7 +1,9 @@
 // Every table, for Drizzle Kit (`bun run migration` compares them with the newest snapshot in db/migrations).
 export * from "./agents.ts";
+export * from "./app-statuses.ts";
 export * from "./chats.ts";
 export * from "./core.ts";
+export * from "./git-ssh-keys.ts";
 export * from "./jobs.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";

@@ -6,7 +6,9 @@ export const APP_HEALTHS = ["disabled", "initializing", "healthy", "unhealthy"] 
 export type AppHealth = (typeof APP_HEALTHS)[number];
 /** The protocol counts them from 1. */
 export const SHARING_LEVELS = ["owner", "authenticated", "public", "organization"] as const;
+/** The protocol counts them from 0. */
 export const APP_STATES = ["working", "idle", "complete", "failure"] as const;
+export type AppState = (typeof APP_STATES)[number];
 
 const literals = <const V extends readonly string[]>(values: V) =>
   t.Unsafe<V[number]>(t.Union(values.map((value: V[number]) => t.Literal(value))));
@@ -24,6 +26,20 @@ export const AppStatus = t.Object({
   needs_user_attention: t.Boolean({ description: "Always false; kept for older clients." }),
 });
 export type AppStatus = Static<typeof AppStatus>;
+
+/** Longest message of a status: bytes by REST, characters by the agent protocol (facts/platform 3.6, facts/wire 1.5). */
+export const STATUS_MESSAGE = 160;
+
+export const PatchAppStatus = t.Object({
+  app_slug: t.String({ maxLength: 4096, description: "An app of this agent." }),
+  state: literals(APP_STATES),
+  message: t.Optional(
+    t.String({ maxLength: STATUS_MESSAGE, description: "At most 160 bytes of UTF-8; control characters are removed." }),
+  ),
+  uri: t.Optional(t.String({ maxLength: 4096, description: "Where to look, such as a pull request; kept as given." })),
+  icon: t.Optional(t.String({ description: "Ignored; kept for older agents." })),
+  needs_user_attention: t.Optional(t.Boolean({ description: "Ignored; kept for older agents." })),
+});
 
 export const App = t.Object({
   id: t.String({ format: "uuid" }),

@@ -1,6 +1,7 @@
 // Workspace agents: what they send with their token, and what people read of them.
 import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
+import { agentAppStatus } from "./app-status.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
 import { oneAgent } from "./one.ts";
@@ -12,6 +13,7 @@ import { agentTunnel } from "./tunnel.ts";
 export const agents = (ctx: ApiContext) =>
   new Elysia({ prefix: "/workspaceagents" })
     .use(agentReports(ctx))
+    .use(agentAppStatus(ctx))
     .use(agentRpc(ctx))
     .use(agentTunnel(ctx))
     .use(agentLogs(ctx))

@@ -6,10 +6,11 @@ import { type AgentAppRow, listAgentAppsOf } from "#db/agent-apps.ts";
 import { type AgentMetadataRow, listAgentMetadataOf } from "#db/agent-metadata.ts";
 import { type AgentScriptRow, listAgentScriptsOf } from "#db/agent-scripts.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents.ts";
+import { type AppStatusRow, listAppStatusesOf } from "#db/app-statuses.ts";
 import { type LogSourceRow, listLogSourcesOf } from "#db/log-sources.ts";
 import type { Store } from "#db/store.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { App } from "#schema/app.ts";
+import type { App, AppStatus } from "#schema/app.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 
 /**
@@ -38,8 +39,9 @@ export const showAgentRows = async (
 ): Promise<WorkspaceAgent[]> => {
   if (rows.length === 0) return [];
   const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
-  const [apps, scripts, sources, metadata] = await Promise.all([
+  const [apps, statuses, scripts, sources, metadata] = await Promise.all([
     store.all(listAgentAppsOf(of)).then(byAgent),
+    store.all(listAppStatusesOf(of)).then(byAgent),
     store.all(listAgentScriptsOf(of)).then(byAgent),
     store.all(listLogSourcesOf(of)).then(byAgent),
     store.all(listAgentMetadataOf(of)).then(byAgent),
@@ -49,6 +51,7 @@ export const showAgentRows = async (
       row,
       {
         apps: apps.get(row.id) ?? [],
+        statuses: statuses.get(row.id) ?? [],
         scripts: scripts.get(row.id) ?? [],
         sources: sources.get(row.id) ?? [],
         metadata: metadata.get(row.id) ?? [],
@@ -64,6 +67,7 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
 
 type Parts = {
   apps: readonly AgentAppRow[];
+  statuses: readonly AppStatusRow[];
   scripts: readonly AgentScriptRow[];
   sources: readonly LogSourceRow[];
   metadata: readonly AgentMetadataRow[];
@@ -103,14 +107,14 @@ const showAgent = (row: AgentRow, parts: Parts, now: number, compat: boolean): W
     logs_length: row.logs_length,
     logs_overflowed: row.logs_overflowed,
     latency: {},
-    apps: parts.apps.map(showApp),
+    apps: parts.apps.map((app) => showApp(app, parts.statuses)),
     scripts: parts.scripts.map(showScript),
     log_sources: parts.sources.map(showLogSource),
     metadata: parts.metadata.map((one) => showMetadata(one, now)),
   };
 };
 
-const showApp = (app: AgentAppRow): App => ({
+const showApp = (app: AgentAppRow, statuses: readonly AppStatusRow[]): App => ({
   id: app.id,
   slug: app.slug,
   display_name: app.display_name,
@@ -131,7 +135,20 @@ const showApp = (app: AgentAppRow): App => ({
   },
   open_in: app.open_in as App["open_in"],
   sharing_level: app.sharing_level as App["sharing_level"],
-  statuses: [],
+  statuses: statuses.filter(({ app_id }) => app_id === app.id).map(showStatus),
+});
+
+const showStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }: AppStatusRow): AppStatus => ({
+  id,
+  agent_id,
+  app_id,
+  workspace_id,
+  created_at: rfc3339(created_at),
+  state: said.state as AppStatus["state"],
+  message: said.message,
+  uri: said.uri,
+  icon: "",
+  needs_user_attention: false,
 });
 
 const NANOSECONDS = 1_000_000_000;

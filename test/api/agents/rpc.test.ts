@@ -209,7 +209,6 @@ describe("calling", () => {
     expect(first.value?.homeParams).toBeDefined();
     await maps.return();
     const missing = [
-      agent.updateAppStatus({ slug: "x" }),
       agent.listSubAgents({}),
       agent.createSubAgent({}),
       agent.deleteSubAgent({}),

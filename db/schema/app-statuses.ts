@@ -1,0 +1,23 @@
+// What apps say of themselves, such as an assistant at its task. Inserted by the agent actor; the newest of each app are kept.
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+
+export const app_statuses = sqliteTable(
+  "app_statuses",
+  {
+    /** Ascending: statuses of one millisecond have an order too. */
+    key: integer().primaryKey(),
+    id: text().notNull().unique(),
+    agent_id: text().notNull(),
+    app_id: text().notNull(),
+    workspace_id: text().notNull(),
+    /** working | idle | complete | failure */
+    state: text().notNull(),
+    message: text().notNull(),
+    uri: text().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [
+    index("app_statuses_app").on(table.app_id, table.key),
+    index("app_statuses_agent").on(table.agent_id, table.key),
+  ],
+);
