@@ -3,14 +3,14 @@
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS, type ClientConfig } from "./config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/daemon-settings.ts";
 import { settingsTable } from "./config/describe.ts";
-import { type Address, address as addressKind } from "./config/kinds.ts";
+import { address as addressKind } from "./config/kinds.ts";
 import { type Input, type Loaded, loadSettings } from "./config/resolve.ts";
 import { envOf, flagOf } from "./config/setting.ts";
 import { type Config, SERVER_SETTINGS } from "./config/settings.ts";
 import { WORKER_ENV_PREFIX, WORKER_SETTINGS, type WorkerConfig } from "./config/worker-settings.ts";
 import { type Problem, UsageError } from "./usage-error.ts";
 
-export type { Address, Config, DaemonConfig, Input };
+export type { Config, DaemonConfig, Input };
 export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
 
 // Variables that are not settings: switches of the tests (see base/failpoint.ts and test/support).
