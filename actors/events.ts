@@ -1,6 +1,16 @@
 // Every event that is announced inside the process, by kind of topic. The topic's id is the id of the actor that announced it.
 
+import type { PendingCall } from "./chat/decision.ts";
+import type { PartBatch } from "./chat/episode.ts";
+import type { ChatNotice } from "./chat/messages.ts";
+
 export type Events = {
+  /** A transition of the chat has been committed. */
+  chat: ChatNotice;
+  /** More of what the chat's turn says, before it is a message. */
+  chat_parts: PartBatch;
+  /** Something about a chat of the user with the topic's id that lists show. */
+  owner_chats: { kind: OwnerChatKind; chat_id: string; pending_calls?: readonly PendingCall[] };
   /** Something a watcher of the workspace can see has been committed; `version` is the workspace's own counter. */
   workspace: { version: number; latest_build_id: string };
   /** Log lines of a provisioner job; `done` once the job has ended and nothing follows. The topic's id is the job's. */
@@ -20,6 +30,18 @@ export type Events = {
   /** The agent's build is no longer the latest: its token is void and its streams end. */
   agent_gone: Record<string, never>;
 };
+
+/** Kinds of events of the stream `/chats/watch` (facts/chats 2.10). */
+export type OwnerChatKind =
+  | "created"
+  | "deleted"
+  | "status_change"
+  | "title_change"
+  | "summary_change"
+  | "chat_summary_change"
+  | "diff_status_change"
+  | "action_required"
+  | "context_dirty";
 
 export type JobLogLine = {
   id: number;

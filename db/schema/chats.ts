@@ -1,5 +1,5 @@
 // Chats, their messages and what waits in their queues. Written by the chat actor only; pin_order by whichever chat of the owner is
-// pinned, in SQL alone (rule CT-9).
+// pinned, in SQL alone (rule CH-19).
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { ChatError } from "#schema/chat-error.ts";

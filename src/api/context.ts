@@ -1,6 +1,8 @@
 // What the HTTP edge works with. src/context.ts builds it; tests override parts of it there.
 
 import type { AgentActor } from "#actors/agent/agent-actor.ts";
+import type { ChatActor } from "#actors/chat/chat-actor.ts";
+import type { Generations } from "#actors/chat/generations.ts";
 import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import type { JobQueue } from "#actors/job-queue.ts";
@@ -11,6 +13,7 @@ import type { Config } from "#base/config.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/store.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Addresses } from "./address.ts";
@@ -37,6 +40,9 @@ export interface ApiContext {
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly versions: Directory<TemplateVersionActor>;
+  readonly chats: Directory<ChatActor>;
+  readonly generations: Generations;
+  readonly models: LanguageModels;
   readonly blobs: Blobs;
   readonly jobs: JobQueue;
   /** Workers of their own that are connected now. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { openContext } from "#src/context.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 
 export type TestServer = AsyncDisposable & {
@@ -17,7 +18,12 @@ export type TestServer = AsyncDisposable & {
 
 export const ADMIN = { email: "admin@example.com", username: "admin", password: "correct-horse-battery" } as const;
 
-export type TestServerOptions = { env?: Record<string, string>; clock?: Clock; directory?: string };
+export type TestServerOptions = {
+  env?: Record<string, string>;
+  clock?: Clock;
+  directory?: string;
+  models?: LanguageModels;
+};
 
 /** A fresh, empty temp directory, gone when disposed. */
 export const tempDirectory = (): { path: string } & Disposable => {
@@ -50,7 +56,9 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
   const directory = options.directory ?? (own as { path: string }).path;
   const binary = process.env.SLIPWAY_TEST_BINARY;
   const running =
-    binary && !options.clock ? await startBinary(binary, directory, options) : await startHere(directory, options);
+    binary && !options.clock && !options.models
+      ? await startBinary(binary, directory, options)
+      : await startHere(directory, options);
   return {
     url: running.url,
     directory,
@@ -64,7 +72,7 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
 
 const startHere = async (directory: string, options: TestServerOptions) => {
   const config = testConfig(directory, options);
-  const context = await openContext({ config, clock: options.clock, copyMessages: true });
+  const context = await openContext({ config, clock: options.clock, models: options.models, copyMessages: true });
   const server = await startServer(context);
   return {
     url: server.url,

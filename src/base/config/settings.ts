@@ -86,6 +86,14 @@ export const SERVER_SETTINGS = {
     group: "Workspaces",
     help: "Whether workspaces can be renamed. What keeps a workspace's name, such as a client's host list, does not learn of the new one.",
   }),
+  chat_slots: setting(whole(1, 10_000), 5, {
+    group: "Chats",
+    help: "How many chats talk to a model at the same time; further ones wait in the queue.",
+  }),
+  subchat_slots: setting(whole(1, 10_000), 10, {
+    group: "Chats",
+    help: "The same for chats that other chats have started: they have slots of their own, so that none waits for its own parent.",
+  }),
   agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",

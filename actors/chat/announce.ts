@@ -1,0 +1,39 @@
+// What follows a transition once it is on disk: followers hear of it, the owner's lists too, and turns begin or end.
+import type { Topics } from "#base/topics.ts";
+import type { Events, OwnerChatKind } from "../events.ts";
+import type { Change } from "./decision.ts";
+import type { Generations } from "./generations.ts";
+import { isVisible, pictureOf } from "./messages.ts";
+import { nameOf } from "./names.ts";
+import type { ChatState } from "./writes.ts";
+
+type Parts = { readonly topics: Topics<Events>; readonly generations: Generations };
+
+export const announce = ({ topics, generations }: Parts, before: ChatState, change: Change<ChatState>): void => {
+  const { state, inserted, deleted_from, effects } = change;
+  const messages = inserted.filter(isVisible);
+  topics.publish("chat", state.id, { ...pictureOf(state), messages, reset: deleted_from !== null });
+  if (state.status !== before.status) {
+    tellOwner(topics, state, "status_change");
+    if (state.status === "requires_action") tellOwner(topics, state, "action_required");
+  }
+  for (const effect of effects) {
+    if (effect.do === "generate") startTurn(generations, state);
+    else generations.interrupt(state.id, effect.history_version);
+  }
+};
+
+export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerChatKind): void => {
+  const calls = kind === "action_required" ? { pending_calls: state.pending_calls } : {};
+  topics.publish("owner_chats", state.owner_id, { kind, chat_id: state.id, ...calls });
+};
+
+/** Takes up what the chat owes; nothing when it goes on already. */
+export const resume = (generations: Generations, state: ChatState): void => {
+  const name = nameOf(state);
+  if (name.startsWith("R")) startTurn(generations, state);
+  if (name.startsWith("I")) generations.interrupt(state.id, state.history_version);
+};
+
+export const startTurn = (generations: Generations, { id, parent_chat_id, history_version }: ChatState): void =>
+  generations.start(id, parent_chat_id === null ? "root" : "child", history_version);

@@ -1,0 +1,369 @@
+// The actor of one chat: the only writer of its row, its history and its queue. Decides by the table of state.ts, commits, announces,
+// and starts and stops turns outside of its mailbox; what they report carries the history it belongs to (rules CH-10 to CH-19).
+import type { Clock } from "#base/clock.ts";
+import { AppError, conflict, notFound } from "#base/errors.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import type { Topics } from "#base/topics.ts";
+import {
+  insertChat,
+  listChildren,
+  markChatRead,
+  movePin,
+  pinChat,
+  unpinChat,
+  updateChat,
+} from "#db/chats.ts";
+import { findAssistantBefore, findMessage, insertMessages, listMessageIds } from "#db/messages.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import { Actor, type Outcome } from "../actor.ts";
+import type { Directory } from "../directory.ts";
+import type { Events } from "../events.ts";
+import { outsideTurn } from "../mailbox.ts";
+import { announce, resume, startTurn, tellOwner } from "./announce.ts";
+import { birthOf } from "./birth.ts";
+import type { Change, Command, CommandType } from "./decision.ts";
+import type { Generations } from "./generations.ts";
+import {
+  type ChatPatch,
+  type ChatSnapshot,
+  type CreateChat,
+  type Edited,
+  type EditMessage,
+  isVisible,
+  type Late,
+  pictureOf,
+  type Results,
+  type SendMessage,
+  type Sent,
+  type StartedAttempt,
+  type Step,
+} from "./messages.ts";
+import { readChat } from "./read.ts";
+import { numbersFor, transition } from "./state.ts";
+import { type ChatState, rowOf, writesOf } from "./writes.ts";
+
+export type { StartedAttempt } from "./messages.ts";
+
+export type ChatParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly models: LanguageModels;
+  readonly generations: Generations;
+  /** For the sub-chats that are archived with their root. */
+  readonly chats: () => Directory<ChatActor>;
+};
+
+/** A command before it has its time and numbers. */
+type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
+type Decided = Change<ChatState> | "stale";
+
+export class ChatActor extends Actor<ChatState> {
+  readonly #parts: ChatParts;
+
+  constructor(id: string, parts: ChatParts) {
+    super(id, parts.store);
+    this.#parts = parts;
+  }
+
+  protected async load(): Promise<ChatState | undefined> {
+    const state = await readChat(this.#parts.store, this.id);
+    // A turn that is owed but not running: after a start, and after a commit that could not be confirmed.
+    if (state) outsideTurn(() => resume(this.#parts.generations, state));
+    return state;
+  }
+
+  protected override mayLeave(): boolean {
+    return !this.#parts.generations.holds(this.id);
+  }
+
+  /** Makes the chat with its first message; its turn begins. */
+  create(args: CreateChat): Promise<Sent> {
+    return this.birth<Sent>(async () => {
+      const { store, clock } = this.#parts;
+      const key = await store.reserve("chats", 1);
+      const first_id = await store.reserve("messages", args.messages.length);
+      const { state, inserted } = birthOf(args, { key, first_id, now: clock.now() });
+      const rows = inserted.map((row) => rowOf(key, row));
+      const { queue: _, pending_calls, ...row } = state;
+      return {
+        state,
+        writes: [insertChat({ ...row, pending_calls: [...pending_calls] }), insertMessages(rows)],
+        after: () => {
+          tellOwner(this.#parts.topics, state, "created");
+          startTurn(this.#parts.generations, state);
+        },
+        reply: { queued: null, messages: inserted.filter(isVisible) },
+      };
+    });
+  }
+
+  /** Sends a user's message, or queues it while the chat is busy. 409, 429, archived 400. */
+  send({ content, created_by, model_config_id, reasoning_effort, behavior, patch }: SendMessage): Promise<Sent> {
+    return this.turn(async (state) => {
+      const id = await this.#parts.store.reserve("queued_messages", 1);
+      const message = { id, content, created_by, model_config_id, reasoning_effort };
+      const change = await this.#decide(state, { type: "send", message, behavior });
+      const queued = change.state.queue.find((one) => one.id === id) ?? null;
+      const messages = queued ? [] : change.inserted.filter(isVisible);
+      return this.#outcome(state, change, { queued, messages }, patch);
+    });
+  }
+
+  /** Replaces a user's message and forgets all that came after it. 400 for another kind of message, 404 when it is gone. */
+  edit({ message_id, content, created_by, model_config_id, patch }: EditMessage): Promise<Edited> {
+    return this.turn(async (state) => {
+      const { store } = this.#parts;
+      const chat = state.key;
+      const target = await store.get(findMessage({ chat, id: message_id }));
+      if (!target || target.deleted || target.visibility === "model") throw notFound();
+      if (target.role !== "user") throw new AppError("invalid", "Only user messages can be edited.");
+      const earlier = await store.get(findAssistantBefore({ chat, before: message_id }));
+      const deleted = await store.all(listMessageIds({ chat, from: message_id }));
+      const change = await this.#decide(state, {
+        type: "edit",
+        from: message_id,
+        last_assistant_id: earlier?.id ?? 0,
+        message: {
+          role: "user",
+          visibility: target.visibility,
+          content,
+          created_by,
+          model_config_id: model_config_id ?? target.model_config_id,
+          usage: null,
+        },
+      });
+      const reply = { deleted_ids: deleted.map(({ id }) => id), messages: change.inserted.filter(isVisible) };
+      return this.#outcome(state, change, reply, patch);
+    });
+  }
+
+  /** Takes a message out of the queue. 404, 409. */
+  deleteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
+    return this.#obey({ type: "delete_queued", queued_id });
+  }
+
+  /** Lets a queued message go first. 404, 409, archived 400. */
+  promoteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
+    return this.#obey({ type: "promote_queued", queued_id });
+  }
+
+  /** Stops the turn, or cancels the calls that the client has not answered. 409, archived 400. */
+  interrupt(_: Record<string, never>): Promise<void> {
+    return this.#obey({ type: "interrupt" });
+  }
+
+  /** The client's answers to the calls that are awaited. 400, 409. */
+  completeAction({ results }: Results): Promise<void> {
+    return this.#obey({ type: "complete_requires_action", results });
+  }
+
+  /** Brings a chat in an invalid state back into the table. 409 when it is in a valid one. */
+  reconcile(_: Record<string, never>): Promise<void> {
+    return this.#obey({ type: "reconcile_invalid" });
+  }
+
+  /** The timer of awaited results has come. */
+  deadlinePassed(_: Record<string, never>): Promise<Late> {
+    return this.#report({ type: "cancel_requires_action" });
+  }
+
+  /** Archives or unarchives a root chat with all its sub-chats, or none of them. 400, 409. */
+  archive({ archived }: { readonly archived: boolean }): Promise<void> {
+    return this.turn(async (state) => {
+      const { store, chats } = this.#parts;
+      if (state.parent_chat_id !== null) {
+        throw new AppError("invalid", "Only the root chat can be archived; its sub-chats go with it.");
+      }
+      const type = archived ? "archive" : "unarchive";
+      const change = await this.#decide(state, { type });
+      const children = await store.all(listChildren({ root: this.id }));
+      const family: { before: ChatState; change: Change<ChatState> }[] = [];
+      for (const { id, archived: already } of children) {
+        if (already === archived) continue;
+        const before = await readChat(store, id);
+        if (before) family.push({ before, change: await this.#decide(before, { type }) });
+      }
+      const outcome = this.#outcome(state, change, undefined);
+      return {
+        ...outcome,
+        state: { ...outcome.state, ...(archived ? { pin_order: 0 } : {}) },
+        writes: [
+          ...(outcome.writes ?? []),
+          ...(archived ? unpinChat(this.id, state.owner_id) : []),
+          ...family.flatMap((one) => writesOf(one.before, one.change)),
+        ],
+        after: () => {
+          outcome.after?.();
+          for (const member of [change, ...family.map((one) => one.change)]) {
+            tellOwner(this.#parts.topics, member.state, archived ? "deleted" : "created");
+          }
+          for (const { before } of family)
+            void chats()
+              .ask(before.id, "reload", {})
+              .catch(() => {});
+        },
+      };
+    });
+  }
+
+  /** Somebody else has written this chat's row: its root, when the family was archived. */
+  reload(_: Record<string, never>): Promise<void> {
+    return this.turn(async (state) => {
+      const fresh = (await readChat(this.#parts.store, this.id)) ?? state;
+      const change: Change<ChatState> = { kind: "change", state: fresh, inserted: [], deleted_from: null, effects: [] };
+      return { state: fresh, after: () => announce(this.#parts, state, change), reply: undefined };
+    });
+  }
+
+  /** Metadata. `pin` is the wished place among the owner's pinned chats, 0 for none. */
+  update({ patch, pin }: { readonly patch: ChatPatch; readonly pin: number | null }): Promise<void> {
+    return this.turn((state) => {
+      if (pin !== null && pin > 0 && state.archived) {
+        throw new AppError("invalid", "An archived chat cannot be pinned.");
+      }
+      const pins = pin === null ? [] : pinWrites(state, pin);
+      return {
+        state: { ...state, ...patch, ...(pin === null ? {} : { pin_order: pin }) },
+        writes: [...patchWrites(this.id, patch), ...pins],
+        after: () => {
+          if (patch.title !== undefined && patch.title !== state.title)
+            tellOwner(this.#parts.topics, state, "title_change");
+        },
+        reply: undefined,
+      };
+    });
+  }
+
+  /** The owner has seen the chat as it is. */
+  markRead(_: Record<string, never>): Promise<void> {
+    return this.turn((state) => ({ state, writes: [markChatRead(this.id)], reply: undefined }));
+  }
+
+  /** The chat as of now, with what its turn has said so far: what comes later is announced under the topic `chat`. */
+  snapshot(_: Record<string, never>): Promise<ChatSnapshot> {
+    return this.turn((state) => ({
+      state,
+      reply: { picture: pictureOf(state), episode: this.#parts.generations.episode(this.id) ?? null },
+    }));
+  }
+
+  /** After a start: what is owed goes on. */
+  resume(_: Record<string, never>): Promise<void> {
+    return this.turn((state) => ({ state, after: () => resume(this.#parts.generations, state), reply: undefined }));
+  }
+
+  /** A turn is about to call the model. */
+  beginAttempt({ history_version }: { readonly history_version: number }): Promise<StartedAttempt | "stale"> {
+    return this.turn<StartedAttempt | "stale">(async (state) => {
+      // The calls of a step that a crash has cut off from its end.
+      const owesResults = state.pending_calls.length > 0;
+      const type = owesResults ? "enter_requires_action" : "record_attempt";
+      const decided = await this.#decideLate(state, { type, history_version });
+      if (decided === "stale") return { state, reply: "stale" };
+      const next = decided.state;
+      const model =
+        this.#parts.models.resolve(next.last_model_config_id) ?? this.#parts.models.resolve(null) ?? NO_MODEL;
+      const reply = {
+        fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
+        chat_key: next.key,
+        model_id: model.id,
+        provider: model.provider,
+        reasoning_effort: next.last_reasoning_effort,
+        tools: next.plan_mode === null ? next.dynamic_tools : [],
+      };
+      return this.#outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
+    });
+  }
+
+  /** The model call failed and will be tried again. */
+  recordRetry(args: Pick<Extract<Command, { type: "record_retry" }>, "fence" | "retry">): Promise<Late> {
+    return this.#report({ type: "record_retry", ...args });
+  }
+
+  /** The model call failed for good. */
+  reportFailure(args: Pick<Extract<Command, { type: "finish_error" }>, "fence" | "error">): Promise<Late> {
+    return this.#report({ type: "finish_error", ...args });
+  }
+
+  /** The model has ended a step: its messages and what follows from them are one commit. */
+  reportStep({ fence, messages, then }: Step): Promise<{ readonly history_version: number } | "stale"> {
+    return this.turn<{ history_version: number } | "stale">(async (state) => {
+      const step = await this.#decideLate(state, { type: "commit_step", fence, messages });
+      if (step === "stale") return { state, reply: "stale" };
+      const { history_version } = step.state;
+      const type = then === "act" ? "enter_requires_action" : "finish_turn";
+      const end = then === "continue" ? undefined : await this.#decideLate(step.state, { type, history_version });
+      const change = end && end !== "stale" ? joined(step, end) : step;
+      return this.#outcome<{ history_version: number } | "stale">(state, change, { history_version });
+    });
+  }
+
+  /** The turn was stopped: this is what it has said. */
+  finishInterruption(args: Omit<Extract<Wish, { type: "finish_interruption" }>, "type">): Promise<Late> {
+    return this.#report({ type: "finish_interruption", ...args });
+  }
+
+  /** One command of a person. */
+  #obey(wish: Wish): Promise<void> {
+    return this.turn(async (state) => this.#outcome(state, await this.#decide(state, wish), undefined));
+  }
+
+  /** One command of a turn or a timer. */
+  #report(wish: Wish): Promise<Late> {
+    return this.turn<Late>(async (state) => {
+      const decided = await this.#decideLate(state, wish);
+      return decided === "stale" ? { state, reply: "stale" } : this.#outcome<Late>(state, decided, "done");
+    });
+  }
+
+  async #decide(state: ChatState, wish: Wish): Promise<Change<ChatState>> {
+    const decided = await this.#decideLate(state, wish);
+    if (decided === "stale") throw conflict("The chat has moved on.");
+    return decided;
+  }
+
+  async #decideLate(state: ChatState, wish: Wish): Promise<Decided> {
+    const { store, clock } = this.#parts;
+    const first_id = await store.reserve("messages", numbersFor(state, wish as { type: CommandType }));
+    const decision = transition(state, { ...wish, first_id, now: clock.now() } as Command);
+    if (decision.kind === "refused") throw decision.error;
+    return decision.kind === "stale" ? "stale" : decision;
+  }
+
+  #outcome<Reply>(
+    before: ChatState,
+    change: Change<ChatState>,
+    reply: Reply,
+    patch: ChatPatch = {},
+  ): Outcome<ChatState, Reply> {
+    const patched = { ...change, state: { ...change.state, ...patch } };
+    return {
+      state: patched.state,
+      writes: [...writesOf(before, patched), ...patchWrites(this.id, patch)],
+      after: () => announce(this.#parts, before, patched),
+      reply,
+    };
+  }
+}
+
+const NO_MODEL = { id: NIL_UUID, provider: "" };
+
+/** Two transitions in one commit. */
+const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
+  ...second,
+  inserted: [...first.inserted, ...second.inserted],
+  deleted_from: first.deleted_from ?? second.deleted_from,
+  effects: second.effects,
+});
+
+const patchWrites = (id: string, patch: ChatPatch): Statement[] =>
+  Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })];
+
+/** In memory `pin_order` only says whether the chat is pinned: its place changes with those of others. */
+const pinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {
+  if (pin === 0) return unpinChat(id, owner_id);
+  return pin_order === 0 ? pinChat(id, owner_id) : movePin(id, owner_id, pin);
+};

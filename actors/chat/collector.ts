@@ -1,0 +1,69 @@
+// Puts a model's events together to the content of a message, and says what followers see of each. Pure but for its own memory.
+import { rfc3339 } from "#base/clock.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { ModelEvent, ModelUsage } from "#src/llm/model.ts";
+
+type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
+
+export class Collector {
+  readonly #parts: Growing[] = [];
+  usage: ModelUsage | null = null;
+  finish: Extract<ModelEvent, { type: "finish" }>["reason"] | undefined;
+
+  /** Takes one event in; returns the live parts it means. `now` in milliseconds since 1970. */
+  add(event: ModelEvent, now: number): MessagePart[] {
+    switch (event.type) {
+      case "text":
+        return [...this.#endReasoning(now), this.#grow("text", event.delta, now)];
+      case "reasoning":
+        return [this.#grow("reasoning", event.delta, now)];
+      case "tool_call_delta": {
+        const { id: tool_call_id, name: tool_name, delta: args_delta } = event;
+        return [...this.#endReasoning(now), { type: "tool-call", tool_call_id, tool_name, args_delta }];
+      }
+      case "tool_call": {
+        const { id: tool_call_id, name: tool_name, args } = event;
+        const part: MessagePart = { type: "tool-call", tool_call_id, tool_name, args, created_at: rfc3339(now) };
+        const ended = this.#endReasoning(now);
+        this.#parts.push(part);
+        return [...ended, part];
+      }
+      case "source": {
+        const { source_id, url, title } = event;
+        const part: MessagePart = { type: "source", source_id, url, title };
+        this.#parts.push(part);
+        return [part];
+      }
+      case "usage":
+        this.usage = event.usage;
+        return [];
+      case "finish":
+        this.finish = event.reason;
+        return this.#endReasoning(now);
+    }
+  }
+
+  /** The message so far: reasoning ends now, calls that were not complete are left out. */
+  content(now: number): MessagePart[] {
+    this.#endReasoning(now);
+    return this.#parts.filter(({ type, text }) => (type !== "text" && type !== "reasoning") || text !== "");
+  }
+
+  #grow(type: "text" | "reasoning", delta: string, now: number): MessagePart {
+    const last = this.#parts.at(-1);
+    if (last?.type === type && last.completed_at === undefined) {
+      last.text += delta;
+      return { type, text: delta };
+    }
+    const begun: Growing = { type, text: delta, ...(type === "reasoning" ? { created_at: rfc3339(now) } : {}) };
+    this.#parts.push(begun);
+    return { ...begun };
+  }
+
+  #endReasoning(now: number): MessagePart[] {
+    const last = this.#parts.at(-1);
+    if (last?.type !== "reasoning" || last.completed_at !== undefined) return [];
+    last.completed_at = rfc3339(now);
+    return [{ type: "reasoning", text: "", completed_at: last.completed_at }];
+  }
+}

@@ -1,0 +1,106 @@
+// The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends by itself. Nothing of this is stored: what
+// a crash takes away is begun again from the chat's own state (rule CH-16).
+import { log } from "#base/log.ts";
+import { Capacity, type Pool } from "../capacity.ts";
+import type { NewMessage } from "./decision.ts";
+import type { PartBatch } from "./episode.ts";
+import { insist } from "./insist.ts";
+import { Turn, type TurnParts } from "./turn.ts";
+
+/** Turns at once (facts/chats 1.12). */
+export type Slots = Readonly<Record<Pool, number>>;
+type Job = { readonly turn: Turn; release: () => void; done: Promise<void> };
+
+export class Generations {
+  readonly #parts: TurnParts;
+  readonly #capacity: Capacity;
+  readonly #jobs = new Map<string, Job>();
+  readonly #stopping = new AbortController();
+  readonly #reports = new Set<Promise<unknown>>();
+
+  constructor(parts: TurnParts, slots: Slots) {
+    this.#parts = parts;
+    this.#capacity = new Capacity(slots);
+  }
+
+  /** Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. */
+  start(chat_id: string, pool: Pool, history_version: number): void {
+    if (this.#stopping.signal.aborted) return;
+    const old = this.#jobs.get(chat_id);
+    if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
+    this.#end(old);
+    const turn = new Turn(this.#parts, chat_id, history_version);
+    const job: Job = { turn, release: () => {}, done: Promise.resolve() };
+    this.#jobs.set(chat_id, job);
+    const release = this.#capacity.request(pool, chat_id, () => {
+      job.done = this.#run(chat_id, job);
+    });
+    job.release = release;
+    if (turn.isStopped) release();
+  }
+
+  /** Stops the turn and reports what it has said on this history. What it says from now on is lost. */
+  interrupt(chat_id: string, history_version: number): void {
+    const job = this.#jobs.get(chat_id);
+    if (job?.turn.isStopped) return;
+    const isCurrent = job?.turn.episode?.fence.history_version === history_version;
+    this.#end(job);
+    const partial = isCurrent ? job.turn.partial(this.#parts.clock.now()) : [];
+    const report = this.#reportInterruption(chat_id, history_version, partial);
+    this.#reports.add(report);
+    void report.finally(() => this.#reports.delete(report));
+  }
+
+  /** What the turn has said so far of its present step. */
+  episode(chat_id: string): PartBatch | undefined {
+    return this.#jobs.get(chat_id)?.turn.episode?.copy();
+  }
+
+  /** True while a turn runs, waits or is being stopped. */
+  holds(chat_id: string): boolean {
+    return this.#jobs.has(chat_id);
+  }
+
+  /** True while the chat's turn waits for a slot. */
+  isWaiting(chat_id: string): boolean {
+    return this.#capacity.isWaiting(chat_id);
+  }
+
+  /** Ends all turns without a report: they are begun again after the next start. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error("the server is stopping"));
+    const jobs = [...this.#jobs.values()];
+    for (const job of jobs) this.#end(job);
+    await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
+    this.#jobs.clear();
+  }
+
+  async #run(chat_id: string, job: Job): Promise<void> {
+    try {
+      await job.turn.run();
+    } catch (error) {
+      log("chats").error("the turn of chat {chat_id} broke: {error}", { chat_id, error });
+    } finally {
+      job.release();
+      // One that was interrupted stays until its end is reported, so that late joiners still see what it has said.
+      if (!job.turn.isStopped) this.#forget(chat_id, job);
+    }
+  }
+
+  async #reportInterruption(chat_id: string, history_version: number, partial: NewMessage[]): Promise<void> {
+    const job = this.#jobs.get(chat_id);
+    const { clock, chats } = this.#parts;
+    const args = { history_version, partial };
+    await insist(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
+    if (job) this.#forget(chat_id, job);
+  }
+
+  #end(job: Job | undefined): void {
+    job?.turn.stop();
+    job?.release();
+  }
+
+  #forget(chat_id: string, job: Job): void {
+    if (this.#jobs.get(chat_id) === job) this.#jobs.delete(chat_id);
+  }
+}

@@ -1,0 +1,28 @@
+// Puts the parts of chats together: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context.ts.
+import type { Clock } from "#base/clock.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Store } from "#db/store.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import { Directory } from "../directory.ts";
+import type { Events } from "../events.ts";
+import { ChatActor } from "./chat-actor.ts";
+import { Generations, type Slots } from "./generations.ts";
+
+export type ChatHouse = { readonly chats: Directory<ChatActor>; readonly generations: Generations };
+
+type Parts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly models: LanguageModels;
+  readonly slots: Slots;
+  readonly copy?: (<T>(args: T) => T) | undefined;
+};
+
+export const openChats = ({ store, clock, topics, models, slots, copy }: Parts): ChatHouse => {
+  const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
+  const generations = new Generations({ store, clock, models, publish, chats: () => chats }, slots);
+  const parts = { store, clock, topics, models, generations, chats: () => chats };
+  const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
+  return { chats, generations };
+};

@@ -1,0 +1,125 @@
+// What a chat is told and what it answers: plain data, the arguments and replies of the chat actor's messages.
+import type { ChatRow, DynamicTool } from "#db/chats.ts";
+import type { ChatError } from "#schema/chat-error.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { Fence, Message, NewMessage, Queued, RetryState, ToolResult } from "./decision.ts";
+import type { PartBatch } from "./episode.ts";
+import type { ChatState } from "./writes.ts";
+
+/** Metadata: ordinary updates that raise no version (facts/chats 1.1). */
+export type ChatPatch = Partial<
+  Pick<
+    ChatRow,
+    | "title"
+    | "labels"
+    | "plan_mode"
+    | "workspace_id"
+    | "agent_id"
+    | "build_id"
+    | "last_model_config_id"
+    | "last_reasoning_effort"
+    | "mcp_server_ids"
+    | "last_turn_summary"
+    | "summary"
+  >
+>;
+
+/** `chat` has everything but the execution state, which begins here; `messages` are the system rows and the first user message. */
+export type CreateChat = {
+  readonly chat: Pick<
+    ChatRow,
+    | "id"
+    | "organization_id"
+    | "owner_id"
+    | "workspace_id"
+    | "parent_chat_id"
+    | "root_chat_id"
+    | "last_model_config_id"
+    | "last_reasoning_effort"
+    | "title"
+    | "client_type"
+    | "plan_mode"
+    | "labels"
+    | "mcp_server_ids"
+  > & { readonly dynamic_tools: DynamicTool[] };
+  readonly messages: readonly NewMessage[];
+};
+
+export type SendMessage = {
+  readonly content: readonly MessagePart[];
+  readonly created_by: string;
+  readonly model_config_id: string | null;
+  readonly reasoning_effort: string;
+  readonly behavior: "queue" | "interrupt";
+  readonly patch: ChatPatch;
+};
+
+export type Sent = { readonly queued: Queued | null; readonly messages: readonly Message[] };
+
+export type EditMessage = {
+  readonly message_id: number;
+  readonly content: readonly MessagePart[];
+  readonly created_by: string;
+  readonly model_config_id: string | null;
+  readonly patch: ChatPatch;
+};
+
+export type Edited = { readonly deleted_ids: readonly number[]; readonly messages: readonly Message[] };
+
+/** What a turn needs for one model call; "stale" when it is no longer wanted. */
+export type StartedAttempt = {
+  readonly fence: Fence;
+  readonly chat_key: number;
+  readonly model_id: string;
+  readonly provider: string;
+  readonly reasoning_effort: string;
+  readonly tools: readonly DynamicTool[];
+};
+
+export type Step = {
+  readonly fence: Fence;
+  readonly messages: readonly NewMessage[];
+  /** finish: the turn has ended. act: the client's tools are asked for. continue: the model goes on. */
+  readonly then: "finish" | "act" | "continue";
+};
+
+export type Results = { readonly results: readonly ToolResult[] };
+
+/** What became of a message that may come too late: "stale" is a value, not an error. */
+export type Late = "done" | "stale";
+
+/** Everything about a chat that followers see, as of one snapshot version. */
+export type ChatPicture = {
+  readonly snapshot_version: number;
+  readonly history_version: number;
+  readonly queue_version: number;
+  readonly retry_version: number;
+  readonly generation_attempt: number;
+  readonly status: string;
+  readonly queue: readonly Queued[];
+  readonly last_error: ChatError | null;
+  readonly retry_state: RetryState | null;
+  readonly pending_calls: ChatState["pending_calls"];
+};
+
+/** A picture, what is new in the history, and whether something has left it. */
+export type ChatNotice = ChatPicture & { readonly messages: readonly Message[]; readonly reset: boolean };
+
+/** A picture and what the turn has said so far. */
+export type ChatSnapshot = { readonly picture: ChatPicture; readonly episode: PartBatch | null };
+
+export const pictureOf = (state: ChatState): ChatPicture => ({
+  snapshot_version: state.snapshot_version,
+  history_version: state.history_version,
+  queue_version: state.queue_version,
+  retry_version: state.retry_version,
+  generation_attempt: state.generation_attempt,
+  status: state.status,
+  queue: state.queue,
+  last_error: state.last_error,
+  retry_state: state.retry_state,
+  pending_calls: state.pending_calls,
+});
+
+/** True for rows that people may see; the others never leave the server. */
+export const isVisible = ({ visibility }: Pick<Message, "visibility">): boolean => visibility !== "model";

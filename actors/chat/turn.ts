@@ -1,0 +1,183 @@
+// One turn of a chat, outside its mailbox: calls the model, streams what it says into the episode, and reports attempts, steps and
+// ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
+import type { Clock } from "#base/clock.ts";
+import { listModelHistory } from "#db/messages.ts";
+import type { Store } from "#db/store.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import { chatErrorOf } from "#src/llm/failure.ts";
+import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
+import type { Directory, Messages } from "../directory.ts";
+import type { ChatActor, StartedAttempt } from "./chat-actor.ts";
+import { Collector } from "./collector.ts";
+import type { NewMessage, Usage } from "./decision.ts";
+import { toolMessage } from "./draft.ts";
+import { Episode, type PartBatch } from "./episode.ts";
+import { insist, pause } from "./insist.ts";
+import { RETRIES, retryDelay } from "./retry.ts";
+import { untilAborted, watchSilence } from "./watch.ts";
+
+export type TurnParts = {
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly models: LanguageModels;
+  readonly chats: () => Directory<ChatActor>;
+  readonly publish: (chat_id: string, batch: PartBatch) => void;
+};
+
+/** Model calls in one turn (facts/chats 5.3). */
+const STEPS = 1_200;
+
+export class Turn {
+  readonly #parts: TurnParts;
+  readonly #chat_id: string;
+  readonly #abort = new AbortController();
+  /** The history this turn goes on from. */
+  history_version: number;
+  episode: Episode | undefined;
+  #collector: Collector | undefined;
+
+  constructor(parts: TurnParts, chat_id: string, history_version: number) {
+    this.#parts = parts;
+    this.#chat_id = chat_id;
+    this.history_version = history_version;
+  }
+
+  /** From the first model call to the last; never rejects unless something of ours is broken. */
+  async run(): Promise<void> {
+    for (let step = 1, failures = 0; !this.isStopped; ) {
+      const begun = await this.#ask("beginAttempt", { history_version: this.history_version });
+      if (begun === "stale" || this.isStopped) return;
+      const failure = await this.#call(begun);
+      if (this.isStopped) return;
+      if (failure !== undefined) {
+        failures += 1;
+        if (!(await this.#afterFailure(failure, failures, begun))) return;
+        continue;
+      }
+      failures = 0;
+      if (!(await this.#report(begun, step >= STEPS))) return;
+      step += 1;
+    }
+  }
+
+  get isStopped(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  /** Ends it at once. */
+  stop(): void {
+    this.#abort.abort(new Error("the turn was stopped"));
+    this.episode?.close();
+  }
+
+  /** What the model has said since the last step, as history: calls that were never made are answered as interrupted. */
+  partial(now: number): NewMessage[] {
+    const content = this.#collector?.content(now) ?? [];
+    this.#collector = undefined;
+    if (content.length === 0) return [];
+    const calls = content.filter(({ type }) => type === "tool-call");
+    return [assistant(content, null), ...calls.map((call) => resultOf(call, "The call was interrupted.", now))];
+  }
+
+  /** One model call. Undefined when it came to its end, else why it failed. */
+  async #call(begun: StartedAttempt): Promise<unknown> {
+    const { clock, models, publish } = this.#parts;
+    const collector = new Collector();
+    const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
+    this.#collector = collector;
+    this.episode = episode;
+    const silence = new AbortController();
+    const signal = AbortSignal.any([this.#abort.signal, silence.signal]);
+    const watch = watchSilence(clock, () => silence.abort(SILENT));
+    try {
+      const messages = await this.#history(begun.chat_key);
+      const { model_id, reasoning_effort, tools } = begun;
+      const attempt = begun.fence.generation_attempt;
+      const request = { model_id, messages, tools, reasoning_effort, attempt, signal };
+      for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
+        watch.heard();
+        for (const part of collector.add(event, clock.now())) episode.push(part);
+      }
+      if (collector.finish === undefined) return new ModelError("timeout", "The answer ended early.");
+      const isEmpty = collector.content(clock.now()).length === 0;
+      if (collector.finish === "content_filter" && isEmpty) return new ModelError("content_filter", "");
+      return undefined;
+    } catch (error) {
+      return silence.signal.aborted ? SILENT : error;
+    } finally {
+      watch.cancel();
+      episode.close();
+    }
+  }
+
+  async #history(chat: number): Promise<PromptMessage[]> {
+    const rows = await this.#parts.store.scan(listModelHistory({ chat, revision: Number.MAX_SAFE_INTEGER }));
+    return rows.map(({ role, content }) => ({ role, content }));
+  }
+
+  /** False when the turn is over. */
+  async #afterFailure(failure: unknown, failures: number, { fence, provider }: StartedAttempt): Promise<boolean> {
+    const { clock } = this.#parts;
+    const error = chatErrorOf(failure, provider);
+    this.#collector = undefined;
+    if (!error.retryable || failures > RETRIES) {
+      await this.#ask("reportFailure", { fence, error });
+      return false;
+    }
+    const delay_ms = retryDelay(failures, failure instanceof ModelError ? failure.retry_after_ms : 0);
+    const retry = {
+      attempt: failures,
+      delay_ms,
+      error: error.message,
+      kind: error.kind,
+      provider: error.provider ?? "",
+      retrying_at: clock.now() + delay_ms,
+      status_code: error.status_code ?? null,
+    };
+    if ((await this.#ask("recordRetry", { fence, retry })) === "stale") return false;
+    await pause(clock, delay_ms, this.#abort.signal);
+    return !this.isStopped;
+  }
+
+  /** Stores the step. False when the turn is over. */
+  async #report({ fence, model_id, tools }: StartedAttempt, isLast: boolean): Promise<boolean> {
+    const now = this.#parts.clock.now();
+    const content = this.#collector?.content(now) ?? [];
+    const usage = this.#collector?.usage ?? null;
+    const calls = content.filter(({ type }) => type === "tool-call");
+    const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
+    const messages = [
+      ...(content.length === 0 ? [] : [{ ...assistant(content, usage), model_config_id: model_id }]),
+      ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
+    ];
+    const then = calls.length > unknown.length ? "act" : calls.length > 0 && !isLast ? "continue" : "finish";
+    const reported = await this.#ask("reportStep", { fence, messages, then });
+    // Only now: whoever interrupts before this is stored must still find what was said.
+    this.#collector = undefined;
+    if (reported === "stale" || then !== "continue") return false;
+    this.history_version = reported.history_version;
+    return true;
+  }
+
+  #ask<K extends keyof Messages<ChatActor> & keyof ChatActor>(
+    message: K,
+    args: Messages<ChatActor>[K]["args"],
+  ): Promise<Messages<ChatActor>[K]["reply"] | "stale"> {
+    const { clock, chats } = this.#parts;
+    return insist(clock, this.#abort.signal, () => chats().ask(this.#chat_id, message, args));
+  }
+}
+
+const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
+
+const assistant = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
+  role: "assistant",
+  visibility: "both",
+  content,
+  created_by: null,
+  model_config_id: null,
+  usage,
+});
+
+const resultOf = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
+  toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });

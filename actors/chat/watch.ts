@@ -1,0 +1,45 @@
+// Reading a model's stream without trusting it: it may fall silent, and it may not notice that nobody wants it any more.
+import type { Clock } from "#base/clock.ts";
+
+/** Without a word for so long a stream is given up (facts/chats 5.3). */
+export const SILENCE_MS = 600_000;
+
+/** Calls `silent` once nothing was heard for SILENCE_MS. One timer, moved only when it fires. */
+export const watchSilence = (clock: Clock, silent: () => void): { heard(): void; cancel(): void } => {
+  let last = clock.monotonic();
+  const look = (): void => {
+    const left = last + SILENCE_MS - clock.monotonic();
+    if (left <= 0) silent();
+    else timer = clock.after(left, look);
+  };
+  let timer = clock.after(SILENCE_MS, look);
+  return {
+    heard: () => {
+      last = clock.monotonic();
+    },
+    cancel: () => timer.cancel(),
+  };
+};
+
+/** The events until the signal is aborted, which throws its reason at once, whatever the source is doing. */
+export async function* untilAborted<T>(source: AsyncIterator<T>, signal: AbortSignal): AsyncIterable<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const leave = () => reject(signal.reason);
+  aborted.catch(() => {});
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
+  let isDone = false;
+  try {
+    for (;;) {
+      const next = source.next();
+      next.catch(() => {});
+      const { value, done } = await Promise.race([next, aborted]);
+      isDone = done === true;
+      if (isDone) return;
+      yield value;
+    }
+  } finally {
+    signal.removeEventListener("abort", leave);
+    if (!isDone) source.return?.()?.catch?.(() => {});
+  }
+}

@@ -1,0 +1,52 @@
+// From a transition to the statements that store it: the difference between the state before and after, as one batch. Pure.
+import { type ChatRow, saveExecution } from "#db/chats.ts";
+import { deleteMessagesFrom, deleteQueued, insertMessages, insertQueued, updateQueued } from "#db/messages.ts";
+import type { Statement } from "#db/sql.ts";
+import { clearTimer, setTimer } from "#db/timers.ts";
+import type { Change, Message, Queued } from "./decision.ts";
+
+/** A chat in memory: its row, and its queue in order. */
+export type ChatState = Omit<ChatRow, "last_error" | "retry_state"> &
+  Pick<Change["state"], "last_error" | "retry_state" | "queue">;
+
+/** The batch of one or more transitions that led from `before` to the state of `change`. */
+export const writesOf = (before: ChatState, { state, inserted, deleted_from }: Change<ChatState>): Statement[] => [
+  saveExecution(before.id, before.snapshot_version, { ...state, pending_calls: [...state.pending_calls] }),
+  ...(deleted_from === null
+    ? []
+    : [deleteMessagesFrom({ chat: before.key, from: deleted_from, revision: state.snapshot_version })]),
+  ...(inserted.length === 0 ? [] : [insertMessages(inserted.map((row) => rowOf(before.key, row)))]),
+  ...queueWrites(before, state),
+  ...deadlineWrites(before, state),
+];
+
+/** A history row as it is stored. */
+export const rowOf = (chat: number, { content, usage, ...row }: Message) => ({
+  ...row,
+  chat,
+  content: [...content],
+  usage: usage as Record<string, number> | null,
+});
+
+const queueWrites = ({ key, queue }: ChatState, { queue: next }: ChatState): Statement[] => {
+  if (queue === next) return [];
+  const old = new Map(queue.map((row) => [row.id, row]));
+  const kept = new Set(next.map(({ id }) => id));
+  const added: Queued[] = next.filter(({ id }) => !old.has(id));
+  const moved = next.filter(({ id, position }) => old.has(id) && old.get(id)?.position !== position);
+  return [
+    ...queue.filter(({ id }) => !kept.has(id)).map(({ id }) => deleteQueued(id)),
+    ...moved.map(({ id, position }) => updateQueued(id, { position }, { expect: 1 })),
+    ...(added.length === 0
+      ? []
+      : [insertQueued(added.map((row) => ({ ...row, content: [...row.content], chat: key })))]),
+  ];
+};
+
+const deadlineWrites = (
+  { id, requires_action_deadline: before }: ChatState,
+  { requires_action_deadline: next }: ChatState,
+): Statement[] => {
+  if (before === next) return [];
+  return [next === null ? clearTimer("chat", id, "deadline") : setTimer("chat", id, "deadline", next)];
+};

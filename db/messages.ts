@@ -1,0 +1,104 @@
+// The history of chats and what waits in their queues. Histories are long: whoever reads one reads pages, by number.
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from "drizzle-orm";
+import { messages, queued_messages } from "./schema/chats.ts";
+import { build, deleteBy, insertInto, query, statement, updateBy } from "./sql.ts";
+
+export type MessageRow = typeof messages.$inferSelect;
+export type QueuedRow = typeof queued_messages.$inferSelect;
+
+const chat = sql.placeholder("chat");
+const ofChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
+const forPeople = and(ofChat, inArray(messages.visibility, ["user", "both"]));
+
+/** Messages people can see with `after` < id < `before`, ascending, as they stood at `revision`: {chat, after, before, revision, limit}. */
+export const listMessages = query(
+  build
+    .select()
+    .from(messages)
+    .where(
+      and(
+        forPeople,
+        gt(messages.id, sql.placeholder("after")),
+        lt(messages.id, sql.placeholder("before")),
+        lte(messages.revision, sql.placeholder("revision")),
+      ),
+    )
+    .orderBy(asc(messages.id))
+    .limit(sql.placeholder("limit")),
+);
+
+/** The same, newest first: {chat, after, before, limit}. */
+export const listNewestMessages = query(
+  build
+    .select()
+    .from(messages)
+    .where(and(forPeople, gt(messages.id, sql.placeholder("after")), lt(messages.id, sql.placeholder("before"))))
+    .orderBy(desc(messages.id))
+    .limit(sql.placeholder("limit")),
+);
+
+/** What people have written, newest first: {chat, limit}. */
+export const listPrompts = query(
+  build
+    .select({ id: messages.id, content: messages.content })
+    .from(messages)
+    .where(and(forPeople, eq(messages.role, "user")))
+    .orderBy(desc(messages.id))
+    .limit(sql.placeholder("limit")),
+);
+
+/** What a model is given: {chat, revision}. */
+export const listModelHistory = query(
+  build
+    .select()
+    .from(messages)
+    .where(
+      and(ofChat, inArray(messages.visibility, ["model", "both"]), lte(messages.revision, sql.placeholder("revision"))),
+    )
+    .orderBy(asc(messages.id)),
+);
+
+/** One message of a chat, also a deleted one: {chat, id}. */
+export const findMessage = query(
+  build
+    .select()
+    .from(messages)
+    .where(and(eq(messages.id, sql.placeholder("id")), eq(messages.chat, chat))),
+);
+
+/** The numbers of the messages people can see from `from` on: {chat, from}. */
+export const listMessageIds = query(
+  build
+    .select({ id: messages.id })
+    .from(messages)
+    .where(and(forPeople, gte(messages.id, sql.placeholder("from"))))
+    .orderBy(asc(messages.id)),
+);
+
+/** The newest assistant message people can see before `before`: {chat, before}. */
+export const findAssistantBefore = query(
+  build
+    .select({ id: messages.id })
+    .from(messages)
+    .where(and(forPeople, eq(messages.role, "assistant"), lt(messages.id, sql.placeholder("before"))))
+    .orderBy(desc(messages.id))
+    .limit(1),
+);
+
+export const insertMessages = insertInto(messages);
+
+/** Takes a message and all later ones out of the history. */
+export const deleteMessagesFrom = statement<{ chat: number; from: number; revision: number }>(
+  build
+    .update(messages)
+    .set({ deleted: true, revision: sql`${sql.placeholder("revision")}` })
+    .where(and(ofChat, gte(messages.id, sql.placeholder("from")))),
+);
+
+/** {chat}, in the order in which they will be sent. */
+export const listQueued = query(
+  build.select().from(queued_messages).where(eq(queued_messages.chat, chat)).orderBy(asc(queued_messages.position)),
+);
+export const insertQueued = insertInto(queued_messages);
+export const updateQueued = updateBy(queued_messages, queued_messages.id);
+export const deleteQueued = deleteBy(queued_messages, queued_messages.id);

@@ -1,0 +1,158 @@
+// The model that needs no key: a fresh install answers at once. It says what it is, and simple directives in the message make it take
+// every path a real model can take, so that all of them can be tried. It understands nothing else.
+import { type Clock, sleep } from "#base/clock.ts";
+import { CHAT_ERROR_KINDS, type ChatErrorKind } from "#schema/chat-error.ts";
+import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
+
+export const DEMO: ModelInfo = {
+  id: "00000000-0000-4000-8000-0000000000d0",
+  provider: "demo",
+  display_name: "Demo model",
+};
+
+const WORD_MS = 12;
+const SLOW_WORD_MS = 250;
+const CONTEXT_LIMIT = 32_000;
+const STATUS: { readonly [K in ChatErrorKind]?: number } = {
+  rate_limit: 429,
+  overloaded: 529,
+  auth: 401,
+  timeout: 504,
+};
+
+export class DemoModels implements LanguageModels {
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  resolve(id: string | null): ModelInfo | undefined {
+    return id === null || id === DEMO.id ? DEMO : undefined;
+  }
+
+  async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    const prompt = lastWords(request);
+    let out = 0;
+    for await (const event of this.#answer(request, prompt)) {
+      if (event.type === "text" || event.type === "reasoning") out += 1;
+      if (event.type === "finish") yield { type: "usage", usage: usageOf(request, out) };
+      yield event;
+    }
+  }
+
+  async *#answer(request: ModelRequest, prompt: string): AsyncIterable<ModelEvent> {
+    const results = request.messages.at(-1)?.role === "tool";
+    const directive = results ? undefined : directiveOf(prompt);
+    const { word = "", rest = "" } = directive ?? {};
+    if (word === "fail") failAs(rest, request.attempt);
+    if (word === "think") {
+      yield* this.#words("reasoning", rest, WORD_MS, request);
+      yield* this.#words("text", "That is what I have thought about.", WORD_MS, request);
+      return yield { type: "finish", reason: "stop" };
+    }
+    if (word === "hang") {
+      yield* this.#words("text", rest, 0, request);
+      return await gone(request.signal);
+    }
+    if (word === "refuse") return yield { type: "finish", reason: "content_filter" };
+    if (word === "break") return yield* this.#words("text", rest || "This answer breaks off", 0, request);
+    if (word === "tool") return yield* this.#call(rest, request);
+    const slow = word === "slow";
+    const text = results ? aboutResults(request) : slow || word === "say" ? rest : introduction(prompt);
+    yield* this.#words("text", text, slow ? SLOW_WORD_MS : WORD_MS, request);
+    yield { type: "finish", reason: "stop" };
+  }
+
+  async *#words(type: "text" | "reasoning", text: string, ms: number, { signal }: ModelRequest) {
+    for (const delta of text.match(/\s*\S+/g) ?? []) {
+      signal.throwIfAborted();
+      yield { type, delta } as const;
+      if (ms > 0) await sleep(this.#clock, ms);
+    }
+  }
+
+  /** `tool: name {json}`, once for each line that begins so. */
+  async *#call(first: string, { messages, tools }: ModelRequest): AsyncIterable<ModelEvent> {
+    const calls = [first.split("\n")[0] ?? "", ...lastWords({ messages }).split("\n").slice(1).flatMap(toolLine)];
+    for (const [index, call] of calls.entries()) {
+      const [, name = "", args = ""] = /^(\S+)\s*([\s\S]*)$/.exec(call) ?? [];
+      if (!tools.some((tool) => tool.name === name)) {
+        yield { type: "text", delta: `There is no tool "${name}" here.` };
+        continue;
+      }
+      const id = `demo-${messages.length}-${index + 1}`;
+      const text = args.trim() || "{}";
+      yield { type: "tool_call_delta", id, name, delta: text };
+      yield { type: "tool_call", id, name, args: parsed(text) };
+    }
+    yield { type: "finish", reason: "tool_calls" };
+  }
+}
+
+const toolLine = (line: string): string[] => {
+  const directive = directiveOf(line);
+  return directive?.word === "tool" ? [directive.rest] : [];
+};
+
+const DIRECTIVE = /^\s*(fail|think|hang|refuse|break|tool|slow|say):[ \t]*([\s\S]*)$/i;
+
+const directiveOf = (text: string): { word: string; rest: string } | undefined => {
+  const match = DIRECTIVE.exec(text);
+  return match ? { word: (match[1] as string).toLowerCase(), rest: (match[2] as string).trim() } : undefined;
+};
+
+/** `fail: kind [times] [retry after, in seconds]`; without times it always fails. */
+const failAs = (rest: string, attempt: number): void => {
+  const [word = "", times, after] = rest.split(/\s+/);
+  const kind = CHAT_ERROR_KINDS.find((one) => one === word) ?? "generic";
+  if (times !== undefined && attempt > Number(times)) return;
+  throw new ModelError(kind, `The demo model was told to fail as ${kind}.`, {
+    provider: DEMO.provider,
+    status_code: STATUS[kind],
+    retry_after_ms: Number(after ?? 0) * 1000,
+  });
+};
+
+const gone = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const leave = () => reject(signal.reason);
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+  });
+
+const lastWords = ({ messages }: Pick<ModelRequest, "messages">): string =>
+  (messages.findLast(({ role }) => role === "user")?.content ?? [])
+    .flatMap(({ type, text }) => (type === "text" && text ? [text] : []))
+    .join("\n");
+
+const introduction = (prompt: string): string =>
+  `I am the built-in demo model: this server has no model provider yet, so nobody clever answers. You wrote: "${
+    prompt.length > 400 ? `${prompt.slice(0, 400)}…` : prompt
+  }". An administrator can add a provider; until then "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
+
+const aboutResults = ({ messages }: ModelRequest): string => {
+  const answered = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  const results = answered.flatMap(({ content }) => content).filter(({ type }) => type === "tool-result");
+  const words = results.map(
+    ({ tool_name, result, is_error }) =>
+      `${tool_name} ${is_error ? "failed with" : "answered"} ${JSON.stringify(result)}`,
+  );
+  return `The results are in: ${words.join("; ")}.`;
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { input: text };
+  }
+};
+
+const usageOf = ({ messages }: ModelRequest, output_tokens: number) => {
+  const input_tokens = messages
+    .flatMap(({ content }) => content)
+    .reduce((sum, { text = "" }) => sum + text.split(/\s+/).length, 0);
+  const total_tokens = input_tokens + output_tokens;
+  return { input_tokens, output_tokens, total_tokens, context_limit: CONTEXT_LIMIT };
+};

@@ -1,0 +1,88 @@
+// The one interface behind which every language model sits. A turn asks for a stream and reads events; nothing above this folder knows
+// a provider's name or its errors.
+import type { ChatErrorKind } from "#schema/chat-error.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+
+/** A message as a model is given it. */
+export type PromptMessage = {
+  readonly role: "user" | "assistant" | "tool" | "system";
+  readonly content: readonly MessagePart[];
+};
+
+export type ToolDefinition = { readonly name: string; readonly description: string; readonly input_schema: unknown };
+
+export type ModelRequest = {
+  readonly model_id: string;
+  readonly messages: readonly PromptMessage[];
+  readonly tools: readonly ToolDefinition[];
+  /** One of the seven efforts, or empty for the model's own choice. */
+  readonly reasoning_effort: string;
+  /** Counted from 1 on the same history. */
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+};
+
+/** Counters of one call; what a provider does not report is left out. */
+export type ModelUsage = Partial<
+  Record<
+    | "input_tokens"
+    | "output_tokens"
+    | "reasoning_tokens"
+    | "total_tokens"
+    | "cache_read_tokens"
+    | "cache_creation_tokens"
+    | "context_limit",
+    number
+  >
+>;
+
+export type ModelEvent =
+  | { readonly type: "text"; readonly delta: string }
+  | { readonly type: "reasoning"; readonly delta: string }
+  /** More of a call's arguments, as JSON text; the whole call follows as `tool_call`. */
+  | { readonly type: "tool_call_delta"; readonly id: string; readonly name: string; readonly delta: string }
+  | { readonly type: "tool_call"; readonly id: string; readonly name: string; readonly args: unknown }
+  | { readonly type: "source"; readonly source_id: string; readonly url: string; readonly title: string }
+  | { readonly type: "usage"; readonly usage: ModelUsage }
+  /** The last event of every stream that has ended well. */
+  | { readonly type: "finish"; readonly reason: "stop" | "tool_calls" | "length" | "content_filter" };
+
+export interface LanguageModels {
+  /** Throws `ModelError`, at once or while it is read. Ends early, without `finish`, only by an error of the provider. */
+  stream(request: ModelRequest): AsyncIterable<ModelEvent>;
+  /** The model to use for this id; undefined when there is none of that id that can be used. Null asks for the default. */
+  resolve(id: string | null): ModelInfo | undefined;
+}
+
+export type ModelInfo = { readonly id: string; readonly provider: string; readonly display_name: string };
+
+/** Why a model call failed, already classified (facts/chats 5.7). */
+export class ModelError extends Error {
+  override readonly name = "ModelError";
+  readonly kind: ChatErrorKind;
+  readonly retryable: boolean;
+  readonly provider: string;
+  readonly status_code: number | undefined;
+  /** The provider asked to wait at least so long. */
+  readonly retry_after_ms: number;
+
+  constructor(
+    kind: ChatErrorKind,
+    detail: string,
+    options: { retryable?: boolean; provider?: string; status_code?: number; retry_after_ms?: number } = {},
+  ) {
+    super(detail);
+    this.kind = kind;
+    this.retryable = options.retryable ?? RETRYABLE.has(kind);
+    this.provider = options.provider ?? "";
+    this.status_code = options.status_code;
+    this.retry_after_ms = options.retry_after_ms ?? 0;
+  }
+}
+
+const RETRYABLE: ReadonlySet<ChatErrorKind> = new Set([
+  "overloaded",
+  "rate_limit",
+  "timeout",
+  "stream_silence_timeout",
+] as const);

@@ -1,0 +1,97 @@
+// A language model whose every word a test decides: each call waits in `calls` until the test speaks for it. Hangs until told otherwise.
+import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "#src/llm/model.ts";
+
+export const SCRIPTED: ModelInfo = {
+  id: "00000000-0000-4000-8000-00000000005c",
+  provider: "scripted",
+  display_name: "Scripted model",
+};
+
+/** One call of the model, from the model's side. */
+export class ScriptedCall {
+  readonly request: ModelRequest;
+  readonly #events: (ModelEvent | Error)[] = [];
+  #wake: (() => void) | undefined;
+  #ended = false;
+
+  constructor(request: ModelRequest) {
+    this.request = request;
+  }
+
+  /** The text of the last user message it was given. */
+  get prompt(): string {
+    const last = this.request.messages.findLast(({ role }) => role === "user");
+    return (last?.content ?? []).map(({ text = "" }) => text).join("");
+  }
+
+  push(...events: (ModelEvent | Error)[]): this {
+    this.#events.push(...events);
+    this.#wake?.();
+    return this;
+  }
+
+  say(...deltas: string[]): this {
+    return this.push(...deltas.map((delta) => ({ type: "text", delta }) as const));
+  }
+
+  callTool(id: string, name: string, args: unknown = {}): this {
+    return this.push({ type: "tool_call", id, name, args });
+  }
+
+  finish(reason: "stop" | "tool_calls" | "content_filter" = "stop"): this {
+    return this.push({ type: "finish", reason }).end();
+  }
+
+  fail(kind: ModelError["kind"], options?: ConstructorParameters<typeof ModelError>[2]): this {
+    return this.push(new ModelError(kind, "The script says so.", options));
+  }
+
+  /** The stream ends, with or without a finish. */
+  end(): this {
+    this.#ended = true;
+    this.#wake?.();
+    return this;
+  }
+
+  async *stream(): AsyncIterable<ModelEvent> {
+    for (;;) {
+      const event = this.#events.shift();
+      if (event instanceof Error) throw event;
+      if (event) yield event;
+      else if (this.#ended) return;
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+  }
+}
+
+export class ScriptedModels implements LanguageModels {
+  /** Every call there has been. */
+  readonly calls: ScriptedCall[] = [];
+  #taken = 0;
+  #wake: (() => void) | undefined;
+
+  resolve(id: string | null): ModelInfo | undefined {
+    return id === null || id === SCRIPTED.id ? SCRIPTED : undefined;
+  }
+
+  stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    const call = new ScriptedCall(request);
+    this.calls.push(call);
+    this.#wake?.();
+    return call.stream();
+  }
+
+  /** The next call that no test has taken yet. */
+  async next(): Promise<ScriptedCall> {
+    while (this.#taken >= this.calls.length) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.calls[this.#taken++] as ScriptedCall;
+  }
+}
