@@ -1,6 +1,8 @@
 // Changes of a workspace that are no builds: its name, whether it follows its template, with whom it is shared.
 // Pure; used by the workspace actor alone. No change is `stale`; a deleted workspace refuses.
 import { AppError } from "#base/errors.ts";
+import { guardSharing } from "#db/sharing.ts";
+import type { Statement } from "#db/sql.ts";
 import type { Acl, WorkspaceRole } from "#schema/acl.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 import { changed } from "./state.ts";
@@ -38,9 +40,11 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
         merged(workspace.user_acl, edit.user_roles),
         merged(workspace.group_acl, edit.group_roles),
         now,
+        // Nothing slips past an organization that switches sharing off meanwhile.
+        [guardSharing({ organization_id: workspace.organization_id })],
       );
     case "unshare":
-      return withAcl(state, {}, {}, now);
+      return withAcl(state, {}, {}, now, []);
   }
 };
 
@@ -54,14 +58,20 @@ const merged = (acl: Acl, changes: RoleChanges): Acl => {
 };
 
 /** Streams of those who have lost their part in it end (rule SH-6). */
-const withAcl = (state: WorkspaceState, user_acl: Acl, group_acl: Acl, now: number): Decision => {
+const withAcl = (
+  state: WorkspaceState,
+  user_acl: Acl,
+  group_acl: Acl,
+  now: number,
+  guards: readonly Statement[],
+): Decision => {
   const { workspace } = state;
   if (isSame(user_acl, workspace.user_acl) && isSame(group_acl, workspace.group_acl)) return STALE;
   if (Object.keys(user_acl).length + Object.keys(group_acl).length > ACL_LIMIT) {
     const message = `A workspace can be shared with at most ${ACL_LIMIT} users and groups.`;
     return { kind: "refused", error: new AppError("invalid", message) };
   }
-  const change = changed(state, { workspace: { user_acl, group_acl, updated_at: now } }, []);
+  const change = changed(state, { workspace: { user_acl, group_acl, updated_at: now } }, guards);
   return { ...change, events: [...change.events, { topic: "access_changed" }] };
 };
 

@@ -19,6 +19,7 @@ import { fails, Generic } from "../responses.ts";
 import { takenOr } from "../users/taken.ts";
 import { members } from "./members.ts";
 import { getOrganization, organizationAt, organizationPath, showOrganization } from "./organization.ts";
+import { sharing } from "./sharing.ts";
 
 const tags = ["Organizations"];
 const params = organizationPath;
@@ -33,6 +34,7 @@ export const organizations = (ctx: ApiContext) =>
   new Elysia({ prefix: "/organizations" })
     .use(callers)
     .use(members(ctx))
+    .use(sharing(ctx))
     .get(
       "",
       async ({ caller }) => {

@@ -5,6 +5,7 @@ import type { RoleChanges } from "#actors/workspace/edits.ts";
 import { forbidden, invalid, type Validation } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { findMemberWithUser } from "#db/members.ts";
+import { findSharingOff } from "#db/sharing.ts";
 import type { WorkspacePlace } from "#db/workspaces.ts";
 import { EVERYONE, PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl } from "#schema/acl.ts";
 import { mayShareWorkspace } from "../access.ts";
@@ -20,23 +21,26 @@ const user = true;
 const params = workspacePath;
 
 export const acl = (ctx: ApiContext) => {
-  const shareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+  const sharedPlace = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
     const place = await livingWorkspaceAt(ctx, id, caller);
+    if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
+      throw forbidden("Workspaces of this organization may not be shared.");
+    }
+    return place;
+  };
+  const shareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+    const place = await sharedPlace(id, caller);
     if (!mayShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace may share it.");
     return place;
   };
   return new Elysia()
     .use(callers)
-    .get(
-      "/:workspace/acl",
-      async ({ caller, params }) => show(ctx, await livingWorkspaceAt(ctx, params.workspace, caller)),
-      {
-        user,
-        params,
-        response: { 200: WorkspaceAcl, ...fails(400, 401, 404, 410) },
-        detail: { tags, summary: "See with whom a workspace is shared" },
-      },
-    )
+    .get("/:workspace/acl", async ({ caller, params }) => show(ctx, await sharedPlace(params.workspace, caller)), {
+      user,
+      params,
+      response: { 200: WorkspaceAcl, ...fails(400, 401, 403, 404, 410) },
+      detail: { tags, summary: "See with whom a workspace is shared" },
+    })
     .patch(
       "/:workspace/acl",
       async ({ caller, params, body, status }) => {
@@ -57,7 +61,7 @@ export const acl = (ctx: ApiContext) => {
         user,
         params,
         body: PatchWorkspaceAcl,
-        response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
         detail: {
           tags,
           summary: "Share a workspace",

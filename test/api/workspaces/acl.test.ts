@@ -1,12 +1,13 @@
 // Sharing a workspace with people: who may, what it gives them, and what happens when it ends.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
+import { setSharingOff } from "#db/sharing.ts";
 import type { WorkspaceAcl } from "#schema/acl.ts";
 import type { Workspace, Workspaces } from "#schema/workspace.ts";
-import { ApiError, type Client, type ClientSocket } from "#src/client.ts";
+import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { startAgentProcess, TestTerminal } from "#test/api/agents/reach.ts";
 import { contextOf } from "#test/support/seed.ts";
-import { tempDirectory } from "#test/support/server.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
@@ -183,4 +184,31 @@ test("[SH-7] a deleted workspace is shared no more: its sharing is gone with 410
     const body = method === "PATCH" ? { user_roles: {} } : undefined;
     expect((await clients.owner.fetch(method, `${path}/acl`, body)).status).toBe(410);
   }
+});
+
+test("[SH-12] an organization that switches sharing off ends what is shared and refuses more, until it is switched on again", async () => {
+  using directory = tempDirectory();
+  const first = await openCast({ directory: directory.path });
+  const { clients, path, idOf, organization_id, server } = first;
+  const { owner, "shared use": uma, "organization admin": ora } = clients;
+  const setting = `/api/v2/organizations/${organization_id}/settings/workspace-sharing`;
+  const share = async () =>
+    (await owner.fetch("PATCH", `${path}/acl`, { user_roles: { [idOf("uma")]: "use" } })).status;
+  using watching = await uma.socket(`${path}/watch-ws`);
+  expect((await owner.fetch("PATCH", setting, { sharing_disabled: true })).status).toBe(403);
+  expect(await uma.get<object>(setting)).toEqual({ sharing_disabled: false });
+  expect(await ora.patch<object>(setting, { sharing_disabled: true })).toEqual({ sharing_disabled: true });
+  expect((await closedAfterAll(watching)).code).toBe(1008);
+  expect((await uma.fetch("GET", path)).status).toBe(404);
+  expect((await owner.get<Workspace>(path)).shared_with).toEqual([]);
+  for (const method of ["GET", "DELETE"]) expect((await owner.fetch(method, `${path}/acl`)).status).toBe(403);
+  expect(await share()).toBe(403);
+  await ora.patch(setting, { sharing_disabled: false });
+  expect(await share()).toBe(204);
+  // As after a crash between the switch and the word to the workspaces.
+  await contextOf(server).store.commit([setSharingOff(organization_id, true)]);
+  await first[Symbol.asyncDispose]();
+  await using second = await startTestServer({ directory: directory.path });
+  const again = new Client(second.url, owner.token);
+  expect((await again.get<Workspace>(path)).shared_with).toEqual([]);
 });

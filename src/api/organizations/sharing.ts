@@ -1,0 +1,52 @@
+// Whether workspaces of an organization may be shared. Switching it off ends what is shared (rule SH-12).
+import { Elysia, t } from "elysia";
+import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+import { forbidden } from "#base/errors.ts";
+import { findSharingOff, setSharingOff } from "#db/sharing.ts";
+import { mayUpdateOrganization } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { organizationAt, organizationPath } from "./organization.ts";
+
+const tags = ["Organizations"];
+const Sharing = t.Object({ sharing_disabled: t.Boolean({ description: "Workspaces cannot be shared here." }) });
+
+export const sharing = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:organization/settings/workspace-sharing",
+      async ({ caller, params }) => {
+        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        return { sharing_disabled: (await ctx.store.get(findSharingOff({ organization_id: id }))) !== undefined };
+      },
+      {
+        user: true,
+        params: organizationPath,
+        response: { 200: Sharing, ...fails(401, 404) },
+        detail: { tags, summary: "See whether workspaces may be shared" },
+      },
+    )
+    .patch(
+      "/:organization/settings/workspace-sharing",
+      async ({ caller, params, body }) => {
+        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        if (!mayUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
+        const { sharing_disabled } = body;
+        await ctx.store.commit([setSharingOff(id, sharing_disabled)]);
+        if (sharing_disabled) await endForbiddenSharing(ctx.store, ctx.workspaces, id);
+        return { sharing_disabled };
+      },
+      {
+        user: true,
+        params: organizationPath,
+        body: Sharing,
+        response: { 200: Sharing, ...fails(400, 401, 403, 404, 413, 503) },
+        detail: {
+          tags,
+          summary: "Allow or forbid sharing workspaces",
+          description: "Forbidding it also ends the sharing of every workspace of the organization.",
+        },
+      },
+    );
