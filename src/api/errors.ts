@@ -37,7 +37,9 @@ export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "cache-cont
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
   const mapped = toAppError(error);
   if (STATUS[mapped.kind] >= 500) {
-    log("http").error("{method} {path} failed", {
+    // Refusing what is too much, or comes while the server stops, is no failure: under load the log would be full of it.
+    const level = mapped.kind === "overloaded" ? "debug" : "error";
+    log("http")[level]("{method} {path} failed", {
       method: request.method,
       path: pathOf(request.url),
       error: mapped.cause ?? mapped,
