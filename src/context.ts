@@ -1,6 +1,10 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
 import { join } from "node:path";
 import { AgentActor } from "#actors/agent/agent-actor.ts";
+import type { ChatActor } from "#actors/chat/chat-actor.ts";
+import type { Generations } from "#actors/chat/generations.ts";
+import { openChats } from "#actors/chat/house.ts";
+import { recoverChats } from "#actors/chat/recovery.ts";
 import { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import { JobQueue } from "#actors/job-queue.ts";
@@ -16,6 +20,7 @@ import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { type Config, containerAccessUrl, listensOnLoopback } from "#base/config.ts";
+import { type Encryption, openEncryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import { Topics } from "#base/topics.ts";
 import { Blobs } from "#db/blobs.ts";
@@ -32,6 +37,8 @@ import { Sockets } from "./api/socket.ts";
 import { prepareStarter } from "./api/templates/starter.ts";
 import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
+import { DemoModels } from "./llm/demo.ts";
+import type { LanguageModels } from "./llm/model.ts";
 import { DockerProvisioner } from "./provisioners/docker/docker.ts";
 import { EchoProvisioner } from "./provisioners/echo/echo.ts";
 import { ExternalProvisioner } from "./provisioners/external/external.ts";
@@ -50,6 +57,8 @@ export type ContextOptions = {
   copyMessages?: boolean;
   /** Other ways to bring workspaces to life: tests only. */
   provisioners?: Provisioners;
+  /** Other language models: tests only. */
+  models?: LanguageModels;
   /** The variables this process was started with; some reach local workspaces (PATH, LANG, TZ). */
   environment?: Readonly<Record<string, string | undefined>>;
 };
@@ -69,7 +78,11 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly versions: Directory<TemplateVersionActor>;
+  readonly chats: Directory<ChatActor>;
+  readonly generations: Generations;
+  readonly models: LanguageModels;
   readonly blobs: Blobs;
+  readonly encryption: Encryption;
   readonly jobs: JobQueue;
   readonly workers: Workers;
   readonly provisioners: Provisioners;
@@ -124,6 +137,7 @@ export class Context implements ApiContext, AsyncDisposable {
       { copy },
     );
     this.blobs = new Blobs(this.config.data_dir);
+    this.encryption = openEncryption(this.config.data_dir);
     const imports = new ImportRunner({
       ...{ store, clock: this.clock, blobs: this.blobs, jobs: this.jobs },
       versions: () => this.versions,
@@ -133,6 +147,12 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
+    this.models = options.models ?? new DemoModels(this.clock);
+    const { clock, topics, models } = this;
+    const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
+    const { chats, generations } = openChats({ store, clock, topics, models, slots, copy });
+    this.chats = chats;
+    this.generations = generations;
     this.scheduler = new Scheduler(
       store,
       this.clock,
@@ -141,6 +161,7 @@ export class Context implements ApiContext, AsyncDisposable {
         this.agents.sweep();
         this.workspaces.sweep();
         this.versions.sweep();
+        this.chats.sweep();
       },
     );
   }
@@ -166,6 +187,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await lowerPortShares(this.store, this.workspaces);
     await endForbiddenSharing(this.store, this.workspaces);
     await recoverBuilds(this.store, this.workspaces);
+    await recoverChats(this.store, this.chats);
     await recoverWorkspaces(this.store, this.provisioners);
     if (this.provisioners.has("local")) await prepareStarter(this);
     this.scheduler.start();
@@ -179,12 +201,15 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.jobs.stop();
     this.uses.stop();
     await this.uses.flush();
+    await this.generations.stop();
+    await this.chats.stop();
     await this.versions.stop();
     await this.workspaces.stop();
     await this.agents.stop();
   }
 
   async #deliver(timer: Timer): Promise<void> {
+    if (timer.actor === "chat") await this.chats.ask(timer.actor_id, "deadlinePassed", {});
     if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
     if (timer.actor === "workspace") await this.#tellWorkspace(timer);
   }
