@@ -66,7 +66,10 @@ test("[PV-1][PV-3][PV-6] a workspace of containers starts, connects, stops, star
   writeFileSync(program, Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0])]));
   engine.onStart = (container) => inside.start(container, home);
   engine.onEnd = inside.end;
-  const env = { SLIPWAY_DOCKER_HOST: engine.host, SLIPWAY_AGENT_BINARY: program };
+  // The compiled program puts itself into the container.
+  const binary = process.env.SLIPWAY_TEST_BINARY;
+  if (binary && process.arch === "arm64") engine.architecture = "arm64";
+  const env = { SLIPWAY_DOCKER_HOST: engine.host, ...(binary ? {} : { SLIPWAY_AGENT_BINARY: program }) };
   await using world = await openWorld({ env });
   const { admin, server } = world;
 
@@ -75,6 +78,7 @@ test("[PV-1][PV-3][PV-6] a workspace of containers starts, connects, stops, star
   expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "running" });
   const [container] = [...engine.containers.values()];
   expect(container?.body.Env.join()).toContain(`SLIPWAY_AGENT_URL=http://host.docker.internal:${server.url.port}/`);
+  expect(container?.uploaded).toBeGreaterThan(binary ? 10_000_000 : 0);
   const connected = await awaitWorkspace(admin, id, (workspace) => agentOf(workspace)?.status === "connected");
   const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${connected.latest_build.id}/logs`);
   expect(lines.map(({ output }) => output)).toContain("Fetching the image debian:13.");

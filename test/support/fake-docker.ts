@@ -22,6 +22,8 @@ export class FakeDocker implements AsyncDisposable {
   readonly images = new Map<string, { architecture: string }>();
   readonly containers = new Map<string, FakeContainer>();
   readonly volumes = new Map<string, Record<string, string>>();
+  /** Of the images that are fetched. */
+  architecture = "amd64";
   /** `METHOD /path` of every call, without the version. */
   readonly calls: string[] = [];
   /** Answers instead of the engine while it gives one: `METHOD /path` -> status and words. */
@@ -85,7 +87,7 @@ export class FakeDocker implements AsyncDisposable {
       const separator = query.get("tag")?.startsWith("sha256:") ? "@" : ":";
       const image = `${query.get("fromImage")}${separator}${query.get("tag")}`;
       const lines = this.pull(image);
-      if (!lines.some((line) => "error" in line)) this.images.set(image, { architecture: "amd64" });
+      if (!lines.some((line) => "error" in line)) this.images.set(image, { architecture: this.architecture });
       return new Response(
         (async function* () {
           for (const line of lines) {
