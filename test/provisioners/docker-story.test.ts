@@ -9,6 +9,7 @@ import { Client } from "#src/client.ts";
 import { type FakeContainer, FakeDocker } from "#test/support/fake-docker.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -102,5 +103,33 @@ test("[PV-1][PV-3][PV-6] a workspace of containers starts, connects, stops, star
   engine.refuse = () => undefined;
   await createBuild(admin, id, "delete");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  expect([engine.containers.size, engine.volumes.size]).toEqual([0, 0]);
+}, 60_000);
+
+test("[PV-9] a worker brings containers to life at its own engine, and removes them there", async () => {
+  using directory = tempDirectory();
+  await using engine = new FakeDocker(directory.path);
+  const program = join(directory.path, "slipway");
+  writeFileSync(program, Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0])]));
+  await using world = await openWorld({ env: { SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock" } });
+  const { admin, server } = world;
+  const { key } = await makeKey(admin);
+  await using worker = startWorker({
+    ...{ url: server.url, key, name: "boxes", directory: directory.path, kinds: "docker" },
+    env: { SLIPWAY_WORKER_DOCKER_HOST: engine.host, SLIPWAY_WORKER_AGENT_BINARY: program },
+  });
+  await worker.connected();
+  const manifest = TEMPLATE.replace("provisioner: docker", "provisioner: external\nexternal: {provisioner: docker}");
+  const template = await makeTemplate(admin, manifest);
+  const { id } = await createWorkspace(admin, template.id);
+  const { latest_build } = await awaitBuild(admin, id);
+  expect([latest_build.status, latest_build.job.error, latest_build.job.worker_name]).toEqual([
+    "running",
+    undefined,
+    "boxes",
+  ]);
+  expect([engine.containers.size, engine.volumes.size]).toEqual([1, 1]);
+  await createBuild(admin, id, "delete");
+  await awaitWorkspace(admin, id, (workspace) => workspace.latest_build.status === "deleted");
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 0]);
 }, 60_000);

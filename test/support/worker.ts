@@ -34,6 +34,7 @@ export const startWorker = (options: {
   tags?: Tags;
   slots?: number;
   kinds?: string;
+  env?: Record<string, string>;
 }): WorkerProcess => {
   const binary = process.env.SLIPWAY_TEST_BINARY;
   const command = binary ? [binary] : [process.execPath, "--no-env-file", MAIN];
@@ -47,6 +48,7 @@ export const startWorker = (options: {
       SLIPWAY_WORKER_DATA_DIR: options.directory,
       SLIPWAY_WORKER_PROVISIONERS: options.kinds ?? "echo",
       SLIPWAY_WORKER_SLOTS: String(options.slots ?? 2),
+      ...options.env,
       ...(options.tags ? { SLIPWAY_WORKER_TAGS: printTags(options.tags) } : {}),
     },
     stdout: "pipe",

@@ -49,6 +49,7 @@ export const containerBody = (
   request: ProvisionRequest,
   { resource, docker, agent }: Wanted,
   access_url: string,
+  run: string,
 ): Record<string, unknown> => {
   const { command, volumes = [], network, user, memory, cpus, stop_grace = STOP_GRACE } = docker;
   const env = {
@@ -63,6 +64,7 @@ export const containerBody = (
       ...docker.labels,
       ...labelsOf(request),
       "slipway.resource": resource.name,
+      "slipway.run": run,
       [GRACE_LABEL]: String(stop_grace),
     },
     ...(user ? { User: user } : {}),

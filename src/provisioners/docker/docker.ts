@@ -1,6 +1,7 @@
 // Workspaces that are containers of a Docker Engine. Everything made carries the workspace's label and a name that is the same each
 // time, so a build can be repeated after a crash and what is left can be found without any memory of ours (rules PV-1 to PV-8).
-import type { Clock } from "#base/clock.ts";
+import { type Clock, sleep } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import {
@@ -37,12 +38,15 @@ type Work = {
   readonly report: Report;
   readonly signal: AbortSignal;
   readonly stage: string;
+  /** Marks what this very run makes: another worker may be at the same build already. */
+  readonly run: string;
 };
 
 const STAGES = { start: "Starting", stop: "Stopping", delete: "Deleting" } as const;
 const UPLOAD_MS = 10 * 60_000;
 /** How often a container that is just being removed is asked for again. */
 const NAME_TRIES = 3;
+const NAME_WAIT_MS = 500;
 
 export class DockerProvisioner implements Provisioner {
   readonly name = "docker";
@@ -54,7 +58,7 @@ export class DockerProvisioner implements Provisioner {
 
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
     const engine = new Engine(this.#options.host, this.#options.clock);
-    const work: Work = { engine, request, report, signal, stage: STAGES[request.transition] };
+    const work: Work = { engine, request, report, signal, stage: STAGES[request.transition], run: uuid() };
     await engine.connect(signal);
     const old = await containersOf(work);
     for (const container of old) await this.#step(work, "stop", nameOf(container), () => remove(work, container));
@@ -100,7 +104,7 @@ export class DockerProvisioner implements Provisioner {
   async #create(work: Work, wanted: Wanted, url: string): Promise<string> {
     const { engine, request, signal } = work;
     const name = containerName(request, wanted.resource.name);
-    const body = containerBody(request, wanted, url);
+    const body = containerBody(request, wanted, url, work.run);
     for (let left = NAME_TRIES; ; left--) {
       try {
         const query = { name };
@@ -114,7 +118,10 @@ export class DockerProvisioner implements Provisioner {
       } catch (error) {
         if (!(error instanceof EngineError) || error.status !== 409 || left === 0) throw error;
         // What has the name is ours, of a build that ended in the middle, or is just going away.
-        for (const old of await containersOf(work)) if (nameOf(old) === name) await remove(work, old);
+        const holder = (await containersOf(work)).find((old) => nameOf(old) === name);
+        if (holder) await remove(work, holder);
+        else if (left < NAME_TRIES) throw error;
+        await sleep(this.#options.clock, NAME_WAIT_MS);
       }
     }
   }
@@ -123,7 +130,7 @@ export class DockerProvisioner implements Provisioner {
   async #cleanUp(work: Work): Promise<void> {
     const calm = { ...work, signal: new AbortController().signal };
     try {
-      for (const container of await containersOf(calm)) await force(calm, container.Id);
+      for (const container of await containersOf(calm, `slipway.run=${work.run}`)) await force(calm, container.Id);
     } catch (error) {
       const { id } = work.request.workspace;
       log("docker").warn("what a failed start of workspace {id} left behind stays until the next build: {error}", {
@@ -158,10 +165,11 @@ export class DockerProvisioner implements Provisioner {
   }
 }
 
-const ofWorkspace = (id: string): string => JSON.stringify({ label: [`${WORKSPACE_LABEL}=${id}`] });
+const ofWorkspace = (id: string, ...labels: string[]): string =>
+  JSON.stringify({ label: [`${WORKSPACE_LABEL}=${id}`, ...labels] });
 
-const containersOf = async ({ engine, request, signal }: Work): Promise<readonly Found[]> => {
-  const query = { all: "true", filters: ofWorkspace(request.workspace.id) };
+const containersOf = async ({ engine, request, signal }: Work, ...labels: string[]): Promise<readonly Found[]> => {
+  const query = { all: "true", filters: ofWorkspace(request.workspace.id, ...labels) };
   return (await engine.json<Found[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
 };
 
