@@ -20,6 +20,7 @@ import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { type Config, containerAccessUrl, listensOnLoopback } from "#base/config.ts";
+import { type Encryption, openEncryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import { Topics } from "#base/topics.ts";
 import { Blobs } from "#db/blobs.ts";
@@ -81,6 +82,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly generations: Generations;
   readonly models: LanguageModels;
   readonly blobs: Blobs;
+  readonly encryption: Encryption;
   readonly jobs: JobQueue;
   readonly workers: Workers;
   readonly provisioners: Provisioners;
@@ -135,6 +137,7 @@ export class Context implements ApiContext, AsyncDisposable {
       { copy },
     );
     this.blobs = new Blobs(this.config.data_dir);
+    this.encryption = openEncryption(this.config.data_dir);
     const imports = new ImportRunner({
       ...{ store, clock: this.clock, blobs: this.blobs, jobs: this.jobs },
       versions: () => this.versions,

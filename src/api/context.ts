@@ -10,6 +10,7 @@ import type { TemplateVersionActor } from "#actors/template-version/template-ver
 import type { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
+import type { Encryption } from "#base/encryption.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/store.ts";
@@ -44,6 +45,8 @@ export interface ApiContext {
   readonly generations: Generations;
   readonly models: LanguageModels;
   readonly blobs: Blobs;
+  /** Seals what must be readable again. */
+  readonly encryption: Encryption;
   readonly jobs: JobQueue;
   /** Workers of their own that are connected now. */
   readonly workers: Workers;

@@ -20,6 +20,8 @@ export const needs = {
   chromium: program("chromium", "chromium-browser", "google-chrome"),
   git: program("git"),
   ssh: program("ssh"),
+  sshKeygen: program("ssh-keygen"),
+  openssl: program("openssl"),
   strace: program("strace"),
   cc: program("gcc", "cc", "clang"),
   node: program("node"),

@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { agentAppStatus } from "./app-status.ts";
+import { agentGitSshKey } from "./git-ssh-key.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
 import { oneAgent } from "./one.ts";
@@ -14,6 +15,7 @@ export const agents = (ctx: ApiContext) =>
   new Elysia({ prefix: "/workspaceagents" })
     .use(agentReports(ctx))
     .use(agentAppStatus(ctx))
+    .use(agentGitSshKey(ctx))
     .use(agentRpc(ctx))
     .use(agentTunnel(ctx))
     .use(agentLogs(ctx))

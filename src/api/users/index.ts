@@ -1,5 +1,6 @@
 // Users: who may sign in, and with what. One file each below.
 import { Elysia } from "elysia";
+import { userGitSshKey } from "../agents/git-ssh-key.ts";
 import type { ApiContext } from "../context.ts";
 import { userCollection } from "./collection.ts";
 import { firstUser } from "./first.ts";
@@ -21,4 +22,5 @@ export const users = (ctx: ApiContext) =>
     .use(userPassword(ctx))
     .use(userRoles(ctx))
     .use(userOrganizations(ctx))
+    .use(userGitSshKey(ctx))
     .use(tokens(ctx));

@@ -1,0 +1,101 @@
+// Secrets that must be readable again (private keys, tokens of other services) are sealed before they are stored: AES-256-GCM with a
+// key in a file of its own beside the database, so that a copy of the database alone tells nothing. Refuses what was altered, sealed
+// with another key, or sealed for another place.
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+const ALGORITHM = "aes-256-gcm";
+const KEY_BYTES = 32;
+/** Random for each sealing: 2^32 of them under one key are safe, a server makes thousands. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const VERSION = "v1";
+
+/** What was sealed cannot be opened; the message says why and holds no secret. */
+export class UnsealError extends Error {
+  override readonly name = "UnsealError";
+}
+
+export class Encryption {
+  readonly #key: Uint8Array;
+  /** Says which key sealed something, without telling anything of it. */
+  readonly #name: string;
+
+  constructor(key: Uint8Array) {
+    if (key.length !== KEY_BYTES) throw new RangeError(`an encryption key has ${KEY_BYTES} bytes`);
+    this.#key = key;
+    this.#name = createHash("sha256").update("slipway key name").update(key).digest("hex").slice(0, 8);
+  }
+
+  /** `v1.<name of the key>.<base64url of nonce, ciphertext and tag>`. It opens only for the same context, such as `git_ssh_key:<user id>`. */
+  seal(secret: string, context: string): string {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(this.#bound(context));
+    const sealed = Buffer.concat([nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
+    return `${VERSION}.${this.#name}.${sealed.toString("base64url")}`;
+  }
+
+  /** The secret. Throws `UnsealError`. */
+  open(envelope: string, context: string): string {
+    const [version, name, body = ""] = envelope.split(".");
+    if (version !== VERSION) throw new UnsealError("the sealed value has an unknown form");
+    if (name !== this.#name) throw new UnsealError("the value was sealed with another key than encryption.key");
+    const bytes = Buffer.from(body, "base64url");
+    if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new UnsealError("the sealed value is cut off");
+    const decipher = createDecipheriv(ALGORITHM, this.#key, bytes.subarray(0, NONCE_BYTES))
+      .setAAD(this.#bound(context))
+      .setAuthTag(bytes.subarray(-TAG_BYTES));
+    try {
+      const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
+      return Buffer.concat([text, decipher.final()]).toString("utf8");
+    } catch {
+      throw new UnsealError("the sealed value was altered or belongs elsewhere");
+    }
+  }
+
+  #bound(context: string): Buffer {
+    return Buffer.from(`${VERSION}\0${context}`);
+  }
+}
+
+/** The key of this data directory, `encryption.key`; made on the first start, readable by the server's user only. */
+export const openEncryption = (directory: string): Encryption => {
+  const file = join(directory, "encryption.key");
+  const text = readIfThere(file);
+  if (text === undefined) return new Encryption(makeKey(directory, file));
+  if (!/^[0-9a-f]{64}\s*$/.test(text)) throw new Error(`${file} is damaged: it must hold 64 hexadecimal digits`);
+  chmodSync(file, 0o600);
+  return new Encryption(Buffer.from(text.trim(), "hex"));
+};
+
+const readIfThere = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return undefined;
+    throw error;
+  }
+};
+
+/** Flushed, name and all, before anything is sealed with it: a lost key would take every sealed value along. */
+const makeKey = (directory: string, file: string): Uint8Array => {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const key = randomBytes(KEY_BYTES);
+  const temporary = `${file}.new`;
+  const handle = openSync(temporary, "w", 0o600);
+  try {
+    writeSync(handle, `${key.toString("hex")}\n`);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(temporary, file);
+  const folder = openSync(directory, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+  return key;
+};

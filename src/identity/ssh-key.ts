@@ -1,0 +1,51 @@
+// Ed25519 key pairs in the forms that OpenSSH and git servers read (openssh-key-v1, authorized_keys). Used for the key pair with which
+// workspaces reach git servers.
+import { createHash, generateKeyPairSync } from "node:crypto";
+
+export type SshKeyPair = {
+  /** PEM, with a line end at its end: OpenSSH refuses it without. */
+  readonly private_key: string;
+  /** `ssh-ed25519 <base64>`, without a comment. */
+  readonly public_key: string;
+};
+
+const TYPE = "ssh-ed25519";
+/** Unencrypted keys are padded to this, the block size of the cipher `none`. */
+const BLOCK = 8;
+
+/** A new key pair. */
+export const makeSshKeyPair = (): SshKeyPair => {
+  const { d = "", x = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  const seed = Buffer.from(d, "base64url");
+  const point = Buffer.from(x, "base64url");
+  const publicBlob = Buffer.concat([field(TYPE), field(point)]);
+  // A reader sees by two equal numbers that it has decrypted well; here nothing is encrypted, and any number will do.
+  const check = createHash("sha256").update(seed).digest().subarray(0, 4);
+  const comment = field("");
+  const secret = padded(Buffer.concat([check, check, publicBlob, field(Buffer.concat([seed, point])), comment]));
+  const magic = Buffer.from("openssh-key-v1\0");
+  // Cipher, key derivation and its options: the server seals the whole file instead.
+  const open = [field("none"), field("none"), field("")];
+  const file = Buffer.concat([magic, ...open, uint32(1), field(publicBlob), field(secret)]);
+  const lines = file.toString("base64").match(/.{1,70}/g) ?? [];
+  return {
+    private_key: `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines.join("\n")}\n-----END OPENSSH PRIVATE KEY-----\n`,
+    public_key: `${TYPE} ${publicBlob.toString("base64")}`,
+  };
+};
+
+const uint32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+};
+
+const field = (value: string | Buffer): Buffer => {
+  const bytes = Buffer.from(value);
+  return Buffer.concat([uint32(bytes.length), bytes]);
+};
+
+const padded = (bytes: Buffer): Buffer => {
+  const missing = (BLOCK - (bytes.length % BLOCK)) % BLOCK;
+  return Buffer.concat([bytes, Buffer.from(Array.from({ length: missing }, (_, i) => i + 1))]);
+};
