@@ -1,0 +1,194 @@
+// The parts of a terminal in the daemon that need time to pass, and its small pieces: real programs, streams in memory, a clock that
+// stands still.
+import { describe, expect, test } from "bun:test";
+import { ProcessGroups } from "#src/daemon/groups.ts";
+import { OutputRing } from "#src/daemon/terminal-ring.ts";
+import { TerminalSessions, terminalEnvironment } from "#src/daemon/terminal-sessions.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { JsonObjects } from "#src/wire/json-objects.ts";
+import { encodeTerminalRequest } from "#src/wire/terminal-protocol.ts";
+import { type StillClock, sessionPair } from "#test/wire/support.ts";
+import { eventually, settled, WatchedClock } from "./support/clock.ts";
+import { isAlive, TOKEN, tempFolder } from "./support/daemon.ts";
+
+type World = {
+  clock: StillClock;
+  sessions: TerminalSessions;
+  attach(id: string, command?: string): Promise<Duplex>;
+} & AsyncDisposable;
+
+const startWorld = (): World => {
+  const clock = new WatchedClock();
+  const folder = tempFolder();
+  const sessions = new TerminalSessions({
+    clock,
+    groups: new ProcessGroups({ clock, token: TOKEN }),
+    env: { PATH: process.env.PATH ?? "", SHELL: "/bin/sh", HOME: folder.path },
+    directory: folder.path,
+  });
+  const pair = sessionPair();
+  return {
+    clock,
+    sessions,
+    async attach(ID, Command = "") {
+      const stream = await pair.client.open();
+      const theirs = await pair.server.accept();
+      if (!theirs) throw new Error("the session is over");
+      void sessions.serve(theirs);
+      const request = { ID, Command, Height: 24, Width: 80, Container: "", ContainerUser: "", BackendType: "" };
+      await stream.write(encodeTerminalRequest(request));
+      return stream;
+    },
+    async [Symbol.asyncDispose]() {
+      const ending = sessions.endAll();
+      while ((await Promise.race([ending.then(() => "over"), settled().then(() => "on")])) === "on")
+        await clock.advance(50);
+      pair.client.close();
+      folder[Symbol.dispose]();
+    },
+  };
+};
+
+/** Reads on and on; counts what came. */
+const reading = (stream: Duplex) => {
+  const seen = { bytes: 0, text: "", over: false };
+  void (async () => {
+    try {
+      for await (const chunk of stream) {
+        seen.bytes += chunk.byteLength;
+        if (seen.text.length < 10_000) seen.text += new TextDecoder().decode(chunk);
+      }
+    } catch {
+      // It was reset.
+    }
+    seen.over = true;
+  })();
+  return seen;
+};
+
+const LOUD = "while :; do echo 01234567890123456789012345678901234567890123456789; done";
+
+/** Resolves when the other client's window and queue are full and nothing more comes in. */
+const filled = async (seen: { bytes: number }): Promise<void> => {
+  // A window of 256 KiB and some of the queue; the program may still fill the terminal itself.
+  await eventually(() => seen.bytes > 300 * 1024);
+  for (let before = -1, same = 0; same < 1_000; ) {
+    same = before === seen.bytes ? same + 1 : 0;
+    before = seen.bytes;
+    await settled();
+  }
+};
+
+describe("several clients of one terminal", () => {
+  test("[TM-6] wait for the slowest, which is detached after 20 s", async () => {
+    await using world = startWorld();
+    const seen = reading(await world.attach("a", LOUD));
+    const slow = await world.attach("a");
+    await filled(seen);
+    await world.clock.advance(19_000);
+    const held = seen.bytes;
+    await world.clock.advance(3_000);
+    expect((await slow.closed)?.failure).toBe("reset");
+    await eventually(() => seen.bytes > held + 500_000);
+    expect(seen.over).toBe(false);
+  });
+
+  test("[TM-6] one that is alone may take its time: 120 s", async () => {
+    await using world = startWorld();
+    const other = await world.attach("a", LOUD);
+    const slow = await world.attach("a");
+    let isOver = false;
+    void slow.closed.then(() => {
+      isOver = true;
+    });
+    await filled(reading(other));
+    other.reset();
+    await settled();
+    await world.clock.advance(115_000);
+    expect(isOver).toBe(false);
+    await world.clock.advance(10_000);
+    expect(isOver).toBe(true);
+    const seen = reading(await world.attach("a"));
+    await eventually(() => seen.bytes > 500_000);
+  });
+});
+
+describe("a terminal nobody looks at", () => {
+  test("[TM-8] is kept for five minutes, counted anew after each visit, then its program ends", async () => {
+    await using world = startWorld();
+    const first = await world.attach("a", "echo pid $$; exec sleep 1000");
+    const seen = reading(first);
+    await eventually(() => /pid \d+\r/.test(seen.text));
+    const pid = Number(/pid (\d+)/.exec(seen.text)?.[1]);
+    first.reset();
+    await settled();
+    await world.clock.advance(290_000);
+    const second = await world.attach("a", "echo never");
+    const again = reading(second);
+    await eventually(() => again.text.includes(`pid ${pid}`));
+    await world.clock.advance(600_000);
+    expect(isAlive(pid)).toBe(true);
+    second.reset();
+    await settled();
+    await world.clock.advance(299_000);
+    expect(isAlive(pid)).toBe(true);
+    await world.clock.advance(2_000);
+    await eventually(() => !isAlive(pid));
+    expect(world.sessions.size).toBe(0);
+  });
+
+  test("[TM-5] that cannot be started says so where the person looks", async () => {
+    await using world = startWorld();
+    const seen = reading(await world.attach("a", "exit 0"));
+    await eventually(() => seen.over);
+    await world.sessions.endAll();
+    const refused = reading(await world.attach("b"));
+    await eventually(() => refused.over);
+    expect(refused.text).toBe("The workspace is stopping.\r\n");
+  });
+});
+
+describe("the pieces", () => {
+  test("[TM-4] the ring keeps the last bytes, whatever the pieces, and begins at a whole character", () => {
+    const ring = new OutputRing(8);
+    expect(ring.snapshot()).toHaveLength(0);
+    ring.push(Buffer.from("abc"));
+    expect(Buffer.from(ring.snapshot()).toString()).toBe("abc");
+    ring.push(Buffer.from("defghijklmnop"));
+    expect(Buffer.from(ring.snapshot()).toString()).toBe("ijklmnop");
+    ring.push(Buffer.from("éX"));
+    expect(Buffer.from(ring.snapshot()).toString()).toBe("lmnopéX");
+    ring.push(Buffer.from("1234567"));
+    expect(Buffer.from(ring.snapshot()).toString()).toBe("X1234567");
+    ring.push(Buffer.from("ééé12"));
+    ring.push(Buffer.from("3"));
+    expect(Buffer.from(ring.snapshot()).toString()).toBe("éé123");
+    expect(ring.written).toBe(3 + 13 + 3 + 7 + 8 + 1);
+  });
+
+  test("[TM-1] programs get a character set that can show everything, and the user's own when it can", () => {
+    expect(terminalEnvironment({ LANG: "C" }, "/bin/sh")).toMatchObject({
+      LC_CTYPE: "C.UTF-8",
+      TERM: "xterm-256color",
+    });
+    expect(terminalEnvironment({ LC_ALL: "POSIX" }, "/bin/sh")).toEqual(
+      expect.not.objectContaining({ LC_ALL: "POSIX" }),
+    );
+    expect(terminalEnvironment({ LANG: "de_DE.UTF-8" }, "/bin/sh").LC_CTYPE).toBeUndefined();
+    expect(terminalEnvironment({ LC_ALL: "en_US.utf8" }, "/bin/sh")).toMatchObject({ LC_ALL: "en_US.utf8" });
+  });
+
+  test("[TM-9] objects are found however they are cut", () => {
+    const text = '{"a":"}{\\"\\\\"}\n {"b":{"c":[1,{"d":"é"}]}}{}';
+    const bytes = Buffer.from(text);
+    for (let size = 1; size <= bytes.byteLength; size += 1) {
+      const objects = new JsonObjects(1_000);
+      const found: unknown[] = [];
+      for (let at = 0; at < bytes.byteLength; at += size) found.push(...objects.push(bytes.subarray(at, at + size)));
+      expect(found).toEqual([{ a: '}{"\\' }, { b: { c: [1, { d: "é" }] } }, {}]);
+    }
+    expect(() => new JsonObjects(10).push(Buffer.from('{"a":"12345678"'))).toThrow("more than 10 bytes");
+    for (const bad of ["x", "[", "}", "{]}", '{"a"}'])
+      expect(() => new JsonObjects(99).push(Buffer.from(bad))).toThrow();
+  });
+});
