@@ -1,12 +1,14 @@
 // Workers of their own as real second processes: they take builds, share them, die, hang, come back.
 import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Build } from "#schema/build.ts";
 import type { JobLog } from "#schema/job.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { ProvisionerDaemon } from "#schema/provisioner.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { Client } from "#src/client.ts";
-import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import {
@@ -180,32 +182,51 @@ test(
   TIME,
 );
 
+/** A server as a process of its own, to be killed. */
+const serve = async (directory: string, port = "0") => {
+  const binary = process.env.SLIPWAY_TEST_BINARY;
+  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const child = Bun.spawn([...(binary ? [binary] : [process.execPath, "--no-env-file", main]), "serve"], {
+    env: {
+      ...{ PATH: process.env.PATH ?? "", HOME: directory },
+      ...{ SLIPWAY_DATA_DIR: join(directory, "data"), SLIPWAY_ADDRESS: `127.0.0.1:${port}` },
+      ...{ SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username },
+      SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+    },
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  return { child, url: await announced(child.stdout) };
+};
+
 test(
-  "[PV-11] a server that is started again in the middle of a build hands it out again, and the worker comes back by itself",
+  "[PV-11] a server that is killed and started again in the middle of a build hands it out again, and the worker comes back by itself",
   async () => {
     using directory = tempDirectory();
     using place = tempDirectory();
-    const port = 20_000 + Math.floor(Math.random() * 20_000);
-    const env = { SLIPWAY_ADDRESS: `127.0.0.1:${port}` };
-    const world = await openWorld({ directory: directory.path, env });
-    const { key } = await makeKey(world.admin);
-    const { id: template_id } = await makeTemplate(
-      world.admin,
-      JSON.stringify(external({ logs: ["begun"], hang: true })),
-    );
-    await using worker = startWorker({ url: world.server.url, key, name: "steady", directory: place.path });
+    const { child: first, url } = await serve(directory.path);
+    const before = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+    const { key } = await makeKey(before);
+    const template = await makeTemplate(before, JSON.stringify(external({ logs: ["begun"], hang: true })));
+    await using worker = startWorker({ url, key, name: "steady", directory: place.path });
     await worker.connected();
-    const { id, latest_build } = await createWorkspace(world.admin, template_id);
-    await awaitLine(world.admin, latest_build.id, "begun");
-    await world[Symbol.asyncDispose]();
+    const { id, latest_build } = await createWorkspace(before, template.id);
+    await awaitLine(before, latest_build.id, "begun");
+    first.kill("SIGKILL");
+    await first.exited;
 
-    await using again = await startTestServer({ directory: directory.path, env });
-    const admin = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);
-    await worker.connected(2);
-    await awaitLine(admin, latest_build.id, "begun", 2);
-    await runsAt(admin, id, "steady");
-    await cancel(admin, latest_build.id);
-    expect((await awaitBuild(admin, id)).latest_build.status).toBe("canceled");
+    const { child: second } = await serve(directory.path, url.port);
+    try {
+      const after = before.as(before.token);
+      await worker.connected(2);
+      await awaitLine(after, latest_build.id, "begun", 2);
+      await runsAt(after, id, "steady");
+      await cancel(after, latest_build.id);
+      expect((await awaitBuild(after, id)).latest_build.status).toBe("canceled");
+    } finally {
+      second.kill("SIGKILL");
+      await second.exited;
+    }
   },
   TIME,
 );
