@@ -116,15 +116,16 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 
   /** Timers that a change of the template sets: it counts as used, or as fallen asleep, from now on (facts/platform 2.6). */
   resetTimes({ name }: { readonly name: "reset_used" | "reset_dormant" }): Promise<Late> {
-    return this.turn<Late>((state) => {
+    return super.turn<Late>((state) => {
       const now = this.#schedule.clock.now();
       const { dormant_at, deleted } = state.workspace;
       const done = clearTimer("workspace", this.id, name);
       const patch = name === "reset_used" ? { last_used_at: now } : { dormant_at: now };
       const isMoot = deleted || (name === "reset_dormant" && dormant_at === null);
-      return isMoot
+      const outcome: Turn = isMoot
         ? { state, writes: [done], reply: "stale" }
-        : this.outcome<Late>(changed(state, { workspace: patch }, [done]), "done");
+        : this.outcome(changed(state, { workspace: patch }, [done]), "done");
+      return this.#timed(state, outcome, true);
     });
   }
 

@@ -83,9 +83,9 @@ export const changeTemplate = async (ctx: ApiContext, template: TemplateRow, bod
   ];
   if (resets.length === 0 && Object.values(patch).every((value) => value === undefined)) return;
   try {
-    // The workspaces of the template look at their times again (rule TI-24).
-    const writes = [updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }), tell("schedule")];
-    await ctx.store.commit([...writes, ...resets]);
+    // The workspaces of the template look at their times again (rule TI-24); what is reset must be so before anything is due.
+    const told = resets.length > 0 ? resets : [tell("schedule")];
+    await ctx.store.commit([updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }), ...told]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);

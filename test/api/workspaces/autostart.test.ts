@@ -1,0 +1,138 @@
+// Workspaces that start by themselves: the schedule over HTTP, and what happens at its time, also when the clocks change.
+import { describe, expect, test } from "bun:test";
+import { updateTemplate } from "#db/templates.ts";
+import type { Template } from "#schema/template.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { answerOf, type Clockwork, DAY, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+
+const NOON = "CRON_TZ=UTC 0 14 * * *";
+const setSchedule = (time: Clockwork, one: { id: string }, schedule?: unknown) =>
+  answerOf(time.owner.put(pathOf(one, "/autostart"), { schedule }));
+
+test("[TI-1] [TI-17] a schedule is set, shown with its next time, refused by name, and taken away", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ autostart_schedule: NOON });
+  expect([one.autostart_schedule, minuteOf(one.next_start_at)]).toEqual([NOON, "2030-01-01T14:00"]);
+  expect(await setSchedule(time, one, "CRON_TZ=America/New_York 30 9 * * 1-5")).toBe("ok");
+  expect(minuteOf((await read(time.owner, one)).next_start_at)).toBe("2030-01-01T14:30");
+  for (const bad of ["@daily", "CRON_TZ=Local 0 9 * * *", "0 9 1 * *", "nonsense"]) {
+    expect(await setSchedule(time, one, bad)).toBe("400 schedule");
+    expect(await answerOf(time.make({ autostart_schedule: bad }))).toBe("400 schedule");
+  }
+  for (const off of [null, ""]) {
+    expect(await setSchedule(time, one, off)).toBe("ok");
+    const never = await read(time.owner, one);
+    expect([never.autostart_schedule, never.next_start_at]).toEqual([undefined, undefined]);
+  }
+  await contextOf(time.server).store.commit([updateTemplate(time.template_id, { allow_user_autostart: false })]);
+  expect(await setSchedule(time, one, NOON)).toBe("400");
+  expect(await answerOf(time.make({ autostart_schedule: NOON }))).toBe("400 schedule");
+});
+
+test("[TI-17] a stopped workspace starts at its time with reason autostart, and the next time is shown", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ autostart_schedule: NOON });
+  await time.build(one.id, "stop");
+  expect((await time.activity(one.id)).next).toMatchObject({ what: "start", at: "2030-01-01T14:00:00.000Z" });
+  expect((await time.pass(2 * HOUR - 1000, one.id))?.latest_build.build_number).toBe(2);
+  const started = await time.pass(1000, one.id);
+  expect(started?.latest_build).toMatchObject({ status: "running", reason: "autostart", initiator_name: "ada" });
+  expect(minuteOf(started?.next_start_at)).toBe("2030-01-02T14:00");
+  const later = await time.pass(DAY, one.id);
+  expect([later?.latest_build.build_number, minuteOf(later?.next_start_at)]).toEqual([3, "2030-01-03T14:00"]);
+  expect(await time.timers(one.id)).toEqual(["2030-01-03T14:00:00.000Z"]);
+});
+
+describe("[TI-2] [TI-17] each morning at nine by the clock on the wall, over the days on which clocks change", () => {
+  test.each([
+    ["Europe/Berlin", "2030-03-30T12:00:00Z", ["2030-03-31T07:00", "2030-04-01T07:00"]],
+    ["Europe/Berlin", "2030-10-26T12:00:00Z", ["2030-10-27T08:00", "2030-10-28T08:00"]],
+    ["America/New_York", "2030-03-09T18:00:00Z", ["2030-03-10T13:00", "2030-03-11T13:00"]],
+    ["America/New_York", "2030-11-02T18:00:00Z", ["2030-11-03T14:00", "2030-11-04T14:00"]],
+  ])("%s from %s", async (zone, at, mornings) => {
+    await using time = await openClockwork({ at });
+    const one = await time.make({ autostart_schedule: `CRON_TZ=${zone} 0 9 * * *`, ttl_ms: HOUR });
+    await time.build(one.id, "stop");
+    for (const morning of mornings) {
+      const wait = Date.parse(`${morning}:00Z`) - time.clock.now();
+      expect((await time.pass(wait - 1000, one.id))?.latest_build.status).toBe("stopped");
+      const up = await time.pass(1000, one.id);
+      expect(up?.latest_build).toMatchObject({ status: "running", reason: "autostart" });
+      expect(minuteOf(up?.latest_build.created_at)).toBe(morning);
+      const down = await time.pass(HOUR, one.id);
+      expect(down?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
+    }
+  });
+});
+
+test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start nothing; the next time moves on", async () => {
+  await using time = await openClockwork();
+  const { store } = contextOf(time.server);
+  const one = await time.make({ autostart_schedule: NOON });
+  await time.build(one.id, "stop");
+  const status = (word: string) =>
+    store.commit([{ sql: "update users set status = ? where id = ?", rows: [[word, time.owner_id]] }]);
+  await status("dormant");
+  await time.pass(2 * HOUR);
+  await status("active");
+  const skipped = await read(time.owner, one);
+  expect([skipped.latest_build.build_number, minuteOf(skipped.next_start_at)]).toEqual([2, "2030-01-02T14:00"]);
+  const days = { autostart_requirement: { days_of_week: ["friday"] } };
+  await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, days);
+  await time.pass(1000);
+  expect(minuteOf((await read(time.owner, one)).next_start_at)).toBe("2030-01-04T14:00");
+  expect((await time.pass(2 * DAY, one.id))?.latest_build.build_number).toBe(2);
+  await time.owner.put(pathOf(one, "/dormant"), { dormant: true });
+  expect((await read(time.owner, one)).next_start_at).toBeUndefined();
+  expect((await time.pass(8 * DAY))?.latest_build.build_number).toBeUndefined();
+  expect((await read(time.owner, one)).latest_build.build_number).toBe(2);
+});
+
+test("[TI-20] [TI-19] an autostart keeps its version, follows the active one when asked to, and says why it cannot", async () => {
+  await using time = await openClockwork();
+  const { store } = contextOf(time.server);
+  const one = await time.make({ autostart_schedule: NOON });
+  const newer = await seedTemplate(time.server);
+  const sql = "update template_versions set template_id = ?, name = 'second' where id = ?";
+  await store.commit([
+    { sql, rows: [[time.template_id, newer.version_id]] },
+    updateTemplate(time.template_id, { active_version_id: newer.version_id }),
+  ]);
+  await time.build(one.id, "stop");
+  const kept = await time.pass(2 * HOUR, one.id);
+  expect(kept?.latest_build.template_version_id).toBe(time.version_id);
+  await time.owner.put(pathOf(one, "/autoupdates"), { automatic_updates: "always" });
+  await time.build(one.id, "stop");
+  const moved = await time.pass(DAY, one.id);
+  expect(moved?.latest_build).toMatchObject({ template_version_id: newer.version_id, reason: "autostart" });
+  const parameters = [{ name: "size", type: "string", required: true }];
+  await store.commit([
+    {
+      sql: "update template_versions set manifest = ? where id = ?",
+      rows: [[JSON.stringify({ ...ECHO, parameters }), newer.version_id]],
+    },
+  ]);
+  await time.build(one.id, "stop");
+  const left = await time.pass(DAY, one.id);
+  expect([left?.latest_build.status, minuteOf(left?.next_start_at)]).toEqual(["stopped", "2030-01-04T14:00"]);
+  const [entry] = (await time.activity(one.id)).entries;
+  expect(entry).toMatchObject({ reason: "autostart_skipped", actor: { kind: "server" } });
+  expect(entry?.detail).toContain("size");
+});
+
+test("[TI-19] without a worker for it nothing is queued", async () => {
+  const manifest = { ...ECHO, tags: { place: "moon" } };
+  await using time = await openClockwork();
+  const one = await time.make({ autostart_schedule: NOON });
+  await time.build(one.id, "stop");
+  await contextOf(time.server).store.commit([
+    {
+      sql: "update template_versions set manifest = ? where id = ?",
+      rows: [[JSON.stringify(manifest), time.version_id]],
+    },
+  ]);
+  expect((await time.pass(2 * HOUR + MINUTE, one.id))?.latest_build.build_number).toBe(2);
+  const [entry] = (await time.activity(one.id)).entries;
+  expect(entry).toMatchObject({ reason: "autostart_skipped", detail: "No worker with the build's tags is connected." });
+});

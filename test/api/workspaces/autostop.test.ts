@@ -1,0 +1,167 @@
+// Workspaces that stop by themselves: at the deadline, after a server was away, for suspended owners; and what puts the end off.
+import { expect, test } from "bun:test";
+import { sha256, uuid } from "#base/ids.ts";
+import type { WorkspaceActivity } from "#schema/schedule.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
+import { connectAgent } from "../agents/rpc-agent.ts";
+import { type Clockwork, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+
+test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says why and when before and after", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ ttl_ms: HOUR });
+  const before = await time.activity(one.id);
+  expect(before).toMatchObject({
+    deadline: "2030-01-01T13:00:00.000Z",
+    next: { what: "stop", at: "2030-01-01T13:00:00.000Z", why: "Its deadline is reached." },
+    entries: [{ reason: "start", actor: { kind: "server" }, new_deadline: "2030-01-01T13:00:00.000Z" }],
+  });
+  expect(await time.timers(one.id)).toEqual(["2030-01-01T13:00:00.000Z"]);
+  expect((await time.pass(HOUR - 1000, one.id))?.latest_build.build_number).toBe(1);
+  const stopped = await time.pass(1000, one.id);
+  expect(stopped?.latest_build).toMatchObject({ status: "stopped", reason: "autostop", build_number: 2 });
+  const after = await time.activity(one.id);
+  expect(after.next).toBeNull();
+  expect(after.entries[0]).toMatchObject({
+    reason: "autostop",
+    detail: "Its deadline is reached.",
+    at: "2030-01-01T13:00:00.000Z",
+    old_deadline: "2030-01-01T13:00:00.000Z",
+  });
+  expect(after.entries[0]?.new_deadline).toBeUndefined();
+  expect(await time.timers(one.id)).toEqual([]);
+});
+
+test("[TI-15] what became due while the server was away is done after its start", async () => {
+  using place = tempDirectory();
+  const clock = new ManualClock(Date.parse("2030-01-01T12:00:00Z"));
+  const ids: string[] = [];
+  let token = "";
+  {
+    await using time = await openClockwork({ directory: place.path, clock });
+    ids.push((await time.make({ ttl_ms: HOUR })).id);
+    ids.push((await time.make({ autostart_schedule: "CRON_TZ=UTC 0 14 * * *" })).id);
+    await time.build(ids[1] as string, "stop");
+    token = time.owner_token;
+  }
+  clock.leap(9 * HOUR);
+  await using world = await openWorld({ directory: place.path, clock });
+  const owner = new Client(world.server.url, token);
+  await contextOf(world.server).scheduler.tick();
+  const [late, missed] = await Promise.all(ids.map((id) => awaitBuild(owner, id)));
+  expect(late?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
+  expect(missed?.latest_build).toMatchObject({ status: "running", reason: "autostart" });
+  expect(minuteOf(missed?.next_start_at)).toBe("2030-01-02T14:00");
+});
+
+test("[TI-16] the workspaces of a suspended owner are stopped, those of others go on", async () => {
+  await using time = await openClockwork();
+  const one = await time.make();
+  const other = await time.admin.post<Workspace>("/api/v2/users/me/workspaces", {
+    ...{ name: "own", template_id: time.template_id },
+  });
+  await awaitBuild(time.admin, other.id);
+  await time.admin.put(`/api/v2/users/${time.owner_id}/status/suspend`);
+  await time.settle();
+  const stopped = await awaitBuild(time.admin, one.id);
+  expect(stopped.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
+  const { entries } = await time.admin.get<WorkspaceActivity>(pathOf(one, "/activity"));
+  expect(entries[0]).toMatchObject({ reason: "owner_suspended", detail: "Its owner is suspended." });
+  expect((await read(time.admin, other)).latest_build.status).toBe("running");
+});
+
+test("[TI-21] a start that has failed is stopped after the template's time", async () => {
+  const manifest = { ...ECHO, echo: { error: "no disk" } };
+  await using time = await openClockwork({ template: { failure_ttl_ms: HOUR }, manifest });
+  const one = await time.make();
+  expect(one.latest_build.status).toBe("failed");
+  expect((await time.activity(one.id)).next).toMatchObject({ what: "stop", at: "2030-01-01T13:00:00.000Z" });
+  const stopped = await time.pass(HOUR, one.id);
+  expect(stopped?.latest_build).toMatchObject({ build_number: 2, transition: "stop", reason: "autostop" });
+});
+
+const agentToken = async (time: Clockwork, workspace_id: string): Promise<string> => {
+  const token = uuid();
+  const sql = "update agents set token_hash = ? where workspace_id = ?";
+  await contextOf(time.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
+  return token;
+};
+
+test("[TI-10] [TI-11] [TI-13] open connections and apps in use put the end off and are told; reading and watching do not", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ ttl_ms: 2 * HOUR });
+  const [agent] = one.latest_build.resources[0]?.agents ?? [];
+  const deadline = async () => minuteOf((await read(time.owner, one)).latest_build.deadline);
+  await time.pass(90 * MINUTE);
+  await using connection = await connectAgent(time.server, await agentToken(time, one.id));
+  await connection.agent.updateStats({ stats: {} });
+  await time.owner.get(pathOf(one));
+  await time.activity(one.id);
+  await time.owner.post(pathOf(one, "/usage"));
+  {
+    using watcher = await time.owner.socket(pathOf(one, "/watch-ws"));
+    await watcher.next();
+  }
+  expect(await deadline()).toBe("2030-01-01T14:00");
+  await connection.agent.updateStats({ stats: { connectionCount: 1n } });
+  expect(await deadline()).toBe("2030-01-01T14:30");
+  await time.pass(MINUTE);
+  await connection.agent.updateStats({ stats: { sessionCountSsh: 2n } });
+  expect(await deadline()).toBe("2030-01-01T14:30");
+  await time.pass(29 * MINUTE);
+  await time.owner.post(pathOf(one, "/usage"), { agent_id: agent?.id, app_name: "ssh" });
+  expect(await deadline()).toBe("2030-01-01T15:00");
+  const { entries, next } = await time.activity(one.id);
+  expect(
+    entries.map(({ reason, detail, actor, new_deadline }) => [reason, detail, actor.name, minuteOf(new_deadline)]),
+  ).toEqual([
+    ["activity", "ssh is in use.", "ada", "2030-01-01T15:00"],
+    ["activity", "Connections to the workspace are open.", "agent", "2030-01-01T14:30"],
+    ["start", "It has started.", "server", "2030-01-01T14:00"],
+  ]);
+  expect(minuteOf(next?.at)).toBe("2030-01-01T15:00");
+  expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
+});
+
+test("[TI-12] that a workspace was used is written within a minute, and when the server stops", async () => {
+  using place = tempDirectory();
+  const clock = new ManualClock(Date.parse("2030-01-01T12:00:00Z"));
+  let one: Workspace | undefined;
+  let token = "";
+  {
+    await using time = await openClockwork({ directory: place.path, clock });
+    one = await time.make();
+    token = time.owner_token;
+    const used = async () => minuteOf((await read(time.owner, one as Workspace)).last_used_at);
+    clock.advance(10 * 1000);
+    await time.owner.post(pathOf(one, "/usage"));
+    expect(await used()).toBe("2030-01-01T12:00");
+    await time.pass(5 * MINUTE);
+    expect(await used()).toBe("2030-01-01T12:05");
+    await time.pass(5 * MINUTE);
+    expect(await used()).toBe("2030-01-01T12:05");
+    await time.owner.post(pathOf(one, "/usage"));
+  }
+  await using world = await openWorld({ directory: place.path, clock });
+  expect(minuteOf((await read(new Client(world.server.url, token), one)).last_used_at)).toBe("2030-01-01T12:10");
+});
+
+test("[TI-13] the newest 50 entries are kept", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ ttl_ms: HOUR });
+  const start = time.clock.now();
+  for (let i = 1; i <= 60; i++) {
+    const deadline = new Date(start + HOUR + i * MINUTE).toISOString();
+    await time.owner.put(pathOf(one, "/extend"), { deadline });
+  }
+  const { entries } = await time.activity(one.id);
+  expect(entries).toHaveLength(50);
+  expect(entries[0]?.new_deadline).toBe(new Date(start + HOUR + 60 * MINUTE).toISOString());
+  expect(new Set(entries.map(({ reason }) => reason))).toEqual(new Set(["extend"]));
+  expect(await time.timers(one.id)).toEqual([new Date(start + 2 * HOUR).toISOString()]);
+  expect(minuteOf(entries.at(-1)?.old_deadline)).toBe("2030-01-01T13:10");
+});

@@ -1,0 +1,99 @@
+// A server whose time a test moves, with one owner whose session does not end: for stories about what happens by itself.
+import { uuid } from "#base/ids.ts";
+import type { insertTemplate } from "#db/templates.ts";
+import { dueTimers } from "#db/timers.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { WorkspaceActivity } from "#schema/schedule.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import type { TestServerOptions } from "#test/support/server.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+type Columns = Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }>;
+type Options = TestServerOptions & { at?: string; template?: Columns; manifest?: Manifest; clock?: ManualClock };
+
+/** A server at the time `at` with a template of these settings and its user ada. */
+export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, manifest, ...options }: Options = {}) => {
+  const clock = options.clock ?? new ManualClock(Date.parse(at));
+  const world = await openWorld({ ...options, clock });
+  const { server, admin } = world;
+  const { store, scheduler, uses } = contextOf(server);
+  const seeded = await seedTemplate(server, manifest ?? ECHO, template);
+  const { template_id, organization_id } = seeded;
+  const ada = await seedUser(server, { username: "ada", organization_id });
+  await store.commit([{ sql: "update api_keys set expires_at = 9e15", rows: [[]] }]);
+  const owner = admin.as(ada.token);
+
+  /** Handles everything that is due now. */
+  const settle = async (): Promise<void> => {
+    await uses.flush();
+    for (let tries = 0; tries < 1000; tries++) {
+      if ((await store.all(dueTimers({ now: clock.now() }))).length === 0) return;
+      await scheduler.tick();
+      await turn();
+    }
+    throw new Error("something stays due");
+  };
+  return {
+    ...{ ...seeded, world, server, clock, admin, owner, owner_id: ada.user_id, owner_token: ada.token, settle },
+    /** Lets time pass and everything due happen; builds that this starts are waited for. */
+    pass: async (ms: number, id?: string): Promise<Workspace | undefined> => {
+      clock.leap(ms);
+      await settle();
+      return id === undefined ? undefined : awaitBuild(owner, id);
+    },
+    /** A workspace of ada whose first start has ended. */
+    make: async (more: object = {}): Promise<Workspace> => {
+      const { id } = await createWorkspace(owner, template_id, `w-${uuid().slice(0, 8)}`, more);
+      return awaitBuild(owner, id);
+    },
+    build: async (id: string, transition: string): Promise<Workspace> => {
+      await createBuild(owner, id, transition);
+      return transition === "delete" ? awaitDeleted(owner, id) : awaitBuild(owner, id);
+    },
+    activity: (id: string) => owner.get<WorkspaceActivity>(`/api/v2/workspaces/${id}/activity`),
+    timers: async (id: string): Promise<string[]> => {
+      const all = await store.all(dueTimers({ now: 9e15 }));
+      return all
+        .filter(({ actor_id, name }) => actor_id === id && name === "schedule")
+        .map(({ due }) => new Date(due).toISOString());
+    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+};
+export type Clockwork = Awaited<ReturnType<typeof openClockwork>>;
+
+/** Lets everything else have its turn. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A deleted workspace can be watched by nobody: it is asked for until it is. */
+export const awaitDeleted = async (client: Client, id: string): Promise<Workspace> => {
+  for (;;) {
+    const found = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+    if (found.latest_build.status === "deleted") return found;
+    await turn();
+  }
+};
+
+/** Status and fields of what is answered to a call. */
+export const answerOf = async (call: Promise<unknown>): Promise<string> => {
+  try {
+    await call;
+    return "ok";
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const fields = (error.body.validations ?? []).map(({ field }) => field);
+    return [error.status, ...fields].join(" ");
+  }
+};
+
+export const pathOf = ({ id }: Pick<Workspace, "id">, suffix = ""): string => `/api/v2/workspaces/${id}${suffix}`;
+export const read = (client: Client, one: Pick<Workspace, "id">) => client.get<Workspace>(pathOf(one));
+/** To the minute. */
+export const minuteOf = (time: string | undefined): string | undefined => time?.slice(0, 16);

@@ -1,0 +1,153 @@
+// Dormant workspaces: made so by people and by the clock, woken, deleted; and changes of the template that reach their times.
+import { expect, test } from "bun:test";
+import type { Template } from "#schema/template.ts";
+import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { awaitBuild } from "#test/support/workspaces.ts";
+import {
+  answerOf,
+  awaitDeleted,
+  type Clockwork,
+  DAY,
+  HOUR,
+  minuteOf,
+  openClockwork,
+  pathOf,
+  read,
+} from "./clockwork.ts";
+
+const NOON = "CRON_TZ=UTC 0 14 * * *";
+const setDormant = (time: Clockwork, one: { id: string }, dormant: boolean) =>
+  time.owner.put<Workspace>(pathOf(one, "/dormant"), { dormant });
+
+test("[TI-25] a running workspace that is made dormant is stopped, hidden from the list, and woken again", async () => {
+  await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
+  const one = await time.make({ ttl_ms: 5 * HOUR, autostart_schedule: NOON });
+  const asleep = await setDormant(time, one, true);
+  expect(asleep.latest_build).toMatchObject({ build_number: 2, transition: "stop", reason: "dormancy" });
+  expect([minuteOf(asleep.dormant_at), minuteOf(asleep.deleting_at), asleep.next_start_at]).toEqual([
+    "2030-01-01T12:00",
+    "2030-01-04T12:00",
+    undefined,
+  ]);
+  await awaitBuild(time.owner, one.id);
+  const again = await setDormant(time, one, true);
+  expect([again.dormant_at, again.latest_build.build_number]).toEqual([asleep.dormant_at, 2]);
+  const list = (q: string) => time.owner.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}`);
+  expect([(await list("owner:me")).count, (await list("owner:me dormant:true")).count]).toEqual([0, 1]);
+  expect((await time.pass(5 * HOUR, one.id))?.latest_build.build_number).toBe(2);
+  const awake = await setDormant(time, one, false);
+  expect([awake.dormant_at, awake.deleting_at, minuteOf(awake.last_used_at), minuteOf(awake.next_start_at)]).toEqual([
+    undefined,
+    undefined,
+    "2030-01-01T17:00",
+    "2030-01-02T14:00",
+  ]);
+  expect((await setDormant(time, one, false)).dormant_at).toBeUndefined();
+  const reasons = (await time.activity(one.id)).entries.map(({ reason, actor }) => `${reason} by ${actor.name}`);
+  expect(reasons).toEqual(["wake by ada", "dormancy by ada", "start by server"]);
+});
+
+test("[TI-25] starting a dormant workspace wakes it; what is deleted cannot sleep", async () => {
+  await using time = await openClockwork();
+  const one = await time.make();
+  await setDormant(time, one, true);
+  await awaitBuild(time.owner, one.id);
+  await time.pass(HOUR);
+  const started = await time.build(one.id, "start");
+  expect([started.dormant_at, minuteOf(started.last_used_at)]).toEqual([undefined, "2030-01-01T13:00"]);
+  await time.build(one.id, "delete");
+  expect(await answerOf(setDormant(time, one, true))).toBe("410");
+});
+
+test("[TI-22] an unused workspace falls asleep: stopped when it runs, only marked when it is stopped", async () => {
+  await using time = await openClockwork({ template: { time_til_dormant_ms: 2 * DAY } });
+  const running = await time.make();
+  const stopped = await time.make();
+  const used = await time.make();
+  await time.build(stopped.id, "stop");
+  expect((await time.activity(running.id)).next).toMatchObject({
+    what: "make_dormant",
+    at: "2030-01-03T12:00:00.000Z",
+  });
+  await time.pass(DAY);
+  await time.owner.post(pathOf(used, "/usage"));
+  await time.pass(DAY);
+  const asleep = await awaitBuild(time.owner, running.id);
+  expect(asleep.latest_build).toMatchObject({ status: "stopped", reason: "dormancy", build_number: 2 });
+  expect(minuteOf(asleep.dormant_at)).toBe("2030-01-03T12:00");
+  const marked = await read(time.owner, stopped);
+  expect([minuteOf(marked.dormant_at), marked.latest_build.build_number]).toEqual(["2030-01-03T12:00", 2]);
+  expect((await read(time.owner, used)).dormant_at).toBeUndefined();
+  expect((await time.activity(stopped.id)).entries[0]).toMatchObject({
+    reason: "dormancy",
+    detail: "It has not been used since 2030-01-01T12:00:00.000Z.",
+  });
+});
+
+test("[TI-22] a use that has not been written yet keeps it awake", async () => {
+  await using time = await openClockwork({ template: { time_til_dormant_ms: DAY } });
+  const one = await time.make();
+  time.clock.leap(DAY - 1000);
+  await time.owner.post(pathOf(one, "/usage"));
+  await contextOf(time.server).workspaces.ask(one.id, "runSchedule", {});
+  const awake = await read(time.owner, one);
+  expect([awake.dormant_at, minuteOf(awake.last_used_at)]).toEqual([undefined, "2030-01-02T11:59"]);
+  expect(await time.timers(one.id)).toEqual(["2030-01-03T11:59:59.000Z"]);
+});
+
+test("[TI-23] a dormant workspace is deleted in the end; after a failed delete a day passes", async () => {
+  await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
+  const { store } = contextOf(time.server);
+  const [easy, hard] = [await time.make(), await time.make()];
+  for (const one of [easy, hard]) {
+    await setDormant(time, one, true);
+    await awaitBuild(time.owner, one.id);
+  }
+  const broughtToLifeBy = (provisioner: string) =>
+    store.commit([
+      {
+        sql: "update template_versions set manifest = json_set(manifest, '$.provisioner', ?) where id = ?",
+        rows: [[provisioner, time.version_id]],
+      },
+    ]);
+  expect((await time.activity(easy.id)).next).toMatchObject({ what: "delete", at: "2030-01-04T12:00:00.000Z" });
+  await broughtToLifeBy("nobody");
+  const failed = await time.pass(3 * DAY, hard.id);
+  expect(failed?.latest_build).toMatchObject({ status: "failed", transition: "delete", reason: "autodelete" });
+  await awaitBuild(time.owner, easy.id);
+  await broughtToLifeBy("echo");
+  expect((await time.pass(DAY - 1000, hard.id))?.latest_build.build_number).toBe(3);
+  await time.pass(1000);
+  const gone = await awaitDeleted(time.owner, hard.id);
+  expect(gone.latest_build).toMatchObject({ build_number: 4, reason: "autodelete" });
+  await awaitDeleted(time.owner, easy.id);
+  expect(await time.timers(hard.id)).toEqual([]);
+});
+
+test("[TI-24] a change of the template reaches what its workspaces show, and can let them count from now", async () => {
+  await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 30 * DAY } });
+  const [asleep, awake] = [await time.make(), await time.make({ autostart_schedule: NOON })];
+  await setDormant(time, asleep, true);
+  await awaitBuild(time.owner, asleep.id);
+  const change = async (body: object) => {
+    await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, body);
+    await time.pass(1000);
+  };
+  const deleting = async () => minuteOf((await read(time.owner, asleep)).deleting_at);
+  expect(await deleting()).toBe("2030-01-31T12:00");
+  await change({ time_til_dormant_autodelete_ms: 10 * DAY });
+  expect(await deleting()).toBe("2030-01-11T12:00");
+  await change({ time_til_dormant_autodelete_ms: 0 });
+  expect(await deleting()).toBeUndefined();
+  await time.pass(5 * DAY);
+  await change({ time_til_dormant_autodelete_ms: 7 * DAY, update_workspace_dormant_at: true });
+  expect(await deleting()).toBe("2030-01-13T12:00");
+  await change({ autostart_requirement: { days_of_week: ["monday"] } });
+  expect(minuteOf((await read(time.owner, awake)).next_start_at)).toBe("2030-01-07T14:00");
+  await change({ time_til_dormant_ms: DAY, update_workspace_last_used_at: true });
+  const kept = await read(time.owner, awake);
+  expect([kept.dormant_at, minuteOf(kept.last_used_at)]).toEqual([undefined, "2030-01-06T12:00"]);
+  await change({ allow_user_autostart: false });
+  expect((await read(time.owner, awake)).next_start_at).toBeUndefined();
+});

@@ -1,0 +1,64 @@
+// Moving the deadline of a running workspace, as its owner and as its agent.
+import { expect, test } from "bun:test";
+import { sha256, uuid } from "#base/ids.ts";
+import type { Generic } from "#schema/generic.ts";
+import type { Client } from "#src/client.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ECHO } from "#test/support/workspaces.ts";
+import { answerOf, type Clockwork, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+
+const agentOf = async (time: Clockwork, workspace_id: string): Promise<Client> => {
+  const token = uuid();
+  const sql = "update agents set token_hash = ? where workspace_id = ?";
+  await contextOf(time.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
+  return time.admin.as(token);
+};
+
+test("[TI-8] the answer names the new deadline; each way that is not allowed has its status", async () => {
+  const template = { autostop_requirement_days: ["wednesday"] };
+  await using time = await openClockwork({ template });
+  const one = await time.make({ ttl_ms: HOUR });
+  const to = (ms: number) => new Date(time.clock.now() + ms).toISOString();
+  const extend = (body: unknown, target = one) => time.owner.put<Generic>(pathOf(target, "/extend"), body);
+  expect((await extend({ deadline: to(5 * HOUR) })).message).toContain("2030-01-01T17:00:00.000Z");
+  expect(minuteOf((await read(time.owner, one)).latest_build.deadline)).toBe("2030-01-01T17:00");
+  expect((await extend({ deadline: to(31 * MINUTE) })).message).toContain("2030-01-01T12:31");
+  expect((await extend({ deadline: "2030-01-01T20:00:00+02:00" })).message).toContain("2030-01-01T18:00");
+  expect(await answerOf(extend({ deadline: to(28 * MINUTE) }))).toBe("400 deadline");
+  expect(await answerOf(extend({ deadline: to(13 * HOUR) }))).toBe("400 deadline");
+  expect((await answerOf(extend({}))).slice(0, 3)).toBe("400");
+  expect((await answerOf(extend({ deadline: "tomorrow" }))).slice(0, 3)).toBe("400");
+  await time.build(one.id, "stop");
+  expect(await answerOf(extend({ deadline: to(HOUR) }))).toBe("409");
+  await time.build(one.id, "delete");
+  expect(await answerOf(extend({ deadline: to(HOUR) }))).toBe("410");
+});
+
+test("[TI-8] during a start, and without a deadline, nothing can be moved", async () => {
+  await using time = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
+  const made = await time.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
+    ...{ name: "dev", template_id: time.template_id, ttl_ms: HOUR },
+  });
+  const deadline = new Date(time.clock.now() + HOUR).toISOString();
+  expect(await answerOf(time.owner.put(pathOf(made, "/extend"), { deadline }))).toBe("409");
+});
+
+test("[TI-9] an agent moves the deadline of its own workspace and sees no other", async () => {
+  await using time = await openClockwork();
+  const own = await time.make({ ttl_ms: HOUR });
+  const other = await time.make({ ttl_ms: HOUR });
+  const agent = await agentOf(time, own.id);
+  const deadline = new Date(time.clock.now() + 3 * HOUR).toISOString();
+  expect(await answerOf(agent.put(pathOf(own, "/extend"), { deadline }))).toBe("ok");
+  expect(await answerOf(agent.put(pathOf(other, "/extend"), { deadline }))).toBe("404");
+  expect(await answerOf(agent.put(pathOf(own, "/ttl"), { ttl_ms: HOUR }))).toBe("401");
+  const { entries } = await time.activity(own.id);
+  expect(entries[0]).toMatchObject({
+    reason: "extend",
+    actor: { kind: "agent", name: "dev" },
+    old_deadline: "2030-01-01T13:00:00.000Z",
+    new_deadline: "2030-01-01T15:00:00.000Z",
+  });
+  await time.build(own.id, "stop");
+  expect(await answerOf(agent.put(pathOf(own, "/extend"), { deadline }))).toBe("401");
+});

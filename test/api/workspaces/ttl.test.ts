@@ -1,0 +1,64 @@
+// How long workspaces run: the time to live over HTTP, and moving the deadline.
+import { expect, test } from "bun:test";
+import { updateTemplate } from "#db/templates.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { answerOf, DAY, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+
+test("[TI-4] [TI-7] a workspace shows its time to live in whole minutes, and its deadline once it runs", async () => {
+  await using time = await openClockwork({ template: { default_ttl_ms: 4 * HOUR } });
+  const chosen = await time.make({ ttl_ms: 90 * MINUTE + 59_999 });
+  expect([chosen.ttl_ms, minuteOf(chosen.latest_build.deadline)]).toEqual([90 * MINUTE, "2030-01-01T13:30"]);
+  for (const ttl_ms of [undefined, null, 0]) {
+    const byDefault = await time.make({ ttl_ms });
+    expect([byDefault.ttl_ms, minuteOf(byDefault.latest_build.deadline)]).toEqual([4 * HOUR, "2030-01-01T16:00"]);
+  }
+});
+
+test("[TI-7] a new time to live counts from the next start; none takes the deadline away", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ ttl_ms: HOUR });
+  const set = (ttl_ms?: unknown) => answerOf(time.owner.put(pathOf(one, "/ttl"), { ttl_ms }));
+  expect(await set(3 * HOUR + 1)).toBe("ok");
+  const kept = await read(time.owner, one);
+  expect([kept.ttl_ms, minuteOf(kept.latest_build.deadline)]).toEqual([3 * HOUR, "2030-01-01T13:00"]);
+  for (const off of [null, 0]) {
+    expect(await set(3 * HOUR)).toBe("ok");
+    expect(await set(off)).toBe("ok");
+    const never = await read(time.owner, one);
+    expect([never.ttl_ms, never.latest_build.deadline]).toEqual([undefined, undefined]);
+  }
+  expect((await time.pass(40 * DAY, one.id))?.latest_build.status).toBe("running");
+  expect(await set(3 * HOUR)).toBe("ok");
+  await time.build(one.id, "stop");
+  const again = await time.build(one.id, "start");
+  expect(minuteOf(again.latest_build.deadline)).toBe("2030-02-10T15:00");
+});
+
+test("[TI-7] what cannot be a time to live is refused by name, also where the template forbids one", async () => {
+  await using time = await openClockwork();
+  const one = await time.make({ ttl_ms: HOUR });
+  const set = (ttl_ms?: unknown) => answerOf(time.owner.put(pathOf(one, "/ttl"), { ttl_ms }));
+  expect(await set(MINUTE)).toBe("ok");
+  expect(await set(30 * DAY)).toBe("ok");
+  for (const ttl of [MINUTE - 1, 30 * DAY + 1, -1]) expect(await set(ttl)).toBe("400 ttl_ms");
+  expect((await set("1h")).slice(0, 3)).toBe("400");
+  expect(await answerOf(time.make({ ttl_ms: 1 }))).toBe("400 ttl_ms");
+  const { store } = contextOf(time.server);
+  const forbids = { allow_user_autostop: false, default_ttl_ms: 2 * HOUR };
+  await store.commit([updateTemplate(time.template_id, forbids)]);
+  expect(await set(HOUR)).toBe("400");
+  expect(await answerOf(time.make({ ttl_ms: HOUR }))).toBe("400 ttl_ms");
+  const forced = await time.make();
+  expect([forced.ttl_ms, minuteOf(forced.latest_build.deadline)]).toEqual([2 * HOUR, "2030-01-01T14:00"]);
+});
+
+test("[TI-6] a required stop shows as the latest deadline and stops what has no time to live", async () => {
+  const template = { autostop_requirement_days: ["wednesday"], autostop_requirement_weeks: 1 };
+  await using time = await openClockwork({ template });
+  const one = await time.make();
+  const { deadline, max_deadline } = one.latest_build;
+  expect([minuteOf(deadline), minuteOf(max_deadline)]).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
+  const { next } = await time.activity(one.id);
+  expect(next).toMatchObject({ what: "stop", why: "Its template requires a stop." });
+  expect((await time.pass(12 * HOUR, one.id))?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
+});
