@@ -97,14 +97,23 @@ export const ownParser = (path: string, parser: Parser): Parser => {
   return parser;
 };
 
+/** The same for paths with names in them. */
+const patterns: { pattern: RegExp; limit: number }[] = [];
+
+/** JSON sent to this path may have at most `limit` bytes; `{name}` stands for any one segment. */
+export const limitJson = (path: string, limit: number): void => {
+  patterns.push({ pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`), limit });
+};
+
 /** The most bytes that a body sent to this path may have. */
-export const bodyLimit = (path: string): number => limits.get(path) ?? DEFAULT_LIMIT;
+export const bodyLimit = (path: string): number =>
+  limits.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))?.limit ?? DEFAULT_LIMIT;
 
 /** The parser of every route that does not name its own: a signed-in caller, JSON, the default limit. */
 export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
   if (ownParsers.has(pathOf(request.url))) return undefined;
   callerOf(request);
-  return readJson(request, DEFAULT_LIMIT);
+  return readJson(request, bodyLimit(pathOf(request.url)));
 };
 
 /** For the few routes that strangers may call. */

@@ -3,10 +3,13 @@ import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { agentAppStatus } from "./app-status.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
+import { taskLogSnapshot } from "./log-snapshot.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
+import { agentMetadata } from "./metadata.ts";
 import { oneAgent } from "./one.ts";
 import { agentPorts } from "./ports.ts";
+import { agentReinit } from "./reinit.ts";
 import { agentRpc } from "./rpc/index.ts";
 import { agentTerminal } from "./terminal.ts";
 import { agentTunnel } from "./tunnel.ts";
@@ -16,6 +19,9 @@ export const agents = (ctx: ApiContext) =>
     .use(agentReports(ctx))
     .use(agentAppStatus(ctx))
     .use(agentGitSshKey(ctx))
+    .use(agentReinit(ctx))
+    .use(taskLogSnapshot(ctx))
+    .use(agentMetadata(ctx))
     .use(agentRpc(ctx))
     .use(agentTunnel(ctx))
     .use(agentLogs(ctx))

@@ -175,7 +175,8 @@ const showLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][numb
   created_at: rfc3339(source.created_at),
 });
 
-const showMetadata = (row: AgentMetadataRow, now: number): WorkspaceAgent["metadata"][number] => ({
+/** One result as it is shown at `now`, milliseconds since 1970. */
+export const showMetadata = (row: AgentMetadataRow, now: number): WorkspaceAgent["metadata"][number] => ({
   description: {
     display_name: row.display_name,
     key: row.key,

@@ -1,0 +1,112 @@
+// Everybody who watches the metadata of agents. One timer and one reading for each watched agent, however many watch it; each watcher
+// hears of changes at most once a second, and at least every 5 s because results grow older (facts/platform 5.8, rules MD-1 to MD-3).
+import type { Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { listAgentMetadata } from "#db/agent-metadata.ts";
+import type { ApiContext } from "../context.ts";
+import { showMetadata } from "./show.ts";
+
+export interface MetadataWatcher {
+  /** All of the agent's metadata as one line of JSON. */
+  data(json: string): void;
+  /** It cannot be read now; it is tried again. */
+  failed(): void;
+  /** A newer build has taken over: nothing changes any more. */
+  gone(): void;
+}
+
+const OFTEN_MS = 1_000;
+const SELDOM_MS = 5_000;
+
+export class MetadataWatchers {
+  readonly #ctx: ApiContext;
+  readonly #watched = new Map<string, Watched>();
+
+  constructor(ctx: ApiContext) {
+    this.#ctx = ctx;
+  }
+
+  /** The watcher gets everything now, and again as time and changes go, until the returned function is called. */
+  watch(agent_id: string, watcher: MetadataWatcher): () => void {
+    let watched = this.#watched.get(agent_id);
+    if (!watched) {
+      watched = new Watched(this.#ctx, agent_id);
+      this.#watched.set(agent_id, watched);
+    }
+    const one = watched;
+    one.add(watcher);
+    return () => {
+      if (one.remove(watcher) && this.#watched.get(agent_id) === one) this.#watched.delete(agent_id);
+    };
+  }
+}
+
+/** When a watcher was last told, and of which change. */
+type Told = { at: number; change: number };
+
+class Watched {
+  readonly #ctx: ApiContext;
+  readonly #agentId: string;
+  readonly #told = new Map<MetadataWatcher, Told>();
+  readonly #timer: Timer;
+  readonly #leave: (() => void)[];
+  #change = 0;
+
+  constructor(ctx: ApiContext, agent_id: string) {
+    this.#ctx = ctx;
+    this.#agentId = agent_id;
+    this.#timer = ctx.clock.every(OFTEN_MS, () => this.#tick());
+    this.#leave = [
+      ctx.topics.subscribe("agent_metadata", agent_id, () => {
+        this.#change++;
+      }),
+      ctx.topics.subscribe("agent_gone", agent_id, () => {
+        for (const watcher of [...this.#told.keys()]) watcher.gone();
+      }),
+    ];
+  }
+
+  add(watcher: MetadataWatcher): void {
+    this.#told.set(watcher, { at: 0, change: 0 });
+    void this.#tell([watcher]);
+  }
+
+  /** True when nobody is left. */
+  remove(watcher: MetadataWatcher): boolean {
+    this.#told.delete(watcher);
+    if (this.#told.size > 0) return false;
+    this.#timer.cancel();
+    for (const leave of this.#leave.splice(0)) leave();
+    return true;
+  }
+
+  #tick(): void {
+    const now = this.#ctx.clock.monotonic();
+    const due = [...this.#told].filter(
+      ([, { at, change }]) => now - at >= (change < this.#change ? OFTEN_MS : SELDOM_MS),
+    );
+    if (due.length > 0) void this.#tell(due.map(([watcher]) => watcher));
+  }
+
+  async #tell(watchers: readonly MetadataWatcher[]): Promise<void> {
+    const told = { at: this.#ctx.clock.monotonic(), change: this.#change };
+    for (const watcher of watchers) this.#told.set(watcher, told);
+    const json = await this.#read();
+    for (const watcher of watchers) {
+      if (!this.#told.has(watcher)) continue;
+      if (json === undefined) watcher.failed();
+      else watcher.data(json);
+    }
+  }
+
+  async #read(): Promise<string | undefined> {
+    try {
+      const rows = await this.#ctx.store.all(listAgentMetadata({ agent_id: this.#agentId }));
+      const now = this.#ctx.clock.now();
+      return JSON.stringify(rows.map((row) => showMetadata(row, now)));
+    } catch (error) {
+      log("watch").warn("metadata of agent {id} cannot be read: {error}", { id: this.#agentId, error });
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// Watching the metadata of one agent, as server-sent events and as a WebSocket (facts/platform 5.8).
+import { Elysia, t } from "elysia";
+import { maySeeWorkspace } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { eventStream } from "../event-stream.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { closeWhenAccessLost, whenAccessLost } from "../revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { MetadataWatchers } from "./metadata-watchers.ts";
+import { agentAt } from "./place.ts";
+
+const tags = ["Agents"];
+const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const UNREADABLE = JSON.stringify({ message: "The metadata cannot be read now." });
+const PING_MS = 15_000;
+const PING = JSON.stringify({ type: "ping", data: null });
+
+export const agentMetadata = (ctx: ApiContext) => {
+  const watchers = new MetadataWatchers(ctx);
+  const watchable = async (id: string, caller: UserCaller) => {
+    const { agent_id, workspace_id } = await agentAt(ctx.store, id, caller);
+    return { agent_id, access: { workspace_id, may: maySeeWorkspace } };
+  };
+  return new Elysia()
+    .use(callers)
+    .get(
+      "/:workspaceagent/watch-metadata",
+      async ({ caller, params, request }) => {
+        const { agent_id, access } = await watchable(params.workspaceagent, caller);
+        return eventStream(ctx, request, (stream) => {
+          const leave = watchers.watch(agent_id, {
+            data: (json) => stream.send("data", json),
+            failed: () => stream.send("error", UNREADABLE),
+            gone: () => stream.end(),
+          });
+          const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
+          return () => {
+            leave();
+            signOut();
+          };
+        });
+      },
+      {
+        user: true,
+        params,
+        response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404) },
+        detail: {
+          tags,
+          summary: "Watch an agent's metadata (server-sent events)",
+          description:
+            "Events `ping` (at once and every 15 s) and `data`: a list of {description, result}, at once, at most once a second when it changes and at least every 5 s. Ends when a newer build takes over.",
+        },
+      },
+    )
+    .get(
+      "/:workspaceagent/watch-metadata-ws",
+      async ({ caller, params, request }) => {
+        const { agent_id, access } = await watchable(params.workspaceagent, caller);
+        const handler = new MetadataSocket(ctx, watchers, agent_id);
+        const closing = closeWhenAccessLost(ctx, caller, access, handler);
+        return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
+      },
+      {
+        user: true,
+        params,
+        response: { 200: Upgraded, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "Watch an agent's metadata (WebSocket)",
+          description:
+            'The same as text messages {"type", "data"}: `ping`, `data`, `error`. Messages from the client end it.',
+        },
+      },
+    );
+};
+
+class MetadataSocket implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #watchers: MetadataWatchers;
+  readonly #agentId: string;
+  #pinged = 0;
+  #leave: (() => void) | undefined;
+
+  constructor(ctx: ApiContext, watchers: MetadataWatchers, agent_id: string) {
+    this.#ctx = ctx;
+    this.#watchers = watchers;
+    this.#agentId = agent_id;
+  }
+
+  open(socket: Socket): void {
+    this.#ping(socket);
+    this.#leave = this.#watchers.watch(this.#agentId, {
+      data: (json) => {
+        // Something comes every 5 s, so pings need no timer of their own.
+        if (this.#ctx.clock.monotonic() - this.#pinged >= PING_MS) this.#ping(socket);
+        socket.send(`{"type":"data","data":${json}}`, true);
+      },
+      failed: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
+      gone: () => socket.close(CLOSE.goingAway, "a newer build has taken over"),
+    });
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  close(): void {
+    this.#leave?.();
+  }
+
+  #ping(socket: Socket): void {
+    this.#pinged = this.#ctx.clock.monotonic();
+    socket.send(PING);
+  }
+}

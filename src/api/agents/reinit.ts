@@ -1,0 +1,97 @@
+// `GET me/reinit`: an agent of a prepared workspace waits here for whoever gets it, and then begins anew (facts/platform 5.4, rules RI-1
+// to RI-4). Whoever claims a workspace publishes the topic `reinit`. Every other workspace is answered 409: do not ask again.
+import { Elysia, t } from "elysia";
+import { AppError, conflict } from "#base/errors.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { ReinitEvent } from "#schema/reinit.ts";
+import { type AgentCaller, callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { eventStream } from "../event-stream.ts";
+import { flagOf, flagQuery } from "../query-flag.ts";
+import { fails } from "../responses.ts";
+import { placeOf } from "./place.ts";
+
+export const agentReinit = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/me/reinit",
+    async ({ caller, query, request }) => {
+      // Today both mean the same: nothing was claimed before an agent asked.
+      flagOf("wait", query.wait);
+      const claim = new Claim(ctx, caller);
+      try {
+        // Heard before it is looked at, or a claim in between would be lost.
+        const place = await placeOf(ctx.store, caller.agent_id);
+        if (!claim.happened && place?.owner_id !== PREBUILDS_USER_ID) throw notPrepared();
+        if (wantsEvents(request, caller)) return streamOf(ctx, request, claim);
+        ctx.requests.exempt(request);
+        return await claim.answered(request.signal);
+      } catch (error) {
+        claim.forget();
+        throw error;
+      }
+    },
+    {
+      agent: true,
+      query: t.Object({ wait: flagQuery("Also hear of a claim that came before this call.") }),
+      response: { 200: ReinitEvent, ...fails(400, 401, 409, 503) },
+      detail: {
+        tags: ["Agents"],
+        summary: "Wait until the workspace is given to somebody",
+        description:
+          "For agents of workspaces that are kept ready. With `Accept: text/event-stream` an event stream that ends after one event, else JSON once it happens. 409 means that it never will: do not ask again.",
+      },
+    },
+  );
+
+const notPrepared = (): AppError =>
+  conflict("The workspace is not one that is kept ready: there is nothing to wait for.");
+
+/** Genuine agents read events and do not say so. */
+const wantsEvents = (request: Request, { compat }: AgentCaller): boolean =>
+  compat || (request.headers.get("accept") ?? "").includes("text/event-stream");
+
+const streamOf = (ctx: ApiContext, request: Request, claim: Claim): Response =>
+  eventStream(ctx, request, (stream) => {
+    void claim.settled.then((event) => {
+      if (event) stream.send("data", JSON.stringify(event));
+      stream.end();
+    });
+    return () => claim.forget();
+  });
+
+/** What one agent waits for: its workspace is claimed (the event), or it or the server goes (undefined). */
+class Claim {
+  readonly settled: Promise<ReinitEvent | undefined>;
+  readonly #undo: (() => void)[];
+  readonly #settle: (event: ReinitEvent | undefined) => void;
+  happened = false;
+
+  constructor({ topics, streams }: ApiContext, { agent_id, workspace_id }: AgentCaller) {
+    const { promise, resolve } = Promise.withResolvers<ReinitEvent | undefined>();
+    this.settled = promise;
+    this.#settle = (event) => {
+      this.forget();
+      resolve(event);
+    };
+    this.#undo = [
+      topics.subscribe("reinit", workspace_id, ({ owner_id }) => {
+        this.happened = true;
+        this.#settle({ reason: "prebuild_claimed", workspace_id, owner_id });
+      }),
+      topics.subscribe("agent_gone", agent_id, () => this.#settle(undefined)),
+      streams.add(() => this.#settle(undefined)),
+    ];
+  }
+
+  /** The event. 503 when the agent's build or the server ended first, or the caller hung up. */
+  async answered(signal: AbortSignal): Promise<ReinitEvent> {
+    signal.addEventListener("abort", () => this.#settle(undefined), { once: true });
+    const event = await this.settled;
+    if (event) return event;
+    throw new AppError("overloaded", "The wait has ended without a claim.");
+  }
+
+  forget(): void {
+    for (const one of this.#undo.splice(0)) one();
+  }
+}

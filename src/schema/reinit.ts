@@ -1,0 +1,9 @@
+// Wire shape of the event that makes an agent begin anew (specification "Reinitialization event").
+import { type Static, Type as t } from "@sinclair/typebox";
+
+export const ReinitEvent = t.Object({
+  reason: t.Literal("prebuild_claimed"),
+  workspace_id: t.String({ format: "uuid" }),
+  owner_id: t.String({ format: "uuid", description: "Whose it is now. The owner the agent knows already: ignore it." }),
+});
+export type ReinitEvent = Static<typeof ReinitEvent>;

@@ -1,0 +1,111 @@
+// Watching what a workspace measures, over server-sent events and over a WebSocket, on a clock that stands still.
+import { expect, test } from "bun:test";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import { Client } from "#src/client.ts";
+import { readEvents } from "#test/support/event-reader.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+type Metadata = WorkspaceAgent["metadata"];
+type Message = { type: string; data: Metadata };
+
+const METADATA = [
+  { key: "b", display_order: 1 },
+  { key: "a", display_order: 1, display_name: "CPU" },
+  { key: "z", display_order: 0 },
+];
+const pathOf = ({ agent_id }: Seeded, kind: string) => `/api/v2/workspaceagents/${agent_id}/${kind}`;
+const report = (server: TestServer, { agent_id }: Seeded, value: string) =>
+  contextOf(server).agents.ask(agent_id, "report_metadata", { results: [{ key: "a", value, error: "" }] });
+const measured = (metadata: Metadata | undefined) =>
+  metadata?.find(({ description }) => description.key === "a")?.result.value;
+
+const open = async (server: TestServer, seeded: Seeded) => {
+  const socket = await new Client(server.url, seeded.owner_token).socket(pathOf(seeded, "watch-metadata-ws"));
+  expect((await socket.json<Message>()).type).toBe("ping");
+  return socket;
+};
+
+test("[MD-1] both streams begin with a ping and everything, by display order and then key, with the age in seconds", async () => {
+  const clock = new ManualClock();
+  await using server = await startTestServer({ clock });
+  const seeded = await seedAgent(server, { metadata: METADATA });
+  await report(server, seeded, "7 %");
+  clock.advance(3_500);
+  using socket = await open(server, seeded);
+  const { type, data } = await socket.json<Message>();
+  expect(type).toBe("data");
+  expect(data.map(({ description }) => description.key)).toEqual(["z", "a", "b"]);
+  expect(data[1]).toMatchObject({ description: { display_name: "CPU" }, result: { value: "7 %", error: "", age: 3 } });
+  expect(data[0]?.result).toEqual({ value: "", error: "", age: 0 });
+  const abort = new AbortController();
+  const owner = new Client(server.url, seeded.owner_token);
+  const stream = await owner.fetch("GET", pathOf(seeded, "watch-metadata"), undefined, { signal: abort.signal });
+  const events = readEvents(stream);
+  expect((await events.next()).value).toEqual({ event: "ping" });
+  expect((await events.next()).value).toEqual({ event: "data", data });
+  abort.abort();
+});
+
+test("[MD-2] changes come together at most once a second, and nothing new is told every five", async () => {
+  const clock = new ManualClock();
+  await using server = await startTestServer({ clock });
+  const seeded = await seedAgent(server, { metadata: METADATA });
+  using socket = await open(server, seeded);
+  await socket.json<Message>();
+  for (const value of ["1", "2", "3"]) await report(server, seeded, value);
+  clock.advance(1_000);
+  expect(measured((await socket.json<Message>()).data)).toBe("3");
+  // Nothing happens for four seconds; were anything sent, it would be the next message.
+  clock.advance(4_000);
+  await report(server, seeded, "4");
+  clock.advance(1_000);
+  expect(measured((await socket.json<Message>()).data)).toBe("4");
+  clock.advance(4_000);
+  clock.advance(1_000);
+  const { data } = await socket.json<Message>();
+  expect([measured(data), data[1]?.result.age]).toEqual(["4", 6]);
+});
+
+test("[MD-3] a crowd of watchers costs one timer and leaves nothing behind", async () => {
+  const clock = new ManualClock();
+  await using server = await startTestServer({ clock });
+  const seeded = await seedAgent(server, { metadata: METADATA });
+  const { topics } = contextOf(server);
+  let ticks = 0;
+  const every = clock.every.bind(clock);
+  clock.every = (ms, run) => {
+    if (ms === 1_000) ticks++;
+    return every(ms, run);
+  };
+  const sockets = await Promise.all(Array.from({ length: 20 }, () => open(server, seeded)));
+  for (const socket of sockets) await socket.json<Message>();
+  expect(ticks).toBe(1);
+  await report(server, seeded, "all");
+  clock.advance(1_000);
+  for (const socket of sockets) expect(measured((await socket.json<Message>()).data)).toBe("all");
+  for (const socket of sockets) socket.close();
+  while (topics.heard("agent_metadata", seeded.agent_id)) await new Promise((done) => setImmediate(done));
+});
+
+test("[MD-4] strangers get 404; a newer build ends the streams, and so does a client that talks", async () => {
+  await using server = await startTestServer({ clock: new ManualClock() });
+  const seeded = await seedAgent(server, { metadata: METADATA });
+  const stranger = new Client(server.url, (await seedUser(server)).token);
+  for (const kind of ["watch-metadata", "watch-metadata-ws"]) {
+    expect((await stranger.fetch("GET", pathOf(seeded, kind))).status).toBe(404);
+  }
+  const talker = await open(server, seeded);
+  talker.send("hello");
+  expect((await talker.closed).code).toBe(1008);
+  const socket = await open(server, seeded);
+  const owner = new Client(server.url, seeded.owner_token);
+  const stream = await owner.fetch("GET", pathOf(seeded, "watch-metadata"));
+  await socket.json<Message>();
+  await supersede(server, seeded);
+  expect(await socket.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
+  const seen: string[] = [];
+  for await (const { event } of readEvents(stream)) seen.push(event);
+  expect(seen.slice(0, 1)).toEqual(["ping"]);
+});

@@ -1,0 +1,135 @@
+// Waiting to be given to somebody, and the snapshot of a task's messages: what agents of today's workspaces are answered.
+import { describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import { workspaces } from "#db/schema/workspaces.ts";
+import { updateBy } from "#db/sql.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { Client } from "#src/client.ts";
+import { type ReadEvent, readEvents } from "#test/support/event-reader.ts";
+import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+const REINIT = "/api/v2/workspaceagents/me/reinit";
+const updateWorkspace = updateBy(workspaces, workspaces.id);
+const events = { headers: { Accept: "text/event-stream" } };
+
+/** An agent of a workspace that is kept ready. */
+const seedPrepared = async (server: TestServer) => {
+  const seeded = await seedAgent(server);
+  await contextOf(server).store.commit([
+    updateWorkspace(seeded.workspace_id, { owner_id: PREBUILDS_USER_ID, name: `ready-${uuid().slice(0, 8)}` }),
+  ]);
+  return { ...seeded, agent: new Client(server.url, seeded.agent_token) };
+};
+
+const heard = async (server: TestServer, workspace_id: string): Promise<void> => {
+  const { topics, streams } = contextOf(server);
+  while (!topics.heard("reinit", workspace_id) || streams.size === 0) await new Promise((done) => setImmediate(done));
+};
+
+describe("ordinary workspaces", () => {
+  test("[RI-1] are answered 409 at once, waiting or not, as events or as JSON, and nothing stays open", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const agent = new Client(server.url, seeded.agent_token);
+    for (const query of ["", "?wait=true", "?wait=false"]) {
+      for (const options of [{}, events]) {
+        const response = await agent.fetch("GET", REINIT + query, undefined, options);
+        expect(response.status).toBe(409);
+        expect(await response.json()).toHaveProperty("message");
+      }
+    }
+    expect((await agent.fetch("GET", `${REINIT}?wait=perhaps`)).status).toBe(400);
+    expect((await new Client(server.url, seeded.owner_token).fetch("GET", REINIT)).status).toBe(401);
+    const { topics, streams } = contextOf(server);
+    expect([topics.heard("reinit", seeded.workspace_id), streams.size]).toEqual([false, 0]);
+  });
+});
+
+describe("workspaces that are kept ready", () => {
+  test("[RI-2] an event stream gives one event when the workspace is claimed, and ends", async () => {
+    await using server = await startTestServer();
+    const { agent, workspace_id } = await seedPrepared(server);
+    const response = await agent.fetch("GET", `${REINIT}?wait=true`, undefined, events);
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    await heard(server, workspace_id);
+    const owner_id = uuid();
+    contextOf(server).topics.publish("reinit", workspace_id, { owner_id });
+    contextOf(server).topics.publish("reinit", workspace_id, { owner_id: uuid() });
+    const seen: ReadEvent[] = [];
+    for await (const event of readEvents(response)) seen.push(event);
+    expect(seen).toEqual([
+      { event: "ping" },
+      { event: "data", data: { reason: "prebuild_claimed", workspace_id, owner_id } },
+    ]);
+    expect(contextOf(server).topics.heard("reinit", workspace_id)).toBe(false);
+  });
+
+  test("[RI-3] without events it is one JSON answer, once it happens; a genuine agent always reads events", async () => {
+    await using server = await startTestServer();
+    const { agent, workspace_id, agent_token } = await seedPrepared(server);
+    const owner_id = uuid();
+    const answer = agent.get(REINIT);
+    await heard(server, workspace_id);
+    contextOf(server).topics.publish("reinit", workspace_id, { owner_id });
+    expect(await answer).toEqual({ reason: "prebuild_claimed", workspace_id, owner_id });
+    const headers = { "Coder-Session-Token": agent_token };
+    const abort = new AbortController();
+    const genuine = await fetch(new URL(REINIT, server.url), { headers, signal: abort.signal });
+    expect(genuine.headers.get("content-type")).toBe("text/event-stream");
+    abort.abort();
+    const { topics } = contextOf(server);
+    while (topics.heard("reinit", workspace_id)) await new Promise((done) => setImmediate(done));
+  });
+
+  test("[RI-4] the wait ends when a newer build takes over, when the caller hangs up and when the server stops", async () => {
+    await using server = await startTestServer();
+    const { topics, streams } = contextOf(server);
+    const replaced = await seedPrepared(server);
+    const stream = await replaced.agent.fetch("GET", REINIT, undefined, events);
+    await heard(server, replaced.workspace_id);
+    await supersede(server, replaced);
+    const seen: ReadEvent[] = [];
+    for await (const event of readEvents(stream)) seen.push(event);
+    expect(seen).toEqual([{ event: "ping" }]);
+
+    const { agent, workspace_id } = await seedPrepared(server);
+    const abort = new AbortController();
+    const left = agent.fetch("GET", REINIT, undefined, { signal: abort.signal }).catch(() => "left");
+    await heard(server, workspace_id);
+    abort.abort();
+    expect(await left).toBe("left");
+    while (topics.heard("reinit", workspace_id)) await new Promise((done) => setImmediate(done));
+    expect(streams.size).toBe(0);
+
+    const waiting = agent.fetch("GET", REINIT);
+    await heard(server, workspace_id);
+    streams.endAll();
+    expect((await waiting).status).toBe(503);
+  });
+});
+
+describe("the snapshot of a task's messages", () => {
+  const path = (task: string, query = "?format=agentapi") =>
+    `/api/v2/workspaceagents/me/tasks/${task}/log-snapshot${query}`;
+
+  test("[RI-5] a malformed call is 400, more than 64 KiB is 413 in fixed words, and an unknown task 404", async () => {
+    await using server = await startTestServer();
+    const agent = new Client(server.url, (await seedAgent(server)).agent_token);
+    const send = async (where: string, body: unknown) => {
+      const response = await agent.fetch("POST", where, body);
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    };
+    const body = { messages: [{ id: 1, role: "agent", content: "done" }] };
+    expect((await send(path("not-an-id"), body)).status).toBe(400);
+    expect((await send(path(uuid(), ""), body)).status).toBe(400);
+    expect((await send(path(uuid(), "?format=text"), body)).status).toBe(400);
+    expect((await send(path(uuid()), body)).status).toBe(404);
+    const room = 65_536 - JSON.stringify({ messages: [""] }).length;
+    expect((await send(path(uuid()), { messages: ["x".repeat(room)] })).status).toBe(404);
+    expect(await send(path(uuid()), { messages: ["x".repeat(room + 1)] })).toEqual({
+      status: 413,
+      body: { message: "Request body too large.", detail: "Maximum request body size is 65536 bytes." },
+    });
+  });
+});

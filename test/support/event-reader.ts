@@ -1,0 +1,20 @@
+// Reads server-sent events as a strict reader: an event line, at most one data line, an empty line; anything else is an error.
+
+export type ReadEvent = { event: string; data?: unknown };
+
+export async function* readEvents(response: Response): AsyncGenerator<ReadEvent> {
+  if (!response.body) throw new Error("no body");
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body) {
+    text += decoder.decode(chunk, { stream: true });
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const [first = "", second, ...more] = text.slice(0, end).split("\n");
+      text = text.slice(end + 2);
+      const event = /^event: (data|ping|error)$/.exec(first)?.[1];
+      if (!event || more.length > 0) throw new Error(`not an event: ${first}`);
+      if (second !== undefined && !second.startsWith("data: ")) throw new Error(`not data: ${second}`);
+      yield { event, ...(second === undefined ? {} : { data: JSON.parse(second.slice(6)) }) };
+    }
+  }
+}
