@@ -123,9 +123,11 @@ export const derivedTimes = (
 
 const nextStart = (before: Known | undefined, state: Known, rules: ScheduleRules, now: number): number | null => {
   const { workspace, build, job } = state;
-  if (workspace.deleted || isDormant(workspace)) return null;
+  const { autostart_schedule } = workspace;
+  if (workspace.deleted || isDormant(workspace) || autostart_schedule === null) return null;
+  if (!rules.allow_user_autostart) return null;
   const kept = workspace.next_start_at;
-  const isSame = before?.build.id === build.id && before.workspace.autostart_schedule === workspace.autostart_schedule;
+  const isSame = before?.build.id === build.id && before.workspace.autostart_schedule === autostart_schedule;
   // Reached while a build was active, or by a server that was away: it counts from the last build (facts/platform 2.7).
   const isOwed = kept !== null && kept <= now && isSame && (isActive(job) || mayAutostart(state, rules, kept));
   return isOwed ? kept : (nextAutostart(workspace, rules, now) ?? null);

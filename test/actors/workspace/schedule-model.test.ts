@@ -1,0 +1,218 @@
+// A workspace under random hands and a random clock, run as its actor runs it, against what the rules promise at every moment. A
+// failure prints the seed that repeats it.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { recordActivity } from "#actors/workspace/activity.ts";
+import { isRunning } from "#actors/workspace/deadline.ts";
+import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
+import { dormancyPatch, isDormant } from "#actors/workspace/dormancy.ts";
+import {
+  actionsOf,
+  derivedTimes,
+  dueAction,
+  scheduleTimer,
+  touchesTimes,
+  transitionOf,
+} from "#actors/workspace/schedule.ts";
+import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
+import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
+import { transition } from "#actors/workspace/state.ts";
+import { nextTime } from "#base/cron.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { isActive, jobStatus } from "#schema/job.ts";
+import { DAY, HOUR, MINUTE, rulesWith, START, stateWith } from "./schedule-state.ts";
+
+const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
+
+const buildOf = (n: number, kind: NewBuild["transition"], reason: string): NewBuild => ({
+  ...{ id: `build-${n}`, job_id: `job-${n}`, job_key: n, transition: kind, reason, initiator_id: NIL_UUID },
+  ...{ template_version_id: NIL_UUID, template_version_preset_id: null, orphan: false, log_level: "", parameters: [] },
+  ...{ provisioner: "echo", file_id: NIL_UUID, tags: {} },
+});
+
+/** What schedule-actor.ts does around each decision, without a store. */
+class Model {
+  state: WorkspaceState;
+  rules: ScheduleRules;
+  now = START;
+  timer: number | undefined;
+  /** Reason and time of each build the server made. */
+  readonly made: { reason: string; at: number; dormant: boolean }[] = [];
+
+  constructor(rules: ScheduleRules) {
+    this.rules = rules;
+    this.state = stateWith();
+    this.settle(undefined, this.state, true);
+  }
+
+  apply(decision: Decision): void {
+    if (decision.kind === "change") this.settle(this.state, decision.state);
+  }
+
+  settle(before: WorkspaceState | undefined, next: WorkspaceState, always = false): void {
+    this.state = next;
+    if (!always && !touchesTimes(before, next)) return;
+    this.state = {
+      ...next,
+      workspace: { ...next.workspace, ...derivedTimes(before, next, this.rules, this.now) },
+    };
+    const { sql, rows } = scheduleTimer(this.state, this.rules);
+    this.timer = sql.startsWith("insert") ? (rows[0]?.at(-1) as number) : undefined;
+  }
+
+  /** Fires the timer as long as it is due; nothing may be due for ever. */
+  run(): void {
+    for (let fired = 0; this.timer !== undefined && this.timer <= this.now; fired++) {
+      if (fired > 3) throw new Error(`due for ever: ${JSON.stringify(actionsOf(this.state, this.rules))}`);
+      const action = dueAction(this.state, this.rules, this.now);
+      const before = this.state;
+      let next = before;
+      if (action) {
+        const kind = transitionOf(action, before);
+        const build = kind && buildOf(before.build.build_number + 1, kind, action.reason);
+        const patch = action.what === "make_dormant" ? dormancyPatch(true, this.now) : {};
+        const decision = withBuild(before, patch, build, [], this.now);
+        if (decision.kind !== "change") throw new Error(`${action.kind} came to ${decision.kind}`);
+        if (build) this.made.push({ reason: build.reason, at: this.now, dormant: isDormant(before.workspace) });
+        next = decision.state;
+      }
+      this.settle(before, next, true);
+    }
+  }
+
+  person(kind: NewBuild["transition"]): void {
+    const build = buildOf(this.state.build.build_number + 1, kind, "initiator");
+    this.apply(transition(this.state, { type: "build", now: this.now, build }));
+  }
+
+  /** The active build ends. */
+  end(how: "well" | "badly"): void {
+    const { id: job_id } = this.state.job;
+    const worker = { id: NIL_UUID, name: "w" };
+    const { now, rules } = this;
+    this.apply(transition(this.state, { type: "start", now, job_id, worker, rows: [], agent_ids: [], daily_cost: 0 }));
+    this.apply(
+      how === "well"
+        ? transition(this.state, { type: "complete", now, job_id, state: null, rules })
+        : transition(this.state, { type: "fail", now, job_id, error: "broken", error_code: "" }),
+    );
+  }
+
+  check(): void {
+    const { workspace, build, job } = this.state;
+    const due = actionsOf(this.state, this.rules).map(({ at }) => at);
+    // Nothing comes to be done without the timer standing at it or before it.
+    if (due.length > 0) expect(this.timer ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(Math.min(...due));
+    if (isActive(job) || workspace.deleted) expect(this.timer).toBeUndefined();
+    // What is due has been done.
+    expect(due.filter((at) => at <= this.now)).toEqual([]);
+    if (isRunning(this.state) && build.deadline !== null && !isDormant(workspace)) {
+      expect(build.deadline).toBeGreaterThan(this.now);
+    }
+    if (build.deadline !== null && build.max_deadline !== null) {
+      expect(build.deadline).toBeLessThanOrEqual(build.max_deadline);
+    }
+    if (!isRunning(this.state) && build.transition !== "start") expect(build.deadline).toBeNull();
+    const autodelete = this.rules.time_til_dormant_autodelete_ms;
+    const deleting = workspace.dormant_at !== null && autodelete > 0 ? workspace.dormant_at + autodelete : null;
+    if (!workspace.deleted) expect(workspace.deleting_at).toBe(deleting);
+    this.#checkNextStart();
+  }
+
+  #checkNextStart(): void {
+    const { workspace, job } = this.state;
+    const { autostart_schedule: schedule, next_start_at: next } = workspace;
+    const off = schedule === null || !this.rules.allow_user_autostart || isDormant(workspace) || workspace.deleted;
+    if (off) {
+      expect(next).toBeNull();
+      return;
+    }
+    // In the past only while a build goes on that it waits for.
+    if (next !== null && next <= this.now) expect(isActive(job)).toBe(true);
+    const days = this.rules.autostart_requirement_days;
+    if (!isActive(job)) expect(next).toBe(nextTime(schedule, this.now, days) ?? null);
+  }
+}
+
+/** Deletes end a run, so they are rare. */
+const KINDS = [...Array<"start">(8).fill("start"), ...Array<"stop">(12).fill("stop"), "delete"] as const;
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("wait"), ms: fc.integer({ min: 0, max: 2 * DAY }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constant("end"), how: fc.constantFrom("well", "well", "well", "badly") }),
+  },
+  fc.record({ kind: fc.constant("build"), how: fc.constantFrom(...KINDS) }),
+  fc.record({ kind: fc.constant("ttl"), ms: fc.option(fc.integer({ min: 1, max: 2880 }).map((one) => one * MINUTE)) }),
+  fc.record({
+    kind: fc.constant("autostart"),
+    text: fc.option(
+      fc.constantFrom("CRON_TZ=Europe/Berlin 0 9 * * 1-5", "30 2 * * *", "CRON_TZ=America/New_York 30 1 * * 0"),
+    ),
+  }),
+  fc.record({ kind: fc.constant("extend"), ms: fc.integer({ min: 0, max: DAY }) }),
+  fc.record({ kind: fc.constant("use") }),
+  fc.record({ kind: fc.constant("dormant"), on: fc.boolean() }),
+  fc.record({
+    kind: fc.constant("template"),
+    rules: fc.record(
+      {
+        autostop_requirement_days: fc.subarray(["monday", "wednesday", "sunday"]),
+        autostart_requirement_days: fc.subarray(["monday", "tuesday", "friday", "sunday"]),
+        allow_user_autostart: fc.boolean(),
+        allow_user_autostop: fc.boolean(),
+        default_ttl_ms: fc.constantFrom(0, HOUR, DAY),
+        failure_ttl_ms: fc.constantFrom(0, HOUR),
+        time_til_dormant_ms: fc.constantFrom(0, DAY, 5 * DAY),
+        time_til_dormant_autodelete_ms: fc.constantFrom(0, DAY),
+        owner_status: fc.constantFrom("active", "active", "dormant", "suspended"),
+      },
+      { requiredKeys: [] },
+    ),
+  }),
+);
+type Step = (typeof step extends fc.Arbitrary<infer S> ? S : never) & { ms?: number | null };
+
+const take = (model: Model, one: Step): void => {
+  const { state, rules, now } = model;
+  if (one.kind === "wait" && "ms" in one) model.now += one.ms ?? 0;
+  if (one.kind === "end" && isActive(state.job) && "how" in one) model.end(one.how === "badly" ? "badly" : "well");
+  if (one.kind === "build" && "how" in one) model.person(one.how as NewBuild["transition"]);
+  if (one.kind === "ttl" && "ms" in one) {
+    model.apply(withTtl(state, rules, { ttl_ms: one.ms ?? null, by: BY }, now));
+  }
+  if (one.kind === "autostart" && "text" in one) model.apply(withAutostart(state, rules, one.text, now));
+  if (one.kind === "extend" && "ms" in one)
+    model.apply(extended(state, { deadline: now + (one.ms ?? 0), by: BY }, now));
+  if (one.kind === "use") model.apply(recordActivity(state, rules, { reason: "terminal", at: now }, now));
+  if (one.kind === "dormant" && "on" in one) model.apply(withDormancy(state, { dormant: one.on, by: BY }, now));
+  if (one.kind === "template" && "rules" in one) {
+    model.rules = rulesWith({ ...rules, ...(one.rules as Partial<ScheduleRules>) });
+    model.settle(state, state, true);
+  }
+  model.run();
+};
+
+test("[TI-26] [TI-18] whatever people and templates do: one timer at the earliest thing to do, nothing overdue, nothing for ever", () => {
+  let autostarts = 0;
+  let others = 0;
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 30, maxLength: 80, size: "max" }), (steps) => {
+      const model = new Model(rulesWith());
+      for (const one of steps) {
+        take(model, one as Step);
+        model.check();
+      }
+      for (const { reason, dormant } of model.made) {
+        if (reason === "autostart") autostarts++;
+        else others++;
+        if (dormant) expect(["dormancy", "autodelete"]).toContain(reason);
+      }
+      expect(["pending", "running", "succeeded", "failed", "canceled"]).toContain(jobStatus(model.state.job));
+    }),
+    { numRuns: 300 },
+  );
+  // The model would prove nothing if nothing happened.
+  expect(Math.min(autostarts, others)).toBeGreaterThan(3);
+});
