@@ -17,22 +17,43 @@ const COMMON_SERVICES = new Set([
   20, 21, 22, 23, 25, 53, 110, 143, 179, 389, 465, 587, 636, 989, 990, 993, 995, 3306, 3389, 5432, 27017, 27018, 27019, 28017,
 ]);
 
-/** Ascending by port, each port once. */
-export const listeningPorts = (options: PortsOptions): ListeningPort[] => {
-  const sockets = new Map<string, number>();
-  for (const table of ["tcp", "tcp6"]) {
-    for (const { port, inode, uid } of listenersIn(read(`/proc/net/${table}`))) {
-      const shown = uid === options.uid && port >= FIRST && !COMMON_SERVICES.has(port) && !options.hidden.has(port);
-      if (shown) sockets.set(inode, port);
+/** Looks again each time it is asked; but who holds a socket is looked up only once, which is what costs. */
+export class ListeningPorts {
+  readonly #options: PortsOptions;
+  /** Names of the programs by socket; undefined for sockets of nobody here. */
+  #names = new Map<string, string | undefined>();
+
+  constructor(options: PortsOptions) {
+    this.#options = options;
+  }
+
+  /** Ascending by port, each port once. */
+  list(): ListeningPort[] {
+    const { uid, token } = this.#options;
+    const sockets = new Map<string, number>();
+    for (const table of ["tcp", "tcp6"]) {
+      for (const listener of listenersIn(read(`/proc/net/${table}`))) {
+        if (listener.uid === uid && this.#isShown(listener.port)) sockets.set(listener.inode, listener.port);
+      }
     }
+    const known = new Map([...sockets.keys()].map((inode) => [inode, this.#names.get(inode)]));
+    const unknown = new Set([...sockets.keys()].filter((inode) => !this.#names.has(inode)));
+    for (const { pid, inode } of ownersOf(unknown, uid)) {
+      if (!known.get(inode) && !isForeign(pid, token)) known.set(inode, read(`/proc/${pid}/comm`).trim());
+    }
+    this.#names = known;
+    const ports = new Map<number, string>();
+    for (const [inode, port] of sockets) {
+      const name = known.get(inode);
+      if (name !== undefined && !ports.get(port)) ports.set(port, name);
+    }
+    return [...ports].sort(([a], [b]) => a - b).map(([port, process_name]) => ({ network: "tcp", port, process_name }));
   }
-  const names = new Map<number, string>();
-  for (const { pid, inode } of ownersOf(sockets, options.uid)) {
-    const port = sockets.get(inode) as number;
-    if (!names.get(port) && !isForeign(pid, options.token)) names.set(port, read(`/proc/${pid}/comm`).trim());
+
+  #isShown(port: number): boolean {
+    return port >= FIRST && !COMMON_SERVICES.has(port) && !this.#options.hidden.has(port);
   }
-  return [...names].sort(([a], [b]) => a - b).map(([port, process_name]) => ({ network: "tcp", port, process_name }));
-};
+}
 
 export type Listener = { port: number; inode: string; uid: number };
 
@@ -48,7 +69,7 @@ export const listenersIn = (table: string): Listener[] =>
     });
 
 /** Which processes of the user hold these sockets; a socket may have several. */
-function* ownersOf(sockets: ReadonlyMap<string, number>, uid: number): Generator<{ pid: number; inode: string }> {
+function* ownersOf(sockets: ReadonlySet<string>, uid: number): Generator<{ pid: number; inode: string }> {
   if (sockets.size === 0) return;
   for (const name of names("/proc")) {
     if (!/^\d+$/.test(name) || ownerOf(`/proc/${name}`) !== uid) continue;

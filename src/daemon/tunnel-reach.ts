@@ -12,7 +12,7 @@ import { folderOf, placeOf, scriptEnvironment } from "./environment.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { type HttpApi, serveHttpApi } from "./http.ts";
 import { Processes } from "./http-processes.ts";
-import { listeningPorts } from "./ports.ts";
+import { ListeningPorts } from "./ports.ts";
 import { TerminalSessions } from "./terminal-sessions.ts";
 import { runTunnel, type TunnelServices } from "./tunnel.ts";
 import { connectSocket } from "./tunnel-socket.ts";
@@ -38,9 +38,9 @@ export class Reach {
     const env = scriptEnvironment(options);
     const directory = folderOf(manifest.directory, given);
     this.#terminals = new TerminalSessions({ clock, groups, env, directory });
-    const ports = { hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 };
+    const ports = new ListeningPorts({ hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 });
     this.#api = served({
-      ports: () => listeningPorts(ports),
+      ports: () => ports.list(),
       processes: new Processes({ clock, groups, env }),
       place: (path) => placeOf(path, given, directory),
     });
