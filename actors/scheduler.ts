@@ -3,12 +3,14 @@
 import type { Clock, Timer as Ticking } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Store } from "#db/store.ts";
-import { dueTimers, type Timer } from "#db/timers.ts";
+import { dueTimers, TIMERS_AT_ONCE, type Timer } from "#db/timers.ts";
 
 const TICK_MS = 1_000;
 const SWEEP_MS = 10_000;
 /** After a failed delivery the same row is tried again this much later. */
 const RETRY_MS = 30_000;
+/** When many fall due at once, such as all workspaces of a changed template, so many pages of them go out in one tick. */
+const MAX_PAGES = 20;
 
 export type Deliver = (timer: Timer) => Promise<void>;
 
@@ -45,10 +47,12 @@ export class Scheduler {
     const now = this.#clock.now();
     for (const [id, until] of this.#held) if (until <= now) this.#held.delete(id);
     try {
-      const due = await this.#store.all(dueTimers({ now }));
-      await Promise.all(
-        due.filter(({ id }) => !this.#running.has(id) && !this.#held.has(id)).map((timer) => this.#fire(timer)),
-      );
+      for (let pages = 0; pages < MAX_PAGES; pages++) {
+        const due = await this.#store.all(dueTimers({ now }));
+        const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#held.has(id));
+        await Promise.all(fresh.map((timer) => this.#fire(timer)));
+        if (due.length < TIMERS_AT_ONCE || fresh.length === 0) return;
+      }
     } catch (error) {
       log("scheduler").error("cannot read due timers: {error}", { error });
     }

@@ -28,14 +28,17 @@ export const setTimer = (actor: string, id: string, name: string, due: number): 
 /** Removes it; no error when there is none. */
 export const clearTimer = (actor: string, id: string, name: string): Statement => drop(timerId(actor, id, name));
 
-/** The timers due by `now`, oldest first, at most `limit`. */
+/** One page of due timers. */
+export const TIMERS_AT_ONCE = 100;
+
+/** The timers due by `now`, oldest first, at most TIMERS_AT_ONCE. */
 export const dueTimers = query(
   build
     .select()
     .from(timers)
     .where(lte(timers.due, sql.placeholder("now")))
     .orderBy(asc(timers.due))
-    .limit(100),
+    .limit(TIMERS_AT_ONCE),
 );
 
 const OF_WORKSPACES = `insert into timers (id, actor, actor_id, name, due)

@@ -151,3 +151,28 @@ test("[TI-24] a change of the template reaches what its workspaces show, and can
   await change({ allow_user_autostart: false });
   expect((await read(time.owner, awake)).next_start_at).toBeUndefined();
 });
+
+test("[TI-24] a change of the template reaches all of its workspaces, however many, in one tick of the clock", async () => {
+  await using time = await openClockwork();
+  const { store } = contextOf(time.server);
+  const one = await time.make();
+  await time.build(one.id, "stop");
+  const many = Array.from({ length: 350 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`);
+  const columns = "organization_id, template_id, created_at, updated_at, last_used_at, deleted, version, favorite";
+  // Copies of a stopped workspace that share its build: enough to be looked at.
+  await store.commit([
+    {
+      sql: `insert into workspaces (id, owner_id, name, dormant_at, latest_build_id, ${columns})
+        select ?, owner_id, ?, ?, latest_build_id, ${columns} from workspaces where id = ?`,
+      rows: many.map((id, i) => [id, `copy-${i}`, time.clock.now(), one.id]),
+    },
+  ]);
+  await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: DAY });
+  await contextOf(time.server).scheduler.tick();
+  const left = await store.get({
+    sql: "select count(*) from workspaces where dormant_at is not null and deleting_at is null",
+    params: [],
+    map: ([count]) => count,
+  });
+  expect(left).toBe(0);
+});

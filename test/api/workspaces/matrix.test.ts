@@ -69,6 +69,7 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "DELETE workspaces/{w}/favorite", call: at("/favorite", "DELETE"), statuses: OWN },
   { rule: "WC-1", name: "PATCH workspaces/{w}", call: at("", "PATCH", { name: "dev" }), statuses: CHANGE },
   { rule: "WC-2", name: "PUT workspaces/{w}/autoupdates", call: at("/autoupdates", "PUT", { automatic_updates: "never" }), statuses: CHANGE },
+  { rule: "TI-13", name: "GET workspaces/{w}/activity", call: at("/activity"), statuses: READ },
   { rule: "WC-5", name: "POST workspaces/{w}/usage", call: at("/usage", "POST"), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/ttl", call: at("/ttl", "PUT", { ttl_ms: null }), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/autostart", call: at("/autostart", "PUT", { schedule: null }), statuses: CHANGE },
