@@ -85,7 +85,6 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
 export const rulesWith = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...NO_RULES, ...rules });
 
 /** Ended in this way. */
-export const RUNNING = {};
 export const FAILED = { error: "broken" };
 export const PENDING = { started_at: null, completed_at: null };
 
