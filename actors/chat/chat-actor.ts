@@ -4,15 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
-import {
-  insertChat,
-  listChildren,
-  markChatRead,
-  movePin,
-  pinChat,
-  unpinChat,
-  updateChat,
-} from "#db/chats.ts";
+import { insertChat, listChildren, markChatRead, movePin, pinChat, unpinChat, updateChat } from "#db/chats.ts";
 import { findAssistantBefore, findMessage, insertMessages, listMessageIds } from "#db/messages.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";

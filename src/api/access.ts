@@ -173,3 +173,19 @@ export const mayReadAudit = (caller: UserCaller, organization?: string): boolean
   hasSiteRole(caller, "owner", "auditor") ||
   (organization !== undefined &&
     hasOrganizationRole(caller, organization, "organization-admin", "organization-auditor"));
+
+// Chats.
+
+export type ChatTarget = { readonly owner_id: string };
+
+/** Chats are private: their owner's, and the site owner's to look at and to stop. */
+export const maySeeChat = (caller: UserCaller, chat: ChatTarget): boolean =>
+  chat.owner_id === caller.user_id || isOwner(caller);
+
+/** Title, labels, archive, interrupt, queue. */
+export const mayUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean => maySeeChat(caller, chat);
+
+/** Sending, editing, promoting and answering run with the owner's credentials, so nobody else may (facts/chats 4.1). */
+export const mayDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => chat.owner_id === caller.user_id;
+
+export const mayCreateChat = (caller: UserCaller, organization: string): boolean => isMember(caller, organization);

@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { agents } from "./agents/index.ts";
 import { buildinfo } from "./buildinfo.ts";
 import { builds } from "./builds/index.ts";
+import { chats } from "./chats/index.ts";
 import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment.ts";
 import { files } from "./files.ts";
@@ -28,4 +29,5 @@ export const api = (ctx: ApiContext) =>
     .use(templateVersions(ctx))
     .use(workspacesByOwner(ctx))
     .use(workspaces(ctx))
-    .use(builds(ctx));
+    .use(builds(ctx))
+    .use(chats(ctx));

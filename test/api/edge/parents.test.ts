@@ -20,10 +20,24 @@ beforeAll(async () => {
   keyId = (admin.token as string).split("-")[0] as string;
   const [template] = await admin.get<{ id: string }[]>("/api/v2/organizations/default/templates");
   templateId = template?.id as string;
+  const { id: organization_id } = await admin.get<{ id: string }>("/api/v2/organizations/default");
+  const content = [{ type: "text", text: "hang: on" }];
+  for (const name of ["mine", "other"] as const) {
+    const { id } = await admin.post<{ id: string }>("/api/v2/chats", { organization_id, content });
+    const sent = await admin.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, { content });
+    const { messages } = await admin.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
+    chats[name] = { id, message: messages[0]?.id ?? 0, queued: sent.queued_message.id };
+  }
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
+
+const chats: Record<"mine" | "other", { id: string; message: number; queued: number }> = {
+  mine: { id: "", message: 0, queued: 0 },
+  other: { id: "", message: 0, queued: 0 },
+};
+const queued = () => `/api/v2/chats/${chats.other.id}/queue/${chats.mine.queued}`;
 
 type Case = { path: () => string; body?: unknown };
 
@@ -52,6 +66,12 @@ const CASES: Record<string, Case> = {
   "GET /api/v2/users/{user}/workspace/{workspacename}": { path: () => "/api/v2/users/me/workspace/dev" },
   "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}": {
     path: () => "/api/v2/users/me/workspace/dev/builds/1",
+  },
+  "DELETE /api/v2/chats/{chat}/queue/{queuedMessage}": { path: queued },
+  "POST /api/v2/chats/{chat}/queue/{queuedMessage}/promote": { path: () => `${queued()}/promote` },
+  "PATCH /api/v2/chats/{chat}/messages/{message}": {
+    path: () => `/api/v2/chats/${chats.other.id}/messages/${chats.mine.message}`,
+    body: { content: [{ type: "text", text: "no" }] },
   },
 };
 

@@ -1,0 +1,149 @@
+// Changing a chat and steering its turn: metadata, archive, queue, interrupt, tool results.
+import { Elysia, t } from "elysia";
+import type { ChatPatch } from "#actors/chat/messages.ts";
+import { AppError, invalidField } from "#base/errors.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import type { ChatPlace } from "#db/chats.ts";
+import { Chat, ToolResults, UpdateChat } from "#schema/chat.ts";
+import type { UserCaller } from "../caller.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Generic, NoContent } from "../responses.ts";
+import { workspaceFor } from "./create.ts";
+import { labelsOf, planModeOf, titleOf } from "./input.ts";
+import { chatPath, numberOf, tags } from "./paths.ts";
+import { changeableChat, ownChat, readChat } from "./place.ts";
+
+const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
+
+/** All fields are checked before any is changed (facts/chats 9). */
+const patchOf = async (
+  ctx: ApiContext,
+  caller: UserCaller,
+  chat: ChatPlace,
+  body: UpdateChat,
+): Promise<{ patch: ChatPatch; pin: number | null }> => {
+  const { title, labels, plan_mode, workspace_id, pin_order } = body;
+  if (pin_order !== undefined && pin_order < 0) throw invalidField("pin_order", "must be 0 or more");
+  if (pin_order !== undefined && chat.parent_chat_id !== null) {
+    throw new AppError("invalid", "Only root chats can be pinned.");
+  }
+  const patch: ChatPatch = {};
+  if (title !== undefined) patch.title = titleOf(title);
+  if (labels) patch.labels = labelsOf(labels);
+  const mode = planModeOf(plan_mode);
+  if (mode !== undefined) patch.plan_mode = mode;
+  if (workspace_id !== undefined) {
+    const detach = workspace_id === NIL_UUID;
+    patch.workspace_id = detach ? null : await workspaceFor(ctx, caller, chat.organization_id, workspace_id);
+    patch.agent_id = null;
+    patch.build_id = null;
+  }
+  return { patch, pin: pin_order ?? null };
+};
+
+export const changeChat = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .patch(
+      "/:chat",
+      async ({ caller, params, body, set }) => {
+        const place = await changeableChat(ctx, params.chat, caller);
+        const { patch, pin } = await patchOf(ctx, caller, place, body);
+        const { archived } = body;
+        if (pin !== null && pin > 0 && (archived ?? place.archived)) {
+          throw new AppError("invalid", "An archived chat cannot be pinned.");
+        }
+        if (archived !== undefined) await ctx.chats.ask(place.id, "archive", { archived });
+        if (Object.keys(patch).length > 0 || pin !== null) await ctx.chats.ask(place.id, "update", { patch, pin });
+        set.status = 204;
+      },
+      {
+        user: true,
+        params: chatPath,
+        body: UpdateChat,
+        response: { 204: NoContent, ...fails(400, 401, 404, 409) },
+        detail: {
+          tags,
+          summary: "Change a chat",
+          description: "Archiving takes all sub-chats along and is refused (409) while one of them is active.",
+        },
+      },
+    )
+    .post(
+      "/:chat/interrupt",
+      async ({ caller, params }) => {
+        const { id } = await changeableChat(ctx, params.chat, caller);
+        await ctx.chats.ask(id, "interrupt", {});
+        return readChat(ctx, id);
+      },
+      {
+        user: true,
+        params: chatPath,
+        response: { 200: Chat, ...fails(400, 401, 404, 409) },
+        detail: { tags, summary: "Interrupt the turn", description: "What was said so far is kept." },
+      },
+    )
+    .delete(
+      "/:chat/queue/:queuedMessage",
+      async ({ caller, params, set }) => {
+        const { id } = await changeableChat(ctx, params.chat, caller);
+        await ctx.chats.ask(id, "deleteQueued", { queued_id: numberOf("queuedMessage", params.queuedMessage) });
+        set.status = 204;
+      },
+      {
+        user: true,
+        params: queuedPath,
+        response: { 204: NoContent, ...fails(400, 401, 404, 409) },
+        detail: { tags, summary: "Take a message out of the queue" },
+      },
+    )
+    .post(
+      "/:chat/queue/:queuedMessage/promote",
+      async ({ caller, params, set }) => {
+        const { id } = await ownChat(ctx, params.chat, caller);
+        await ctx.chats.ask(id, "promoteQueued", { queued_id: numberOf("queuedMessage", params.queuedMessage) });
+        set.status = 202;
+        return { message: "The queued message goes next." };
+      },
+      {
+        user: true,
+        params: queuedPath,
+        response: { 202: Generic, ...fails(400, 401, 403, 404, 409) },
+        detail: { tags, summary: "Let a queued message go first", description: "A turn that runs is interrupted." },
+      },
+    )
+    .post(
+      "/:chat/tool-results",
+      async ({ caller, params, body, set }) => {
+        const { id } = await ownChat(ctx, params.chat, caller);
+        const results = body.results.map(({ is_error = false, ...one }) => ({ ...one, is_error }));
+        await ctx.chats.ask(id, "completeAction", { results });
+        set.status = 204;
+      },
+      {
+        user: true,
+        params: chatPath,
+        body: ToolResults,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: {
+          tags,
+          summary: "Answer the calls of the client's tools",
+          description: "Every call that is awaited, exactly once. 409 when none is.",
+        },
+      },
+    )
+    .post(
+      "/:chat/reconcile-invalid",
+      async ({ caller, params }) => {
+        const { id } = await changeableChat(ctx, params.chat, caller);
+        await ctx.chats.ask(id, "reconcile", {});
+        return readChat(ctx, id);
+      },
+      {
+        user: true,
+        params: chatPath,
+        response: { 200: Chat, ...fails(400, 401, 404, 409) },
+        detail: { tags, summary: "Bring a chat in an invalid state back to life" },
+      },
+    );

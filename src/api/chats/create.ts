@@ -1,0 +1,83 @@
+// Making a chat: the checks of facts/chats 4.3 in their order, then its actor writes it with its first message and its turn begins.
+import { AppError, forbidden, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findWorkspacePlace } from "#db/workspaces.ts";
+import type { Chat, CreateChat } from "#schema/chat.ts";
+import { mayCreateChat, mayUseWorkspace } from "../access.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import {
+  clientTypeOf,
+  contentOf,
+  dynamicToolsOf,
+  effortOf,
+  fallbackTitle,
+  labelsOf,
+  planModeOf,
+  serversOf,
+} from "./input.ts";
+import { readChat } from "./place.ts";
+
+export const createChat = async (ctx: ApiContext, caller: UserCaller, body: CreateChat): Promise<Chat> => {
+  const organization_id = body.organization_id.toLowerCase();
+  if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
+  const content = contentOf(body.content);
+  const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
+  const model = modelOf(ctx, body.model_config_id);
+  const plan_mode = planModeOf(body.plan_mode) ?? null;
+  const mcp_server_ids = serversOf(body.mcp_server_ids) ?? [];
+  const labels = labelsOf(body.labels ?? {});
+  const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
+  const client_type = clientTypeOf(body.client_type);
+  const last_reasoning_effort = effortOf(body.reasoning_effort) ?? "";
+  const id = uuid();
+  const said = { created_by: caller.user_id, model_config_id: model, usage: null };
+  const system = body.system_prompt?.trim() ?? "";
+  await ctx.chats.ask(id, "create", {
+    chat: {
+      ...{ id, organization_id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null },
+      ...{ last_model_config_id: model, last_reasoning_effort, title: fallbackTitle(content), client_type, plan_mode },
+      ...{ labels, mcp_server_ids, dynamic_tools },
+    },
+    messages: [
+      ...(system === ""
+        ? []
+        : [
+            {
+              role: "system" as const,
+              visibility: "model" as const,
+              content: [{ type: "text" as const, text: system }],
+              ...{ created_by: null, model_config_id: null, usage: null },
+            },
+          ]),
+      { role: "user", visibility: "both", content, ...said },
+    ],
+  });
+  return readChat(ctx, id);
+};
+
+/** The id to store; null for none. 400 when it is not there, in another organization, or not the caller's to use. */
+export const workspaceFor = async (
+  { store }: ApiContext,
+  caller: UserCaller,
+  organization_id: string,
+  id: string | undefined,
+): Promise<string | null> => {
+  if (id === undefined) return null;
+  const workspace = await store.get(findWorkspacePlace({ id: id.toLowerCase() }));
+  if (!workspace || workspace.deleted || !mayUseWorkspace(caller, workspace)) {
+    throw invalidField("workspace_id", "names no workspace you can use");
+  }
+  if (workspace.organization_id !== organization_id) {
+    throw invalidField("workspace_id", "belongs to another organization");
+  }
+  return workspace.id;
+};
+
+/** The model's id. 400 when there is none, or none of this id. */
+export const modelOf = ({ models }: ApiContext, id: string | undefined): string => {
+  const model = models.resolve(id?.toLowerCase() ?? null);
+  if (model) return model.id;
+  if (id !== undefined) throw invalidField("model_config_id", "names no model you can use");
+  throw new AppError("invalid", "There is no model yet: an administrator must add a provider.");
+};

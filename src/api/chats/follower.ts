@@ -1,0 +1,185 @@
+// One follower of a chat's stream: the durable snapshot, what the turn has said so far, and then every change, each exactly once and
+// in order (rules CH-20 to CH-26). It subscribes before it reads; what comes meanwhile waits, bounded, and is told apart by its numbers.
+
+import type { PartBatch } from "#actors/chat/episode.ts";
+import type { ChatNotice } from "#actors/chat/messages.ts";
+import { log } from "#base/log.ts";
+import type { ChatPlace } from "#db/chats.ts";
+import { listMessages } from "#db/messages.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import type { ApiContext } from "../context.ts";
+import { showMessage } from "./show.ts";
+import { NOTHING_YET, type Synced, stateEvents } from "./sync.ts";
+
+/** Where a follower's frames go. */
+export interface Sink {
+  send(frame: string): void;
+  /** Resolves when the reader has taken enough for more; false when it is gone. */
+  room(): Promise<boolean>;
+  end(why: "failed" | "behind"): void;
+}
+
+/** Events in one frame (facts/chats 2.1). */
+const FRAME_EVENTS = 256;
+/** Notices and batches that may wait while history is read. */
+const WAITING_LIMIT = 2_048;
+
+type Item = { readonly notice: ChatNotice } | { readonly batch: PartBatch };
+
+const frames = new WeakMap<PartBatch, string>();
+/** One frame of a batch, made once for all followers. */
+const frameOf = (batch: PartBatch): string => {
+  let frame = frames.get(batch);
+  if (frame === undefined) {
+    frame = `[${batch.events.join(",")}]`;
+    frames.set(batch, frame);
+  }
+  return frame;
+};
+
+export class ChatFollower {
+  readonly #ctx: ApiContext;
+  readonly #place: ChatPlace;
+  readonly #sink: Sink;
+  readonly #after: number;
+  readonly #waiting: Item[] = [];
+  #leave: (() => void)[] = [];
+  #synced: Synced = NOTHING_YET;
+  #snapshot = 0;
+  #nextSeq = 1;
+  #isBusy = true;
+  #isOver = false;
+
+  constructor(ctx: ApiContext, place: ChatPlace, after: number, sink: Sink) {
+    this.#ctx = ctx;
+    this.#place = place;
+    this.#after = after;
+    this.#sink = sink;
+  }
+
+  start(): void {
+    const { topics } = this.#ctx;
+    this.#leave = [
+      topics.subscribe("chat", this.#place.id, (notice) => this.#take({ notice })),
+      topics.subscribe("chat_parts", this.#place.id, (batch) => this.#take({ batch })),
+    ];
+    this.#begin().catch((error) => this.#fail(error));
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    for (const leave of this.#leave.splice(0)) leave();
+    this.#waiting.length = 0;
+  }
+
+  async #begin(): Promise<void> {
+    const { picture, episode } = await this.#ctx.chats.ask(this.#place.id, "snapshot", {});
+    this.#snapshot = picture.snapshot_version;
+    await this.#sendHistory(this.#after, picture.snapshot_version);
+    this.#sendState(picture);
+    if (episode) this.#sendParts(episode);
+    this.#isBusy = false;
+    this.#drain();
+  }
+
+  #take(item: Item): void {
+    if (this.#isOver) return;
+    if (this.#waiting.length < WAITING_LIMIT) this.#waiting.push(item);
+    else this.#giveUp("behind");
+    if (!this.#isBusy) this.#drain();
+  }
+
+  #drain(): void {
+    for (let item = this.#waiting.shift(); item && !this.#isOver; item = this.#waiting.shift()) {
+      if ("batch" in item) this.#sendParts(item.batch);
+      else if (item.notice.snapshot_version > this.#snapshot) {
+        const { notice } = item;
+        this.#snapshot = notice.snapshot_version;
+        if (notice.reset) {
+          this.#isBusy = true;
+          this.#sendAll(notice).catch((error) => this.#fail(error));
+          return;
+        }
+        this.#send(notice.messages.map((message) => this.#messageEvent(message)));
+        this.#sendState(notice);
+      }
+    }
+  }
+
+  /** Something has left the history: the follower begins again with all of it. */
+  async #sendAll(notice: ChatNotice): Promise<void> {
+    this.#send([{ type: "history_reset", chat_id: this.#place.id }]);
+    await this.#sendHistory(0, notice.snapshot_version);
+    this.#sendState(notice);
+    this.#isBusy = false;
+    this.#drain();
+  }
+
+  /** Messages behind `after` as they stood at that snapshot, page by page, as fast as the reader takes them. */
+  async #sendHistory(after: number, revision: number): Promise<void> {
+    for (let cursor = after; !this.#isOver; ) {
+      const page = { chat: this.#place.key, after: cursor, before: Number.MAX_SAFE_INTEGER };
+      const rows = await this.#ctx.store.scan(listMessages({ ...page, revision, limit: FRAME_EVENTS }));
+      this.#send(rows.map((row) => this.#messageEvent(row)));
+      const last = rows.at(-1);
+      if (!last || rows.length < FRAME_EVENTS || !(await this.#sink.room())) return;
+      cursor = last.id;
+    }
+  }
+
+  #messageEvent(message: Parameters<typeof showMessage>[1]): ChatEvent {
+    const chat_id = this.#place.id;
+    return { type: "message", chat_id, message: showMessage(chat_id, message) };
+  }
+
+  #sendState(picture: Parameters<typeof stateEvents>[2]): void {
+    const { history_version, generation_attempt } = this.#synced;
+    const { events, synced } = stateEvents(this.#place.id, this.#synced, picture);
+    if (synced.history_version !== history_version || synced.generation_attempt !== generation_attempt) {
+      this.#nextSeq = 1;
+    }
+    this.#synced = synced;
+    this.#send(events);
+  }
+
+  /** Parts of another episode, and those that were sent before, are left out. */
+  #sendParts(batch: PartBatch): void {
+    const { history_version, generation_attempt } = this.#synced;
+    if (batch.history_version !== history_version || batch.generation_attempt !== generation_attempt) return;
+    const known = this.#nextSeq - batch.first_seq;
+    if (known < 0) this.#fail(new Error(`parts ${this.#nextSeq} to ${batch.first_seq} are missing`));
+    if (known < 0 || known >= batch.events.length) return;
+    this.#nextSeq = batch.first_seq + batch.events.length;
+    if (known === 0 && batch.events.length <= FRAME_EVENTS) {
+      this.#sink.send(frameOf(batch));
+      return;
+    }
+    for (let from = known; from < batch.events.length; from += FRAME_EVENTS) {
+      this.#sink.send(`[${batch.events.slice(from, from + FRAME_EVENTS).join(",")}]`);
+    }
+  }
+
+  #send(events: readonly ChatEvent[]): void {
+    if (this.#isOver) return;
+    for (let from = 0; from < events.length; from += FRAME_EVENTS) {
+      this.#sink.send(JSON.stringify(events.slice(from, from + FRAME_EVENTS)));
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    log("chats").error("following chat {id} failed: {error}", { id: this.#place.id, error });
+    const failure = {
+      kind: "generic",
+      message: "The chat could not be read. Connect again.",
+      retryable: true,
+    } as const;
+    this.#send([{ type: "error", chat_id: this.#place.id, error: failure }]);
+    this.#giveUp("failed");
+  }
+
+  #giveUp(why: "failed" | "behind"): void {
+    this.stop();
+    this.#sink.end(why);
+  }
+}

@@ -1,0 +1,100 @@
+// Chats: making, listing, reading and following them. Everything that changes one goes to its actor.
+import { Elysia, t } from "elysia";
+import { invalidField } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import { listChatsOfWorkspaces } from "#db/chat-views.ts";
+import { Chat, CreateChat } from "#schema/chat.ts";
+import { limitJson } from "../body.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { pageQuery } from "../paging.ts";
+import { fails } from "../responses.ts";
+import { changeChat } from "./change.ts";
+import { createChat } from "./create.ts";
+import { listChats } from "./list.ts";
+import { chatMessages } from "./messages.ts";
+import { chatPath, tags } from "./paths.ts";
+import { readChat, visibleChat } from "./place.ts";
+import { chatStream } from "./stream.ts";
+import { chatWatch } from "./watch.ts";
+
+/** Bytes of the bodies that the specification bounds more tightly. */
+const BODY_LIMIT = 262_144;
+const WORKSPACES_LIMIT = 25;
+
+export const chats = (ctx: ApiContext) => {
+  limitJson("/api/v2/chats", BODY_LIMIT);
+  limitJson("/api/v2/chats/{chat}/tool-results", BODY_LIMIT);
+  return new Elysia({ prefix: "/chats" })
+    .use(callers)
+    .get(
+      "",
+      ({ caller, query, request }) =>
+        listChats(ctx, caller, { ...query, labels: new URL(request.url).searchParams.getAll("label") }),
+      {
+        user: true,
+        query: t.Object({
+          q: t.Optional(
+            t.String({
+              maxLength: 4096,
+              description:
+                "key:value terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title.",
+            }),
+          ),
+          label: t.Optional(
+            t.Union([t.String(), t.Array(t.String())], { description: "key:value; repeated ones must all match." }),
+          ),
+          after_id: pageQuery.after_id,
+          limit: t.Optional(t.Integer({ description: "0 or absent: 50." })),
+          offset: pageQuery.offset,
+        }),
+        response: { 200: t.Array(Chat), ...fails(400, 401, 503) },
+        detail: {
+          tags,
+          summary: "List one's chats",
+          description: "Root chats with their children: pinned ones first, then the one that moved last.",
+        },
+      },
+    )
+    .post(
+      "",
+      async ({ caller, body, set }) => {
+        set.status = 201;
+        return createChat(ctx, caller, body);
+      },
+      {
+        user: true,
+        body: CreateChat,
+        response: { 201: Chat, ...fails(400, 401, 403, 413) },
+        detail: { tags, summary: "Create a chat", description: "Its first turn begins at once." },
+      },
+    )
+    .get(
+      "/by-workspace",
+      async ({ caller, query }) => {
+        const ids = (query.workspace_ids ?? "").split(",").filter((id) => id !== "");
+        if (ids.length > WORKSPACES_LIMIT) throw invalidField("workspace_ids", `must be at most ${WORKSPACES_LIMIT}`);
+        if (!ids.every(isUuid)) throw invalidField("workspace_ids", "must be UUIDs, separated by commas");
+        if (ids.length === 0) return {};
+        const asked = ids.map((id) => id.toLowerCase());
+        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, asked));
+        return Object.fromEntries(rows.map(({ id, workspace_id }) => [workspace_id, id]));
+      },
+      {
+        user: true,
+        query: t.Object({ workspace_ids: t.Optional(t.String({ description: "At most 25, comma-separated." })) }),
+        response: { 200: t.Record(t.String(), t.String({ format: "uuid" })), ...fails(400, 401) },
+        detail: { tags, summary: "Find the newest chat of each workspace" },
+      },
+    )
+    .use(chatWatch(ctx))
+    .get("/:chat", async ({ caller, params }) => readChat(ctx, (await visibleChat(ctx, params.chat, caller)).id), {
+      user: true,
+      params: chatPath,
+      response: { 200: Chat, ...fails(400, 401, 404) },
+      detail: { tags, summary: "Get a chat" },
+    })
+    .use(changeChat(ctx))
+    .use(chatMessages(ctx))
+    .use(chatStream(ctx));
+};

@@ -1,0 +1,74 @@
+// The list of one's chats: reading the search text and the labels into a filter (facts/chats 4.2). 400 names what is wrong.
+import { invalid, invalidField } from "#base/errors.ts";
+import { SearchQuery } from "#base/query.ts";
+import { type ChatFilter, findChatView, listChatViews, listChildViews } from "#db/chat-views.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { pageOf } from "../paging.ts";
+import { showChat } from "./show.ts";
+
+const PAGE = 50;
+const SOURCES = ["created_by_me", "shared_with_me"] as const;
+const PR_STATUSES = ["draft", "open", "merged", "closed"] as const;
+
+export type ListQuery = { q?: string; after_id?: string; limit?: number; offset?: number; labels: readonly string[] };
+
+export const listChats = async (ctx: ApiContext, caller: UserCaller, query: ListQuery): Promise<Chat[]> => {
+  const { limit, offset } = pageOf({ limit: query.limit || PAGE, offset: query.offset });
+  const filter = filterOf(query.q ?? "", query.labels, caller);
+  const after = query.after_id === undefined ? undefined : await cursorOf(ctx, caller, query.after_id);
+  const views = await ctx.store.scan(listChatViews(filter, { limit, offset, after }));
+  const roots = views.map(({ chat }) => chat.id);
+  const children = roots.length === 0 ? [] : await ctx.store.scan(listChildViews(roots));
+  return views.map((view) => showChat(view, children));
+};
+
+const cursorOf = async ({ store }: ApiContext, caller: UserCaller, id: string) => {
+  const view = await store.get(findChatView(id.toLowerCase()));
+  if (!view || view.chat.owner_id !== caller.user_id) throw invalidField("after_id", "names none of your chats");
+  return view.chat;
+};
+
+const filterOf = (text: string, labels: readonly string[], caller: UserCaller): ChatFilter => {
+  const search = new SearchQuery(text);
+  if (search.free !== "") search.refuse("q", "Bare words are not supported; write title:word.");
+  const sources = search.choices("source", SOURCES);
+  const requests = [
+    ...search.choices("pr_status", PR_STATUSES),
+    ...[search.text("repo"), search.text("pr_title"), numberOf(search), addressOf(search)],
+  ];
+  const filter: ChatFilter = {
+    owner_id: caller.user_id,
+    archived: search.flag("archived") ?? false,
+    has_unread: search.flag("has_unread"),
+    title: search.text("title"),
+    labels: labels.map(labelOf),
+    // Nothing is shared, and no chat has a pull request yet.
+    possible: (sources.length === 0 || sources.includes("created_by_me")) && requests.every((one) => one === undefined),
+  };
+  search.end("Invalid chat search query.");
+  return filter;
+};
+
+const numberOf = (search: SearchQuery): string | undefined => {
+  const number = search.text("pr");
+  if (number !== undefined && !/^[1-9]\d*$/.test(number)) search.refuse("pr", `"${number}" is not a positive number.`);
+  return number;
+};
+
+const addressOf = (search: SearchQuery): string | undefined => {
+  const address = search.text("diff_url");
+  if (address !== undefined && !(URL.canParse(address) && /^https?:\/\/[^/]/.test(address))) {
+    search.refuse("diff_url", `"${address}" is not an http or https URL.`);
+  }
+  return address;
+};
+
+const labelOf = (text: string): { key: string; value: string } => {
+  const at = text.indexOf(":");
+  if (at <= 0 || at === text.length - 1) {
+    throw invalid("Query parameters have invalid values.", [{ field: "label", detail: "must be key:value" }]);
+  }
+  return { key: text.slice(0, at), value: text.slice(at + 1) };
+};

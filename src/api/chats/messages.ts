@@ -1,0 +1,169 @@
+// What is said in a chat: sending, editing, reading pages of the history, and the prompts a person has written.
+import { Elysia, t } from "elysia";
+import type { ChatPatch } from "#actors/chat/messages.ts";
+import { invalid, invalidField, notFound } from "#base/errors.ts";
+import { findChat } from "#db/chats.ts";
+import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/messages.ts";
+import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chat.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { modelOf } from "./create.ts";
+import { behaviorOf, contentOf, effortOf, planModeOf, serversOf } from "./input.ts";
+import { chatPath, numberOf, tags } from "./paths.ts";
+import { ownChat, visibleChat } from "./place.ts";
+import { showMessage, showQueued } from "./show.ts";
+
+const PAGE = 50;
+const LONGEST_PAGE = 200;
+const PROMPTS = 500;
+const MOST_PROMPTS = 2_000;
+const END = Number.MAX_SAFE_INTEGER;
+
+type Wishes = {
+  mcp_server_ids?: string[] | null | undefined;
+  model_config_id?: string | undefined;
+  plan_mode?: string | undefined;
+  reasoning_effort?: string | undefined;
+};
+
+/** What a message changes of its chat. */
+const patchOf = async (ctx: ApiContext, id: string, wishes: Wishes): Promise<ChatPatch> => {
+  const { model_config_id, reasoning_effort, mcp_server_ids, plan_mode } = wishes;
+  const chat = mcp_server_ids ? await ctx.store.get(findChat({ id })) : undefined;
+  const patch: ChatPatch = {
+    last_model_config_id: model_config_id === undefined ? undefined : modelOf(ctx, model_config_id),
+    last_reasoning_effort: effortOf(reasoning_effort),
+    mcp_server_ids: serversOf(mcp_server_ids, chat?.mcp_server_ids),
+    plan_mode: planModeOf(plan_mode),
+  };
+  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+};
+
+export const chatMessages = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post(
+      "/:chat/messages",
+      async ({ caller, params, body }) => {
+        const { id } = await ownChat(ctx, params.chat, caller);
+        const behavior = behaviorOf(body.busy_behavior);
+        const content = contentOf(body.content);
+        const patch = await patchOf(ctx, id, body);
+        const { queued, messages } = await ctx.chats.ask(id, "send", {
+          ...{ content, created_by: caller.user_id, behavior, patch },
+          model_config_id: patch.last_model_config_id ?? null,
+          reasoning_effort: patch.last_reasoning_effort ?? "",
+        });
+        const shown = messages.map((message) => showMessage(id, message));
+        const message = shown.findLast(({ role }) => role === "user");
+        return {
+          queued: queued !== null,
+          ...(message ? { message } : {}),
+          messages: shown,
+          ...(queued ? { queued_message: showQueued(id, queued) } : {}),
+          warnings: [],
+        };
+      },
+      {
+        user: true,
+        params: chatPath,
+        body: CreateMessage,
+        response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 409, 413, 429) },
+        detail: {
+          tags,
+          summary: "Send a message",
+          description:
+            "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 400.",
+        },
+      },
+    )
+    .patch(
+      "/:chat/messages/:message",
+      async ({ caller, params, body }) => {
+        const { id } = await ownChat(ctx, params.chat, caller);
+        const message_id = numberOf("message", params.message);
+        const content = contentOf(body.content);
+        const patch = await patchOf(ctx, id, body);
+        const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
+          ...{ message_id, content, created_by: caller.user_id, patch },
+          model_config_id: patch.last_model_config_id ?? null,
+        });
+        const shown = messages.map((message) => showMessage(id, message));
+        const message = shown.at(-1);
+        if (!message) throw notFound();
+        return { deleted_message_ids: [...deleted_ids], message, messages: shown, warnings: [] };
+      },
+      {
+        user: true,
+        params: t.Object({ ...chatPath.properties, message: t.String({ description: "Message id." }) }),
+        body: EditMessage,
+        response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: {
+          tags,
+          summary: "Edit a message",
+          description:
+            "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins.",
+        },
+      },
+    )
+    .get(
+      "/:chat/messages",
+      async ({ caller, params, query }) => {
+        const { id, key } = await visibleChat(ctx, params.chat, caller);
+        const { after, before, limit } = pageOf(query);
+        const ascending = query.after_id !== undefined && query.before_id === undefined;
+        const list = ascending ? listMessages : listNewestMessages;
+        const rows = await ctx.store.scan(list({ chat: key, after, before, revision: END, limit: limit + 1 }));
+        const hasCursor = query.after_id !== undefined || query.before_id !== undefined;
+        const queued = hasCursor ? [] : await ctx.store.all(listQueued({ chat: key }));
+        return {
+          messages: rows.slice(0, limit).map((row) => showMessage(id, row)),
+          queued_messages: queued.map((row) => showQueued(id, row)),
+          has_more: rows.length > limit,
+        };
+      },
+      {
+        user: true,
+        params: chatPath,
+        query: t.Object({
+          after_id: t.Optional(t.Integer({ description: "Only messages with larger ids, oldest first." })),
+          before_id: t.Optional(t.Integer({ description: "Only messages with smaller ids." })),
+          limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
+        }),
+        response: { 200: MessagePage, ...fails(400, 401, 404) },
+        detail: { tags, summary: "List messages", description: "Newest first; oldest first with `after_id` alone." },
+      },
+    )
+    .get(
+      "/:chat/prompts",
+      async ({ caller, params, query }) => {
+        const { key } = await visibleChat(ctx, params.chat, caller);
+        const { limit = 0 } = query;
+        if (limit < 0 || limit > MOST_PROMPTS) throw invalidField("limit", `must be 0 to ${MOST_PROMPTS}`);
+        const rows = await ctx.store.scan(listPrompts({ chat: key, limit: limit || PROMPTS }));
+        const prompts = rows.map(({ id, content }) => ({
+          id,
+          text: content.map((part) => (part.type === "text" ? part.text : undefined) ?? "").join(""),
+        }));
+        return { prompts: prompts.filter(({ text }) => text.trim() !== "") };
+      },
+      {
+        user: true,
+        params: chatPath,
+        query: t.Object({ limit: t.Optional(t.Integer({ description: "0 to 2000; 0 or absent: 500." })) }),
+        response: { 200: Prompts, ...fails(400, 401, 404) },
+        detail: { tags, summary: "List what the user has written", description: "Newest first." },
+      },
+    );
+
+const pageOf = (query: { after_id?: number; before_id?: number; limit?: number }) => {
+  const { after_id: after = 0, before_id: before = END, limit = PAGE } = query;
+  const problems: { field: string; detail: string }[] = [];
+  if (after < 0) problems.push({ field: "after_id", detail: "must be 0 or more" });
+  if (before < 0) problems.push({ field: "before_id", detail: "must be 0 or more" });
+  else if (after >= before) problems.push({ field: "after_id", detail: "must be below before_id" });
+  if (limit < 1 || limit > LONGEST_PAGE) problems.push({ field: "limit", detail: `must be 1 to ${LONGEST_PAGE}` });
+  if (problems.length > 0) throw invalid("Query parameters have invalid values.", problems);
+  return { after, before, limit };
+};

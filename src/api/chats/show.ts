@@ -1,0 +1,76 @@
+// From rows to what callers see: chats, messages, queued messages, parts. What is internal is stripped here and nowhere else.
+import type { Message, Queued } from "#actors/chat/decision.ts";
+import { rfc3339 } from "#base/clock.ts";
+import type { ChatView } from "#db/chat-views.ts";
+import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
+import type { ChatStatus } from "#schema/chat-status.ts";
+
+/** Leaves out members that are null or empty text. */
+const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== "")) as never;
+
+/** A chat without its children. `queued_for_capacity` only where one chat is read. */
+const showOne = ({ chat, owner_name, owner_username }: ChatView, queued_for_capacity: boolean): ChildChat => ({
+  id: chat.id,
+  organization_id: chat.organization_id,
+  owner_id: chat.owner_id,
+  owner_name: owner_name || owner_username,
+  owner_username,
+  ...present({
+    workspace_id: chat.workspace_id,
+    agent_id: chat.agent_id,
+    build_id: chat.build_id,
+    parent_chat_id: chat.parent_chat_id,
+    root_chat_id: chat.root_chat_id,
+    last_reasoning_effort: chat.last_reasoning_effort,
+    summary: chat.summary,
+    plan_mode: chat.plan_mode,
+    last_error: chat.last_error,
+  }),
+  last_model_config_id: chat.last_model_config_id,
+  title: chat.title,
+  last_turn_summary: chat.last_turn_summary,
+  created_at: rfc3339(chat.created_at),
+  updated_at: rfc3339(chat.updated_at),
+  archived: chat.archived,
+  has_unread: chat.last_assistant_id > chat.read_cursor,
+  shared: false,
+  queued_for_capacity,
+  client_type: chat.client_type,
+  status: chat.status as ChatStatus,
+  pin_order: chat.pin_order,
+  labels: chat.labels,
+  mcp_server_ids: chat.mcp_server_ids,
+  warnings: [],
+  children: [],
+  files: [],
+});
+
+/** A root chat with the children that are archived as it is. */
+export const showChat = (view: ChatView, children: readonly ChatView[], queuedForCapacity = false): Chat => ({
+  ...showOne(view, queuedForCapacity),
+  children: children
+    .filter(({ chat }) => chat.parent_chat_id === view.chat.id && chat.archived === view.chat.archived)
+    .map((child) => showOne(child, false)),
+});
+
+type Shown = Omit<Message, "usage" | "revision"> & { readonly usage: Message["usage"] | Record<string, number> };
+
+export const showMessage = (chat_id: string, message: Shown): ChatMessage => {
+  const { id, role, content, created_by, model_config_id, created_at } = message;
+  const usage = Object.entries(message.usage ?? {}).filter(([, count]) => count > 0);
+  return {
+    id,
+    chat_id,
+    ...present({ created_by, model_config_id }),
+    created_at: rfc3339(created_at),
+    role,
+    content: content.filter(({ type }) => type !== "hook-context"),
+    ...(usage.length > 0 ? { usage: Object.fromEntries(usage) } : {}),
+  };
+};
+
+export const showQueued = (chat_id: string, queued: Queued): QueuedMessage => {
+  const { id, content, model_config_id, created_at } = queued;
+  return { id, chat_id, ...present({ model_config_id }), created_at: rfc3339(created_at), content: [...content] };
+};

@@ -1,0 +1,129 @@
+// Following one chat: a WebSocket of text frames, each a JSON array of events, or the same arrays as server-sent events
+// (facts/chats 2.1). Everything is checked before the upgrade. The owner's read cursor moves on connect and on disconnect.
+import { Elysia, t } from "elysia";
+import type { Timer } from "#base/clock.ts";
+import { invalidField } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import type { ChatPlace } from "#db/chats.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { eventStream } from "../event-stream.ts";
+import { fails } from "../responses.ts";
+import { closeWhenKeyGone, whenKeyGone } from "../revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { ChatFollower } from "./follower.ts";
+import { chatPath, tags } from "./paths.ts";
+import { visibleChat } from "./place.ts";
+
+/** Bytes that may wait for the reader before more history is read. */
+const ENOUGH_BYTES = 64 * 1024;
+/** A reader that takes nothing for this long is closed (facts/chats 2.7). */
+const STALLED_MS = 10_000;
+
+export const chatStream = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/:chat/stream",
+    async ({ caller, params, query, request }) => {
+      const { after_id = 0 } = query;
+      if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
+      const place = await visibleChat(ctx, params.chat, caller);
+      const seen = () => markRead(ctx, place, caller);
+      if (!request.headers.get("accept")?.includes("text/event-stream")) {
+        const handler = closeWhenKeyGone(ctx, caller, new ChatSocket(ctx, place, after_id, seen));
+        return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
+      }
+      return eventStream(ctx, request, (stream) => {
+        const follower = new ChatFollower(ctx, place, after_id, {
+          send: (frame) => void stream.send("data", frame),
+          room: async () => true,
+          end: () => stream.end(),
+        });
+        follower.start();
+        seen();
+        const signOut = whenKeyGone(ctx, caller, () => stream.end());
+        return () => {
+          follower.stop();
+          signOut();
+          seen();
+        };
+      });
+    },
+    {
+      user: true,
+      params: chatPath,
+      query: t.Object({
+        after_id: t.Optional(t.Integer({ description: "Leave out snapshot messages up to this id." })),
+      }),
+      response: { 200: t.Unknown({ description: "Switching to a WebSocket." }), ...fails(400, 401, 404, 503) },
+      detail: {
+        tags,
+        summary: "Follow a chat",
+        description:
+          "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
+      },
+    },
+  );
+
+const markRead = (ctx: ApiContext, { id, owner_id }: ChatPlace, caller: UserCaller): void => {
+  if (caller.user_id !== owner_id) return;
+  ctx.chats.ask(id, "markRead", {}).catch((error) => {
+    log("chats").warn("the read cursor of chat {id} stays: {error}", { id, error });
+  });
+};
+
+class ChatSocket implements SocketHandler {
+  readonly #make: (socket: Socket) => ChatFollower;
+  readonly #ctx: ApiContext;
+  readonly #seen: () => void;
+  #follower: ChatFollower | undefined;
+  #room: (() => void) | undefined;
+
+  constructor(ctx: ApiContext, place: ChatPlace, after: number, seen: () => void) {
+    this.#ctx = ctx;
+    this.#seen = seen;
+    this.#make = (socket) =>
+      new ChatFollower(ctx, place, after, {
+        send: (frame) => void socket.send(frame),
+        room: () => this.#waitForRoom(socket),
+        end: (why) => {
+          if (why === "failed") socket.close(CLOSE.internal, "the chat could not be read");
+          else socket.closeSlow();
+        },
+      });
+  }
+
+  open(socket: Socket): void {
+    this.#follower = this.#make(socket);
+    this.#follower.start();
+    this.#seen();
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  drain(): void {
+    this.#room?.();
+  }
+
+  close(): void {
+    this.#follower?.stop();
+    this.#room?.();
+    this.#seen();
+  }
+
+  async #waitForRoom(socket: Socket): Promise<boolean> {
+    while (socket.waiting > ENOUGH_BYTES && !socket.closing) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#room = resolve;
+      const stalled: Timer = this.#ctx.clock.after(STALLED_MS, () => {
+        socket.closeSlow();
+        resolve();
+      });
+      await promise;
+      stalled.cancel();
+      this.#room = undefined;
+    }
+    return !socket.closing;
+  }
+}

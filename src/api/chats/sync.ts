@@ -1,0 +1,86 @@
+// What a follower must be told to get from one picture of a chat to the next, in the order of facts/chats 2.3. Pure.
+import type { ChatPicture } from "#actors/chat/messages.ts";
+import { rfc3339 } from "#base/clock.ts";
+import type { ChatEvent, ToolCallRequest } from "#schema/chat-event.ts";
+import { showQueued } from "./show.ts";
+
+/** What a follower has been told so far. */
+export type Synced = {
+  readonly history_version: number;
+  readonly queue_version: number;
+  readonly retry_version: number;
+  readonly generation_attempt: number;
+  readonly status: string;
+  /** The histories for which the error, or the awaited calls, have been told. */
+  readonly error_told: number;
+  readonly action_told: number;
+};
+
+export const NOTHING_YET: Synced = {
+  history_version: 0,
+  queue_version: 0,
+  retry_version: 0,
+  generation_attempt: 0,
+  status: "",
+  error_told: 0,
+  action_told: 0,
+};
+
+/** Everything but messages and parts; messages go before it, parts after. */
+export const stateEvents = (
+  chat_id: string,
+  synced: Synced,
+  now: ChatPicture,
+): { events: ChatEvent[]; synced: Synced } => {
+  const events: ChatEvent[] = [];
+  const { history_version, queue_version, retry_version, generation_attempt, status } = now;
+  if (queue_version !== synced.queue_version) {
+    events.push({ type: "queue_update", chat_id, queued_messages: now.queue.map((row) => showQueued(chat_id, row)) });
+  }
+  if (status !== synced.status) events.push({ type: "status", chat_id, status: { status } });
+  const tellError = status === "error" && history_version > synced.error_told;
+  if (tellError) events.push({ type: "error", chat_id, error: now.last_error ?? UNKNOWN });
+  const tellAction = status === "requires_action" && history_version > synced.action_told;
+  if (tellAction) events.push({ type: "action_required", chat_id, action_required: { tool_calls: toolCalls(now) } });
+  if (now.retry_state && retry_version !== synced.retry_version) {
+    const { provider, retrying_at, status_code, ...retry } = now.retry_state;
+    events.push({
+      type: "retry",
+      chat_id,
+      retry: {
+        ...retry,
+        ...(provider ? { provider } : {}),
+        retrying_at: rfc3339(retrying_at),
+        ...(status_code ? { status_code } : {}),
+      },
+    });
+  }
+  if (isNewEpisode(synced, now)) events.push({ type: "preview_reset", chat_id });
+  return {
+    events,
+    synced: {
+      history_version,
+      queue_version,
+      retry_version,
+      generation_attempt,
+      status,
+      error_told: tellError ? history_version : synced.error_told,
+      action_told: tellAction ? history_version : synced.action_told,
+    },
+  };
+};
+
+/** The unfinished preview a follower may hold is void. */
+const isNewEpisode = (synced: Synced, { history_version, generation_attempt }: ChatPicture): boolean =>
+  history_version !== synced.history_version ||
+  (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
+
+/** The calls that are awaited; arguments as JSON text. */
+export const toolCalls = ({ pending_calls }: Pick<ChatPicture, "pending_calls">): ToolCallRequest[] =>
+  pending_calls.map(({ tool_call_id, tool_name, args }) => ({
+    tool_call_id,
+    tool_name,
+    args: JSON.stringify(args ?? {}),
+  }));
+
+const UNKNOWN = { kind: "generic", message: "The chat's last turn failed.", retryable: false } as const;

@@ -1,0 +1,89 @@
+// Watching all of one's own chats: one JSON object per text frame, no snapshot, no cursor (facts/chats 2.10). Who comes back reads the
+// list again.
+import { Elysia } from "elysia";
+import type { Events } from "#actors/events.ts";
+import { log } from "#base/log.ts";
+import { findChatView } from "#db/chat-views.ts";
+import type { WatchEvent } from "#schema/chat-event.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { closeWhenKeyGone } from "../revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { tags } from "./paths.ts";
+import { showChat } from "./show.ts";
+import { toolCalls } from "./sync.ts";
+
+/** Events that may wait for their chat to be read. */
+const WAITING_LIMIT = 1_024;
+
+export const chatWatch = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/watch",
+    ({ caller, request }) => {
+      const handler = closeWhenKeyGone(ctx, caller, new WatchSocket(ctx, caller.user_id));
+      return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
+    },
+    {
+      user: true,
+      response: { 200: Upgraded, ...fails(400, 401, 503) },
+      detail: {
+        tags,
+        summary: "Watch one's own chats",
+        description:
+          'Text messages {"kind", "chat", "tool_calls"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
+      },
+    },
+  );
+
+class WatchSocket implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #owner: string;
+  #leave: () => void = () => {};
+  #last: Promise<void> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(ctx: ApiContext, owner: string) {
+    this.#ctx = ctx;
+    this.#owner = owner;
+  }
+
+  open(socket: Socket): void {
+    this.#leave = this.#ctx.topics.subscribe("owner_chats", this.#owner, (event) => this.#take(socket, event));
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  close(): void {
+    this.#leave();
+  }
+
+  #take(socket: Socket, event: Events["owner_chats"]): void {
+    if (this.#waiting >= WAITING_LIMIT) {
+      socket.closeSlow();
+      return;
+    }
+    this.#waiting += 1;
+    this.#last = this.#last
+      .then(() => this.#tell(socket, event))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
+  }
+
+  async #tell(socket: Socket, { kind, chat_id, pending_calls }: Events["owner_chats"]): Promise<void> {
+    if (socket.closing) return;
+    try {
+      const view = await this.#ctx.store.get(findChatView(chat_id));
+      if (!view) return;
+      const calls = pending_calls ? { tool_calls: toolCalls({ pending_calls: [...pending_calls] }) } : {};
+      const event: WatchEvent = { kind, chat: showChat(view, []), ...calls };
+      socket.send(JSON.stringify(event));
+    } catch (error) {
+      log("chats").warn("an event about chat {chat_id} is lost: {error}", { chat_id, error });
+      socket.close(CLOSE.internal, "the chat could not be read");
+    }
+  }
+}

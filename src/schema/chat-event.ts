@@ -1,0 +1,41 @@
+// What a chat's stream and the owner's watch stream send (specification "Events", facts/chats 2). Plain types: the streams have no
+// JSON answer of their own in the OpenAPI document.
+import type { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
+import type { ChatError } from "./chat-error.ts";
+import type { MessagePart } from "./chat-part.ts";
+
+export type ToolCallRequest = { tool_call_id: string; tool_name: string; args: string };
+
+export type ChatEvent = { chat_id: string } & (
+  | { type: "message"; message: ChatMessage }
+  | {
+      type: "message_part";
+      message_part: {
+        history_version: number;
+        generation_attempt: number;
+        seq: number;
+        role: string;
+        part: MessagePart;
+      };
+    }
+  | { type: "queue_update"; queued_messages: QueuedMessage[] }
+  | { type: "status"; status: { status: string } }
+  | { type: "error"; error: ChatError }
+  | { type: "action_required"; action_required: { tool_calls: ToolCallRequest[] } }
+  | {
+      type: "retry";
+      retry: {
+        attempt: number;
+        delay_ms: number;
+        error: string;
+        kind: ChatError["kind"];
+        provider?: string;
+        retrying_at: string;
+        status_code?: number;
+      };
+    }
+  | { type: "preview_reset" }
+  | { type: "history_reset" }
+);
+
+export type WatchEvent = { kind: string; chat: Chat; tool_calls?: ToolCallRequest[] };

@@ -1,0 +1,161 @@
+// Lists of chats: who sees which, in which order, with which filters; pins and metadata.
+import { expect, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import type { Generic } from "#schema/generic.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+const titles = async (world: ChatWorld, query = ""): Promise<string[]> =>
+  (await world.owner.get<Chat[]>(`/api/v2/chats${query}`)).map(({ title }) => title);
+
+/** Chats with these titles, each a second younger than the one before, none of them answered. */
+const openWith = async (...names: string[]) => {
+  const clock = new ManualClock();
+  const world = await openChatWorld({ clock });
+  const ids: string[] = [];
+  for (const name of names) {
+    ids.push((await createChat(world, name, { labels: { name, team: "a/b" } })).id);
+    clock.advance(1_000);
+  }
+  return { world, ids, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+};
+
+test("[CH-19] pins are numbered without gaps, whatever is pinned, moved, unpinned or archived", async () => {
+  await using house = await openWith("one", "two", "three", "four");
+  const { world, ids } = house;
+  const pin = (index: number, pin_order: number) => world.owner.patch(`/api/v2/chats/${ids[index]}`, { pin_order });
+  const pins = async () =>
+    (await world.owner.get<Chat[]>("/api/v2/chats")).flatMap((one) => (one.pin_order ? [one.title] : []));
+  for (const index of [2, 0, 3]) await pin(index, 9);
+  expect(await pins()).toEqual(["three", "one", "four"]);
+  await pin(3, 1);
+  expect(await pins()).toEqual(["four", "three", "one"]);
+  await pin(3, 99);
+  expect(await pins()).toEqual(["three", "one", "four"]);
+  await pin(0, 0);
+  expect(await pins()).toEqual(["three", "four"]);
+  const orders = (await world.owner.get<Chat[]>("/api/v2/chats")).map((one) => one.pin_order);
+  expect(orders).toEqual([1, 2, 0, 0]);
+  expect((await world.owner.fetch("PATCH", `/api/v2/chats/${ids[1]}`, { pin_order: -1 })).status).toBe(400);
+});
+
+test("[CH-31] the list is in order of the last move, in pages, by cursor, and only one's own", async () => {
+  await using house = await openWith("one", "two", "three");
+  const { world, ids } = house;
+  // Turns begin in the order of the chats; wait until all of them are recorded, so that nothing moves any more.
+  for (const id of ids) {
+    using follower = await Follower.open(world.owner, id);
+    await world.models.next();
+    await follower.until(({ events }) => events.some(({ type }) => type === "preview_reset"));
+  }
+  expect(await titles(world)).toEqual(["three", "two", "one"]);
+  expect(await titles(world, "?limit=1&offset=1")).toEqual(["two"]);
+  expect(await titles(world, `?after_id=${ids[1]}`)).toEqual(["one"]);
+  expect((await world.owner.fetch("GET", `/api/v2/chats?after_id=${crypto.randomUUID()}`)).status).toBe(400);
+  expect((await world.owner.fetch("GET", "/api/v2/chats?limit=-1")).status).toBe(400);
+});
+
+test("[CH-32] filters: title, archived, unread, source and labels; what is wrong is named", async () => {
+  await using house = await openWith("Fix the tests", "50% off", "other");
+  const { world } = house;
+  expect(await titles(world, "?q=title:TESTS")).toEqual(["Fix the tests"]);
+  expect(await titles(world, `?q=${encodeURIComponent('title:"the tests"')}`)).toEqual(["Fix the tests"]);
+  expect(await titles(world, `?q=${encodeURIComponent("title:0%")}`)).toEqual(["50% off"]);
+  expect(await titles(world, "?q=archived:true")).toEqual([]);
+  expect((await titles(world, "?q=has_unread:false")).length).toBe(3);
+  expect(await titles(world, "?q=source:shared_with_me")).toEqual([]);
+  expect((await titles(world, "?q=source:created_by_me,shared_with_me")).length).toBe(3);
+  expect(await titles(world, "?q=pr_status:open")).toEqual([]);
+  expect(await titles(world, "?label=name:other")).toEqual(["other"]);
+  expect(await titles(world, "?label=name:other&label=team:a/b")).toEqual(["other"]);
+  expect(await titles(world, "?label=name:other&label=team:b")).toEqual([]);
+  for (const [query, field] of [
+    ["q=word", "q"],
+    ["q=colour:red", "colour"],
+    ["q=has_unread:maybe", "has_unread"],
+    ["q=pr:zero", "pr"],
+    ["q=pr_status:lost", "pr_status"],
+    ["q=diff_url:word", "diff_url"],
+    ["label=word", "label"],
+    ["label=:word", "label"],
+  ]) {
+    const response = await world.owner.fetch("GET", `/api/v2/chats?${query}`);
+    const body = (await response.json()) as Generic;
+    expect([query, response.status, body.validations?.[0]?.field]).toEqual([query, 400, field]);
+  }
+});
+
+test("[CH-33] creating checks everything in its order and changes nothing when it refuses", async () => {
+  await using world = await openChatWorld();
+  const { organization_id } = world;
+  const good = { organization_id, content: said("hello") };
+  const many = Array.from({ length: 251 }, (_, index) => ({ name: `tool-${index}` }));
+  const labels = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, "v"]));
+  const cases: [Record<string, unknown>, number, string?][] = [
+    [{ ...good, organization_id: crypto.randomUUID(), content: [] }, 403],
+    [{ ...good, content: [], model_config_id: crypto.randomUUID() }, 400, "content"],
+    [{ ...good, content: [{ type: "text", text: "  " }] }, 400, "content.0.text"],
+    [{ ...good, content: [{ type: "video" }] }, 400, "content.0.type"],
+    [{ ...good, content: [{ type: "file" }] }, 400, "content.0.file_id"],
+    [{ ...good, content: [{ type: "file-reference" }] }, 400, "content.0.file_name"],
+    [{ ...good, workspace_id: crypto.randomUUID(), model_config_id: crypto.randomUUID() }, 400, "workspace_id"],
+    [{ ...good, model_config_id: crypto.randomUUID(), plan_mode: "x" }, 400, "model_config_id"],
+    [{ ...good, plan_mode: "x", mcp_server_ids: [crypto.randomUUID()] }, 400, "plan_mode"],
+    [{ ...good, mcp_server_ids: [crypto.randomUUID()], labels }, 400, "mcp_server_ids"],
+    [{ ...good, labels, unsafe_dynamic_tools: many }, 400, "labels"],
+    [{ ...good, labels: { "-a": "b" } }, 400, "labels"],
+    [{ ...good, labels: { a: "" } }, 400, "labels"],
+    [{ ...good, unsafe_dynamic_tools: many, client_type: "x" }, 400, "unsafe_dynamic_tools"],
+    [{ ...good, unsafe_dynamic_tools: [{ name: "a" }, { name: "a" }] }, 400, "unsafe_dynamic_tools"],
+    [{ ...good, unsafe_dynamic_tools: [{ name: "a", input_schema: "x" }] }, 400, "unsafe_dynamic_tools"],
+    [{ ...good, client_type: "x", reasoning_effort: "x" }, 400, "client_type"],
+    [{ ...good, reasoning_effort: "x" }, 400, "reasoning_effort"],
+  ];
+  for (const [body, status, field] of cases) {
+    const response = await world.owner.fetch("POST", "/api/v2/chats", body);
+    const answer = (await response.json()) as Generic;
+    expect([response.status, answer.validations?.[0]?.field]).toEqual([status, field]);
+  }
+  const large = { ...good, content: said("x".repeat(262_144)) };
+  expect((await world.owner.fetch("POST", "/api/v2/chats", large)).status).toBe(413);
+  expect(await titles(world)).toEqual([]);
+  const made = await createChat(world, "one two three four five six seven", {
+    client_type: "ui",
+    plan_mode: "plan",
+    reasoning_effort: "high",
+    labels: { "a.b/c": "x:y, z" },
+    system_prompt: "Be brief.",
+  });
+  expect(made).toMatchObject({
+    title: "one two three four five six…",
+    client_type: "ui",
+    plan_mode: "plan",
+    last_reasoning_effort: "high",
+    labels: { "a.b/c": "x:y, z" },
+  });
+  const call = await world.models.next();
+  expect(call.request.messages.map(({ role }) => role)).toEqual(["system", "user"]);
+  expect(call.request.reasoning_effort).toBe("high");
+});
+
+test("[CH-34] metadata is checked whole and changed whole", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one", { labels: { a: "b" } });
+  const path = `/api/v2/chats/${id}`;
+  for (const body of [
+    { title: " " },
+    { title: "x".repeat(201) },
+    { title: "ok", labels: { "": "b" } },
+    { title: "ok", plan_mode: "x" },
+    { title: "ok", workspace_id: crypto.randomUUID() },
+  ]) {
+    expect((await world.owner.fetch("PATCH", path, body)).status).toBe(400);
+  }
+  expect((await world.owner.get<Chat>(path)).title).toBe("one");
+  expect((await world.owner.fetch("PATCH", path, {})).status).toBe(204);
+  await world.owner.patch(path, { title: "  A name ", labels: null, plan_mode: "plan" });
+  expect(await world.owner.get<Chat>(path)).toMatchObject({ title: "A name", labels: { a: "b" }, plan_mode: "plan" });
+  await world.owner.patch(path, { labels: {}, plan_mode: "" });
+  const cleared = await world.owner.get<Chat>(path);
+  expect([cleared.labels, cleared.plan_mode]).toEqual([{}, undefined]);
+});

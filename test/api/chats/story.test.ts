@@ -1,0 +1,269 @@
+// A chat's life through the public API: sending, queueing, editing, interrupting, tools, errors, and what followers see of it.
+import { expect, test } from "bun:test";
+import type { Chat, EditedMessage, MessagePage, Prompts } from "#schema/chat.ts";
+import type { WatchEvent } from "#schema/chat-event.ts";
+import { Client } from "#src/client.ts";
+import { createChat, Follower, historyOf, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+test("[CH-20] a follower gets the snapshot, then every part and message once and in order", async () => {
+  await using world = await openChatWorld();
+  const chat = await createChat(world, "What is the capital of France, please tell me now");
+  expect(chat).toMatchObject({ status: "running", title: "What is the capital of France,…", children: [], files: [] });
+  using follower = await Follower.open(world.owner, chat.id);
+  const call = await world.models.next();
+  await follower.until(({ status }) => status === "running");
+  expect(follower.events.map(({ type }) => type).slice(0, 2)).toEqual(["message", "status"]);
+  call.say("Par", "is");
+  await follower.until(({ preview }) => preview === "Paris");
+  call.finish();
+  await follower.until(({ status, preview }) => status === "waiting" && preview === "");
+  expect(follower.history).toEqual(["user: What is the capital of France, please tell me now", "assistant: Paris"]);
+  expect(await historyOf(world.owner, chat.id)).toEqual(follower.history);
+});
+
+test("[CH-21] whoever comes late gets what the turn has said so far, from its first part", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world);
+  using early = await Follower.open(world.owner, id);
+  (await world.models.next()).say("one ", "two ", "three");
+  await early.until(({ preview }) => preview === "one two three");
+  using late = await Follower.open(world.owner, id);
+  await late.until(({ preview }) => preview === "one two three");
+  expect(late.events.map(({ type }) => type)).toEqual([
+    ...["message", "status", "preview_reset", "message_part", "message_part", "message_part"],
+  ] as never);
+});
+
+test("[CH-22] with after_id the snapshot leaves out what is known; after an edit all followers begin again", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).say("a").finish();
+  await follower.until(({ status }) => status === "waiting");
+  const last = [...follower.messages.keys()].at(-1) as number;
+  const first = [...follower.messages.keys()][0] as number;
+  using resumed = await Follower.open(world.owner, id, last);
+  await resumed.until(({ status }) => status === "waiting");
+  expect([...resumed.messages.keys()]).toEqual([]);
+  const edited = await world.owner.patch<EditedMessage>(`/api/v2/chats/${id}/messages/${first}`, {
+    content: said("two"),
+  });
+  expect(edited.deleted_message_ids).toEqual([first, last]);
+  for (const one of [follower, resumed]) {
+    await one.until(({ status, messages }) => status === "running" && messages.has(edited.message.id));
+    expect(one.events.some(({ type }) => type === "history_reset")).toBe(true);
+    expect(one.history).toEqual(["user: two"]);
+  }
+  (await world.models.next()).say("b").finish();
+  await resumed.until(({ status }) => status === "waiting");
+  expect(resumed.history).toEqual(["user: two", "assistant: b"]);
+});
+
+test("[CH-23] queued messages are told, can be taken out and promoted", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, id);
+  await world.models.next();
+  const queued = [];
+  for (const text of ["two", "three", "four"]) queued.push(await sendMessage(world, id, text));
+  expect(queued.map((one) => [one.queued, one.message, one.messages])).toEqual(
+    queued.map(() => [true, undefined, []]) as never,
+  );
+  await follower.until(({ queue }) => queue.length === 3);
+  await world.owner.delete(`/api/v2/chats/${id}/queue/${queued[0]?.queued_message?.id}`);
+  const response = await world.owner.fetch(
+    "POST",
+    `/api/v2/chats/${id}/queue/${queued[2]?.queued_message?.id}/promote`,
+  );
+  expect([response.status, await response.json()]).toEqual([202, { message: "The queued message goes next." }]);
+  const next = await world.models.next();
+  expect(next.prompt).toBe("four");
+  await follower.until(({ queue, status }) => queue.length === 1 && status === "running");
+  next.finish();
+  (await world.models.next()).finish();
+  await follower.until(({ queue, status }) => queue.length === 0 && status === "waiting");
+  expect(follower.history).toEqual(["user: one", "user: four", "user: three"]);
+});
+
+test("[CH-23] a message that interrupts stops the turn, keeps its words, and goes next", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).say("half");
+  await follower.until(({ preview }) => preview === "half");
+  const sent = await sendMessage(world, id, "stop that", { busy_behavior: "interrupt" });
+  expect(sent.queued).toBe(true);
+  expect((await world.models.next()).prompt).toBe("stop that");
+  await follower.until(({ messages }) => messages.size === 3);
+  expect(follower.history).toEqual(["user: one", "assistant: half", "user: stop that"]);
+});
+
+test("[CH-24] the client's tools: asked for with their arguments, answered, wrong answers refused, and the watcher hears", async () => {
+  await using world = await openChatWorld();
+  const watch = await world.owner.socket("/api/v2/chats/watch");
+  const { id } = await createChat(world, "go", {
+    unsafe_dynamic_tools: [{ name: "ask", description: "asks", input_schema: { type: "object" } }],
+  });
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).callTool("c1", "ask", { q: 1 }).finish("tool_calls");
+  await follower.until(({ events }) => events.some(({ type }) => type === "action_required"));
+  const asked = { tool_calls: [{ tool_call_id: "c1", tool_name: "ask", args: '{"q":1}' }] };
+  expect(follower.events.find(({ type }) => type === "action_required")).toMatchObject({ action_required: asked });
+  const kinds: string[] = [];
+  let event: WatchEvent;
+  do {
+    event = await watch.json<WatchEvent>();
+    kinds.push(`${event.kind} ${event.chat.status}`);
+  } while (event.kind !== "action_required");
+  expect(event).toMatchObject(asked);
+  expect(kinds.slice(-2)).toEqual(["status_change requires_action", "action_required requires_action"]);
+  const answer = (results: unknown) => world.owner.fetch("POST", `/api/v2/chats/${id}/tool-results`, { results });
+  expect((await answer([])).status).toBe(400);
+  expect((await answer([{ tool_call_id: "c2", output: 1 }])).status).toBe(400);
+  expect((await answer([{ tool_call_id: "c1", output: { a: [1, "x"] } }])).status).toBe(204);
+  expect((await answer([{ tool_call_id: "c1", output: 1 }])).status).toBe(409);
+  const call = await world.models.next();
+  expect(call.request.messages.at(-1)?.content[0]?.result).toEqual({ a: [1, "x"] });
+  call.say("thanks").finish();
+  await follower.until(({ status }) => status === "waiting");
+  watch.close();
+});
+
+test("[CH-25] an error and the retries before it are told; sending again clears it", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).fail("auth", { status_code: 401, provider: "acme" });
+  await follower.until(({ events }) => events.some(({ type }) => type === "error"));
+  const expected = { kind: "auth", provider: "acme", status_code: 401, retryable: false };
+  expect(follower.events.find(({ type }) => type === "error")).toMatchObject({ error: expected });
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error).toMatchObject(expected);
+  const sent = await sendMessage(world, id, "two");
+  expect([sent.queued, sent.message?.role, sent.messages.length]).toEqual([false, "user", 1]);
+  const chat = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  expect([chat.status, chat.last_error]).toEqual(["running", undefined]);
+  (await world.models.next()).fail("overloaded", { status_code: 529 });
+  await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
+  expect(follower.events.find(({ type }) => type === "retry")).toMatchObject({
+    retry: { attempt: 1, delay_ms: 1_000, kind: "overloaded", status_code: 529 },
+  });
+});
+
+test("[CH-26] the same events come as server-sent events, and a client that speaks is closed", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, id);
+  follower.send("hello?");
+  expect((await follower.closed).code).toBe(1008);
+  const abort = new AbortController();
+  const response = await world.owner.fetch("GET", `/api/v2/chats/${id}/stream`, undefined, {
+    headers: { accept: "text/event-stream" },
+    signal: abort.signal,
+  });
+  expect(response.headers.get("content-type")).toContain("text/event-stream");
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    text += new TextDecoder().decode(chunk);
+    if (text.includes('"status":"running"')) break;
+  }
+  expect(text).toContain('event: data\ndata: [{"type":"message"');
+  abort.abort();
+});
+
+test("[CH-27] unread is what the owner has not followed; archived chats keep still and come back", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  const path = `/api/v2/chats/${id}`;
+  const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  {
+    using stranger = await Follower.open(admin, id);
+    (await world.models.next()).say("a").finish();
+    await stranger.until(({ status }) => status === "waiting");
+  }
+  expect((await world.owner.get<Chat>(path)).has_unread).toBe(true);
+  const watch = await world.owner.socket("/api/v2/chats/watch");
+  await world.owner.patch(path, { pin_order: 3 });
+  expect((await world.owner.get<Chat>(path)).pin_order).toBe(1);
+  await world.owner.patch(path, { archived: true });
+  expect((await watch.json<WatchEvent>()).kind).toBe("deleted");
+  expect(await world.owner.get<Chat>(path)).toMatchObject({ archived: true, pin_order: 0 });
+  expect(await world.owner.get<Chat[]>("/api/v2/chats")).toEqual([]);
+  expect((await world.owner.get<Chat[]>("/api/v2/chats?q=archived:true")).map((one) => one.id)).toEqual([id]);
+  const refused = [
+    await world.owner.fetch("POST", `${path}/messages`, { content: said("x") }),
+    await world.owner.fetch("POST", `${path}/interrupt`),
+    await world.owner.fetch("PATCH", path, { archived: true }),
+  ];
+  expect(refused.map(({ status }) => status)).toEqual([400, 400, 400]);
+  await world.owner.patch(path, { archived: false });
+  expect((await watch.json<WatchEvent>()).kind).toBe("created");
+  using follower = await Follower.open(world.owner, id);
+  await follower.until(({ status }) => status === "waiting");
+  expect((await world.owner.get<Chat>(path)).has_unread).toBe(false);
+  await sendMessage(world, id, "two");
+  expect((await world.owner.fetch("PATCH", path, { archived: true })).status).toBe(409);
+  watch.close();
+});
+
+test("[CH-28] others do not see a chat; the site owner sees and stops it but does not speak in it", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  const { token } = await seedUser(world.server, { organization_id: world.organization_id });
+  const other = new Client(world.server.url, token);
+  const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  const statuses = async (client: Client) => {
+    const path = `/api/v2/chats/${id}`;
+    const answers = [
+      await client.fetch("GET", path),
+      await client.fetch("GET", `${path}/messages`),
+      await client.fetch("GET", `${path}/stream`),
+      await client.fetch("POST", `${path}/messages`, { content: said("x") }),
+      await client.fetch("POST", `${path}/queue/1/promote`),
+      await client.fetch("POST", `${path}/tool-results`, { results: [] }),
+      await client.fetch("POST", `${path}/reconcile-invalid`),
+      await client.fetch("POST", `${path}/interrupt`),
+    ];
+    return answers.map(({ status }) => status);
+  };
+  expect(await statuses(other)).toEqual([404, 404, 404, 404, 404, 404, 404, 404]);
+  expect(await statuses(admin)).toEqual([200, 200, 400, 403, 403, 403, 409, 200]);
+});
+
+test("[CH-29] pages of the history and the prompts, with their limits", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, id);
+  for (const text of ["two", "three"]) {
+    (await world.models.next()).say("so").finish();
+    await follower.until(({ status, messages }) => status === "waiting" && messages.size % 2 === 0);
+    await sendMessage(world, id, text);
+    await follower.until(({ status }) => status === "running");
+  }
+  const ids = [...follower.messages.keys()];
+  const page = (query: string) => world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages${query}`);
+  const idsOf = ({ messages }: MessagePage): number[] => messages.map((one) => one.id);
+  const newest = await page("?limit=2");
+  expect([idsOf(newest), newest.has_more]).toEqual([ids.slice(-2).reverse(), true]);
+  expect(idsOf(await page(`?after_id=${ids[1]}&limit=2`))).toEqual(ids.slice(2, 4));
+  expect(idsOf(await page(`?after_id=${ids[0]}&before_id=${ids[2]}`))).toEqual(ids.slice(1, 2));
+  for (const query of ["?limit=0", "?limit=201", "?after_id=-1", "?after_id=5&before_id=5"]) {
+    expect((await world.owner.fetch("GET", `/api/v2/chats/${id}/messages${query}`)).status).toBe(400);
+  }
+  const { prompts } = await world.owner.get<Prompts>(`/api/v2/chats/${id}/prompts`);
+  expect(prompts.map(({ text }) => text)).toEqual(["three", "two", "one"]);
+});
+
+test("[CH-30] with nothing configured the demo model answers within a second and says what it is", async () => {
+  await using server = await startTestServer();
+  const { token, organization_id } = await seedUser(server);
+  const owner = new Client(server.url, token);
+  const started = performance.now();
+  const { id } = await owner.post<Chat>("/api/v2/chats", { organization_id, content: said("hello there") });
+  using follower = await Follower.open(owner, id);
+  await follower.until(({ preview }) => preview.includes("demo"));
+  expect(performance.now() - started).toBeLessThan(1_000);
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history[1]).toContain("hello there");
+});

@@ -1,0 +1,128 @@
+// Chats over the public API for tests: a server whose model says what the test says, and followers that put their events together the
+// way a client has to, complaining about whatever a client may rely on.
+import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { ScriptedModels } from "./scripted-models.ts";
+import { seedUser } from "./seed.ts";
+import { startTestServer, type TestServerOptions } from "./server.ts";
+
+export const openChatWorld = async (options: TestServerOptions = {}) => {
+  const models = new ScriptedModels();
+  const server = await startTestServer({ models, ...options });
+  const { user_id, token, organization_id } = await seedUser(server);
+  const owner = new Client(server.url, token);
+  return {
+    ...{ server, models, owner, user_id, organization_id },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+};
+export type ChatWorld = Awaited<ReturnType<typeof openChatWorld>>;
+
+export const said = (text: string) => [{ type: "text", text }];
+
+/** Makes a chat of the world's owner; more members of the body as wanted. */
+export const createChat = (world: ChatWorld, text = "hello", more: Record<string, unknown> = {}): Promise<Chat> =>
+  world.owner.post<Chat>("/api/v2/chats", { organization_id: world.organization_id, content: said(text), ...more });
+
+export const sendMessage = (
+  world: ChatWorld,
+  id: string,
+  text: string,
+  more: Record<string, unknown> = {},
+): Promise<CreatedMessage> => world.owner.post(`/api/v2/chats/${id}/messages`, { content: said(text), ...more });
+
+export const historyOf = async (client: Client, id: string): Promise<string[]> => {
+  const { messages } = await client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`);
+  return messages.reverse().map(wordsOf);
+};
+
+export const wordsOf = ({ role, content }: ChatMessage): string =>
+  `${role}: ${content.map(({ type, text }) => text ?? type).join("")}`;
+
+/** A client of a chat's stream: keeps the picture a client would have. */
+export class Follower implements Disposable {
+  readonly events: ChatEvent[] = [];
+  readonly messages = new Map<number, ChatMessage>();
+  queue: QueuedMessage[] = [];
+  status = "";
+  /** Text of the unfinished message. */
+  preview = "";
+  readonly #socket: ClientSocket;
+  #episode = "";
+  #seq = 0;
+
+  private constructor(socket: ClientSocket) {
+    this.#socket = socket;
+  }
+
+  static async open(client: Client, id: string, after?: number): Promise<Follower> {
+    const query = after === undefined ? "" : `?after_id=${after}`;
+    return new Follower(await client.socket(`/api/v2/chats/${id}/stream${query}`));
+  }
+
+  get history(): string[] {
+    return [...this.messages.values()].sort((a, b) => a.id - b.id).map(wordsOf);
+  }
+
+  get closed(): Promise<{ code: number; reason: string }> {
+    return this.#socket.closed;
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  send(text: string): void {
+    this.#socket.send(text);
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket[Symbol.dispose]();
+  }
+
+  /** Reads frames until the picture fits. */
+  async until(fits: (follower: this) => boolean): Promise<this> {
+    while (!fits(this)) {
+      const frame = await this.#socket.json<ChatEvent[]>();
+      if (!Array.isArray(frame) || frame.length > 256) throw new Error("a frame must be at most 256 events");
+      for (const event of frame) this.#apply(event);
+    }
+    return this;
+  }
+
+  #apply(event: ChatEvent): void {
+    this.events.push(event);
+    switch (event.type) {
+      case "message":
+        this.messages.set(event.message.id, event.message);
+        break;
+      case "history_reset":
+        this.messages.clear();
+        break;
+      case "queue_update":
+        this.queue = event.queued_messages;
+        break;
+      case "status":
+        this.status = event.status.status;
+        break;
+      case "preview_reset":
+        this.preview = "";
+        this.#episode = "";
+        break;
+      case "message_part":
+        this.#applyPart(event.message_part);
+    }
+  }
+
+  #applyPart(message_part: Extract<ChatEvent, { type: "message_part" }>["message_part"]): void {
+    const { history_version, generation_attempt, seq, part } = message_part;
+    const episode = `${history_version}/${generation_attempt}`;
+    if (this.#episode === "") this.#seq = 0;
+    else if (episode !== this.#episode) throw new Error(`part of ${episode} without a preview_reset`);
+    this.#episode = episode;
+    this.#seq += 1;
+    if (seq !== this.#seq) throw new Error(`part ${seq} where ${this.#seq} was due`);
+    this.preview += part.text ?? "";
+  }
+}
