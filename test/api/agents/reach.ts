@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { contextOf, type Seeded, type SeedOptions, seedAgent } from "#test/support/seed.ts";
@@ -37,7 +38,8 @@ export const startAgentProcess = async (
       resolve();
     });
   });
-  const process_ = Bun.spawn([process.execPath, "--no-env-file", MAIN, "agent"], {
+  const binary = process.env.SLIPWAY_TEST_BINARY;
+  const process_ = Bun.spawn(binary ? [binary, "agent"] : [process.execPath, "--no-env-file", MAIN, "agent"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,
@@ -59,7 +61,8 @@ export const startAgentProcess = async (
 };
 
 export const startReachable = async (options: SeedOptions = {}): Promise<Reachable> => {
-  const server = await startTestServer();
+  // A clock of its own keeps the server in this process, where agents can be seeded; the daemon may be the compiled binary.
+  const server = await startTestServer({ clock: systemClock });
   const seeded = await seedAgent(server, options);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon = await startAgentProcess(server, seeded, home);

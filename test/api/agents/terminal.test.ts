@@ -133,18 +133,12 @@ describe("a reader that is slow", () => {
   }, 60_000);
 
   test("[TM-6] holds back the program, which still hears Ctrl-C", async () => {
-    const command = encodeURIComponent(
-      "trap 'date > stopped; exit' INT; while :; do echo 0123456789012345678901234567890123456789; done",
-    );
-    const id = uuid();
-    await using slow = await SlowSocket.open(
-      world.server.url,
-      world.path(`pty?reconnect=${id}&command=${command}`),
-      world.seeded.owner_token,
-    );
+    const query = new URLSearchParams({ reconnect: uuid(), command: "echo $$ > loud; exec yes" });
+    await using slow = await SlowSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
     await slow.stalled();
+    expect(isAlive(pidIn("loud"))).toBe(true);
     slow.send(JSON.stringify({ data: "\x03" }));
-    await until(() => Bun.file(join(world.home, "stopped")).size > 0);
+    await until(() => !isAlive(pidIn("loud")));
   });
 });
 

@@ -120,7 +120,7 @@ describe("streams through the tunnel", () => {
 
 describe("the life of a tunnel", () => {
   test("[TN-4] the newest of an agent counts, and a newer build ends it with 1001", async () => {
-    await using server = await startTestServer();
+    await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const first = await openTunnel(server, seeded.agent_token);
     const second = await openTunnel(server, seeded.agent_token);
@@ -137,7 +137,7 @@ describe("the life of a tunnel", () => {
   });
 
   test("[TN-6] an agent that goes away in the middle ends its streams with a reason; one that says nothing is given up", async () => {
-    await using server = await startTestServer();
+    await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const { dialer } = contextOf(server);
     const tunnel = await openTunnel(server, seeded.agent_token);
@@ -161,7 +161,7 @@ describe("the life of a tunnel", () => {
   });
 
   test("[TN-5] the daemon brings it back after it broke", async () => {
-    await using server = await startTestServer();
+    await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using daemon = await startAgentProcess(server, seeded, world.home);
     const { dialer, sockets } = contextOf(server);
@@ -194,7 +194,7 @@ describe("a tunnel that lies", () => {
     ["text", ["hello"], 1003],
   ];
   test.each(broken)("[TN-7] %s closes it with a reason and disturbs nobody else", async (_, messages, code) => {
-    await using server = await startTestServer();
+    await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const url = new URL("/api/v2/workspaceagents/me/tunnel", server.url);
     url.protocol = "ws:";
@@ -216,7 +216,7 @@ describe("a tunnel that lies", () => {
   });
 
   test("[TN-7] an answer about a target that makes no sense ends the stream, not the tunnel", async () => {
-    await using server = await startTestServer();
+    await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using tunnel = await openTunnel(server, seeded.agent_token);
     for (const [answer, reason] of [
