@@ -10,6 +10,7 @@ import { AgentTokens } from "./api/agent-tokens.ts";
 import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
+import { experimentalChats } from "./api/chats/index.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/gate.ts";
 import { health } from "./api/health.ts";
@@ -40,6 +41,7 @@ export const createApp = (ctx: Context): AnyElysia => {
       return body;
     })
     .use(routes(ctx))
+    .use(experimentalChats(ctx))
     .use(swaggerPage(() => routes(ctx)))
     .use(webPages(PAGES));
   const methodsOf = methodsByPath(app);

@@ -22,10 +22,16 @@ import { chatWatch } from "./watch.ts";
 const BODY_LIMIT = 262_144;
 const WORKSPACES_LIMIT = 25;
 
-export const chats = (ctx: ApiContext) => {
-  limitJson("/api/v2/chats", BODY_LIMIT);
-  limitJson("/api/v2/chats/{chat}/tool-results", BODY_LIMIT);
-  return new Elysia({ prefix: "/chats" })
+for (const prefix of ["/api/v2", "/api/experimental"]) {
+  limitJson(`${prefix}/chats`, BODY_LIMIT);
+  limitJson(`${prefix}/chats/{chat}/tool-results`, BODY_LIMIT);
+}
+
+/** The same routes under the name that older clients know. */
+export const experimentalChats = (ctx: ApiContext) => new Elysia({ prefix: "/api/experimental" }).use(chats(ctx));
+
+export const chats = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/chats" })
     .use(callers)
     .get(
       "",
@@ -97,4 +103,3 @@ export const chats = (ctx: ApiContext) => {
     .use(changeChat(ctx))
     .use(chatMessages(ctx))
     .use(chatStream(ctx));
-};

@@ -1,0 +1,81 @@
+// Chats of a server that is killed without warning: what was answered is there once, what was going on goes on.
+import { expect, test } from "bun:test";
+import type { Chat, CreatedMessage, MessagePage } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { startServe } from "#test/api/edge/serve-process.ts";
+import { Follower, historyOf, said } from "#test/support/chats.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+
+const enter = async (url: URL) => {
+  const client = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+  const [organization] = await client.get<{ id: string }[]>("/api/v2/users/me/organizations");
+  return { client, organization_id: organization?.id ?? "" };
+};
+
+test("[CH-35] after kill -9 every acknowledged message is there once, queues keep their order, and no number is used twice", async () => {
+  using place = tempDirectory();
+  const ids: Record<string, string> = {};
+  const numbers: number[] = [];
+  {
+    await using server = await startServe(place.path);
+    const { client, organization_id } = await enter(server.url);
+    const create = (text: string, more: Record<string, unknown> = {}) =>
+      client.post<Chat>("/api/v2/chats", { organization_id, content: said(text), ...more });
+    const send = (id: string, text: string) =>
+      client.post<CreatedMessage>(`/api/v2/chats/${id}/messages`, { content: said(text) });
+    ids.busy = (await create("hang: I was saying")).id;
+    for (const text of ["say: second", "say: third", "say: fourth"]) {
+      numbers.push((await send(ids.busy, text)).queued_message?.id ?? 0);
+    }
+    await client.post(`/api/v2/chats/${ids.busy}/queue/${numbers[2]}/promote`);
+    ids.idle = (await create("say: all is well")).id;
+    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+    ids.asking = (await create('tool: ask {"q": 1}', { unsafe_dynamic_tools })).id;
+    ids.hanging = (await create("hang: on")).id;
+    using idle = await Follower.open(client, ids.idle);
+    await idle.until(({ status }) => status === "waiting");
+    using asking = await Follower.open(client, ids.asking);
+    await asking.until(({ status }) => status === "requires_action");
+    using hanging = await Follower.open(client, ids.hanging);
+    await hanging.until(({ preview }) => preview === "on");
+    await send(ids.hanging, "say: later");
+    server.child.kill("SIGKILL");
+    await server.child.exited;
+  }
+  await using server = await startServe(place.path);
+  const { client } = await enter(server.url);
+  using busy = await Follower.open(client, ids.busy ?? "");
+  await busy.until(({ status, queue }) => status === "waiting" && queue.length === 0);
+  const said4 = busy.history.filter((line) => line.startsWith("user")).map((line) => line.split(": ").at(-1));
+  expect(said4).toEqual(["I was saying", "fourth", "second", "third"]);
+  expect(await historyOf(client, ids.idle ?? "")).toEqual(["user: say: all is well", "assistant: all is well"]);
+  using asking = await Follower.open(client, ids.asking ?? "");
+  await asking.until(({ status }) => status === "requires_action");
+  const asked = asking.events.flatMap((event) =>
+    event.type === "action_required" ? event.action_required.tool_calls : [],
+  );
+  const results = asked.map(({ tool_call_id }) => ({ tool_call_id, output: "yes" }));
+  expect((await client.fetch("POST", `/api/v2/chats/${ids.asking}/tool-results`, { results })).status).toBe(204);
+  await asking.until(({ status }) => status === "waiting");
+  using hanging = await Follower.open(client, ids.hanging ?? "");
+  await hanging.until(({ preview }) => preview === "on");
+  await client.post(`/api/v2/chats/${ids.hanging}/interrupt`);
+  await hanging.until(({ status }) => status === "waiting");
+  expect(hanging.history).toEqual(["user: hang: on", "assistant: on", "user: say: later", "assistant: later"]);
+  const pages = await Promise.all(
+    Object.values(ids).map((id) => client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`)),
+  );
+  const all = pages.flatMap(({ messages }) => messages.map(({ id }) => id));
+  expect(new Set(all).size).toBe(all.length);
+});
+
+test("[CH-36] the paths of older clients lead to the same chats", async () => {
+  using place = tempDirectory();
+  await using server = await startServe(place.path);
+  const { client, organization_id } = await enter(server.url);
+  const body = { organization_id, content: said("say: hi") };
+  const chat = await client.post<Chat>("/api/experimental/chats", body);
+  expect((await client.get<Chat>(`/api/v2/chats/${chat.id}`)).id).toBe(chat.id);
+  const large = { ...body, content: said("x".repeat(262_144)) };
+  expect((await client.fetch("POST", "/api/experimental/chats", large)).status).toBe(413);
+});
