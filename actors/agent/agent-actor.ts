@@ -215,6 +215,11 @@ export class AgentActor extends Actor<AgentState> {
     return this.#report((now) => state.appHealths(now, args));
   }
 
+  /** Makes the token with this digest the agent's only one. */
+  sign_in(args: Parameters<typeof state.signIn>[1]): Promise<void> {
+    return this.#report((now) => state.signIn(now, args));
+  }
+
   /** What an app says of itself; 400 for an app this agent does not have. */
   report_app_status(args: Omit<Parameters<typeof state.appStatus>[1], "id" | "now">): Promise<void> {
     return this.#report((now) => state.appStatus(now, { ...args, id: uuid(), now: this.#parts.clock.now() }));

@@ -150,6 +150,10 @@ export const appHealths = (
   };
 };
 
+/** The agent has signed in with its cloud identity: this token counts from now on, and no other. */
+export const signIn = (state: AgentState, { token_hash }: { token_hash: string }): Decision =>
+  state.agent.token_hash === token_hash ? unchanged(state, undefined) : changed(state, { token_hash }, false);
+
 /** What an app says of itself, shown without control characters. 400 for an app this agent does not have (facts/platform 3.6). */
 export const appStatus = (
   state: AgentState,

@@ -87,6 +87,7 @@ const agentRow = (
     build_id,
     name: agent.name,
     token_hash: sha256(token),
+    instance_id: agent.instance_id ?? "",
     architecture: agent.arch ?? machine.arch,
     operating_system: agent.os ?? machine.os,
     directory: agent.directory ?? "",

@@ -138,6 +138,7 @@ CREATE UNIQUE INDEX `agents_id_unique` ON `agents` (`id`);--> statement-breakpoi
 CREATE UNIQUE INDEX `agents_token_hash_unique` ON `agents` (`token_hash`);--> statement-breakpoint
 CREATE INDEX `agents_resource` ON `agents` (`resource_id`);--> statement-breakpoint
 CREATE INDEX `agents_build` ON `agents` (`build_id`);--> statement-breakpoint
+CREATE INDEX `agents_instance` ON `agents` (`instance_id`) WHERE "agents"."instance_id" <> '';--> statement-breakpoint
 CREATE TABLE `app_statuses` (
 	`key` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,

@@ -1,4 +1,5 @@
 // Workspace agents and everything they report. Inserted by the build that made them, then written by the agent actor only.
+import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { workspaces } from "./workspaces.ts";
 
@@ -15,7 +16,7 @@ export const agents = sqliteTable(
     resource_id: text().notNull(),
     parent_id: text(),
     name: text().notNull(),
-    /** SHA-256 of the agent token, hex; null when the agent signs in with a cloud identity. */
+    /** SHA-256 of the agent token, hex; null when another agent has taken it. */
     token_hash: text().unique(),
     instance_id: text().notNull().default(""),
     /** all | no_user_data */
@@ -48,7 +49,11 @@ export const agents = sqliteTable(
     logs_length: integer().notNull().default(0),
     logs_overflowed: integer({ mode: "boolean" }).notNull().default(false),
   },
-  (table) => [index("agents_resource").on(table.resource_id), index("agents_build").on(table.build_id)],
+  (table) => [
+    index("agents_resource").on(table.resource_id),
+    index("agents_build").on(table.build_id),
+    index("agents_instance").on(table.instance_id).where(sql`${table.instance_id} <> ''`),
+  ],
 );
 
 export const agent_apps = sqliteTable(

@@ -1,7 +1,7 @@
 // Secrets that must be readable again (private keys, tokens of other services) are sealed before they are stored: AES-256-GCM with a
 // key in a file of its own beside the database, so that a copy of the database alone tells nothing. Refuses what was altered, sealed
 // with another key, or sealed for another place.
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
@@ -52,6 +52,13 @@ export class Encryption {
     } catch {
       throw new UnsealError("the sealed value was altered or belongs elsewhere");
     }
+  }
+
+  /** A secret in the form of a UUID (122 bits) that is the same for the same context, and tells nothing of any other. */
+  deriveUuid(context: string): string {
+    const hex = createHmac("sha256", this.#key).update(`derive\0${context}`).digest("hex");
+    const variant = "89ab"[Number.parseInt(hex.charAt(16), 16) & 3];
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
   #bound(context: string): Buffer {

@@ -149,6 +149,8 @@ export const ManifestAgent = t.Object(
     scripts: t.Optional(t.Array(ManifestScript, { maxItems: 64 })),
     apps: t.Optional(t.Array(ManifestApp, { maxItems: 64 })),
     metadata: t.Optional(t.Array(ManifestMetadata, { maxItems: 64 })),
+    /** The cloud machine it will run on: its daemon may sign in with that machine's identity instead of a token. */
+    instance_id: t.Optional(t.String({ minLength: 1, maxLength: 256 })),
     /** Only with the provisioner `echo`, which starts nothing: the agent's token (a UUID), so that a test can be the agent. */
     token: t.Optional(t.String({ format: "uuid" })),
   },

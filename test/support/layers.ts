@@ -36,6 +36,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
   { name: /^p-queue$/, places: ["actors"] },
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
+  { name: /^(jose|pkijs|asn1js)$/, places: ["src/identity"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^(croner|nanoid|@logtape\/.*)$/, places: ["src/base"] },
 ];

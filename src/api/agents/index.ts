@@ -1,6 +1,7 @@
 // Workspace agents: what they send with their token, and what people read of them.
 import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
+import { instanceIdentity } from "../instance-identity.ts";
 import { agentAppStatus } from "./app-status.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
 import { taskLogSnapshot } from "./log-snapshot.ts";
@@ -16,6 +17,7 @@ import { agentTunnel } from "./tunnel.ts";
 
 export const agents = (ctx: ApiContext) =>
   new Elysia({ prefix: "/workspaceagents" })
+    .use(instanceIdentity(ctx))
     .use(agentReports(ctx))
     .use(agentAppStatus(ctx))
     .use(agentGitSshKey(ctx))

@@ -2,6 +2,7 @@
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
 
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
+import { IDENTITY_SETTINGS } from "./identity-settings.ts";
 import { address, baseUrl, choice, duration, flag, hosts, matching, networks, path, text, whole } from "./kinds.ts";
 import { optional, setting, type Values } from "./setting.ts";
 
@@ -82,6 +83,7 @@ export const SERVER_SETTINGS = {
     help: "How many builds run at the same time; further ones wait in the queue.",
   }),
   ...DOCKER_SETTINGS,
+  ...IDENTITY_SETTINGS,
   allow_workspace_renames: setting(flag, false, {
     group: "Workspaces",
     help: "Whether workspaces can be renamed. What keeps a workspace's name, such as a client's host list, does not learn of the new one.",

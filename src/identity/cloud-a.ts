@@ -1,0 +1,29 @@
+// Instance identities of cloud a: a JSON document and an RSA signature (PKCS#1 v1.5, SHA-256) of it by the region's certificate
+// (facts/platform 8.3). Refuses everything that none of the trusted certificates has signed.
+import { verify } from "node:crypto";
+import { base64Of, IdentityError, type IdentityFiles, isTimely, textIn } from "./identity.ts";
+
+/** The instance id that the document names. `now` is in milliseconds since 1970. Throws `IdentityError`. */
+export const verifyCloudA = (
+  files: IdentityFiles,
+  { document, signature }: { document: string; signature: string },
+  now: number,
+): string => {
+  const bytes = base64Of(signature);
+  const signed = Buffer.from(document);
+  const trusted = files.certificates("a").filter((certificate) => isTimely(certificate, now));
+  if (trusted.length === 0) throw new IdentityError("this server trusts no certificate of that cloud");
+  const isGood = trusted.some(
+    ({ publicKey }) => publicKey.asymmetricKeyType === "rsa" && verify("RSA-SHA256", signed, publicKey, bytes),
+  );
+  if (!isGood) throw new IdentityError("no trusted certificate has signed the document");
+  return textIn(parsed(document), "instanceId");
+};
+
+const parsed = (document: string): unknown => {
+  try {
+    return JSON.parse(document);
+  } catch {
+    throw new IdentityError("the document is not JSON");
+  }
+};

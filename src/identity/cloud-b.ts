@@ -1,0 +1,95 @@
+// Instance identities of cloud b: a signed PKCS#7 message with its content inside (facts/platform 8.3). The signer must bear one of the
+// cloud's names and lead to a trusted root; weak digests, several signers and documents past their time are refused.
+import { X509Certificate } from "node:crypto";
+import { fromBER } from "asn1js";
+import { Certificate, ContentInfo, CryptoEngine, SignedData } from "pkijs";
+import { leadsToRoot } from "./chain.ts";
+import { base64Of, IdentityError, type IdentityFiles, textIn } from "./identity.ts";
+
+const NAMES = ["metadata.azure.com", "metadata.azure.us", "metadata.azure.cn", "metadata.microsoftazure.de"];
+const COMMON_NAME = "2.5.4.3";
+const SIGNED_DATA = "1.2.840.113549.1.7.2";
+/** SHA-256, SHA-384, SHA-512. */
+const DIGESTS = ["2.16.840.1.101.3.4.2.1", "2.16.840.1.101.3.4.2.2", "2.16.840.1.101.3.4.2.3"];
+const MOST_ENCLOSED = 8;
+// The package has not heard of the newest members of the platform's type, and needs none of them.
+const engine = new CryptoEngine({ name: "platform", crypto: globalThis.crypto }) as unknown as NonNullable<
+  Parameters<SignedData["verify"]>[1]
+>;
+
+/** The virtual machine's id that the message names. `now` is in milliseconds since 1970. Throws `IdentityError`. */
+export const verifyCloudB = async (files: IdentityFiles, signature: string, now: number): Promise<string> => {
+  const message = readMessage(base64Of(signature));
+  const content = message.encapContentInfo.eContent?.getValue();
+  const [signer] = message.signerInfos;
+  if (!content || !signer || message.signerInfos.length !== 1) {
+    throw new IdentityError("the message must have its content inside and one signer");
+  }
+  if (!DIGESTS.includes(signer.digestAlgorithm.algorithmId)) throw new IdentityError("the message uses a weak digest");
+  const certificate = await signerOf(message);
+  if (!isCloud(certificate)) throw new IdentityError("the signer does not bear a name of that cloud");
+  const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toNode);
+  // A real message encloses two or three; strangers must not make the search long.
+  if (enclosed.length > MOST_ENCLOSED) throw new IdentityError("the message encloses too many certificates");
+  const roots = files.certificates("b/roots");
+  const others = [...enclosed, ...files.certificates("b/intermediates")];
+  if (!leadsToRoot(toNode(certificate), { roots, others }, now)) {
+    throw new IdentityError("the signer does not lead to a trusted root");
+  }
+  const document = parsed(Buffer.from(content).toString("utf8"));
+  if (expiryOf(document) < now) throw new IdentityError("the document is past its time");
+  return textIn(document, "vmId");
+};
+
+const readMessage = (bytes: Buffer): SignedData => {
+  try {
+    const { result, offset } = fromBER(new Uint8Array(bytes));
+    if (offset === -1) throw new Error(result.error);
+    const outer = new ContentInfo({ schema: result });
+    if (outer.contentType !== SIGNED_DATA) throw new Error("not signed data");
+    return new SignedData({ schema: outer.content });
+  } catch {
+    throw new IdentityError("the signature is not a signed PKCS#7 message");
+  }
+};
+
+/** The enclosed certificate whose key has signed the content. */
+const signerOf = async (message: SignedData): Promise<Certificate> => {
+  try {
+    const options = { signer: 0, checkChain: false, extendedMode: true } as const;
+    const { signatureVerified, signerCertificate } = await message.verify(options, engine);
+    if (signatureVerified && signerCertificate) return signerCertificate;
+  } catch {
+    // Said below: what exactly is wrong with a forged message is nobody's business.
+  }
+  throw new IdentityError("the message was altered or its signer is not enclosed");
+};
+
+const isCloud = ({ subject }: Certificate): boolean => {
+  const [name, ...more] = subject.typesAndValues.filter(({ type }) => type === COMMON_NAME);
+  if (!name || more.length > 0) return false;
+  const text = String(name.value.valueBlock.value).toLowerCase();
+  return NAMES.some((one) => text === one || text.endsWith(`.${one}`));
+};
+
+const toNode = (certificate: Certificate): X509Certificate =>
+  new X509Certificate(Buffer.from(certificate.toSchema(true).toBER()));
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new IdentityError("the document is not JSON");
+  }
+};
+
+/** `timeStamp.expiresOn`, such as `11/28/26 06:30:37 -0000`, in milliseconds since 1970; for ever when the document has none. */
+const expiryOf = (document: unknown): number => {
+  if (typeof document !== "object" || document === null || !("timeStamp" in document)) return Number.POSITIVE_INFINITY;
+  const text = textIn(document, "timeStamp", "expiresOn");
+  const match = /^(\d\d)\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)$/.exec(text);
+  const [, month, day, year, time, hours, minutes] = match ?? [];
+  const at = Date.parse(`20${year}-${month}-${day}T${time}${hours === "-00" ? "+00" : hours}:${minutes}`);
+  if (Number.isNaN(at)) throw new IdentityError("the time of the document cannot be read");
+  return at;
+};

@@ -1,0 +1,67 @@
+// A cloud for tests: certificates and signed documents made by the real openssl, in a temp directory.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { needs } from "#test/support/needs.ts";
+
+const openssl = (...words: string[]): void => {
+  const { exitCode, stderr } = Bun.spawnSync([needs.openssl.file, ...words], { stderr: "pipe" });
+  if (exitCode !== 0) throw new Error(`openssl ${words[0]}: ${stderr.toString()}`);
+};
+
+export class Authority {
+  readonly #path: string;
+
+  /** Everything is kept below this directory. */
+  constructor(directory: string) {
+    this.#path = directory;
+    mkdirSync(directory, { recursive: true });
+  }
+
+  file(name: string): string {
+    return join(this.#path, name);
+  }
+
+  pem(name: string): string {
+    return readFileSync(this.file(`${name}.pem`), "utf8");
+  }
+
+  key(name: string): string {
+    return readFileSync(this.file(`${name}.key`), "utf8");
+  }
+
+  /** A certificate with its key; signed by itself, or by `issuer`. `days` counts from now, by the machine's clock. */
+  certificate(name: string, common: string, { issuer = "", ca = false, days = 3650 } = {}): void {
+    const key = this.file(`${name}.key`);
+    const request = this.file(`${name}.csr`);
+    const extensions = this.file(`${name}.ext`);
+    writeFileSync(extensions, `basicConstraints=critical,CA:${ca ? "TRUE" : "FALSE"}\n`);
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request, "-subj", `/O=Cloud/CN=${common}`);
+    const by = issuer
+      ? ["-CA", this.file(`${issuer}.pem`), "-CAkey", this.file(`${issuer}.key`), "-CAcreateserial"]
+      : ["-key", key];
+    const out = ["-out", this.file(`${name}.pem`), "-days", String(days), "-extfile", extensions];
+    openssl("x509", "-req", "-in", request, ...by, ...out);
+  }
+
+  /** A PKCS#7 message in base64, with its content inside, signed by this certificate. */
+  message(content: string, signer: string, ...options: string[]): string {
+    const [input, output] = [this.file("content"), this.file("message")];
+    writeFileSync(input, content);
+    const who = ["-signer", this.file(`${signer}.pem`), "-inkey", this.file(`${signer}.key`)];
+    openssl(
+      "smime",
+      "-sign",
+      "-binary",
+      "-nodetach",
+      "-outform",
+      "DER",
+      "-in",
+      input,
+      "-out",
+      output,
+      ...who,
+      ...options,
+    );
+    return readFileSync(output).toString("base64");
+  }
+}

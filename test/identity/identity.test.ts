@@ -1,0 +1,233 @@
+// Instance identities of each cloud against files an administrator trusts: what is good, and everything that only looks so.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createPrivateKey, sign } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { verifyCloudA } from "#src/identity/cloud-a.ts";
+import { verifyCloudB } from "#src/identity/cloud-b.ts";
+import { verifyCloudC } from "#src/identity/cloud-c.ts";
+import { IdentityError, IdentityFiles } from "#src/identity/identity.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { Authority } from "./authority.ts";
+
+const DAY = 86_400_000;
+const directory = tempDirectory();
+const trusted = join(directory.path, "trusted");
+const cloud = new Authority(join(directory.path, "cloud"));
+const clock = new ManualClock();
+const files = new IdentityFiles(trusted, clock);
+const now = clock.now();
+const put = (name: string, text: string) => writeFileSync(join(trusted, name), text);
+const refusal = async (verify: () => string | Promise<string>): Promise<string> => {
+  try {
+    return `accepted: ${await verify()}`;
+  } catch (error) {
+    if (!(error instanceof IdentityError)) throw error;
+    return error.message;
+  }
+};
+
+beforeAll(() => {
+  for (const folder of ["a", "b/roots", "b/intermediates", "c"]) mkdirSync(join(trusted, folder), { recursive: true });
+  if (!needs.openssl.found) return;
+  cloud.certificate("region-1", "Region one");
+  cloud.certificate("region-2", "Region two");
+  cloud.certificate("region-old", "Region of old", { days: 1 });
+  cloud.certificate("region-none", "Not of ours");
+  put("a/regions.pem", `first\n${cloud.pem("region-1")}\nsecond\n${cloud.pem("region-2")}`);
+  put("a/old.pem", cloud.pem("region-old"));
+  cloud.certificate("root", "Root", { ca: true });
+  cloud.certificate("other-root", "Other root", { ca: true });
+  cloud.certificate("middle", "Middle", { issuer: "root", ca: true });
+  cloud.certificate("hidden", "Hidden middle", { issuer: "root", ca: true });
+  cloud.certificate("leaf", "metadata.azure.com", { issuer: "middle" });
+  put("b/roots/root.pem", cloud.pem("root"));
+  put("b/intermediates/middle.pem", cloud.pem("middle"));
+});
+afterAll(() => directory[Symbol.dispose]());
+
+describe("cloud a", () => {
+  const DOCUMENT = '{\n  "instanceId" : "i-0123456789",\n  "region" : "one"\n}';
+  const signed = (name: string, document = DOCUMENT, digest = "RSA-SHA256") =>
+    sign(digest, Buffer.from(document), createPrivateKey(cloud.key(name))).toString("base64");
+  const verify = (signature: string, document = DOCUMENT, at = now) =>
+    refusal(() => verifyCloudA(files, { document, signature }, at));
+
+  testNeeding(
+    [needs.openssl],
+    "[II-1] a document that the certificate of any region has signed names the instance",
+    async () => {
+      for (const region of ["region-1", "region-2"]) {
+        expect(await verify(signed(region))).toBe("accepted: i-0123456789");
+        const broken = signed(region).replace(/.{64}/g, "$&\n");
+        expect(await verify(broken)).toBe("accepted: i-0123456789");
+      }
+    },
+  );
+
+  testNeeding(
+    [needs.openssl],
+    "[II-1] a document that was changed, or that others have signed, is refused",
+    async () => {
+      const good = signed("region-1");
+      const nobody = "no trusted certificate has signed the document";
+      expect(await verify(good, DOCUMENT.replace("i-0", "i-1"))).toBe(nobody);
+      expect(await verify(good, `${DOCUMENT} `)).toBe(nobody);
+      expect(await verify(signed("region-none"))).toBe(nobody);
+      expect(await verify(signed("region-old"))).toBe(nobody);
+      expect(await verify(signed("region-1", DOCUMENT, "RSA-SHA1"))).toBe(nobody);
+      expect(await verify(`${good.startsWith("A") ? "B" : "A"}${good.slice(1)}`)).toBe(nobody);
+      expect(await verify(good.slice(0, 40))).toBe(nobody);
+      expect(await verify("not base64!")).toBe("the signature is not base64");
+      expect(await verify("")).toBe("the signature is not base64");
+      expect(await verify(good, DOCUMENT, now + 3650 * DAY)).toBe("this server trusts no certificate of that cloud");
+      const nameless = '{"instanceId":7}';
+      expect(await verify(signed("region-1", nameless), nameless)).toBe("it has no instanceId");
+      expect(await verify(signed("region-1", "text"), "text")).toBe("the document is not JSON");
+      const none = new IdentityFiles(undefined, clock);
+      expect(await refusal(() => verifyCloudA(none, { document: DOCUMENT, signature: good }, now))).toContain(
+        "trusts no",
+      );
+    },
+  );
+});
+
+describe("cloud b", () => {
+  const document = (expiresOn = "01/02/30 00:00:00 -0000") =>
+    JSON.stringify({ vmId: "vm-1", timeStamp: { createdOn: "01/01/30 00:00:00 -0000", expiresOn } });
+  const verify = (message: string, at = now) => refusal(() => verifyCloudB(files, message, at));
+  const NO_ROOT = "the signer does not lead to a trusted root";
+
+  testNeeding(
+    [needs.openssl],
+    "[II-2] a message whose signer bears the cloud's name and leads to a root names the machine",
+    async () => {
+      expect(await verify(cloud.message(document(), "leaf"))).toBe("accepted: vm-1");
+      const bare = '{"vmId":"vm-2"}';
+      expect(await verify(cloud.message(bare, "leaf", "-md", "sha384"))).toBe("accepted: vm-2");
+      cloud.certificate("below", "east.metadata.azure.us", { issuer: "hidden" });
+      expect(await verify(cloud.message(document(), "below"))).toBe(NO_ROOT);
+      expect(await verify(cloud.message(document(), "below", "-certfile", cloud.file("hidden.pem")))).toBe(
+        "accepted: vm-1",
+      );
+    },
+  );
+
+  testNeeding(
+    [needs.openssl],
+    "[II-2] another name, another root, and a certificate that may not sign others are refused",
+    async () => {
+      for (const [i, name] of [
+        "metadata.azure.com.evil.com",
+        "xmetadata.azure.com",
+        "azure.com",
+        "metadata",
+      ].entries()) {
+        cloud.certificate(`named-${i}`, name, { issuer: "middle" });
+        expect(await verify(cloud.message(document(), `named-${i}`))).toBe(
+          "the signer does not bear a name of that cloud",
+        );
+      }
+      cloud.certificate("foreign", "metadata.azure.com", { issuer: "other-root" });
+      expect(await verify(cloud.message(document(), "foreign", "-certfile", cloud.file("other-root.pem")))).toBe(
+        NO_ROOT,
+      );
+      cloud.certificate("self", "metadata.azure.com");
+      expect(await verify(cloud.message(document(), "self"))).toBe(NO_ROOT);
+      cloud.certificate("grandchild", "metadata.azure.com", { issuer: "leaf" });
+      expect(await verify(cloud.message(document(), "grandchild", "-certfile", cloud.file("leaf.pem")))).toBe(NO_ROOT);
+      cloud.certificate("short", "metadata.azure.com", { issuer: "middle", days: 1 });
+      expect(await verify(cloud.message(document(), "short"))).toBe(NO_ROOT);
+    },
+  );
+
+  testNeeding(
+    [needs.openssl],
+    "[II-2] an altered message, a weak digest, two signers, no content and an old document are refused",
+    async () => {
+      const good = Buffer.from(cloud.message(document(), "leaf"), "base64");
+      const at = good.indexOf("vm-1");
+      const altered = Buffer.from(good);
+      altered[at + 3] = "2".charCodeAt(0);
+      expect(await verify(altered.toString("base64"))).toBe("the message was altered or its signer is not enclosed");
+      expect(await verify(cloud.message(document(), "leaf", "-md", "sha1"))).toBe("the message uses a weak digest");
+      expect(await verify(cloud.message(document(), "leaf", "-nocerts"))).toBe(
+        "the message was altered or its signer is not enclosed",
+      );
+      expect(await verify(cloud.message(document("12/31/29 23:59:59 -0000"), "leaf"))).toBe(
+        "the document is past its time",
+      );
+      expect(await verify(cloud.message(document("soon"), "leaf"))).toBe("the time of the document cannot be read");
+      const two = ["-signer", cloud.file("below.pem"), "-inkey", cloud.file("below.key")];
+      expect(await verify(cloud.message(document(), "leaf", ...two))).toContain("one signer");
+      for (const message of [
+        "AAAA",
+        good.subarray(0, 100).toString("base64"),
+        Buffer.from("text").toString("base64"),
+      ]) {
+        expect(await verify(message)).toBe("the signature is not a signed PKCS#7 message");
+      }
+      // Whatever is changed, nothing but a refusal comes of it.
+      for (let i = 0; i < good.length; i += 97) {
+        const bent = Buffer.from(good);
+        bent[i] = (bent[i] as number) ^ 0x55;
+        expect(["accepted: vm-1", "refused"]).toContain(
+          (await verify(bent.toString("base64"))).replace(/^(?!accepted).*/, "refused"),
+        );
+      }
+    },
+  );
+});
+
+describe("cloud c", () => {
+  const claims = { google: { compute_engine: { instance_id: "4711" } } };
+  const made = generateKeyPair("RS256", { extractable: true });
+  const token = async (payload: object = claims, { at = now, key = made, alg = "RS256" } = {}) =>
+    new SignJWT({ ...payload })
+      .setProtectedHeader({ alg, kid: "one" })
+      .setAudience("anybody")
+      .setIssuedAt(at / 1000)
+      .setExpirationTime(at / 1000 + 3600)
+      .sign((await key).privateKey);
+  const verify = async (jwt: string, at = now) => refusal(() => verifyCloudC(files, jwt, at));
+  const NO = "the token is malformed, past its time, or signed with none of the trusted keys";
+
+  test("[II-3] a token signed with a trusted key names the instance; without keys nothing is believed", async () => {
+    const empty = new IdentityFiles(join(directory.path, "nowhere"), clock);
+    expect(await refusal(async () => verifyCloudC(empty, await token(), now))).toContain("trusts no key");
+    const jwk = { ...(await exportJWK((await made).publicKey)), kid: "one", alg: "RS256" };
+    put("c/keys.json", JSON.stringify({ keys: [jwk] }));
+    expect(await verify(await token())).toBe("accepted: 4711");
+  });
+
+  test("[II-3] other keys, other times, no expiry, no signature and no instance are refused", async () => {
+    expect(await verify(await token(claims, { key: generateKeyPair("RS256", { extractable: true }) }))).toBe(NO);
+    expect(await verify(await token(claims, { at: now - DAY }))).toBe(NO);
+    const good = await token();
+    const [head, body, signature] = good.split(".") as [string, string, string];
+    const other = Buffer.from(JSON.stringify({ ...claims, exp: now / 1000 + 9999 })).toString("base64url");
+    expect(await verify([head, other, signature].join("."))).toBe(NO);
+    const none = Buffer.from('{"alg":"none"}').toString("base64url");
+    expect(await verify([none, body, ""].join("."))).toBe(NO);
+    const endless = await new SignJWT(claims)
+      .setProtectedHeader({ alg: "RS256", kid: "one" })
+      .sign((await made).privateKey);
+    expect(await verify(endless)).toBe(NO);
+    expect(await verify("")).toBe(NO);
+    expect(await verify("a.b.c")).toBe(NO);
+    expect(await verify(await token({ google: {} }))).toBe("it has no google.compute_engine.instance_id");
+  });
+
+  test("[II-4] the files are read again after a minute, so that new keys need no restart", async () => {
+    const next = generateKeyPair("RS256", { extractable: true });
+    expect(await verify(await token(claims, { key: next }))).toBe(NO);
+    const jwk = { ...(await exportJWK((await next).publicKey)), kid: "one", alg: "RS256" };
+    put("c/next.json", JSON.stringify({ keys: [jwk] }));
+    expect(await verify(await token(claims, { key: next }))).toBe(NO);
+    clock.advance(60_001);
+    expect(await verify(await token(claims, { key: next }))).toBe("accepted: 4711");
+  });
+});
