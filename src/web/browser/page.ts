@@ -47,13 +47,6 @@ export const mustBeSignedIn = async (): Promise<User> => {
   return new Promise(() => {});
 };
 
-/** A path of this server from the query, else the home page: never another site. */
-export const wayBack = (): string => {
-  const asked = new URLSearchParams(location.search).get("redirect") ?? "/";
-  const url = new URL(asked, location.origin);
-  return url.origin === location.origin && asked.startsWith("/") ? url.pathname + url.search : "/";
-};
-
 export const showProblem = (error: unknown): void => {
   the("problem").textContent = error instanceof Error ? error.message : String(error);
 };

@@ -1,0 +1,31 @@
+// Signing in leads back to where one came from, and nowhere else.
+import { expect, test } from "bun:test";
+import { wayBack } from "#src/web/browser/way-back.ts";
+
+const ORIGIN = "https://slipway.example";
+
+test.each([
+  ["/settings/tokens", "/settings/tokens"],
+  ["/cli-auth?for=me", "/cli-auth?for=me"],
+  [undefined, "/"],
+])("[PG-3] the way back to %s is %s", (asked, expected) => {
+  const query = asked === undefined ? "" : `?redirect=${encodeURIComponent(asked)}`;
+  expect(wayBack(query, ORIGIN)).toBe(ORIGIN + expected);
+});
+
+test.each([
+  "//evil.example/",
+  "/\\evil.example",
+  "/..//evil.example",
+  "/.//evil.example",
+  "/a/../..//evil.example",
+  "/\t/evil.example",
+  "https://evil.example/",
+  "javascript:alert(1)",
+  "//[",
+  "",
+])("[PG-3] %j as the way back stays here", (asked) => {
+  const to = wayBack(`?redirect=${encodeURIComponent(asked)}`, ORIGIN);
+  expect(to).toStartWith(`${ORIGIN}/`);
+  expect(new URL(to, `${ORIGIN}/login`).origin).toBe(ORIGIN);
+});
