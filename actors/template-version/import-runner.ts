@@ -1,13 +1,14 @@
 // Does the work of imports, outside of any mailbox: takes a slot, reads the upload, checks the manifest, and reports what came of it.
 // An import can be done again and again, so after a crash it is simply begun anew (rules TP-13 to TP-15).
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { findFile } from "#db/files.ts";
 import type { Store } from "#db/store.ts";
 import type { Directory } from "../directory.ts";
+import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
-import { type JobQueue, ServerStopping } from "../job-queue.ts";
+import type { JobQueue } from "../job-queue.ts";
 import { importTemplate } from "./import.ts";
 import type { Imports, TemplateVersionActor } from "./template-version-actor.ts";
 
@@ -18,9 +19,6 @@ type Parts = {
   readonly jobs: JobQueue;
   readonly versions: () => Directory<TemplateVersionActor>;
 };
-
-const TRIES = 40;
-const RETRY_MS = 250;
 
 export class ImportRunner implements Imports {
   readonly #parts: Parts;
@@ -45,7 +43,7 @@ export class ImportRunner implements Imports {
     const versions = this.#parts.versions();
     try {
       const { worker } = this.#parts.jobs;
-      const started = await this.#insist(() => versions.ask(id, "startJob", { worker }), signal);
+      const started = await insist(this.#parts.clock, () => versions.ask(id, "startJob", { worker }), signal);
       if (started === "stale") return;
       await this.#work(id, started, signal);
     } catch (error) {
@@ -75,28 +73,13 @@ export class ImportRunner implements Imports {
     })();
     await report.settled();
     if (stopped(signal)) return;
-    await this.#insist(() => {
-      if (signal.aborted) return versions.ask(id, "completeJob", {});
-      return "error" in outcome ? versions.ask(id, "failJob", outcome) : versions.ask(id, "imported", outcome);
-    }, signal);
-  }
-
-  /** What must arrive is said again while the store is overloaded. */
-  async #insist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (let left = TRIES; ; left--) {
-      try {
-        return await ask();
-      } catch (error) {
-        if (left === 0 || stopped(signal) || !isPassing(error)) throw error;
-        await sleep(this.#parts.clock, RETRY_MS);
-      }
-    }
+    await insist(
+      this.#parts.clock,
+      () => {
+        if (signal.aborted) return versions.ask(id, "completeJob", {});
+        return "error" in outcome ? versions.ask(id, "failJob", outcome) : versions.ask(id, "imported", outcome);
+      },
+      signal,
+    );
   }
 }
-
-const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
-
-const isPassing = (error: unknown): boolean => {
-  const { kind, reason } = error as { kind?: unknown; reason?: unknown };
-  return kind === "overloaded" || ["overloaded", "full", "unknown", "stale"].includes(String(reason));
-};

@@ -1,12 +1,13 @@
 // Does the work of builds, outside of any mailbox: takes a slot, asks the workspace for the request, lets the provisioner run, and
 // reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rule WK-7).
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import { ProvisionError, type Provisioner, WorkerLost } from "#src/provisioners/provisioner.ts";
 import type { Directory } from "../directory.ts";
+import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
-import { type JobQueue, ServerStopping, type Tags, type Worker } from "../job-queue.ts";
+import type { JobQueue, Tags, Worker } from "../job-queue.ts";
 import type { Builds, StartedJob, SubmittedBuild, WorkspaceActor } from "./workspace-actor.ts";
 
 export type Provisioners = ReadonlyMap<string, Provisioner>;
@@ -19,8 +20,6 @@ type Parts = {
 };
 
 const HEARTBEAT_MS = 60_000;
-const TRIES = 40;
-const RETRY_MS = 250;
 
 export class BuildRunner implements Builds {
   readonly #parts: Parts;
@@ -71,7 +70,7 @@ export class BuildRunner implements Builds {
   async #start(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<StartedJob> {
     const ask = () => this.#parts.workspaces().ask(workspace_id, "startJob", { job_id, worker });
     try {
-      return await this.#insist(ask, signal);
+      return await insist(this.#parts.clock, ask, signal);
     } catch (error) {
       if (signal.aborted) return "stale";
       await this.#fail(workspace_id, job_id, error, signal);
@@ -96,7 +95,7 @@ export class BuildRunner implements Builds {
       signal.throwIfAborted();
       const { state } = orphan ? { state: null } : await provisioner.run(request, report, signal);
       await report.settled();
-      await this.#insist(() => workspaces.ask(workspace_id, "completeJob", { job_id, state }), signal);
+      await insist(this.#parts.clock, () => workspaces.ask(workspace_id, "completeJob", { job_id, state }), signal);
     } catch (error) {
       if (stopped(signal)) return;
       if (error instanceof WorkerLost && !signal.aborted) {
@@ -119,7 +118,7 @@ export class BuildRunner implements Builds {
     this.#returned.add(job_id);
     try {
       const args = { job_id, lost: error.message };
-      await this.#insist(() => this.#parts.workspaces().ask(workspace_id, "requeueJob", args), signal);
+      await insist(this.#parts.clock, () => this.#parts.workspaces().ask(workspace_id, "requeueJob", args), signal);
     } finally {
       this.#returned.delete(job_id);
     }
@@ -133,35 +132,16 @@ export class BuildRunner implements Builds {
 
   async #canceled(workspace_id: string, job_id: string, state: string | null, signal: AbortSignal): Promise<void> {
     const ask = () => this.#parts.workspaces().ask(workspace_id, "completeJob", { job_id, state });
-    await this.#insist(ask, signal);
+    await insist(this.#parts.clock, ask, signal);
   }
 
   async #fail(workspace_id: string, job_id: string, error: unknown, signal: AbortSignal): Promise<void> {
     const error_code = error instanceof ProvisionError ? error.code : "";
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
     const args = { job_id, error: wordsFor(error), error_code };
-    await this.#insist(() => this.#parts.workspaces().ask(workspace_id, "failJob", args), signal);
-  }
-
-  /** What must arrive is said again while the workspace or the store is overloaded. */
-  async #insist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (let left = TRIES; ; left--) {
-      try {
-        return await ask();
-      } catch (error) {
-        if (left === 0 || stopped(signal) || !isPassing(error)) throw error;
-        await sleep(this.#parts.clock, RETRY_MS);
-      }
-    }
+    await insist(this.#parts.clock, () => this.#parts.workspaces().ask(workspace_id, "failJob", args), signal);
   }
 }
-
-const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
-
-const isPassing = (error: unknown): boolean => {
-  const { kind, reason } = error as { kind?: unknown; reason?: unknown };
-  return kind === "overloaded" || ["overloaded", "full", "unknown", "stale"].includes(String(reason));
-};
 
 /** Only what a provisioner says on purpose is shown to people. */
 const wordsFor = (error: unknown): string =>

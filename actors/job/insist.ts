@@ -1,0 +1,27 @@
+// Reporting what came of a job, from outside of any mailbox: what must arrive is said again while the actor or the store is
+// overloaded. Used by the runners of builds and imports; a server that stops is not waited for.
+import { type Clock, sleep } from "#base/clock.ts";
+import { ServerStopping } from "../job-queue.ts";
+
+const TRIES = 40;
+const RETRY_MS = 250;
+
+/** True when the job's work ends because the server stops: on disk it stays open, and the next start takes it up. */
+export const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
+
+/** Asks until it is answered, for ten seconds at the most. Throws what is no passing refusal, at once. */
+export const insist = async <T>(clock: Clock, ask: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+  for (let left = TRIES; ; left--) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (left === 0 || stopped(signal) || !isPassing(error)) throw error;
+      await sleep(clock, RETRY_MS);
+    }
+  }
+};
+
+const isPassing = (error: unknown): boolean => {
+  const { kind, reason } = error as { kind?: unknown; reason?: unknown };
+  return kind === "overloaded" || ["overloaded", "full", "unknown", "stale"].includes(String(reason));
+};
