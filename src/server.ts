@@ -30,7 +30,8 @@ export interface RunningServer {
 
 /** All routes as one Elysia app; it does not listen. */
 export const createApp = (ctx: Context): AnyElysia => {
-  const app: AnyElysia = new Elysia({ normalize: true })
+  // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1).
+  const app: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname: false } })
     .headers(COMMON_HEADERS)
     .onError(({ error, request, code }) =>
       code === "NOT_FOUND" ? noRoute(request, error) : errorResponse(error, request),

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from "#test/support/server.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ env: { SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,[::1],slipway.example" } });
+  server = await startTestServer({ env: { SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,[::1],slipway.example,nas,a" } });
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
@@ -23,6 +23,8 @@ describe("the Host header", () => {
     "[::1]:7080",
     "slipway.example",
     "SLIPWAY.example:443",
+    "nas",
+    "a",
   ])("[HT-1] %s is ours", async (host) => {
     expect((await get(host)).status).toBe(200);
   });
@@ -48,6 +50,9 @@ describe("the Host header", () => {
     expect(shifted.status).toBe(421);
     const shiftedToo = await get("xy", "/ab/healthz");
     expect(shiftedToo.status).toBe(421);
+    // Also where a short name is ours.
+    expect((await get("nas", "/pu/api/v2/buildinfo")).status).toBe(404);
+    expect((await get("a", "/pub/healthz")).status).toBe(404);
   });
 
   test("[HT-1] two Host headers are refused", async () => {
