@@ -72,9 +72,9 @@ const signIn = async (
   verify: () => Promise<string>,
 ): Promise<{ session_token: string }> => {
   const instance_id = await verify().catch((error: unknown) => {
-    if (!(error instanceof IdentityError))
-      log("agents").error("the identity files of cloud {cloud}: {error}", { cloud, error });
-    const detail = error instanceof IdentityError ? `${error.message}.` : "This server could not read what it trusts.";
+    // What a parser throws at a forged message is a refusal like any other.
+    if (!(error instanceof IdentityError)) log("identity").debug("a cloud-{cloud} identity: {error}", { cloud, error });
+    const detail = error instanceof IdentityError ? `${error.message}.` : "It is malformed.";
     throw new AppError("unauthenticated", `The cloud-${cloud} instance identity is not valid.`, { detail });
   });
   const agent_id = await agentOf(ctx, instance_id, agent_name);
@@ -98,7 +98,7 @@ const agentOf = async ({ store }: ApiContext, instance_id: string, name: string 
 };
 
 /**
- * The token of an agent that signs in this way. Only its digest is stored, and yet it is the same each time: the programs of one
+ * The token of an agent that signs in this way; the one before it counts for a second more at most. Only its digest is stored, and yet it is the same each time: the programs of one
  * machine all sign in for themselves and must not sign each other out. It dies with its build like every agent token.
  */
 const tokenOf = ({ encryption }: ApiContext, agent_id: string): string =>

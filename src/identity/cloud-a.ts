@@ -11,7 +11,7 @@ export const verifyCloudA = (
 ): string => {
   const bytes = base64Of(signature);
   const signed = Buffer.from(document);
-  const trusted = files.certificates("a").filter((certificate) => isTimely(certificate, now));
+  const trusted = files.regions.all().filter((certificate) => isTimely(certificate, now));
   if (trusted.length === 0) throw new IdentityError("this server trusts no certificate of that cloud");
   const isGood = trusted.some(
     ({ publicKey }) => publicKey.asymmetricKeyType === "rsa" && verify("RSA-SHA256", signed, publicKey, bytes),

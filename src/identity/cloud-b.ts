@@ -31,8 +31,8 @@ export const verifyCloudB = async (files: IdentityFiles, signature: string, now:
   const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toNode);
   // A real message encloses two or three; strangers must not make the search long.
   if (enclosed.length > MOST_ENCLOSED) throw new IdentityError("the message encloses too many certificates");
-  const roots = files.certificates("b/roots");
-  const others = [...enclosed, ...files.certificates("b/intermediates")];
+  const roots = files.roots.all();
+  const others = [...enclosed, ...files.intermediates.all()];
   if (!leadsToRoot(toNode(certificate), { roots, others }, now)) {
     throw new IdentityError("the signer does not lead to a trusted root");
   }

@@ -5,11 +5,12 @@ import { IdentityError, type IdentityFiles, textIn } from "./identity.ts";
 
 /** The instance id that the token names. `now` is in milliseconds since 1970. Throws `IdentityError`. */
 export const verifyCloudC = async (files: IdentityFiles, token: string, now: number): Promise<string> => {
-  const sets = files.keySets() as JSONWebKeySet[];
+  const sets = files.keySets.all() as JSONWebKeySet[];
   if (sets.length === 0) throw new IdentityError("this server trusts no key of that cloud");
   const options = { algorithms: ["RS256", "ES256"], requiredClaims: ["exp"], currentDate: new Date(now) };
+  const verify = async (set: JSONWebKeySet) => jwtVerify(token, createLocalJWKSet(set), options);
   for (const set of sets) {
-    const verified = await jwtVerify(token, createLocalJWKSet(set), options).catch(() => undefined);
+    const verified = await verify(set).catch(() => undefined);
     if (verified) return textIn(verified.payload, "google", "compute_engine", "instance_id");
   }
   throw new IdentityError("the token is malformed, past its time, or signed with none of the trusted keys");

@@ -4,6 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
 
 /** The identity proves nothing; the message says why and may be shown. */
 export class IdentityError extends Error {
@@ -19,44 +20,64 @@ const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
  * `c/*.json` (JSON Web Key Sets). A PEM file may hold several certificates.
  */
 export class IdentityFiles {
-  readonly #directory: string | undefined;
-  readonly #clock: Clock;
-  readonly #read = new Map<string, { until: number; texts: readonly string[] }>();
+  readonly regions: Folder<X509Certificate>;
+  readonly roots: Folder<X509Certificate>;
+  readonly intermediates: Folder<X509Certificate>;
+  readonly keySets: Folder<unknown>;
 
   constructor(directory: string | undefined, clock: Clock) {
-    this.#directory = directory;
+    const at = (folder: string) => (directory === undefined ? undefined : join(directory, folder));
+    this.regions = new Folder(at("a"), ".pem", certificatesIn, clock);
+    this.roots = new Folder(at("b/roots"), ".pem", certificatesIn, clock);
+    this.intermediates = new Folder(at("b/intermediates"), ".pem", certificatesIn, clock);
+    this.keySets = new Folder<unknown>(at("c"), ".json", (text) => [JSON.parse(text)], clock);
+  }
+}
+
+/** What the files of one folder hold, read when it is asked for and kept for a minute. A file that cannot be read is left out. */
+class Folder<T> {
+  readonly #path: string | undefined;
+  readonly #suffix: string;
+  readonly #parse: (text: string) => T[];
+  readonly #clock: Clock;
+  #known: { until: number; values: readonly T[] } | undefined;
+
+  constructor(path: string | undefined, suffix: string, parse: (text: string) => T[], clock: Clock) {
+    this.#path = path;
+    this.#suffix = suffix;
+    this.#parse = parse;
     this.#clock = clock;
   }
 
-  /** The certificates in the files of this folder. Throws what the file system or a broken certificate throws. */
-  certificates(folder: "a" | "b/roots" | "b/intermediates"): X509Certificate[] {
-    const blocks = this.#texts(folder, ".pem").flatMap((text) => text.match(PEM) ?? []);
-    return blocks.map((block) => new X509Certificate(block));
-  }
-
-  /** The parsed key sets of cloud c. */
-  keySets(): unknown[] {
-    return this.#texts("c", ".json").map((text) => JSON.parse(text) as unknown);
-  }
-
-  #texts(folder: string, suffix: string): readonly string[] {
-    if (this.#directory === undefined) return [];
+  all(): readonly T[] {
     const now = this.#clock.monotonic();
-    const known = this.#read.get(folder);
-    if (known && known.until > now) return known.texts;
-    const texts = filesIn(join(this.#directory, folder), suffix).map((file) => readFileSync(file, "utf8"));
-    this.#read.set(folder, { until: now + FRESH_MS, texts });
-    return texts;
+    if (this.#known && this.#known.until > now) return this.#known.values;
+    const files = this.#path === undefined ? [] : filesIn(this.#path, this.#suffix);
+    const values = files.flatMap((file) => this.#read(file));
+    this.#known = { until: now + FRESH_MS, values };
+    return values;
+  }
+
+  #read(file: string): T[] {
+    try {
+      return this.#parse(readFileSync(file, "utf8"));
+    } catch (error) {
+      log("identity").error("{file} is not trusted, because it cannot be read: {error}", { file, error });
+      return [];
+    }
   }
 }
+
+const certificatesIn = (text: string): X509Certificate[] =>
+  (text.match(PEM) ?? []).map((block) => new X509Certificate(block));
 
 const filesIn = (folder: string, suffix: string): string[] => {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith(suffix));
     return names.sort().map((name) => join(folder, name));
   } catch (error) {
-    if ((error as { code?: unknown }).code === "ENOENT") return [];
-    throw error;
+    log("identity").warn("nothing is trusted from {folder}: {error}", { folder, error });
+    return [];
   }
 };
 

@@ -225,9 +225,15 @@ describe("cloud c", () => {
     const next = generateKeyPair("RS256", { extractable: true });
     expect(await verify(await token(claims, { key: next }))).toBe(NO);
     const jwk = { ...(await exportJWK((await next).publicKey)), kid: "one", alg: "RS256" };
+    // Files that cannot be read are left out, and spoil nothing.
+    put("c/broken.json", "{");
+    put("c/strange.json", '{"keys":7}');
+    put("a/broken.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     put("c/next.json", JSON.stringify({ keys: [jwk] }));
     expect(await verify(await token(claims, { key: next }))).toBe(NO);
     clock.advance(60_001);
     expect(await verify(await token(claims, { key: next }))).toBe("accepted: 4711");
+    const region = files.regions.all();
+    expect(region.length).toBe(needs.openssl.found ? 3 : 0);
   });
 });
