@@ -24,6 +24,7 @@ const ignore = (error: unknown): void => {
 test("[HT-20] tokens and passwords are in no file of the data directory and in no log line, whatever was done with them", async () => {
   using directory = tempDirectory();
   const secrets: string[] = [ADMIN.password, WRONG_PASSWORD, NEW_PASSWORD];
+  const agents: string[] = [];
   // Half of a token is as bad; its id is no secret.
   const keep = (token: string): string => {
     secrets.push(token.includes("-") && token.length < 36 ? (token.split("-")[1] as string) : token);
@@ -31,7 +32,7 @@ test("[HT-20] tokens and passwords are in no file of the data directory and in n
   };
   {
     await using server = await startTestServer({ directory: `${directory.path}/data` });
-    if (server.context) keep((await seedAgent(server)).agent_token);
+    if (server.context) agents.push(keep((await seedAgent(server)).agent_token));
   }
   const serve = await startServe(directory.path, { SLIPWAY_LOG_LEVEL: "trace", SLIPWAY_LOG_FORMAT: "json" });
   const anybody = new Client(serve.url);
@@ -41,6 +42,10 @@ test("[HT-20] tokens and passwords are in no file of the data directory and in n
   await anybody.signIn(WRONG_PASSWORD, WRONG_PASSWORD).catch(ignore);
   const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
   keep(key);
+  for (const token of agents) {
+    const pair = await anybody.as(token).get<{ private_key: string }>("/api/v2/workspaceagents/me/gitsshkey");
+    secrets.push(...pair.private_key.split("\n").slice(3, 5));
+  }
   keep((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key);
   await admin.post("/api/v2/users", { email: "carol@example.com", username: "carol", password: NEW_PASSWORD });
   const carol = await anybody.signIn("carol@example.com", NEW_PASSWORD);
