@@ -14,7 +14,7 @@ export const insist = async <T>(clock: Clock, signal: AbortSignal, ask: () => Pr
       return await ask();
     } catch (error) {
       if (signal.aborted || kindOf(error) === "not_found") return "stale";
-      log("chats").warn("a turn's report must be repeated: {error}", { error });
+      log("chats").warn("a turn must say or read something again: {error}", { error });
       await pause(clock, wait, signal);
       if (signal.aborted) return "stale";
     }

@@ -1,6 +1,7 @@
 // One turn of a chat, outside its mailbox: calls the model, streams what it says into the episode, and reports attempts, steps and
 // ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
 import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
 import { listModelHistory } from "#db/messages.ts";
 import type { Store } from "#db/store.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
@@ -90,7 +91,7 @@ export class Turn {
     const signal = AbortSignal.any([this.#abort.signal, silence.signal]);
     const watch = watchSilence(clock, () => silence.abort(SILENT));
     try {
-      const messages = await this.#history(begun.chat_key);
+      const messages = await this.#history(begun.chat_key, signal);
       const { model_id, reasoning_effort, tools } = begun;
       const attempt = begun.fence.generation_attempt;
       const request = { model_id, messages, tools, reasoning_effort, attempt, signal };
@@ -110,8 +111,11 @@ export class Turn {
     }
   }
 
-  async #history(chat: number): Promise<PromptMessage[]> {
-    const rows = await this.#parts.store.scan(listModelHistory({ chat, revision: Number.MAX_SAFE_INTEGER }));
+  async #history(chat: number, signal: AbortSignal): Promise<PromptMessage[]> {
+    const { clock, store } = this.#parts;
+    const everything = listModelHistory({ chat, revision: Number.MAX_SAFE_INTEGER });
+    const rows = await insist(clock, signal, () => store.scan(everything));
+    if (rows === "stale") throw signal.reason;
     return rows.map(({ role, content }) => ({ role, content }));
   }
 
@@ -119,6 +123,9 @@ export class Turn {
   async #afterFailure(failure: unknown, failures: number, { fence, provider }: StartedAttempt): Promise<boolean> {
     const { clock } = this.#parts;
     const error = chatErrorOf(failure, provider);
+    if (!(failure instanceof ModelError)) {
+      log("chats").error("the model of chat {chat_id} broke: {error}", { chat_id: this.#chat_id, error: failure });
+    }
     this.#collector = undefined;
     if (!error.retryable || failures > RETRIES) {
       await this.#ask("reportFailure", { fence, error });

@@ -3,7 +3,7 @@ import type { Message, Queued } from "#actors/chat/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { ChatView } from "#db/chat-views.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
-import type { ChatStatus } from "#schema/chat-status.ts";
+import { shownStatus } from "#schema/chat-status.ts";
 
 /** Leaves out members that are null or empty text. */
 const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
@@ -37,7 +37,7 @@ const showOne = ({ chat, owner_name, owner_username }: ChatView, queued_for_capa
   shared: false,
   queued_for_capacity,
   client_type: chat.client_type,
-  status: chat.status as ChatStatus,
+  status: shownStatus(chat.status),
   pin_order: chat.pin_order,
   labels: chat.labels,
   mcp_server_ids: chat.mcp_server_ids,

@@ -2,6 +2,7 @@
 import type { ChatPicture } from "#actors/chat/messages.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { ChatEvent, ToolCallRequest } from "#schema/chat-event.ts";
+import { shownStatus } from "#schema/chat-status.ts";
 import { showQueued } from "./show.ts";
 
 /** What a follower has been told so far. */
@@ -33,7 +34,8 @@ export const stateEvents = (
   now: ChatPicture,
 ): { events: ChatEvent[]; synced: Synced } => {
   const events: ChatEvent[] = [];
-  const { history_version, queue_version, retry_version, generation_attempt, status } = now;
+  const { history_version, queue_version, retry_version, generation_attempt } = now;
+  const status = shownStatus(now.status);
   if (queue_version !== synced.queue_version) {
     events.push({ type: "queue_update", chat_id, queued_messages: now.queue.map((row) => showQueued(chat_id, row)) });
   }

@@ -1,9 +1,12 @@
 // Lists of chats: who sees which, in which order, with which filters; pins and metadata.
 import { expect, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
+import { updateChat } from "#db/chats.ts";
+import type { Chat, MessagePage } from "#schema/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { SCRIPTED } from "#test/support/scripted-models.ts";
+import { contextOf } from "#test/support/seed.ts";
 
 const titles = async (world: ChatWorld, query = ""): Promise<string[]> =>
   (await world.owner.get<Chat[]>(`/api/v2/chats${query}`)).map(({ title }) => title);
@@ -158,4 +161,79 @@ test("[CH-34] metadata is checked whole and changed whole", async () => {
   await world.owner.patch(path, { labels: {}, plan_mode: "" });
   const cleared = await world.owner.get<Chat>(path);
   expect([cleared.labels, cleared.plan_mode]).toEqual([{}, undefined]);
+});
+
+test("[CH-38] a chat in a state that cannot be is shown as failed, refuses everything and is reconciled without losing its queue", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "one");
+  const path = `/api/v2/chats/${id}`;
+  using follower = await Follower.open(world.owner, id);
+  await world.models.next();
+  await world.owner.post(`${path}/messages`, { content: said("two") });
+  await world.owner.post(`${path}/interrupt`);
+  (await world.models.next()).fail("auth");
+  await follower.until(({ status }) => status === "error");
+  await world.owner.post(`${path}/messages`, { content: said("three") });
+  const { store, chats } = contextOf(world.server);
+  await world.models.next();
+  await world.owner.post(`${path}/messages`, { content: said("four") });
+  await store.commit([updateChat(id, { status: "completed" })]);
+  await chats.ask(id, "reload", {});
+  expect((await world.owner.get<Chat>(path)).status).toBe("error");
+  const refused = [
+    await world.owner.fetch("POST", `${path}/messages`, { content: said("x") }),
+    await world.owner.fetch("POST", `${path}/interrupt`),
+    await world.owner.fetch("PATCH", path, { archived: true }),
+  ];
+  expect(refused.map(({ status }) => status)).toEqual([409, 409, 409]);
+  const chat = await world.owner.post<Chat>(`${path}/reconcile-invalid`);
+  expect([chat.status, chat.last_error?.kind, chat.archived]).toEqual(["error", "generic", false]);
+  const { queued_messages } = await world.owner.get<MessagePage>(`${path}/messages`);
+  expect(queued_messages.flatMap(({ content }) => content.map(({ text }) => text))).toEqual(["four"]);
+  expect((await world.owner.fetch("POST", `${path}/reconcile-invalid`)).status).toBe(409);
+});
+
+test("[CH-39] sub-chats are archived and brought back with their root, or none of them", async () => {
+  await using world = await openChatWorld();
+  const { user_id, organization_id } = world;
+  const root = await createChat(world, "root");
+  using follower = await Follower.open(world.owner, root.id);
+  (await world.models.next()).finish();
+  await follower.until(({ status }) => status === "waiting");
+  const { chats } = contextOf(world.server);
+  const child = crypto.randomUUID();
+  await chats.ask(child, "create", {
+    chat: {
+      ...{ id: child, organization_id, owner_id: user_id, workspace_id: null, client_type: "api", plan_mode: null },
+      ...{ parent_chat_id: root.id, root_chat_id: root.id, last_model_config_id: SCRIPTED.id, title: "child" },
+      ...{ last_reasoning_effort: "", labels: {}, mcp_server_ids: [], dynamic_tools: [] },
+    },
+    messages: [
+      {
+        ...{ role: "user", visibility: "both", created_by: user_id, model_config_id: null, usage: null },
+        content: [{ type: "text", text: "work" }],
+      },
+    ],
+  });
+  const call = await world.models.next();
+  const path = `/api/v2/chats/${root.id}`;
+  const archive = async (id: string, archived: boolean) =>
+    (await world.owner.fetch("PATCH", `/api/v2/chats/${id}`, { archived })).status;
+  expect(await archive(root.id, true)).toBe(409);
+  expect((await world.owner.get<Chat>(path)).archived).toBe(false);
+  using below = await Follower.open(world.owner, child);
+  call.finish();
+  await below.until(({ status }) => status === "waiting");
+  expect(await archive(child, true)).toBe(400);
+  expect(await archive(root.id, true)).toBe(204);
+  expect(await world.owner.get<Chat>(path)).toMatchObject({
+    archived: true,
+    children: [{ id: child, archived: true }],
+  });
+  const sent = await world.owner.fetch("POST", `/api/v2/chats/${child}/messages`, { content: said("x") });
+  expect(sent.status).toBe(400);
+  expect(await archive(root.id, false)).toBe(204);
+  expect((await world.owner.get<Chat[]>("/api/v2/chats")).map(({ children }) => children.length)).toEqual([1]);
+  await world.owner.post(`/api/v2/chats/${child}/messages`, { content: said("go on") });
+  expect((await world.models.next()).prompt).toBe("go on");
 });
