@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { readJunit, skipReason, type TestCase } from "./support/junit.ts";
 import { endLeftovers, leftovers, RUN_MARK } from "./support/leftovers.ts";
+import { outsideFiles } from "./support/outside.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
@@ -38,7 +39,8 @@ const STEPS: Step[] = [
   {
     name: "binary",
     command: ["test"],
-    tests: ["test/api", "test/binary"],
+    // What reaches into the server has been run beside it already.
+    tests: [...(await outsideFiles(ROOT, "test/api")), "test/binary"],
     env: { SLIPWAY_TEST_BINARY: BINARY },
     needs: "build",
   },

@@ -8,13 +8,13 @@ import { UPLOAD_LIMIT } from "#src/api/body.ts";
 import { bounded } from "#src/api/files.ts";
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
+import { testInside } from "#test/support/inside.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/templates.ts";
 
 // Reaches into the server, which the compiled binary does not allow.
-const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
 
 let server: TestServer;
 let admin: Client;
@@ -128,7 +128,7 @@ describe("the limit of 100 MiB", () => {
     else await expect(read).rejects.toThrow("Request body too large.");
   });
 
-  testHere("[TP-4] a sender that goes away in the middle leaves nothing behind", async () => {
+  testInside("[TP-4] a sender that goes away in the middle leaves nothing behind", async () => {
     const { blobs } = contextOf(server);
     const gone = (async function* () {
       yield new Uint8Array(1000);

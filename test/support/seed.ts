@@ -13,7 +13,8 @@ import { templates } from "#db/schema/templates.ts";
 import { workspace_resources, workspaces } from "#db/schema/workspaces.ts";
 import { insertInto, type Statement, updateBy } from "#db/sql.ts";
 import { insertUser } from "#db/users.ts";
-import type { TestServer } from "./server.ts";
+import { Client } from "#src/client.ts";
+import { ADMIN, type TestServer } from "./server.ts";
 
 const insertTemplate = insertInto(templates);
 const insertWorkspace = insertInto(workspaces);
@@ -53,7 +54,8 @@ export const seedUser = async (
   server: TestServer,
   options: { username?: string; roles?: string[]; organization_id?: string } = {},
 ): Promise<{ user_id: string; token: string; organization_id: string }> => {
-  const { store, clock } = contextOf(server);
+  if (!server.context) return makeUser(server, options);
+  const { store, clock } = server.context;
   const now = clock.now();
   const times = { created_at: now, updated_at: now };
   const username = options.username ?? `user-${uuid().slice(0, 8)}`;
@@ -89,6 +91,24 @@ export const seedUser = async (
     }),
   ]);
   return { user_id, token: `${id}-${secret}`, organization_id };
+};
+
+/** The same over HTTP, for a server in another process. */
+const makeUser = async (
+  server: TestServer,
+  options: { username?: string; roles?: string[]; organization_id?: string },
+): Promise<{ user_id: string; token: string; organization_id: string }> => {
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const name = `org-${uuid().slice(0, 8)}`;
+  const organization_id =
+    options.organization_id ?? (await admin.post<{ id: string }>("/api/v2/organizations", { name })).id;
+  const username = options.username ?? `user-${uuid().slice(0, 8)}`;
+  const [email, password] = [`${username}@example.com`, `of ${username}, ${uuid()}`];
+  const account = { email, username, password, login_type: "password", organization_ids: [organization_id] };
+  const { id } = await admin.post<{ id: string }>("/api/v2/users", account);
+  if (options.roles?.length) await admin.put(`/api/v2/users/${id}/roles`, { roles: options.roles });
+  const { token = "" } = await new Client(server.url).signIn(email, password);
+  return { user_id: id, token, organization_id };
 };
 
 /** A workspace with one agent whose build is the latest. */

@@ -9,12 +9,16 @@ import { insertTemplate } from "#db/templates.ts";
 import { findUserByName } from "#db/users.ts";
 import type { Build } from "#schema/build.ts";
 import type { Manifest } from "#schema/manifest.ts";
+import type { CreateTemplate } from "#schema/template.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
-import { contextOf } from "./seed.ts";
 import { ADMIN, startTestServer, type TestServer, type TestServerOptions } from "./server.ts";
+import { makeTemplate } from "./templates.ts";
 
 export type SeededTemplate = { template_id: string; version_id: string; organization_id: string };
+
+/** Columns of a template that a test may set; those that no request can set need a server in this process. */
+export type SeedColumns = Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }>;
 
 /** The smallest template: one resource with one agent, brought to life by nothing. */
 export const ECHO: Manifest = {
@@ -26,9 +30,10 @@ export const ECHO: Manifest = {
 export const seedTemplate = async (
   server: TestServer,
   manifest: Manifest = ECHO,
-  columns: Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }> = {},
+  columns: SeedColumns = {},
 ): Promise<SeededTemplate> => {
-  const { store, clock } = contextOf(server);
+  if (!server.context) return uploadTemplate(server, manifest, columns);
+  const { store, clock } = server.context;
   const organization = await store.get(findDefaultOrganization());
   const admin = await store.get(findUserByName({ username: ADMIN.username }));
   if (!organization || !admin) throw new Error("the server has no first user");
@@ -81,6 +86,19 @@ export const seedTemplate = async (
     }),
   ]);
   return { template_id, version_id, organization_id };
+};
+
+/** The same over HTTP, for a server in another process. */
+const uploadTemplate = async (
+  server: TestServer,
+  manifest: Manifest,
+  { deprecation_message, ...columns }: SeedColumns & { deprecation_message?: string },
+): Promise<SeededTemplate> => {
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const name = `t-${uuid().slice(0, 8)}`;
+  const made = await makeTemplate(admin, JSON.stringify(manifest), { name, ...columns } as Partial<CreateTemplate>);
+  if (deprecation_message !== undefined) await admin.patch(`/api/v2/templates/${made.id}`, { deprecation_message });
+  return { template_id: made.id, version_id: made.active_version_id, organization_id: made.organization_id };
 };
 
 export type World = AsyncDisposable & { readonly server: TestServer; readonly admin: Client };

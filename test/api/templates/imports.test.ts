@@ -4,12 +4,12 @@ import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/template.ts";
 import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#schema/template-version.ts";
 import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { ECHO, followImport, importVersion, sendFile, unique, upload } from "#test/support/templates.ts";
 
 // Reaches into the server, which the compiled binary does not allow.
-const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
 
 const signIn = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 const VERSIONS = "/api/v2/organizations/default/templateversions";
@@ -124,7 +124,7 @@ describe("what goes wrong", () => {
 });
 
 describe("waiting and cancelling", () => {
-  testHere("[TP-14] a waiting import shows its place, can be cancelled at once, and then never runs", async () => {
+  testInside("[TP-14] a waiting import shows its place, can be cancelled at once, and then never runs", async () => {
     const release = occupy(server);
     const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
     const first = await admin.post<TemplateVersion>(VERSIONS, { file_id });
@@ -157,7 +157,7 @@ describe("waiting and cancelling", () => {
   });
 });
 
-testHere("[TP-16] an import that a stop of the server has interrupted is done after the next start", async () => {
+testInside("[TP-16] an import that a stop of the server has interrupted is done after the next start", async () => {
   using directory = tempDirectory();
   let id = "";
   {

@@ -1,6 +1,7 @@
 // The first minutes of a fresh install: who becomes its owner.
 import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { statusOf } from "./people.ts";
@@ -13,10 +14,9 @@ const tokenOf = (server: TestServer): string => {
   return new URL(link ?? "").searchParams.get("token") ?? "";
 };
 // The link is printed by the process itself, so these stories run beside the server and not against the binary.
-const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
 
 describe("the setup link", () => {
-  testHere("[ID-2] makes the owner once; then it and every other way is closed", async () => {
+  testInside("[ID-2] makes the owner once; then it and every other way is closed", async () => {
     await using server = await startTestServer({ env: NOBODY });
     const anybody = new Client(server.url);
     expect(await statusOf(anybody, "GET", "/users/first")).toBe(404);
@@ -43,7 +43,7 @@ describe("the setup link", () => {
     expect(server.context?.setupUrl(server.url)).toBeUndefined();
   });
 
-  testHere("[ID-2] of racing first users exactly one wins", async () => {
+  testInside("[ID-2] of racing first users exactly one wins", async () => {
     await using server = await startTestServer({ env: NOBODY });
     const setup_token = tokenOf(server);
     const anybody = new Client(server.url);
@@ -58,7 +58,7 @@ describe("the setup link", () => {
     expect(statuses.filter((status) => status === 403 || status === 409)).toHaveLength(7);
   });
 
-  testHere("[ID-2] counts for 30 minutes, and a newer link replaces it", async () => {
+  testInside("[ID-2] counts for 30 minutes, and a newer link replaces it", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ env: NOBODY, clock });
     const anybody = new Client(server.url);

@@ -1,11 +1,11 @@
 // Streams that a key has opened, when the key is taken away (RELIABILITY check 30).
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
+import { describeInside } from "#test/support/inside.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 
 // The workspace is put into the store, so these stories run beside the server.
-const describeHere = describe.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
 
 let server: TestServer;
 let admin: Client;
@@ -31,7 +31,7 @@ const open = async () => {
 };
 type Opened = Awaited<ReturnType<typeof open>>;
 
-describeHere("[ID-10] every stream of a key ends", () => {
+describeInside("[ID-10] every stream of a key ends", () => {
   test.each<[string, (opened: Opened) => Promise<unknown>]>([
     ["when it is deleted", ({ owner, id }) => owner.delete(`/api/v2/users/me/keys/${id}`)],
     ["when its user is suspended", ({ owner_id }) => admin.put(`/api/v2/users/${owner_id}/status/suspend`)],

@@ -6,6 +6,7 @@ import type { ApiKey } from "#schema/api-key.ts";
 import { closeWhenKeyGone } from "#src/api/revocation.ts";
 import type { Socket, SocketHandler } from "#src/api/socket.ts";
 import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { newPerson, type Person, statusOf } from "./people.ts";
@@ -143,9 +144,7 @@ describe("a token", () => {
 });
 
 describe("time", () => {
-  const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
-
-  testHere("[ID-9] a token ends when its time is over; a session goes on while it is used", async () => {
+  testInside("[ID-9] a token ends when its time is over; a session goes on while it is used", async () => {
     const clock = new ManualClock();
     await using timed = await startTestServer({ clock });
     const session = await new Client(timed.url).signIn(ADMIN.email, ADMIN.password);
@@ -192,7 +191,6 @@ describe("at rest", () => {
 });
 
 describe("what a key has opened", () => {
-  const testHere = test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined);
   type Ending = (who: Person, keyId: string) => Promise<unknown>;
   const endings: [string, Ending][] = [
     ["deleting it", (who, id) => who.client.delete(`/api/v2/users/me/keys/${id}`)],
@@ -205,7 +203,7 @@ describe("what a key has opened", () => {
     ],
   ];
 
-  testHere.each(endings)("[ID-10] is closed by %s", async (name, end) => {
+  testInside.each(endings)("[ID-10] is closed by %s", async (name, end) => {
     const ctx = server.context;
     if (!ctx) throw new Error("needs the server in this process");
     const who = await newPerson(admin, `w${name.replaceAll(/[^a-z]/g, "")}`);
@@ -221,7 +219,7 @@ describe("what a key has opened", () => {
     expect(ctx.topics.size).toBe(heard);
   });
 
-  testHere("[ID-10] is closed also when the key went while the connection was set up", async () => {
+  testInside("[ID-10] is closed also when the key went while the connection was set up", async () => {
     const ctx = server.context;
     if (!ctx) throw new Error("needs the server in this process");
     const { promise, resolve } = Promise.withResolvers<number>();

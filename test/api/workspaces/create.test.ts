@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { ApiError } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -62,7 +63,7 @@ test("[WK-20] the caller under the specification's name gets 200 and {uuid, vali
   await awaitBuild(world.admin, made.id);
 });
 
-test("[WK-12] [WK-13] an answer is made again when anything it shows has changed, and never given to who may not see it", async () => {
+testInside("[WK-12] [WK-13] an answer is made again when anything it shows has changed, and never given to who may not see it", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);

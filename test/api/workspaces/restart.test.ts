@@ -42,9 +42,9 @@ test("[WK-16] builds that wait in the queue are taken up in the order they were 
   {
     await using world = await openWorld({ directory, env });
     const hanging = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
+    const { template_id } = await seedTemplate(world.server);
     const first = await createWorkspace(world.admin, hanging.template_id, "first");
     await awaitWorkspace(world.admin, first.id, isStarting);
-    const { template_id } = await seedTemplate(world.server);
     for (const name of ["second", "third"]) ids.push((await createWorkspace(world.admin, template_id, name)).id);
     const third = await world.admin.get<Workspace>(`/api/v2/workspaces/${ids[1]}`);
     expect(third.latest_build.job).toMatchObject({ status: "pending", queue_position: 2, queue_size: 2 });

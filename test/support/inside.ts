@@ -1,0 +1,14 @@
+// Stories that reach into the server: they wait for its events, move its clock or look at its tables. They run beside a server in
+// this process; against the compiled binary they are not registered at all, since they would only show the source once more.
+import { describe, test } from "bun:test";
+
+const binary = process.env.SLIPWAY_TEST_BINARY !== undefined;
+
+type Nothing = ((...args: never[]) => void) & { each(rows: unknown): (...args: never[]) => void };
+const nothing: Nothing = Object.assign(() => {}, { each: () => () => {} });
+
+/** `test`, where the server runs in this process. */
+export const testInside = (binary ? nothing : test) as typeof test;
+
+/** `describe`, where the server runs in this process. */
+export const describeInside = (binary ? nothing : describe) as typeof describe;
