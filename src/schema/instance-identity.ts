@@ -14,7 +14,7 @@ export const CloudAIdentity = t.Object({
 export const CloudBIdentity = t.Object({
   agent_name,
   encoding: t.Literal("pkcs7"),
-  signature: t.String({ maxLength: 60_000, description: "The attested document: a signed PKCS#7 message in base64." }),
+  signature: t.String({ maxLength: 24_576, description: "The attested document: a signed PKCS#7 message in base64." }),
 });
 
 export const CloudCIdentity = t.Object({
