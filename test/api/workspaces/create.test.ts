@@ -63,32 +63,37 @@ test("[WK-20] the caller under the specification's name gets 200 and {uuid, vali
   await awaitBuild(world.admin, made.id);
 });
 
-testInside("[WK-12] [WK-13] an answer is made again when anything it shows has changed, and never given to who may not see it", async () => {
-  await using world = await openWorld();
-  const { template_id, organization_id } = await seedTemplate(world.server);
-  const { id } = await createWorkspace(world.admin, template_id);
-  const running = await awaitBuild(world.admin, id);
-  const read = () => world.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
-  expect(await read()).toEqual(running);
-  const { context } = world.server;
-  if (!context) throw new Error("this test needs a server in its own process");
-  const change = async (sql: string): Promise<Workspace> => {
-    await context.store.commit([{ sql, rows: [[]] }]);
-    return read();
-  };
-  expect(
-    (await change("update agents set lifecycle_state = 'ready'")).latest_build.resources[0]?.agents[0],
-  ).toMatchObject({ lifecycle_state: "ready" });
-  expect((await change("update agents set logs_length = 7")).latest_build.resources[0]?.agents[0]?.logs_length).toBe(7);
-  expect(
-    (await change("update users set username = 'root', updated_at = updated_at + 1 where username = 'admin'"))
-      .owner_name,
-  ).toBe("root");
-  expect((await change("update workspaces set favorite = 1")).favorite).toBe(true);
-  const stranger = await seedUser(world.server, { organization_id });
-  const refused = await world.admin.as(stranger.token).fetch("GET", `/api/v2/workspaces/${id}`);
-  expect(refused.status).toBe(404);
-  const helper = await seedUser(world.server, { roles: ["template-admin"] });
-  const seen = await world.admin.as(helper.token).get<Workspace>(`/api/v2/workspaces/${id}`);
-  expect(seen.favorite).toBe(false);
-});
+testInside(
+  "[WK-12] [WK-13] an answer is made again when anything it shows has changed, and never given to who may not see it",
+  async () => {
+    await using world = await openWorld();
+    const { template_id, organization_id } = await seedTemplate(world.server);
+    const { id } = await createWorkspace(world.admin, template_id);
+    const running = await awaitBuild(world.admin, id);
+    const read = () => world.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+    expect(await read()).toEqual(running);
+    const { context } = world.server;
+    if (!context) throw new Error("this test needs a server in its own process");
+    const change = async (sql: string): Promise<Workspace> => {
+      await context.store.commit([{ sql, rows: [[]] }]);
+      return read();
+    };
+    expect(
+      (await change("update agents set lifecycle_state = 'ready'")).latest_build.resources[0]?.agents[0],
+    ).toMatchObject({ lifecycle_state: "ready" });
+    expect((await change("update agents set logs_length = 7")).latest_build.resources[0]?.agents[0]?.logs_length).toBe(
+      7,
+    );
+    expect(
+      (await change("update users set username = 'root', updated_at = updated_at + 1 where username = 'admin'"))
+        .owner_name,
+    ).toBe("root");
+    expect((await change("update workspaces set favorite = 1")).favorite).toBe(true);
+    const stranger = await seedUser(world.server, { organization_id });
+    const refused = await world.admin.as(stranger.token).fetch("GET", `/api/v2/workspaces/${id}`);
+    expect(refused.status).toBe(404);
+    const helper = await seedUser(world.server, { roles: ["template-admin"] });
+    const seen = await world.admin.as(helper.token).get<Workspace>(`/api/v2/workspaces/${id}`);
+    expect(seen.favorite).toBe(false);
+  },
+);
