@@ -86,6 +86,15 @@ export const touchKey = statement<{ id: string; now: number; expires_at: number;
     .where(and(eq(api_keys.id, sql.placeholder("id")), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
 );
 
+/** A guard: refuses the batch as `stale` when this key was revoked meanwhile, so that it leaves no others behind. */
+export const isKeyStill = statement<{ id: string; now: number }>(
+  build
+    .update(api_keys)
+    .set({ id: sql`${api_keys.id}` })
+    .where(and(eq(api_keys.id, sql.placeholder("id")), gt(api_keys.expires_at, sql.placeholder("now")))),
+  { expect: 1 },
+);
+
 export const deleteKey = deleteBy(api_keys, api_keys.id);
 
 /** Ends every key of a user, such as after a new password; `except` stays. */

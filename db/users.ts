@@ -113,6 +113,18 @@ export const isStillOwner = statement<{ id: string }>(
   { expect: 1 },
 );
 
+/**
+ * A guard: refuses the batch as `stale` when the password was changed since this hash was compared. Comparing takes a while, and who
+ * has set a new password wants nobody signed in with the old one.
+ */
+export const isPasswordStill = statement<{ id: string; password_hash: string }>(
+  build
+    .update(users)
+    .set({ deleted: false })
+    .where(and(eq(users.id, sql.placeholder("id")), alive, eq(users.password_hash, sql.placeholder("password_hash")))),
+  { expect: 1 },
+);
+
 /** What a list of users is narrowed to; whatever is absent does not matter. Times are milliseconds. */
 export type UserFilter = {
   /** Part of the username, the name or the e-mail address. */

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { deleteKeysOf } from "#db/api-keys.ts";
-import { updateUser } from "#db/users.ts";
+import { isPasswordStill, updateUser } from "#db/users.ts";
 import { UpdatePasswordRequest } from "#schema/user.ts";
 import { mayResetPassword } from "../access.ts";
 import { callers } from "../caller.ts";
@@ -30,6 +30,8 @@ export const userPassword = (ctx: ApiContext) =>
       const password_hash = await accounts.passwords.hash(body.password);
       const except = isSelf ? caller.key_id : "";
       await store.commit([
+        // Somebody else may have set another one while this was hashed.
+        isPasswordStill({ id: user.id, password_hash: user.password_hash }),
         updateUser(user.id, { password_hash, updated_at: clock.now() }),
         deleteKeysOf({ user_id: user.id, except }),
       ]);
@@ -40,7 +42,7 @@ export const userPassword = (ctx: ApiContext) =>
       user: true,
       params: userPath,
       body: UpdatePasswordRequest,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 415, 429) },
+      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
       detail: {
         tags: ["Users"],
         summary: "Set a password",

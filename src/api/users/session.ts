@@ -2,7 +2,8 @@
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { deleteKey } from "#db/api-keys.ts";
-import { findUserByEmail, touchUser } from "#db/users.ts";
+import { CommitError } from "#db/store.ts";
+import { findUserByEmail, isPasswordStill, touchUser } from "#db/users.ts";
 import { LoginRequest } from "#schema/user.ts";
 import { ownParser, parsePublicJson } from "../body.ts";
 import { callers } from "../caller.ts";
@@ -21,6 +22,10 @@ const cookieOf = (ctx: ApiContext, token: string): string =>
     ctx.accessUrl.protocol === "https:" ? "; Secure" : ""
   }`;
 
+const incorrect = (): AppError => new AppError("unauthenticated", "Incorrect email or password.");
+
+const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
+
 export const session = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
@@ -31,7 +36,7 @@ export const session = (ctx: ApiContext) =>
         accounts.tries.count(`${ctx.addresses.of(request)} ${body.email.toLowerCase()}`);
         const user = await store.get(findUserByEmail({ email: body.email }));
         const isRight = await accounts.passwords.verify(body.password, user?.password_hash);
-        if (!user || !isRight) throw new AppError("unauthenticated", "Incorrect email or password.");
+        if (!user || !isRight) throw incorrect();
         if (user.status === "suspended") {
           throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
         }
@@ -39,7 +44,10 @@ export const session = (ctx: ApiContext) =>
         const { token, statement } = newKey({
           ...{ user_id: user.id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
         });
-        await store.commit([statement, touchUser({ id: user.id, now })]);
+        const { id, password_hash } = user;
+        await store
+          .commit([isPasswordStill({ id, password_hash }), statement, touchUser({ id, now })])
+          .catch((error) => Promise.reject(isStale(error) ? incorrect() : error));
         set.headers["set-cookie"] = cookieOf(ctx, token);
         return status(201, { session_token: token });
       },

@@ -3,7 +3,7 @@
 import { Elysia, t } from "elysia";
 import { invalidField, notFound } from "#base/errors.ts";
 import { keyId } from "#base/ids.ts";
-import { deleteKey, findKeyByName, listAllTokens, listTokens, updateKey } from "#db/api-keys.ts";
+import { deleteKey, findKeyByName, isKeyStill, listAllTokens, listTokens, updateKey } from "#db/api-keys.ts";
 import { ApiKey, CreateTokenRequest, NewKey, TokenConfig } from "#schema/api-key.ts";
 import { isOwner } from "../access.ts";
 import { callers } from "../caller.ts";
@@ -33,12 +33,12 @@ export const tokens = (ctx: ApiContext) =>
         const { token, statement } = newKey({
           ...{ user_id: id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
         });
-        await ctx.store.commit([statement]);
+        await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), statement]);
         return status(201, { key: token });
       },
       {
         ...{ user, params },
-        response: { 201: NewKey, ...fails(401, 403, 404) },
+        response: { 201: NewKey, ...fails(401, 403, 404, 409) },
         detail: { tags, summary: "Create a session key", description: "Counts 24 hours from its last use." },
       },
     )
@@ -71,14 +71,15 @@ export const tokens = (ctx: ApiContext) =>
         if (body.allow_list?.some(({ type, id }) => type !== "*" || id !== "*")) {
           throw invalidField("allow_list", "Tokens cannot be bound to single resources.");
         }
+        const now = ctx.clock.now();
         const { token, statement } = newKey({
-          ...{ user_id: owner.id, login_type: "token", now: ctx.clock.now() },
+          ...{ user_id: owner.id, login_type: "token", now },
           token_name: body.token_name || `token-${keyId()}`,
           scope: scopeOf(body.scope, body.scopes),
           lifetime_seconds: lifetimeSeconds(body.lifetime, owner.roles),
         });
         await ctx.store
-          .commit([statement])
+          .commit([isKeyStill({ id: caller.key_id, now }), statement])
           .catch((error) => Promise.reject(takenOr(error, { token_name: "token_name", api_keys_name: "token_name" })));
         return status(201, { key: token });
       },

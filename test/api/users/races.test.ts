@@ -1,0 +1,72 @@
+// What happens while a password is compared or a key is made: whoever locks others out must find them locked out afterwards.
+import { afterAll, beforeAll, expect, spyOn } from "bun:test";
+import { Client } from "#src/client.ts";
+import { testInside as test } from "#test/support/inside.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, PASSWORD, statusOf } from "./people.ts";
+
+const FRESH = "quite-another-secret";
+
+let server: TestServer;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+/** The next comparison of a password is right, and is heard of only when the gate opens. */
+const heldComparison = () => {
+  const { passwords } = contextOf(server).accounts;
+  const compared = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const spy = spyOn(passwords, "verify").mockImplementationOnce(async () => {
+    compared.resolve();
+    await gate.promise;
+    return true;
+  });
+  return { compared: compared.promise, open: gate.resolve, [Symbol.dispose]: () => spy.mockRestore() };
+};
+
+test("[ID-7] a sign-in with the old password that is under way while a new one is set comes to nothing", async () => {
+  await newPerson(admin, "slow");
+  using held = heldComparison();
+  const signIn = statusOf(new Client(server.url), "POST", "/users/login", {
+    ...{ email: "slow@example.com", password: PASSWORD },
+  });
+  await held.compared;
+  await admin.put("/api/v2/users/slow/password", { password: FRESH });
+  held.open();
+  expect(await signIn).toBe(401);
+  await new Client(server.url).signIn("slow@example.com", FRESH);
+});
+
+test("[ID-7] of two new passwords at once the later one is refused, and the first one counts", async () => {
+  const { client } = await newPerson(admin, "both");
+  using held = heldComparison();
+  const change = statusOf(client, "PUT", "/users/me/password", {
+    old_password: PASSWORD,
+    password: "the-thief-knows-this",
+  });
+  await held.compared;
+  await admin.put("/api/v2/users/both/password", { password: FRESH });
+  held.open();
+  expect(await change).toBe(409);
+  await new Client(server.url).signIn("both@example.com", FRESH);
+});
+
+test("[ID-10] a key that is revoked while it makes another leaves none behind", async () => {
+  const { client, user } = await newPerson(admin, "rita");
+  const { store } = contextOf(server);
+  const commit = store.commit.bind(store);
+  using held = Object.assign(spyOn(store, "commit"), { [Symbol.dispose]: () => held.mockRestore() });
+  held.mockImplementationOnce(async (batch) => {
+    await admin.put(`/api/v2/users/${user.id}/password`, { password: FRESH });
+    await commit(batch);
+  });
+  expect(await statusOf(client, "POST", "/users/me/keys/tokens", {})).toBe(409);
+  expect(await admin.get<unknown[]>(`/api/v2/users/${user.id}/keys/tokens`)).toEqual([]);
+});
