@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
+import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
 import { insertChat, listChildren, markChatRead, movePin, pinChat, unpinChat, updateChat } from "#db/chats.ts";
 import { findAssistantBefore, findMessage, insertMessages, listMessageIds } from "#db/messages.ts";
 import type { Statement } from "#db/sql.ts";
@@ -93,10 +94,10 @@ export class ChatActor extends Actor<ChatState> {
   }
 
   /** Sends a user's message, or queues it while the chat is busy. 409, 429, archived 400. */
-  send({ content, created_by, model_config_id, reasoning_effort, behavior, patch }: SendMessage): Promise<Sent> {
-    return this.turn(async (state) => {
+  send({ behavior, patch, request_key, ...said }: SendMessage): Promise<Sent> {
+    return this.#once(request_key, async (state) => {
       const id = await this.#parts.store.reserve("queued_messages", 1);
-      const message = { id, content, created_by, model_config_id, reasoning_effort };
+      const message = { id, ...said };
       const change = await this.#decide(state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
@@ -148,8 +149,11 @@ export class ChatActor extends Actor<ChatState> {
   }
 
   /** The client's answers to the calls that are awaited. 400, 409. */
-  completeAction({ results }: Results): Promise<void> {
-    return this.#obey({ type: "complete_requires_action", results });
+  completeAction({ results, request_key }: Results): Promise<null> {
+    return this.#once(request_key, async (state) => {
+      const change = await this.#decide(state, { type: "complete_requires_action", results });
+      return this.#outcome(state, change, null);
+    });
   }
 
   /** Brings a chat in an invalid state back into the table. 409 when it is in a valid one. */
@@ -296,6 +300,22 @@ export class ChatActor extends Actor<ChatState> {
   /** The turn was stopped: this is what it has said. */
   finishInterruption(args: Omit<Extract<Wish, { type: "finish_interruption" }>, "type">): Promise<Late> {
     return this.#report({ type: "finish_interruption", ...args });
+  }
+
+  /** A turn whose answer is kept under the key: when the same comes again, that is the answer and nothing happens. */
+  #once<Reply>(
+    key: string | undefined,
+    decide: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
+  ): Promise<Reply> {
+    return this.turn<Reply>(async (state) => {
+      if (key === undefined) return decide(state);
+      const { store, clock } = this.#parts;
+      const known = await store.get(findChatRequest({ chat: state.key, key }));
+      if (known) return { state, reply: known.answer as Reply };
+      const outcome = await decide(state);
+      const writes = [...(outcome.writes ?? []), ...keepAnswer(state.key, key, outcome.reply, clock.now())];
+      return { ...outcome, writes };
+    });
   }
 
   /** One command of a person. */

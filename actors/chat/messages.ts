@@ -45,6 +45,9 @@ export type CreateChat = {
   readonly messages: readonly NewMessage[];
 };
 
+/** With a key, a request that comes again gets the first one's answer and changes nothing (rule CH-40). */
+export type Repeatable = { readonly request_key?: string | undefined };
+
 export type SendMessage = {
   readonly content: readonly MessagePart[];
   readonly created_by: string;
@@ -52,7 +55,7 @@ export type SendMessage = {
   readonly reasoning_effort: string;
   readonly behavior: "queue" | "interrupt";
   readonly patch: ChatPatch;
-};
+} & Repeatable;
 
 export type Sent = { readonly queued: Queued | null; readonly messages: readonly Message[] };
 
@@ -83,7 +86,7 @@ export type Step = {
   readonly then: "finish" | "act" | "continue";
 };
 
-export type Results = { readonly results: readonly ToolResult[] };
+export type Results = { readonly results: readonly ToolResult[] } & Repeatable;
 
 /** What became of a message that may come too late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";

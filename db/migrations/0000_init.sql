@@ -154,6 +154,15 @@ CREATE TABLE `app_statuses` (
 CREATE UNIQUE INDEX `app_statuses_id_unique` ON `app_statuses` (`id`);--> statement-breakpoint
 CREATE INDEX `app_statuses_app` ON `app_statuses` (`app_id`,`key`);--> statement-breakpoint
 CREATE INDEX `app_statuses_agent` ON `app_statuses` (`agent_id`,`key`);--> statement-breakpoint
+CREATE TABLE `chat_requests` (
+	`chat` integer NOT NULL,
+	`key` text NOT NULL,
+	`answer` text,
+	`created_at` integer NOT NULL,
+	PRIMARY KEY(`chat`, `key`),
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
 CREATE TABLE `chats` (
 	`key` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,

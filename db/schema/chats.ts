@@ -1,7 +1,7 @@
 // Chats, their messages and what waits in their queues. Written by the chat actor only; pin_order by whichever chat of the owner is
 // pinned, in SQL alone (rule CH-19).
 import { sql } from "drizzle-orm";
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { organizations, users } from "./users.ts";
@@ -114,4 +114,18 @@ export const queued_messages = sqliteTable(
     created_at: integer().notNull(),
   },
   (table) => [index("queued_messages_chat").on(table.chat, table.position)],
+);
+
+/** What was answered to requests that carried an `Idempotency-Key`, for a day: one that comes again gets the same answer. */
+export const chat_requests = sqliteTable(
+  "chat_requests",
+  {
+    chat: integer()
+      .notNull()
+      .references(() => chats.key),
+    key: text().notNull(),
+    answer: text({ mode: "json" }).$type<unknown>(),
+    created_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.chat, table.key] })],
 );

@@ -13,6 +13,7 @@ import { workspaceFor } from "./create.ts";
 import { labelsOf, planModeOf, titleOf } from "./input.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
 import { changeableChat, ownChat, readChat } from "./place.ts";
+import { REPEATABLE, requestKey } from "./repeat.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
 
@@ -115,10 +116,11 @@ export const changeChat = (ctx: ApiContext) =>
     )
     .post(
       "/:chat/tool-results",
-      async ({ caller, params, body, set }) => {
+      async ({ caller, params, body, request, set }) => {
+        const request_key = requestKey(request, "results");
         const { id } = await ownChat(ctx, params.chat, caller);
         const results = body.results.map(({ is_error = false, ...one }) => ({ ...one, is_error }));
-        await ctx.chats.ask(id, "completeAction", { results });
+        await ctx.chats.ask(id, "completeAction", { results, request_key });
         set.status = 204;
       },
       {
@@ -128,6 +130,7 @@ export const changeChat = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
         detail: {
           tags,
+          ...REPEATABLE,
           summary: "Answer the calls of the client's tools",
           description: "Every call that is awaited, exactly once. 409 when none is.",
         },

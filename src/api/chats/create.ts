@@ -1,6 +1,7 @@
 // Making a chat: the checks of facts/chats 4.3 in their order, then its actor writes it with its first message and its turn begins.
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { findChatPlace } from "#db/chats.ts";
 import { findWorkspacePlace } from "#db/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chat.ts";
 import { mayCreateChat, mayUseWorkspace } from "../access.ts";
@@ -17,8 +18,15 @@ import {
   serversOf,
 } from "./input.ts";
 import { readChat } from "./place.ts";
+import { chatIdOf } from "./repeat.ts";
 
-export const createChat = async (ctx: ApiContext, caller: UserCaller, body: CreateChat): Promise<Chat> => {
+/** With a `key` the chat's id follows from it, so the same request makes one chat however often it comes. */
+export const createChat = async (
+  ctx: ApiContext,
+  caller: UserCaller,
+  body: CreateChat,
+  key?: string,
+): Promise<Chat> => {
   const organization_id = body.organization_id.toLowerCase();
   if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
   const content = contentOf(body.content);
@@ -30,10 +38,11 @@ export const createChat = async (ctx: ApiContext, caller: UserCaller, body: Crea
   const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
   const client_type = clientTypeOf(body.client_type);
   const last_reasoning_effort = effortOf(body.reasoning_effort) ?? "";
-  const id = uuid();
+  const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
+  if (key !== undefined && (await ctx.store.get(findChatPlace({ id })))) return readChat(ctx, id);
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
-  await ctx.chats.ask(id, "create", {
+  const made = ctx.chats.ask(id, "create", {
     chat: {
       ...{ id, organization_id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null },
       ...{ last_model_config_id: model, last_reasoning_effort, title: fallbackTitle(content), client_type, plan_mode },
@@ -52,6 +61,10 @@ export const createChat = async (ctx: ApiContext, caller: UserCaller, body: Crea
           ]),
       { role: "user", visibility: "both", content, ...said },
     ],
+  });
+  // Two of the same at once: the second finds that the first has made it.
+  await made.catch(async (error) => {
+    if (key === undefined || !(await ctx.store.get(findChatPlace({ id })))) throw error;
   });
   return readChat(ctx, id);
 };

@@ -15,6 +15,7 @@ import { listChats } from "./list.ts";
 import { chatMessages } from "./messages.ts";
 import { chatPath, tags } from "./paths.ts";
 import { readChat, visibleChat } from "./place.ts";
+import { REPEATABLE, requestKey } from "./repeat.ts";
 import { chatStream } from "./stream.ts";
 import { chatWatch } from "./watch.ts";
 
@@ -64,15 +65,15 @@ export const chats = (ctx: ApiContext) =>
     )
     .post(
       "",
-      async ({ caller, body, set }) => {
+      async ({ caller, body, request, set }) => {
         set.status = 201;
-        return createChat(ctx, caller, body);
+        return createChat(ctx, caller, body, requestKey(request, "create"));
       },
       {
         user: true,
         body: CreateChat,
         response: { 201: Chat, ...fails(400, 401, 403, 413) },
-        detail: { tags, summary: "Create a chat", description: "Its first turn begins at once." },
+        detail: { tags, ...REPEATABLE, summary: "Create a chat", description: "Its first turn begins at once." },
       },
     )
     .get(

@@ -12,6 +12,7 @@ import { modelOf } from "./create.ts";
 import { behaviorOf, contentOf, effortOf, planModeOf, serversOf } from "./input.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
 import { ownChat, visibleChat } from "./place.ts";
+import { REPEATABLE, requestKey } from "./repeat.ts";
 import { showMessage, showQueued } from "./show.ts";
 
 const PAGE = 50;
@@ -45,13 +46,14 @@ export const chatMessages = (ctx: ApiContext) =>
     .use(callers)
     .post(
       "/:chat/messages",
-      async ({ caller, params, body }) => {
+      async ({ caller, params, body, request }) => {
+        const request_key = requestKey(request, "send");
         const { id } = await ownChat(ctx, params.chat, caller);
         const behavior = behaviorOf(body.busy_behavior);
         const content = contentOf(body.content);
         const patch = await patchOf(ctx, id, body);
         const { queued, messages } = await ctx.chats.ask(id, "send", {
-          ...{ content, created_by: caller.user_id, behavior, patch },
+          ...{ content, created_by: caller.user_id, behavior, patch, request_key },
           model_config_id: patch.last_model_config_id ?? null,
           reasoning_effort: patch.last_reasoning_effort ?? "",
         });
@@ -72,6 +74,7 @@ export const chatMessages = (ctx: ApiContext) =>
         response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 409, 413, 429) },
         detail: {
           tags,
+          ...REPEATABLE,
           summary: "Send a message",
           description:
             "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 400.",

@@ -1,0 +1,32 @@
+// Requests that may come again: with an `Idempotency-Key` the second gets the first one's answer (rule CH-40).
+import { invalidField } from "#base/errors.ts";
+import { sha256 } from "#base/ids.ts";
+
+const LONGEST = 128;
+
+/** For the `detail` of a route. */
+export const REPEATABLE = {
+  parameters: [
+    {
+      name: "Idempotency-Key",
+      in: "header" as const,
+      required: false,
+      description: "A request that comes again with the same key within a day is answered as the first was.",
+      schema: { type: "string" as const, maxLength: LONGEST },
+    },
+  ],
+};
+
+/** The key of a request; undefined when it has none. `what` keeps keys of different routes apart. */
+export const requestKey = (request: Request, what: string): string | undefined => {
+  const key = request.headers.get("idempotency-key") ?? "";
+  if (key.length > LONGEST) throw invalidField("Idempotency-Key", `must have at most ${LONGEST} characters`);
+  return key === "" ? undefined : `${what} ${key}`;
+};
+
+/** The id of the chat that this user makes with this key: always the same (a version 8 UUID). */
+export const chatIdOf = (user_id: string, key: string): string => {
+  const hex = sha256(`chat ${user_id} ${key}`);
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+};

@@ -1,0 +1,37 @@
+// Requests that come again after a dropped connection: with an Idempotency-Key nothing happens twice.
+import { expect, test } from "bun:test";
+import type { Chat, CreatedMessage } from "#schema/chat.ts";
+import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
+
+test("[CH-40] create, send and tool results with a key happen once, however often and however late they come", async () => {
+  await using world = await openChatWorld();
+  const { owner, organization_id } = world;
+  const headers = { "Idempotency-Key": "one" };
+  const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+  const body = { organization_id, content: said("hello"), unsafe_dynamic_tools };
+  const made = await Promise.all([1, 2, 3].map(() => owner.post<Chat>("/api/v2/chats", body, { headers })));
+  const [{ id } = { id: "" }] = made;
+  expect(new Set(made.map((chat) => chat.id)).size).toBe(1);
+  expect((await owner.get<Chat[]>("/api/v2/chats")).length).toBe(1);
+  using follower = await Follower.open(owner, id);
+  const call = await world.models.next();
+  const send = (content: unknown) =>
+    owner.post<CreatedMessage>(`/api/v2/chats/${id}/messages`, { content }, { headers });
+  const first = await send(said("more"));
+  expect(await send(said("more"))).toEqual(first);
+  await follower.until(({ queue }) => queue.length === 1);
+  call.callTool("c1", "ask").finish("tool_calls");
+  await follower.until(({ status }) => status === "requires_action");
+  const results = [{ tool_call_id: "c1", output: 1 }];
+  const answer = async () =>
+    (await owner.fetch("POST", `/api/v2/chats/${id}/tool-results`, { results }, { headers })).status;
+  expect([await answer(), await answer()]).toEqual([204, 204]);
+  (await world.models.next()).finish();
+  expect((await world.models.next()).prompt).toBe("more");
+  // The queued message is history by now; the answer is still the first one.
+  expect(await send(said("more"))).toEqual(first);
+  const other = await createChat(world, "hello");
+  expect(other.id).not.toBe(id);
+  const long = { "Idempotency-Key": "x".repeat(129) };
+  expect((await owner.fetch("POST", "/api/v2/chats", body, { headers: long })).status).toBe(400);
+});
