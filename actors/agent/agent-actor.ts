@@ -31,6 +31,9 @@ export type AgentParts = {
 /** `overflow`: the batch was refused whole, and so will be every later one (facts/platform 4). */
 export type AppendOutcome = "stored" | "overflow";
 
+/** Log sources an agent may have: each is a row and stays in memory (rule LG-22). */
+const SOURCES = 1000;
+
 /** Lines in one commit of an agent, unless one batch alone has more: a commit should block the loop for less than 2 ms. */
 const GROUP_LINES = 1000;
 
@@ -170,11 +173,12 @@ export class AgentActor extends Actor<AgentState> {
     };
   }
 
-  /** Makes a log source; the same id again changes nothing. */
+  /** Makes a log source; the same id again changes nothing. 400 when there are too many. */
   create_log_source(source: CreateLogSource): Promise<void> {
     return this.turn<void>(async (now) => {
       const id = source.id.toLowerCase();
       if (now.sources.has(id)) return { state: now, reply: undefined };
+      if (now.sources.size >= SOURCES) throw invalidField("id", `An agent has at most ${SOURCES} log sources.`);
       const { sources, writes } = await this.#newSource(now, id, source);
       return { state: { ...now, sources }, writes, after: () => this.#announce(now), reply: undefined };
     });

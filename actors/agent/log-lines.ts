@@ -27,7 +27,7 @@ const clean = (output: string): string => {
 };
 
 /**
- * The lines as they will be stored, and the bytes of their output in UTF-8 after cleaning. 400 names the first line whose
+ * The lines as they will be stored, and the bytes of their output in UTF-8 after cleaning, an empty line as one. 400 names the first line whose
  * `created_at` is not a date-time; nothing is stored then.
  */
 export const storedLines = (logs: readonly NewLine[], now: number): { lines: StoredLine[]; bytes: number } => {
@@ -43,7 +43,8 @@ export const storedLines = (logs: readonly NewLine[], now: number): { lines: Sto
       at = created_at === undefined ? now : timeOf(created_at, now, i);
     }
     const cleaned = clean(output);
-    bytes += Buffer.byteLength(cleaned);
+    // Empty lines are rows, too: without this there would be no end to them (rule LG-22).
+    bytes += Buffer.byteLength(cleaned) || 1;
     lines[i] = { created_at: at, level: level === undefined ? INFO : NUMBERS[level], output: cleaned };
   }
   return { lines, bytes };

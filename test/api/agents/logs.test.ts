@@ -95,6 +95,21 @@ describe("writing", () => {
     expect(outputs(await ownerOf(server, seeded).get<AgentLog[]>(logsOf(seeded))).join("").length).toBe(100);
   });
 
+  test("[LG-22] empty lines count, so that there is an end to them; an agent has at most 1,000 sources", async () => {
+    await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "10" } });
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    const send = async (count: number) =>
+      (await agent.fetch("PATCH", PATCH, lines(...new Array<string>(count).fill("")))).status;
+    expect([await send(10), await send(1)]).toEqual([200, 413]);
+    const { agents } = contextOf(server);
+    const ids = Array.from({ length: 1000 }, () => crypto.randomUUID());
+    // One is there already: External.
+    for (const id of ids.slice(1)) await agents.ask(seeded.agent_id, "create_log_source", { id });
+    const make = async (id: string | undefined) => (await agent.fetch("POST", SOURCES, { id })).status;
+    expect([await make(ids[0]), await make(ids[1])]).toEqual([400, 200]);
+  });
+
   test("[LG-5] many batches at once never pass the limit together, and every acknowledged one is there", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "1000" } });
     const seeded = await seedAgent(server);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 const CHECKS: readonly { what: string; sql: string }[] = [
   {
     what: "logs_length is not the bytes of the stored lines",
-    sql: `select a.name, a.logs_length, sum(length(cast(l.output as blob))) as stored from agents a
+    sql: `select a.name, a.logs_length, sum(max(1, length(cast(l.output as blob)))) as stored from agents a
           left join agent_logs l on l.agent = a.key group by a.key having a.logs_length <> coalesce(stored, 0)`,
   },
   { what: "lines of no agent", sql: "select id from agent_logs where agent not in (select key from agents)" },
