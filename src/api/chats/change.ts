@@ -13,7 +13,7 @@ import { workspaceFor } from "./create.ts";
 import { labelsOf, planModeOf, titleOf } from "./input.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
 import { changeableChat, ownChat, readChat } from "./place.ts";
-import { REPEATABLE, requestKey } from "./repeat.ts";
+import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
 
@@ -130,7 +130,7 @@ export const changeChat = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
         detail: {
           tags,
-          ...REPEATABLE,
+          ...REPEATABLE_IN_CHAT,
           summary: "Answer the calls of the client's tools",
           description: "Every call that is awaited, exactly once. 409 when none is.",
         },

@@ -12,7 +12,7 @@ import { modelOf } from "./create.ts";
 import { behaviorOf, contentOf, effortOf, planModeOf, serversOf } from "./input.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
 import { ownChat, visibleChat } from "./place.ts";
-import { REPEATABLE, requestKey } from "./repeat.ts";
+import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
 import { showMessage, showQueued } from "./show.ts";
 
 const PAGE = 50;
@@ -74,7 +74,7 @@ export const chatMessages = (ctx: ApiContext) =>
         response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 409, 413, 429) },
         detail: {
           tags,
-          ...REPEATABLE,
+          ...REPEATABLE_IN_CHAT,
           summary: "Send a message",
           description:
             "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 400.",

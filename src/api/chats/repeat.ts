@@ -4,18 +4,24 @@ import { sha256 } from "#base/ids.ts";
 
 const LONGEST = 128;
 
-/** For the `detail` of a route. */
-export const REPEATABLE = {
-  parameters: [
-    {
-      name: "Idempotency-Key",
-      in: "header" as const,
-      required: false,
-      description: "A request that comes again with the same key within a day is answered as the first was.",
-      schema: { type: "string" as const, maxLength: LONGEST },
-    },
-  ],
+const HEADER = {
+  name: "Idempotency-Key",
+  in: "header" as const,
+  required: false,
+  description: "A request that comes again with the same key within a day is answered as the first was.",
+  schema: { type: "string" as const, maxLength: LONGEST },
 };
+const CHAT = {
+  name: "chat",
+  in: "path" as const,
+  required: true,
+  description: "Chat id.",
+  schema: { type: "string" as const, format: "uuid" },
+};
+
+/** For the `detail` of a route, which takes the place of all parameters that the route itself describes. */
+export const REPEATABLE = { parameters: [HEADER] };
+export const REPEATABLE_IN_CHAT = { parameters: [CHAT, HEADER] };
 
 /** The key of a request; undefined when it has none. `what` keeps keys of different routes apart. */
 export const requestKey = (request: Request, what: string): string | undefined => {
