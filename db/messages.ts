@@ -3,9 +3,6 @@ import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from "drizzle-orm"
 import { messages, queued_messages } from "./schema/chats.ts";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "./sql.ts";
 
-export type MessageRow = typeof messages.$inferSelect;
-export type QueuedRow = typeof queued_messages.$inferSelect;
-
 const chat = sql.placeholder("chat");
 const ofChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
 const forPeople = and(ofChat, inArray(messages.visibility, ["user", "both"]));

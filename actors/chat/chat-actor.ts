@@ -339,7 +339,8 @@ export class ChatActor extends Actor<ChatState> {
 
   async #decideLate(state: ChatState, wish: Wish): Promise<Decided> {
     const { store, clock } = this.#parts;
-    const first_id = await store.reserve("messages", numbersFor(state, wish as { type: CommandType }));
+    const count = numbersFor(state, wish as { type: CommandType });
+    const first_id = count === 0 ? 0 : await store.reserve("messages", count);
     const decision = transition(state, { ...wish, first_id, now: clock.now() } as Command);
     if (decision.kind === "refused") throw decision.error;
     return decision.kind === "stale" ? "stale" : decision;

@@ -244,10 +244,21 @@ export const transition = <S extends Execution>(state: S, command: Command): Dec
 
 /** How many message numbers a command may need. */
 export const numbersFor = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
+  if (INSERT_NOTHING.has(command.type)) return 0;
   const own = "messages" in command ? (command.messages as unknown[]).length : 0;
   const partial = "partial" in command ? (command.partial as unknown[]).length : 0;
   return pending_calls.length + own + partial + 1;
 };
+
+const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
+  "record_attempt",
+  "record_retry",
+  "enter_requires_action",
+  "finish_error",
+  "delete_queued",
+  "archive",
+  "unarchive",
+] as const);
 
 /** Commands that come from turns and timers, not from people: too late is no error. */
 const REPORTS: ReadonlySet<CommandType> = new Set([

@@ -6,7 +6,7 @@ import type { Change, Command, CommandType, Execution, Message, NewMessage, Queu
 import { nameOf } from "#actors/chat/names.ts";
 import { pendingAfter } from "#actors/chat/pending.ts";
 import { sample } from "#actors/chat/print-table.ts";
-import { ACTION_LIMIT_MS, transition } from "#actors/chat/state.ts";
+import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/state.ts";
 import { AppError } from "#base/errors.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 
@@ -189,6 +189,7 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
         expect(world.state).toEqual(before);
         if (decision.kind !== "change") continue;
         check(world, command, decision);
+        expect(decision.inserted.length).toBeLessThanOrEqual(numbersFor(before, command));
         seen.add(`${nameOf(before)} ${command.type}`);
         const { deleted_from, inserted } = decision;
         world.history = world.history.filter(({ id }) => deleted_from === null || id < deleted_from).concat(inserted);
