@@ -15,10 +15,16 @@ export const run: RunVerb = async (input) => {
   const { url, token } = loadClientConfig({ ...input, argv: rest });
   const client = new Client(url, token);
   try {
-    const workspace = await client.get<Workspace>(`/api/v2/users/me/workspace/${encodeURIComponent(name)}`);
+    const workspace = await client
+      .get<Workspace>(`/api/v2/users/me/workspace/${encodeURIComponent(name)}`, { signal: input.signal })
+      .catch((error) => {
+        if (error instanceof ApiError || input.signal.aborted) throw error;
+        throw new ApiError(0, { message: `${url} does not answer (${(error as Error).message}).` });
+      });
     await (follow ? followLogs(input, client, workspace) : printLogs(input, client, workspace));
-    return EXIT.ok;
+    return input.signal.aborted ? EXIT.interrupted : EXIT.ok;
   } catch (error) {
+    if (input.signal.aborted) return EXIT.interrupted;
     if (!(error instanceof ApiError)) throw error;
     input.printError(`${error.message}\n`);
     return EXIT.failed;
@@ -38,17 +44,25 @@ const printLogs = async (input: VerbInput, client: Client, workspace: Workspace)
 };
 
 const followLogs = async (input: VerbInput, client: Client, workspace: Workspace): Promise<void> => {
-  const build = workspace.latest_build.id;
-  using building = await client.socket(`/api/v2/workspacebuilds/${build}/logs?follow=true`);
-  for await (const message of building) input.print((JSON.parse(String(message)) as BuildLog).output);
+  const building = messages(input, client, `/api/v2/workspacebuilds/${workspace.latest_build.id}/logs?follow=true`);
+  for await (const line of building) input.print((line as BuildLog).output);
+  if (input.signal.aborted) return;
   const started = await client.get<Workspace>(`/api/v2/workspaces/${workspace.id}`);
   await Promise.all(agentsOf(started).map((agent) => followAgent(input, client, agent.id)));
 };
 
 const followAgent = async (input: VerbInput, client: Client, agent: string): Promise<void> => {
-  using socket = await client.socket(`/api/v2/workspaceagents/${agent}/logs?follow=true&after=0`);
-  input.signal.addEventListener("abort", () => socket.close(), { once: true });
-  for await (const message of socket) {
-    for (const line of JSON.parse(String(message)) as AgentLog[]) input.print(line.output);
+  for await (const lines of messages(input, client, `/api/v2/workspaceagents/${agent}/logs?follow=true&after=0`)) {
+    for (const line of lines as AgentLog[]) input.print(line.output);
   }
 };
+
+/** The messages of a WebSocket as values, until the server ends it or the program is told to stop. */
+async function* messages({ signal }: VerbInput, client: Client, path: string): AsyncGenerator<unknown> {
+  using socket = await client.socket(path);
+  const end = (): void => socket.close();
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  for await (const message of socket) yield JSON.parse(String(message));
+  signal.removeEventListener("abort", end);
+}

@@ -1,0 +1,58 @@
+// `slipway logs` beside a real server.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { run } from "#src/cli/logs.ts";
+import { EXIT, type VerbInput } from "#src/cli/verb.ts";
+import type { Client } from "#src/client.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+/** What the verb is given; `printed` resolves with the first line. */
+const setUp = (argv: string[], client: Pick<Client, "url" | "token">) => {
+  const stopping = new AbortController();
+  const printed = Promise.withResolvers<string>();
+  const errors: string[] = [];
+  const input: VerbInput = {
+    argv,
+    env: { SLIPWAY_CLIENT_URL: client.url.href, SLIPWAY_CLIENT_TOKEN: client.token },
+    readFile: () => "",
+    signal: stopping.signal,
+    clock: systemClock,
+    isTerminal: false,
+    print: printed.resolve,
+    printError: (text) => errors.push(text),
+  };
+  return { ended: run(input), printed: printed.promise, errors, stopping };
+};
+
+test("[CF-11] prints what was written, and follows the agents of a running workspace until Ctrl-C", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["built"] } });
+  const { id } = await createWorkspace(world.admin, template_id);
+  await awaitBuild(world.admin, id);
+  const printing = setUp(["dev"], world.admin);
+  expect([await printing.printed, await printing.ended]).toEqual(["built", EXIT.ok]);
+  const following = setUp(["dev", "--follow"], world.admin);
+  expect(await following.printed).toBe("built");
+  following.stopping.abort();
+  expect(await following.ended).toBe(EXIT.interrupted);
+});
+
+test("[CF-11] Ctrl-C ends it also while the build goes on", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["building"], hang: true } });
+  await createWorkspace(world.admin, template_id);
+  const following = setUp(["dev", "--follow"], world.admin);
+  expect(await following.printed).toBe("building");
+  following.stopping.abort();
+  expect(await following.ended).toBe(EXIT.interrupted);
+});
+
+test("[CF-11] a server that does not answer is named, and so is a workspace that is not there", async () => {
+  await using world = await openWorld();
+  const missing = setUp(["nothing"], world.admin);
+  expect(await missing.ended).toBe(EXIT.failed);
+  expect(missing.errors.join("")).toContain("not found");
+  const away = setUp(["dev"], { url: new URL("http://127.0.0.1:1"), token: "x" });
+  expect(await away.ended).toBe(EXIT.failed);
+  expect(away.errors.join("")).toMatch(/^http:\/\/127\.0\.0\.1:1\/ does not answer \(.*\)\.\n$/);
+});
