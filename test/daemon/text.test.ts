@@ -43,6 +43,6 @@ describe("places", () => {
       "/home/ada/p/x",
       "/abs/$NONE",
     ]);
-    expect(placeOf("logs/a.log", env, "/work")).toBe("/work/logs/a.log");
+    expect(placeOf("logs/a.log", env, "/srv/code")).toBe("/srv/code/logs/a.log");
   });
 });
