@@ -10,19 +10,25 @@ import { closeWhenAccessLost } from "../revocation.ts";
 import { usableAgentAt } from "./place.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
 
-const Side = t.Optional(t.Integer({ minimum: 1, maximum: MAX_SIDE, description: "First size; default 80." }));
+// Without bounds in the schema: Elysia reports those without the name of the parameter.
+const Side = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));
+
+const sideOf = (name: "height" | "width", side = 80): number => {
+  if (side < 1 || side > MAX_SIDE) throw invalidField(name, `must be from 1 to ${MAX_SIDE}`);
+  return side;
+};
 
 export const agentTerminal = (ctx: ApiContext) =>
   new Elysia().use(callers).get(
     "/:workspaceagent/pty",
     async ({ caller, params, query, request }) => {
       const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      const { reconnect, height = 80, width = 80, command = "", container = "" } = query;
+      const { reconnect, command = "", container = "" } = query;
       if (container !== "") throw invalidField("container", "terminals in containers are not offered");
       const bridge = new TerminalBridge(ctx, agent_id, {
         ID: reconnect.toLowerCase(),
-        Height: height,
-        Width: width,
+        Height: sideOf("height", query.height),
+        Width: sideOf("width", query.width),
         Command: command,
         Container: "",
         ContainerUser: "",
@@ -43,10 +49,10 @@ export const agentTerminal = (ctx: ApiContext) =>
         height: Side,
         width: Side,
         command: t.Optional(
-          t.String({ maxLength: 32_768, description: "Run through the user's shell; default a login shell." }),
+          t.String({ maxLength: 4096, description: "Run through the user's shell; default a login shell." }),
         ),
         container: t.Optional(t.String({ maxLength: 256, description: "Not offered yet." })),
-        container_user: t.Optional(t.String({ maxLength: 256 })),
+        container_user: t.Optional(t.String({ maxLength: 256, description: "Goes with `container`." })),
         backend_type: t.Optional(t.String({ maxLength: 64, description: "Taken and ignored." })),
       }),
       response: { 101: Upgraded, ...fails(400, 401, 404, 503) },

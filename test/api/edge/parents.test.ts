@@ -17,6 +17,7 @@ beforeAll(async () => {
   admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   other = await seedAgent(server);
   await admin.post("/api/v2/users/me/keys/tokens", { token_name: "mine" });
+  await admin.post("/api/v2/organizations/default/provisionerkeys", { name: "mine" });
   keyId = (admin.token as string).split("-")[0] as string;
   const [template] = await admin.get<{ id: string }[]>("/api/v2/organizations/default/templates");
   templateId = template?.id as string;
@@ -51,6 +52,9 @@ const CASES: Record<string, Case> = {
   "PUT /api/v2/organizations/{organization}/members/{user}/roles": {
     path: () => `${member()}/roles`,
     body: { roles: [] },
+  },
+  "DELETE /api/v2/organizations/{organization}/provisionerkeys/{key}": {
+    path: () => `/api/v2/organizations/${other.organization_id}/provisionerkeys/mine`,
   },
   "GET /api/v2/users/{user}/organizations/{organization}": {
     path: () => `/api/v2/users/me/organizations/${other.organization_id}`,
