@@ -1,5 +1,6 @@
 // Server-sent events (text/event-stream) as strict readers want them: an `event:` line, at most one `data:` line, an empty line, and
 // nothing else. Bounded: a reader that does not read is ended, not buffered for (rules EV-1 to EV-3).
+import { callerOf } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
 
 /** Bytes that may wait for a reader before its stream is ended. */
@@ -63,28 +64,36 @@ export class EventStream {
 
 /**
  * Answers with an event stream: a ping at once and each 15 s, and what `opened` sends. `opened` returns what to do when the stream
- * has ended, by whichever side. The stream has no deadline and ends with the server.
+ * has ended, by whichever side. The stream has no deadline and ends with the server. Throws 503 when too many are open.
  */
 export const eventStream = (
   ctx: ApiContext,
   request: Request,
   opened: (stream: EventStream) => () => void,
 ): Response => {
-  ctx.requests.exempt(request);
+  // Elysia would read the stream to its end, which it does not have, to say how long it is.
+  if (request.method === "HEAD") return new Response(null, { headers: HEADERS });
   let stream: EventStream | undefined;
+  const caller = callerOf(request);
+  const forget = ctx.streams.add(() => stream?.end(), caller.kind === "user" ? caller.user_id : caller.agent_id);
+  ctx.requests.exempt(request);
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const undo: (() => void)[] = [];
+        const undo = [forget];
         const made = new EventStream(controller, () => {
           for (const one of undo) one();
         });
         stream = made;
-        undo.push(ctx.streams.add(() => made.end()));
         const pings = ctx.clock.every(PING_MS, () => made.ping());
         undo.push(() => pings.cancel());
         made.ping();
-        undo.push(opened(made));
+        try {
+          undo.push(opened(made));
+        } catch (error) {
+          made.left();
+          throw error;
+        }
       },
       cancel() {
         stream?.left();

@@ -4,6 +4,7 @@
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { Holders } from "./holders.ts";
 
 /** Close codes we use, with the words a person finds in the browser's console. */
 export const CLOSE = {
@@ -29,8 +30,6 @@ const CUT_AFTER_MS = 5_000;
 const PING_MS = 15_000;
 /** Characters published to a topic between two looks at how far its readers have got; below it nobody can have fallen behind by much. */
 const LOOK_EVERY = 64 * 1024;
-/** One caller may hold this share of all sockets. */
-const SHARE = 0.75;
 
 export interface SocketHandler {
   /** The socket is open; the first frames may be sent. */
@@ -149,14 +148,13 @@ export class Sockets {
   readonly #followers = new Map<string, Followed>();
   readonly #topicsOf = new WeakMap<Socket, string[]>();
   readonly #leaving = new Set<Socket>();
-  readonly #heldBy = new Map<string, number>();
-  readonly #limit: number;
+  readonly #holders: Holders;
   #server: Server<Data> | undefined;
 
   /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. */
   constructor(clock: Clock, limit = 20_000) {
     this.clock = clock;
-    this.#limit = limit;
+    this.#holders = new Holders(limit);
   }
 
   attach(server: Server<Data>): void {
@@ -171,10 +169,7 @@ export class Sockets {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
-    if (this.#open.size >= this.#limit) throw new AppError("overloaded", "The server has too many open connections.");
-    if (who !== undefined && (this.#heldBy.get(who) ?? 0) >= Math.ceil(this.#limit * SHARE)) {
-      throw new AppError("overloaded", "You have too many open connections.");
-    }
+    this.#holders.check(who);
     if (!this.#server?.upgrade(request, { data: { handler, who }, headers })) {
       throw new AppError("invalid", "The WebSocket handshake is invalid.");
     }
@@ -254,7 +249,7 @@ export class Sockets {
       const socket = new Socket(raw, this);
       raw.data.socket = socket;
       this.#open.add(socket);
-      this.#count(raw.data.who, 1);
+      this.#holders.count(raw.data.who, 1);
       raw.data.handler.open?.(socket);
     },
     message: (raw: Raw, data: string | Buffer): void => {
@@ -273,15 +268,8 @@ export class Sockets {
       socket.closing = true;
       this.left(socket);
       this.#leaving.delete(socket);
-      if (this.#open.delete(socket)) this.#count(raw.data.who, -1);
+      if (this.#open.delete(socket)) this.#holders.count(raw.data.who, -1);
       raw.data.handler.close?.(socket, code, reason);
     },
   };
-
-  #count(who: string | undefined, by: 1 | -1): void {
-    if (who === undefined) return;
-    const held = (this.#heldBy.get(who) ?? 0) + by;
-    if (held > 0) this.#heldBy.set(who, held);
-    else this.#heldBy.delete(who);
-  }
 }

@@ -1,8 +1,8 @@
 // Reads server-sent events as a strict reader: an event line, at most one data line, an empty line; anything else is an error.
 
-export type ReadEvent = { event: string; data?: unknown };
+export type ReadEvent<T = unknown> = { event: string; data?: T };
 
-export async function* readEvents(response: Response): AsyncGenerator<ReadEvent> {
+export async function* readEvents<T = unknown>(response: Response): AsyncGenerator<ReadEvent<T>> {
   if (!response.body) throw new Error("no body");
   let text = "";
   const decoder = new TextDecoder();

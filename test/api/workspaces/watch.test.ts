@@ -4,29 +4,10 @@ import { connect } from "node:net";
 import { Value } from "@sinclair/typebox/value";
 import { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
+import { readEvents } from "#test/support/event-reader.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
-
-type Event = { event: string; data?: Workspace };
-
-/** Reads events as a strict reader: an event line, at most one data line, an empty line; anything else is an error. */
-const readEvents = async function* (response: Response): AsyncGenerator<Event> {
-  if (!response.body) throw new Error("no body");
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body) {
-    text += decoder.decode(chunk, { stream: true });
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const [first = "", second, ...more] = text.slice(0, end).split("\n");
-      text = text.slice(end + 2);
-      const event = /^event: (data|ping|error)$/.exec(first)?.[1];
-      if (!event || more.length > 0) throw new Error(`not an event: ${first}`);
-      if (second !== undefined && !second.startsWith("data: ")) throw new Error(`not data: ${second}`);
-      yield { event, ...(second === undefined ? {} : { data: JSON.parse(second.slice(6)) }) };
-    }
-  }
-};
 
 const statuses = async (client: Client, id: string, until: string): Promise<{ events: string[]; seen: string[] }> => {
   const abort = new AbortController();
@@ -35,7 +16,7 @@ const statuses = async (client: Client, id: string, until: string): Promise<{ ev
   expect(response.headers.get("x-accel-buffering")).toBe("no");
   const events: string[] = [];
   const seen: string[] = [];
-  for await (const { event, data } of readEvents(response)) {
+  for await (const { event, data } of readEvents<Workspace>(response)) {
     events.push(event);
     if (data) seen.push(data.latest_build.status);
     if (seen.at(-1) === until) break;
@@ -129,3 +110,26 @@ test("[EV-3] a reader that does not read is ended, and what waits for it is boun
   expect(streams.size).toBe(0);
   stalled.destroy();
 }, 30_000);
+
+test("[EV-4] event streams are bounded, in all and by caller, and one that is over makes room", async () => {
+  await using world = await openWorld({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
+  const { template_id, organization_id } = await seedTemplate(world.server);
+  const { id } = await createWorkspace(world.admin, template_id);
+  const { streams } = contextOf(world.server);
+  const watch = async (client: Client) => {
+    const leave = new AbortController();
+    const { status } = await client.fetch("GET", `/api/v2/workspaces/${id}/watch`, undefined, { signal: leave.signal });
+    return { status, leave: () => leave.abort() };
+  };
+  const owner = await seedUser(world.server, { roles: ["owner"], organization_id });
+  const other = world.admin.as(owner.token);
+  const head = await world.admin.fetch("HEAD", `/api/v2/workspaces/${id}/watch`);
+  expect([head.status, head.headers.get("content-type"), streams.size]).toEqual([200, "text/event-stream", 0]);
+  const [first, ...more] = [await watch(world.admin), await watch(world.admin), await watch(world.admin)];
+  expect([first, ...more].map((one) => one?.status)).toEqual([200, 200, 200]);
+  expect([(await watch(world.admin)).status, (await watch(other)).status]).toEqual([503, 200]);
+  expect((await watch(other)).status).toBe(503);
+  first?.leave();
+  while (streams.size > 3) await new Promise((resolve) => setImmediate(resolve));
+  expect((await watch(other)).status).toBe(200);
+});
