@@ -71,8 +71,6 @@ export const eventStream = (
   request: Request,
   opened: (stream: EventStream) => () => void,
 ): Response => {
-  // Elysia would read the stream to its end, which it does not have, to say how long it is.
-  if (request.method === "HEAD") return new Response(null, { headers: HEADERS });
   let stream: EventStream | undefined;
   const caller = callerOf(request);
   const forget = ctx.streams.add(() => stream?.end(), caller.kind === "user" ? caller.user_id : caller.agent_id);
@@ -94,6 +92,8 @@ export const eventStream = (
           made.left();
           throw error;
         }
+        // To say how long the answer would be, Elysia reads it to its end.
+        if (request.method === "HEAD") made.end();
       },
       cancel() {
         stream?.left();

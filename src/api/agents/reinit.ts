@@ -74,12 +74,13 @@ class Claim {
       resolve(event);
     };
     this.#undo = [
+      // First, because it may refuse.
+      streams.add(() => this.#settle(undefined), agent_id),
       topics.subscribe("reinit", workspace_id, ({ owner_id }) => {
         this.happened = true;
         this.#settle({ reason: "prebuild_claimed", workspace_id, owner_id });
       }),
       topics.subscribe("agent_gone", agent_id, () => this.#settle(undefined)),
-      streams.add(() => this.#settle(undefined)),
     ];
   }
 
