@@ -77,7 +77,11 @@ const answer = (file: File | undefined, cache: string): Response => {
 export const webPages = (pages: Readonly<Record<string, Page>>): AnyElysia => {
   let bundled: Promise<Bundled> | undefined;
   const ready = (): Promise<Bundled> => {
-    bundled ??= bundle(pages);
+    bundled ??= bundle(pages).catch((error) => {
+      // The next request may try again.
+      bundled = undefined;
+      throw error;
+    });
     return bundled;
   };
   const hidden = { detail: { hide: true } };

@@ -14,8 +14,6 @@ import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/templates.ts";
 
-// Reaches into the server, which the compiled binary does not allow.
-
 let server: TestServer;
 let admin: Client;
 beforeAll(async () => {

@@ -9,8 +9,6 @@ import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { ECHO, followImport, importVersion, sendFile, unique, upload } from "#test/support/templates.ts";
 
-// Reaches into the server, which the compiled binary does not allow.
-
 const signIn = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 const VERSIONS = "/api/v2/organizations/default/templateversions";
 const read = (client: Client, id: string) => client.get<TemplateVersion>(`/api/v2/templateversions/${id}`);

@@ -5,8 +5,6 @@ import { describeInside } from "#test/support/inside.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 
-// The workspace is put into the store, so these stories run beside the server.
-
 let server: TestServer;
 let admin: Client;
 beforeAll(async () => {
