@@ -55,7 +55,7 @@ window.ui = SwaggerUIBundle({
   deepLinking: true,
   persistAuthorization: false,
   displayRequestDuration: true,
-  docExpansion: "list",
+  docExpansion: "none",
   defaultModelsExpandDepth: -1,
   tryItOutEnabled: true,
   validatorUrl: null,

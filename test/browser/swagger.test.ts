@@ -43,7 +43,7 @@ testNeeding(
     expect(seen.operations).toBe(operationsOf(document).length);
     const used = new Set(operationsOf(document).flatMap(({ described }) => described.tags));
     expect(seen.tags).toEqual(document.tags.map(({ name }) => name).filter((name) => used.has(name)));
-    expect(seen.schemes).toEqual(["session_token", "agent_token"]);
+    expect(seen.schemes.toSorted()).toEqual(["agent_token", "provisioner_key", "session_token"]);
     expect(seen.stranger.status).toStartWith("401");
     expect(seen.signedIn.status).toStartWith("200");
     expect(seen.requests.length).toBeGreaterThan(5);
