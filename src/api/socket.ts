@@ -49,15 +49,19 @@ export type UpgradeOptions = {
   who?: string;
 };
 
-type Followed = { readonly sockets: Set<Socket>; unlooked: number };
+type Followed = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
 type Data = { handler: SocketHandler; socket?: Socket; who?: string };
 type Raw = ServerWebSocket<Data>;
+
+const NO_TOPICS: readonly string[] = [];
 
 /** One open WebSocket. */
 export class Socket {
   readonly #raw: Raw;
   readonly #sockets: Sockets;
   closing = false;
+  /** The topics it follows, under the names `Sockets` keeps. */
+  topics: readonly string[] = NO_TOPICS;
   #farewell: { code: number; reason: string } | undefined;
 
   constructor(raw: Raw, sockets: Sockets) {
@@ -149,7 +153,6 @@ export class Sockets {
   /** Goes round through the open sockets, one slice a time. */
   #pinging = this.#open.values();
   readonly #followers = new Map<string, Followed>();
-  readonly #topicsOf = new WeakMap<Socket, string[]>();
   readonly #leaving = new Set<Socket>();
   readonly #holders: Holders;
   #server: Server<Data> | undefined;
@@ -209,22 +212,23 @@ export class Sockets {
   joined(topic: string, socket: Socket): void {
     let followers = this.#followers.get(topic);
     if (!followers) {
-      followers = { sockets: new Set(), unlooked: 0 };
+      followers = { alone: [topic], sockets: new Set(), unlooked: 0 };
       this.#followers.set(topic, followers);
     }
     followers.sockets.add(socket);
-    this.#topicsOf.set(socket, [...(this.#topicsOf.get(socket) ?? []), topic]);
+    // Most follow one topic, and share its list.
+    socket.topics = socket.topics.length === 0 ? followers.alone : [...socket.topics, topic];
   }
 
   /** Takes the socket out of the topics it follows and answers which they were. */
-  left(socket: Socket): string[] {
-    const topics = this.#topicsOf.get(socket) ?? [];
+  left(socket: Socket): readonly string[] {
+    const { topics } = socket;
     for (const topic of topics) {
       const followers = this.#followers.get(topic);
       followers?.sockets.delete(socket);
       if (followers?.sockets.size === 0) this.#followers.delete(topic);
     }
-    this.#topicsOf.delete(socket);
+    socket.topics = NO_TOPICS;
     return topics;
   }
 

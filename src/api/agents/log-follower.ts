@@ -17,37 +17,52 @@ const STALLED_MS = 30_000;
 /** Characters of live lines kept while a page is read; with more, another page is read instead. */
 const BUFFER_CHARS = 128 * 1024;
 
+/** What a follower needs until it is live; ten thousand live ones need none of it. */
+type Reading = {
+  readonly place: AgentPlace;
+  readonly request: LogRequest;
+  live: AgentLog[];
+  chars: number;
+  missed: boolean;
+  ending: boolean;
+  stops: (() => void)[];
+  room: (() => void) | undefined;
+};
+
 export class LogFollower implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #followers: LogFollowers;
-  readonly #place: AgentPlace;
-  readonly #request: LogRequest;
-  #live: AgentLog[] = [];
-  #chars = 0;
-  #missed = false;
-  #ending = false;
-  #over = false;
-  #stops: (() => void)[] = [];
-  #room: (() => void) | undefined;
+  readonly #agent_id: string;
+  #reading: Reading | undefined;
 
   constructor(ctx: ApiContext, followers: LogFollowers, place: AgentPlace, request: LogRequest) {
     this.#ctx = ctx;
     this.#followers = followers;
-    this.#place = place;
-    this.#request = request;
+    this.#agent_id = followers.nameOf(place.agent_id);
+    this.#reading = {
+      place,
+      request,
+      live: [],
+      chars: 0,
+      missed: false,
+      ending: false,
+      stops: [],
+      room: undefined,
+    };
   }
 
   open(socket: Socket): void {
+    const reading = this.#reading;
+    if (!reading) return;
     const { topics } = this.#ctx;
-    const id = this.#place.agent_id;
-    this.#stops = [
-      topics.subscribe("agent_logs", id, ({ logs }) => this.#keep(logs)),
-      topics.subscribe("agent_gone", id, () => {
-        this.#ending = true;
+    reading.stops = [
+      topics.subscribe("agent_logs", this.#agent_id, ({ logs }) => keep(reading, logs)),
+      topics.subscribe("agent_gone", this.#agent_id, () => {
+        reading.ending = true;
       }),
     ];
-    this.#run(socket).catch((error) => {
-      log("agents").error("following the logs of {agent} failed: {error}", { agent: id, error });
+    this.#run(socket, reading).catch((error) => {
+      log("agents").error("following the logs of {agent} failed: {error}", { agent: this.#agent_id, error });
       socket.close(CLOSE.internal, "the logs could not be read");
     });
   }
@@ -57,94 +72,94 @@ export class LogFollower implements SocketHandler {
   }
 
   drain(): void {
-    this.#room?.();
+    this.#reading?.room?.();
   }
 
   close(socket: Socket): void {
-    this.#over = true;
+    const reading = this.#reading;
     this.#release();
-    this.#followers.leave(this.#place.agent_id, socket);
-    this.#room?.();
+    this.#followers.leave(this.#agent_id, socket);
+    reading?.room?.();
   }
 
-  async #run(socket: Socket): Promise<void> {
-    const { agent_id, agent_key } = this.#place;
+  async #run(socket: Socket, reading: Reading): Promise<void> {
+    const { agent_id, agent_key } = reading.place;
     const { pages } = this.#followers;
-    let cursor = this.#request.after;
+    let cursor = reading.request.after;
     for (let first = true; ; first = false) {
       // What was published until now is stored, so the page has it.
-      this.#forget();
-      const settling = this.#ending;
+      forget(reading);
+      const settling = reading.ending;
       if (settling) await this.#followers.settled(agent_id);
       const rows = await pages.read(agent_key, cursor, Number.MAX_SAFE_INTEGER);
       const logs = await pages.shown(agent_id, rows);
-      if (!(await this.#sendPaced(socket, logs, first))) return;
+      if (!(await this.#sendPaced(socket, reading, logs, first))) return;
       cursor = rows.at(-1)?.id ?? cursor;
       if (rows.length === PAGE_LINES) continue;
       if (settling) return socket.close(CLOSE.normal, "the agent is no longer in use");
       const place = await placeOf(this.#ctx.store, agent_id);
-      if (!place || !isLatest(place)) this.#ending = true;
-      if (!this.#ending && !this.#missed) return this.#goLive(socket, cursor);
+      if (!place || !isLatest(place)) reading.ending = true;
+      if (!reading.ending && !reading.missed) return this.#goLive(socket, reading, cursor);
     }
   }
 
   /** One synchronous step: the lines that came in meanwhile, then the live topic. */
-  #goLive(socket: Socket, cursor: number): void {
-    const live = this.#live.filter(({ id }) => id > cursor);
-    for (const frame of logFrames(live)) this.#send(socket, frame);
+  #goLive(socket: Socket, { live, request }: Reading, cursor: number): void {
+    const fresh = live.filter(({ id }) => id > cursor);
+    for (const frame of logFrames(fresh)) send(socket, frame, request);
     this.#release();
-    if (!socket.closing) this.#followers.join(this.#place.agent_id, socket, this.#request.compress);
+    if (!socket.closing) this.#followers.join(this.#agent_id, socket, request.compress);
   }
 
   /** Sends lines as fast as the reader takes them. False when the socket is gone or its reader has stalled. */
-  async #sendPaced(socket: Socket, logs: readonly AgentLog[], evenEmpty: boolean): Promise<boolean> {
+  async #sendPaced(socket: Socket, reading: Reading, logs: readonly AgentLog[], evenEmpty: boolean): Promise<boolean> {
     const frames = logFrames(logs);
     if (frames.length === 0 && evenEmpty) frames.push("[]");
     for (const frame of frames) {
-      if (this.#over) return false;
-      this.#send(socket, frame);
-      if (!(await this.#waitForRoom(socket))) return false;
+      if (!this.#reading) return false;
+      send(socket, frame, reading.request);
+      if (!(await this.#waitForRoom(socket, reading))) return false;
     }
-    return !this.#over;
+    return this.#reading !== undefined;
   }
 
-  #send(socket: Socket, frame: string): void {
-    socket.send(frame, this.#request.compress && worthCompressing(frame));
-  }
-
-  #keep(logs: readonly AgentLog[]): void {
-    if (this.#missed) return;
-    for (const { output } of logs) this.#chars += output.length;
-    if (this.#chars > BUFFER_CHARS) {
-      this.#forget();
-      this.#missed = true;
-    } else this.#live.push(...logs);
-  }
-
-  #forget(): void {
-    this.#live = [];
-    this.#chars = 0;
-    this.#missed = false;
-  }
-
-  async #waitForRoom(socket: Socket): Promise<boolean> {
-    while (socket.waiting > ENOUGH_BYTES && !this.#over && !socket.closing) {
+  async #waitForRoom(socket: Socket, reading: Reading): Promise<boolean> {
+    while (socket.waiting > ENOUGH_BYTES && this.#reading && !socket.closing) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#room = resolve;
+      reading.room = resolve;
       const stalled: Timer = this.#ctx.clock.after(STALLED_MS, () => {
         socket.closeSlow();
         resolve();
       });
       await promise;
       stalled.cancel();
-      this.#room = undefined;
+      reading.room = undefined;
     }
-    return !this.#over && !socket.closing;
+    return this.#reading !== undefined && !socket.closing;
   }
 
+  /** The reading is over: the socket is live, or gone. */
   #release(): void {
-    for (const stop of this.#stops) stop();
-    this.#stops = [];
-    this.#forget();
+    for (const stop of this.#reading?.stops ?? []) stop();
+    this.#reading = undefined;
   }
 }
+
+const send = (socket: Socket, frame: string, { compress }: LogRequest): void => {
+  socket.send(frame, compress && worthCompressing(frame));
+};
+
+const keep = (reading: Reading, logs: readonly AgentLog[]): void => {
+  if (reading.missed) return;
+  for (const { output } of logs) reading.chars += output.length;
+  if (reading.chars > BUFFER_CHARS) {
+    forget(reading);
+    reading.missed = true;
+  } else reading.live.push(...logs);
+};
+
+const forget = (reading: Reading): void => {
+  reading.live = [];
+  reading.chars = 0;
+  reading.missed = false;
+};

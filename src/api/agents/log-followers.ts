@@ -13,7 +13,7 @@ const COMPRESS_CROWD = 16;
 
 export const worthCompressing = (frame: string): boolean => frame.length >= COMPRESS_FROM;
 
-type Followed = { sockets: Set<Socket>; stop: () => void };
+type Followed = { id: string; sockets: Set<Socket>; stop: () => void };
 
 export class LogFollowers {
   readonly pages: LogPages;
@@ -25,11 +25,16 @@ export class LogFollowers {
     this.pages = new LogPages(ctx.store);
   }
 
+  /** The id itself, as one string for all who follow the agent: each request brings a copy of its own. */
+  nameOf(agent_id: string): string {
+    return this.#followed.get(agent_id)?.id ?? agent_id;
+  }
+
   /** From the next committed batch on, the socket gets every frame. Synchronous, so that nothing falls between. */
   join(agent_id: string, socket: Socket, compress: boolean): void {
     let followed = this.#followed.get(agent_id);
     if (!followed) {
-      followed = { sockets: new Set(), stop: this.#listen(agent_id) };
+      followed = { id: agent_id, sockets: new Set(), stop: this.#listen(agent_id) };
       this.#followed.set(agent_id, followed);
     }
     followed.sockets.add(socket);
