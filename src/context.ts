@@ -9,8 +9,10 @@ import { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import { JobQueue } from "#actors/job-queue.ts";
 import { Scheduler } from "#actors/scheduler.ts";
+import { DRY_RUN, DryRunActor } from "#actors/template-version/dry-run-actor.ts";
+import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
 import { ImportRunner } from "#actors/template-version/import-runner.ts";
-import { recoverBlobs, recoverImports } from "#actors/template-version/recovery.ts";
+import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import { Uses } from "#actors/workspace/activity-uses.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
@@ -78,6 +80,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly versions: Directory<TemplateVersionActor>;
+  readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly models: LanguageModels;
@@ -148,6 +151,19 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
+    const runs = new DryRunRunner({
+      ...{ clock: this.clock, jobs: this.jobs, provisioners: this.provisioners },
+      dryRuns: () => this.dryRuns,
+    });
+    this.dryRuns = new Directory(
+      (id) =>
+        new DryRunActor(id, {
+          ...{ store, clock: this.clock, topics: this.topics, runs },
+          accessUrl: () => this.accessUrl,
+        }),
+      this.clock,
+      { copy },
+    );
     this.models = options.models ?? new DemoModels(this.clock);
     const { clock, topics, models } = this;
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
@@ -162,6 +178,7 @@ export class Context implements ApiContext, AsyncDisposable {
         this.agents.sweep();
         this.workspaces.sweep();
         this.versions.sweep();
+        this.dryRuns.sweep();
         this.chats.sweep();
       },
     );
@@ -185,6 +202,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
   async started(): Promise<void> {
     await recoverImports(this.store, this.versions);
+    await recoverDryRuns(this.store, this.dryRuns);
     await lowerPortShares(this.store, this.workspaces);
     await endForbiddenSharing(this.store, this.workspaces);
     await recoverBuilds(this.store, this.workspaces);
@@ -205,6 +223,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.generations.stop();
     await this.chats.stop();
     await this.versions.stop();
+    await this.dryRuns.stop();
     await this.workspaces.stop();
     await this.agents.stop();
   }
@@ -212,6 +231,7 @@ export class Context implements ApiContext, AsyncDisposable {
   async #deliver(timer: Timer): Promise<void> {
     if (timer.actor === "chat") await this.chats.ask(timer.actor_id, "deadlinePassed", {});
     if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
+    if (timer.actor === DRY_RUN) await this.dryRuns.ask(timer.actor_id, "reap", {});
     if (timer.actor === "workspace") await this.#tellWorkspace(timer);
   }
 

@@ -1,9 +1,11 @@
 // After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
 import type { Blobs } from "#db/blobs.ts";
+import { listOpenDryRuns } from "#db/dry-runs.ts";
 import { listHashes } from "#db/files.ts";
 import type { Store } from "#db/store.ts";
 import { listOpenImports } from "#db/template-versions.ts";
 import type { Directory } from "../directory.ts";
+import type { DryRunActor } from "./dry-run-actor.ts";
 import type { TemplateVersionActor } from "./template-version-actor.ts";
 
 /** Call before uploads are taken. */
@@ -15,4 +17,9 @@ export const recoverBlobs = async (store: Store, blobs: Blobs): Promise<void> =>
 /** Takes up open imports, the oldest first. */
 export const recoverImports = async (store: Store, versions: Directory<TemplateVersionActor>): Promise<void> => {
   for (const { id } of await store.scan(listOpenImports())) await versions.ask(id, "resume", {});
+};
+
+/** Takes up open dry runs, the oldest first. */
+export const recoverDryRuns = async (store: Store, dryRuns: Directory<DryRunActor>): Promise<void> => {
+  for (const { id } of await store.scan(listOpenDryRuns())) await dryRuns.ask(id, "requeueJob", {});
 };

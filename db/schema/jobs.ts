@@ -15,8 +15,8 @@ export const jobs = sqliteTable(
     type: text().notNull(),
     provisioner: text().notNull(),
     file_id: text().notNull(),
-    /** {template_version_id, workspace_build_id} */
-    input: text({ mode: "json" }).$type<{ template_version_id?: string; workspace_build_id?: string }>().notNull(),
+    /** {template_version_id, workspace_build_id}; a dry run has its wishes here, too. */
+    input: text({ mode: "json" }).$type<JobInput>().notNull(),
     tags: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
     worker_id: text(),
     worker_name: text().notNull().default(""),
@@ -36,6 +36,14 @@ export const jobs = sqliteTable(
   },
   (table) => [index("jobs_open").on(table.created_at).where(sql`${table.completed_at} is null`)],
 );
+
+export type JobInput = {
+  template_version_id?: string;
+  workspace_build_id?: string;
+  /** Of a dry run: the name and the complete parameter values of a workspace that is never made. */
+  workspace_name?: string;
+  parameters?: Record<string, string>;
+};
 
 export type JobTiming = {
   action: string;

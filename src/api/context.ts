@@ -6,6 +6,7 @@ import type { Generations } from "#actors/chat/generations.ts";
 import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import type { JobQueue } from "#actors/job-queue.ts";
+import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import type { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import type { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import type { Clock } from "#base/clock.ts";
@@ -41,6 +42,7 @@ export interface ApiContext {
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly versions: Directory<TemplateVersionActor>;
+  readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly models: LanguageModels;

@@ -64,6 +64,11 @@ export interface Provisioner {
    * again with fresh tokens. Rejects with ProvisionError, or with the signal's reason when it was cancelled.
    */
   run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }>;
+  /**
+   * Looks whether such a start could be done, and makes nothing: for dry runs. The request names no workspace that exists and has no
+   * agents. Rejects like `run`. Absent: a template that was imported well is all there is to look at.
+   */
+  plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void>;
   /** Told once at start which workspaces should be running, so that what died meanwhile can be started again or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
 }

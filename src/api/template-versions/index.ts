@@ -20,6 +20,7 @@ import { jobLogs } from "../jobs/logs.ts";
 import { organizationAt, organizationPath } from "../organizations/organization.ts";
 import { fails } from "../responses.ts";
 import { createVersion } from "./create.ts";
+import { dryRuns } from "./dry-run.ts";
 import { managedVersionAt, manifestOf, showVersion, versionAt, versionPath } from "./version.ts";
 
 const tags = ["Templates"];
@@ -29,7 +30,8 @@ export const templateVersions = (ctx: ApiContext) =>
   new Elysia({ name: "template-versions" })
     .use(organizationVersions(ctx))
     .use(oneVersion(ctx))
-    .use(versionContents(ctx));
+    .use(versionContents(ctx))
+    .use(dryRuns(ctx));
 
 const organizationVersions = (ctx: ApiContext) =>
   new Elysia({ prefix: "/organizations" }).use(callers).post(

@@ -17,7 +17,7 @@ import {
 } from "./container.ts";
 import { Engine, EngineError } from "./engine.ts";
 import { findProgram, PROGRAM_PATH, type Program, tarWith } from "./program.ts";
-import { provideImage } from "./pull.ts";
+import { findImage, provideImage } from "./pull.ts";
 
 export type DockerOptions = {
   /** As in the setting `docker_host`; default: the usual socket. */
@@ -71,6 +71,26 @@ export class DockerProvisioner implements Provisioner {
     } catch (error) {
       await this.#cleanUp(work);
       throw error;
+    }
+  }
+
+  /** Asks the engine whether the images are there; nothing is fetched or made. */
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+    const engine = new Engine(this.#options.host, this.#options.clock);
+    const stage = "Planning";
+    await engine.connect(signal);
+    for (const { docker, resource } of wantedContainers(request)) {
+      const wanted = docker.image;
+      const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, wanted);
+      const policy = docker.pull ?? "missing";
+      if (!image && policy === "never") {
+        throw new ProvisionError(`The image ${wanted} is not there, and its pull policy is never.`);
+      }
+      if (image && resource.agents?.length) {
+        checkArchitecture(findProgram(this.#options.program), image.architecture, wanted);
+      }
+      const fetched = !image || policy === "always" ? "would be fetched" : "is there";
+      report.log("info", stage, `The container ${resource.name} would be made from ${wanted}, which ${fetched}.`);
     }
   }
 

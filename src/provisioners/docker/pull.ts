@@ -31,16 +31,20 @@ export const provideImage = async (
   image: string,
   policy: "missing" | "always" | "never",
 ): Promise<{ architecture: string }> => {
-  const known = policy === "always" ? undefined : await inspect(pull, image);
+  const known = policy === "always" ? undefined : await findImage(pull, image);
   if (known) return known;
   if (policy === "never") throw new ProvisionError(`The image ${image} is not there, and its pull policy is never.`);
   await fetchImage(pull, image);
-  const fetched = await inspect(pull, image);
+  const fetched = await findImage(pull, image);
   if (fetched) return fetched;
   throw new ProvisionError(`The image ${image} was fetched, but the Docker Engine does not have it.`);
 };
 
-const inspect = async ({ engine, signal }: Pull, image: string): Promise<{ architecture: string } | undefined> => {
+/** The image's architecture as the engine knows it; undefined when it does not have the image. */
+export const findImage = async (
+  { engine, signal }: Pull,
+  image: string,
+): Promise<{ architecture: string } | undefined> => {
   try {
     const path = `/images/${encodeURI(image)}/json`;
     const found = await engine.json<{ Architecture?: string }>("look for the image", "GET", path, { signal });

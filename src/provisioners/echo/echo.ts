@@ -18,6 +18,11 @@ export class EchoProvisioner implements Provisioner {
     if (error !== undefined) throw new ProvisionError(error);
     return { state: state ?? "echo" };
   }
+
+  /** Behaves as a start would. */
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+    await this.run({ ...request, transition: "start" }, report, signal);
+  }
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

@@ -67,9 +67,9 @@ export class ConnectedWorker {
     return this.#held.delete(job_id);
   }
 
-  /** Sends the job; resolves with what came of it. */
-  work(request: ProvisionRequest, provisioner: string, report: Report): Promise<Outcome> {
-    const text = JSON.stringify({ type: "job", provisioner, request } satisfies ServerMessage);
+  /** Sends the job, or only asks whether it could be done; resolves with what came of it. */
+  work(request: ProvisionRequest, provisioner: string, report: Report, type: "job" | "plan" = "job"): Promise<Outcome> {
+    const text = JSON.stringify({ type, provisioner, request } satisfies ServerMessage);
     if (Buffer.byteLength(text) > JOB_LIMIT) {
       const error = "The template is too large to be sent to a worker.";
       return Promise.resolve({ kind: "failed", error, code: "" });

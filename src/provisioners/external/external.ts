@@ -20,6 +20,22 @@ export class ExternalProvisioner implements Provisioner {
   }
 
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
+    const { provisioner, worker, state } = await this.#ask("job", request, report, signal);
+    const place = worker.facts.places[provisioner] ?? placeOf(request.state);
+    return { state: stateAt(place, state, request.transition === "delete") };
+  }
+
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+    await this.#ask("plan", request, report, signal);
+  }
+
+  /** What the worker answered when it could be done; throws otherwise. */
+  async #ask(
+    type: "job" | "plan",
+    request: ProvisionRequest,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<{ provisioner: string; worker: ConnectedWorker; state: string | null }> {
     const provisioner = request.manifest.external?.provisioner;
     if (!provisioner) throw new ProvisionError("The template does not say what a worker is to bring it to life with.");
     const worker = this.#workers.holderOf(request.job_id);
@@ -29,19 +45,18 @@ export class ExternalProvisioner implements Provisioner {
       manifest: { ...request.manifest, provisioner },
       state: innerState(request.state),
     };
-    const outcome = await this.#work(worker, asked, provisioner, report, signal);
+    const outcome = await this.#work(worker, asked, { provisioner, type }, report, signal);
     signal.throwIfAborted();
     if (outcome.kind === "lost") throw new WorkerLost(outcome.reason, worker.facts.name);
     if (outcome.kind === "failed") throw new ProvisionError(outcome.error, outcome.code);
     if (outcome.kind === "canceled") throw new ProvisionError("The worker gave the build up.");
-    const place = worker.facts.places[provisioner] ?? placeOf(request.state);
-    return { state: stateAt(place, outcome.state, request.transition === "delete") };
+    return { provisioner, worker, state: outcome.state };
   }
 
   async #work(
     worker: ConnectedWorker,
     request: ProvisionRequest,
-    provisioner: string,
+    { provisioner, type }: { provisioner: string; type: "job" | "plan" },
     report: Report,
     signal: AbortSignal,
   ): Promise<Outcome> {
@@ -55,7 +70,7 @@ export class ExternalProvisioner implements Provisioner {
     signal.addEventListener("abort", cancel, { once: true });
     try {
       signal.throwIfAborted();
-      worker.work(request, provisioner, report).then(over.resolve);
+      worker.work(request, provisioner, report, type).then(over.resolve);
       return await over.promise;
     } finally {
       signal.removeEventListener("abort", cancel);

@@ -54,6 +54,8 @@ export type ServerMessage =
   | { readonly type: "welcome"; readonly id: string; readonly name: string }
   | { readonly type: "alive" }
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
+  /** Only look whether it could be done: a word of its own, so that no worker takes it for a job. Answered as a job is. */
+  | { readonly type: "plan"; readonly provisioner: string; readonly request: ProvisionRequest }
   | { readonly type: "cancel"; readonly job_id: string };
 
 const workerMessage = TypeCompiler.Compile(WorkerMessage);
@@ -69,6 +71,7 @@ const serverMessage = TypeCompiler.Compile(
     t.Object({ type: t.Literal("welcome"), id, name: short }),
     t.Object({ type: t.Literal("alive") }),
     t.Object({ type: t.Literal("job"), provisioner: short, request }),
+    t.Object({ type: t.Literal("plan"), provisioner: short, request }),
     t.Object({ type: t.Literal("cancel"), job_id: id }),
   ]) as TSchema,
 );

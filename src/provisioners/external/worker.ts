@@ -110,28 +110,33 @@ class Connection {
     }
     if (message.type === "welcome") this.#options.connected?.(message.name);
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
-    if (message.type === "job") this.#begin(message.request, message.provisioner);
+    if (message.type === "job" || message.type === "plan") {
+      this.#begin(message.request, message.provisioner, message.type);
+    }
   }
 
-  #begin(request: ProvisionRequest, provisioner: string): void {
+  #begin(request: ProvisionRequest, provisioner: string, type: "job" | "plan"): void {
     const { job_id, transition, workspace } = request;
     if (this.#jobs.has(job_id)) return;
-    log("worker").info("{transition} of workspace {id} begins", { transition, id: workspace.id, job_id });
+    const what = type === "plan" ? "dry run" : transition;
+    log("worker").info("{what} of workspace {id} begins", { what, id: workspace.id, job_id });
     const abort = new AbortController();
-    const done = this.#work(request, provisioner, abort.signal).finally(() => {
+    const done = this.#work(request, provisioner, type, abort.signal).finally(() => {
       this.#jobs.delete(job_id);
-      log("worker").info("{transition} of workspace {id} has ended", { transition, id: workspace.id, job_id });
+      log("worker").info("{what} of workspace {id} has ended", { what, id: workspace.id, job_id });
     });
     this.#jobs.set(job_id, { abort, done });
   }
 
   /** Never rejects. */
-  async #work(request: ProvisionRequest, name: string, signal: AbortSignal): Promise<void> {
+  async #work(request: ProvisionRequest, name: string, type: "job" | "plan", signal: AbortSignal): Promise<void> {
     const { job_id } = request;
     try {
       const provisioner = this.#options.provisioners.get(name);
       if (!provisioner) throw new ProvisionError(`The worker does not run workspaces of the kind "${name}".`);
-      const { state } = await provisioner.run(request, this.#reportOf(job_id), signal);
+      const report = this.#reportOf(job_id);
+      if (type === "plan") await provisioner.plan?.(request, report, signal);
+      const { state } = type === "plan" ? { state: null } : await provisioner.run(request, report, signal);
       this.#outbox.say({ type: "done", job_id, state });
     } catch (error) {
       if (signal.aborted) this.#outbox.say({ type: "canceled", job_id });

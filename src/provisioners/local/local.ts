@@ -61,6 +61,14 @@ export class LocalProvisioner implements Provisioner {
     return { state: JSON.stringify({ pid: folder.record()?.pid }) };
   }
 
+  /** The checks of a start; no folder is made and nothing is started. */
+  async plan({ manifest }: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const agents = manifest.resources.flatMap((resource) => resource.agents ?? []);
+    if (agents.length !== 1) throw new ProvisionError("A local workspace has exactly one agent.");
+    report.log("info", "Planning", "The workspace's daemon would be started on this machine.");
+  }
+
   /** Starts again what has died while the server was away, such as after a restart of the machine. */
   async recover(workspaces: readonly { id: string; state: string | null }[]): Promise<void> {
     for (const { id } of workspaces) {

@@ -6,12 +6,15 @@ import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type Seeded, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ECHO, importVersion } from "#test/support/templates.ts";
 
 let server: TestServer;
 let admin: Client;
 let other: Seeded;
 let keyId: string;
 let templateId: string;
+let versionId: string;
+let dryRunId: string;
 beforeAll(async () => {
   server = await startTestServer({ clock: new ManualClock() });
   admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -21,6 +24,10 @@ beforeAll(async () => {
   keyId = (admin.token as string).split("-")[0] as string;
   const [template] = await admin.get<{ id: string }[]>("/api/v2/organizations/default/templates");
   templateId = template?.id as string;
+  const local = await admin.get<{ active_version_id: string }>(`/api/v2/templates/${templateId}`);
+  const made = await importVersion(admin, ECHO);
+  versionId = made.id;
+  dryRunId = (await admin.post<{ id: string }>(`/api/v2/templateversions/${local.active_version_id}/dry-run`, {})).id;
   const { id: organization_id } = await admin.get<{ id: string }>("/api/v2/organizations/default");
   const content = [{ type: "text", text: "hang: on" }];
   for (const name of ["mine", "other"] as const) {
@@ -66,6 +73,13 @@ const CASES: Record<string, Case> = {
   "GET /api/v2/organizations/{organization}/templates/{name}": {
     path: () => `/api/v2/organizations/${other.organization_id}/templates/local`,
   },
+  ...Object.fromEntries(
+    ["GET ", "GET /resources", "GET /logs", "GET /matched-provisioners", "PATCH /cancel"].map((one) => {
+      const [method, rest = ""] = one.split(" ");
+      const name = `${method} /api/v2/templateversions/{templateversion}/dry-run/{job}${rest}`;
+      return [name, { path: () => `/api/v2/templateversions/${versionId}/dry-run/${dryRunId}${rest}` }];
+    }),
+  ),
   "GET /api/v2/templates/{template}/versions/{name}": { path: () => `/api/v2/templates/${templateId}/versions/none` },
   "GET /api/v2/users/{user}/workspace/{workspacename}": { path: () => "/api/v2/users/me/workspace/dev" },
   "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}": {

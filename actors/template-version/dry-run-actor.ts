@@ -1,0 +1,160 @@
+// The actor of one dry run: a job that looks whether a workspace could be made of a template version, and never makes one. The only
+// writer of its job's row; the version itself takes no part in it (rules DR-1 to DR-4).
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import type { Topics } from "#base/topics.ts";
+import { findJob, insertJob, insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
+import type { Store } from "#db/store.ts";
+import { clearTimer, setTimer } from "#db/timers.ts";
+import { isActive, jobStatus } from "#schema/job.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { Actor, type Outcome } from "../actor.ts";
+import type { Events } from "../events.ts";
+import { appendLogs, showJobLog } from "../job/logs.ts";
+import type { Said } from "../job/report.ts";
+import { type JobCommand, reapDue, transitionJob } from "../job/state.ts";
+import { type NewDryRun, newDryRun, planDryRun } from "./dry-run-plan.ts";
+import { REAP } from "./state.ts";
+import type { Late } from "./template-version-actor.ts";
+
+export const DRY_RUN = "dry_run";
+
+/** Where the work of dry runs goes (actors/template-version/dry-run-runner.ts). */
+export interface DryRuns {
+  submit(job: { job_id: string; created_at: number; tags: Readonly<Record<string, string>> }): void;
+  cancel(job_id: string): void;
+}
+
+export type DryRunParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly runs: DryRuns;
+  readonly accessUrl: () => URL;
+};
+
+export type StartedDryRun = { readonly request: ProvisionRequest } | "stale";
+
+export class DryRunActor extends Actor<JobRow> {
+  readonly #parts: DryRunParts;
+
+  /** The id is the job's. */
+  constructor(id: string, parts: DryRunParts) {
+    super(id, parts.store);
+    this.#parts = parts;
+  }
+
+  protected async load(): Promise<JobRow | undefined> {
+    const job = await this.#parts.store.get(findJob({ id: this.id }));
+    return job?.type === "template_version_dry_run" ? job : undefined;
+  }
+
+  /** Makes the job, which begins as soon as a worker is free. */
+  create(input: NewDryRun): Promise<void> {
+    return this.birth(async () => {
+      const { store } = this.#parts;
+      const job = newDryRun(input, { id: this.id, key: await store.reserve("jobs", 1), now: this.#now() });
+      return {
+        state: job,
+        writes: [insertJob(job), setTimer(DRY_RUN, this.id, REAP, reapDue(job))],
+        after: () => this.#submit(job),
+        reply: undefined,
+      };
+    });
+  }
+
+  /** A worker takes it. "stale" when it no longer waits for one. */
+  startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
+    return this.turn<StartedDryRun>(async (job) => {
+      if (jobStatus(job) !== "pending") return { state: job, reply: "stale" };
+      const request = await planDryRun(this.#parts.store, job, this.#parts.accessUrl().href);
+      return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, { request }, "stale");
+    });
+  }
+
+  /** Lines and timings of the running job. */
+  say({ logs, timings }: Said): Promise<Late> {
+    return this.turn<Late>(async (job) => {
+      if (!isActive(job)) return { state: job, reply: "stale" };
+      const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
+      const added = appendLogs(job, logs, first_id, this.#now());
+      const rows = added?.rows ?? [];
+      const patch = { ...added?.patch, updated_at: this.#now(), timings: [...job.timings, ...timings] };
+      return {
+        state: { ...job, ...patch },
+        writes: [updateJob(job.id, patch, { expect: 1 }), ...(rows.length > 0 ? [insertJobLogs(rows)] : [])],
+        after: () => this.#parts.topics.publish("job", job.id, { logs: rows.map(showJobLog), done: false }),
+        reply: "done",
+      };
+    });
+  }
+
+  touchJob(_: Record<string, never>): Promise<Late> {
+    return this.#late({ type: "touch", now: this.#now() });
+  }
+
+  /** It has ended well, or because it was told to. */
+  completeJob(_: Record<string, never>): Promise<Late> {
+    return this.#late({ type: "complete", now: this.#now() });
+  }
+
+  failJob(failure: { readonly error: string; readonly error_code: string }): Promise<Late> {
+    return this.#late({ type: "fail", now: this.#now(), ...failure });
+  }
+
+  /** Nobody works on it any more: its worker was lost, or the server has started again. */
+  requeueJob({ lost }: { readonly lost?: string }): Promise<Late> {
+    return this.turn<Late>((job) => {
+      const waits = jobStatus(job) === "pending";
+      if (waits) return { state: job, after: () => this.#submit(job), reply: "done" };
+      return this.#settle<Late>(job, { type: "requeue", now: this.#now(), lost }, "done", "stale");
+    });
+  }
+
+  /** The timer of a job nothing has been heard of. */
+  reap(_: Record<string, never>): Promise<Late> {
+    return this.#late({ type: "reap", now: this.#now() });
+  }
+
+  /** 412 when it has ended or was asked to end before. */
+  cancel(_: Record<string, never>): Promise<void> {
+    return this.turn((job) => {
+      const status = jobStatus(job);
+      if (status === "canceling") throw new AppError("precondition_failed", "The job is being cancelled already.");
+      if (!isActive(job)) throw new AppError("precondition_failed", "The job has already ended.");
+      return this.#settle(job, { type: "cancel", now: this.#now() }, undefined, undefined);
+    });
+  }
+
+  #late(command: JobCommand): Promise<Late> {
+    return this.turn((job) => this.#settle<Late>(job, command, "done", "stale"));
+  }
+
+  #settle<Reply>(job: JobRow, command: JobCommand, reply: Reply, stale: Reply): Outcome<JobRow, Reply> {
+    const patch = transitionJob(job, command);
+    if (!patch) return { state: job, reply: stale };
+    const next = { ...job, ...patch };
+    const over = !isActive(next);
+    return {
+      state: next,
+      writes: [
+        updateJob(job.id, patch, { expect: 1 }),
+        over ? clearTimer(DRY_RUN, job.id, REAP) : setTimer(DRY_RUN, job.id, REAP, reapDue(next)),
+      ],
+      after: () => {
+        if (over) this.#parts.topics.publish("job", job.id, { logs: [], done: true });
+        if (command.type === "cancel" || (command.type === "reap" && over)) this.#parts.runs.cancel(job.id);
+        if (command.type === "requeue" && !over) this.#submit(next);
+      },
+      reply,
+    };
+  }
+
+  #submit({ id: job_id, created_at, tags }: JobRow): void {
+    this.#parts.runs.submit({ job_id, created_at, tags });
+  }
+
+  #now(): number {
+    return this.#parts.clock.now();
+  }
+}

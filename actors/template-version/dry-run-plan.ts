@@ -1,0 +1,65 @@
+// A dry run's job and what a worker is told about it: the template filled in for a workspace that is never made. Used by its actor,
+// and by whoever shows what such a workspace would have.
+import type { JobRow } from "#db/jobs.ts";
+import type { Store } from "#db/store.ts";
+import { findTemplateVersion } from "#db/template-versions.ts";
+import { findWorkspaceOwner } from "#db/workspaces.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { resolveVariables } from "#src/provisioners/parameters.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import { renderManifest } from "#src/provisioners/render.ts";
+
+export type NewDryRun = {
+  readonly template_version_id: string;
+  readonly organization_id: string;
+  readonly initiator_id: string;
+  readonly file_id: string;
+  readonly provisioner: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly workspace_name: string;
+  /** Complete, as resolveParameters makes them. */
+  readonly parameters: Readonly<Record<string, string>>;
+};
+
+/** The job in the state `pending`. */
+export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key: number; now: number }): JobRow => ({
+  ...{ id, key, created_at: now, updated_at: now },
+  organization_id: input.organization_id,
+  initiator_id: input.initiator_id,
+  type: "template_version_dry_run",
+  provisioner: input.provisioner,
+  file_id: input.file_id,
+  input: {
+    template_version_id: input.template_version_id,
+    workspace_name: input.workspace_name,
+    parameters: { ...input.parameters },
+  },
+  tags: { ...input.tags },
+  ...{ worker_id: null, worker_name: "", attempts: 0, error: "", error_code: "" },
+  ...{ started_at: null, canceled_at: null, completed_at: null },
+  ...{ logs_length: 0, logs_overflowed: false, timings: [] },
+});
+
+/** The start of a workspace that does not exist: its id is the job's, and it has no agents. Holds secrets: never logged. */
+export const planDryRun = async (store: Store, job: JobRow, access_url: string): Promise<ProvisionRequest> => {
+  const { template_version_id = "", workspace_name: name = "", parameters = {} } = job.input;
+  const version = await store.get(findTemplateVersion({ id: template_version_id }));
+  const owner = await store.get(findWorkspaceOwner({ id: job.initiator_id }));
+  if (!version?.manifest || !owner) throw new Error(`dry run ${job.id} has no template or nobody who asked for it`);
+  const source = JSON.parse(version.manifest) as Manifest;
+  const variables = resolveVariables(source.variables ?? [], version.variable_values).values;
+  const workspace = { id: job.id, name };
+  return {
+    job_id: job.id,
+    build_id: job.id,
+    build_number: 1,
+    transition: "start",
+    workspace,
+    owner,
+    manifest: renderManifest(source, { parameters, variables, workspace, owner }),
+    parameters,
+    agents: [],
+    access_url,
+    state: null,
+  };
+};

@@ -1,0 +1,122 @@
+// Does the work of dry runs, outside of any mailbox: takes a slot as a build does, lets the provisioner look, and reports what came of
+// it. Nothing is made, so it can be done again and again (rules DR-1 to DR-4).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { tagsInWords } from "#src/provisioners/external/tags.ts";
+import { ProvisionError, type Provisioner, type ProvisionRequest, WorkerLost } from "#src/provisioners/provisioner.ts";
+import type { Directory } from "../directory.ts";
+import { insist, stopped } from "../job/insist.ts";
+import { JobReport } from "../job/report.ts";
+import type { JobQueue, Worker } from "../job-queue.ts";
+import type { DryRunActor, DryRuns } from "./dry-run-actor.ts";
+
+type Parts = {
+  readonly clock: Clock;
+  readonly jobs: JobQueue;
+  readonly provisioners: ReadonlyMap<string, Provisioner>;
+  readonly dryRuns: () => Directory<DryRunActor>;
+};
+
+const HEARTBEAT_MS = 60_000;
+const STAGE = "Planning";
+
+export class DryRunRunner implements DryRuns {
+  readonly #parts: Parts;
+  /** Jobs whose worker was lost, on their way back into the queue. */
+  readonly #returned = new Set<string>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** One that no worker can take waits, and says so, until one comes, it is cancelled or given up. */
+  submit({ job_id, created_at, tags }: Parameters<DryRuns["submit"]>[0]): void {
+    const { jobs } = this.#parts;
+    if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+    if (jobs.workersFor(tags).length === 0) {
+      const words = `No worker with the tags ${tagsInWords(tags)} is connected; the dry run waits for one.`;
+      this.#reportOf(job_id).say("provisioner_daemon", "info", "Waiting", words);
+    }
+    const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#run(job_id, signal, worker);
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, run });
+  }
+
+  cancel(job_id: string): void {
+    this.#parts.jobs.cancel(job_id, "the dry run was cancelled");
+  }
+
+  #reportOf(job_id: string): JobReport {
+    return new JobReport(this.#parts.clock, (said) => this.#parts.dryRuns().ask(job_id, "say", said));
+  }
+
+  /** From start to end; never rejects. */
+  async #run(job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
+    const runs = this.#parts.dryRuns();
+    const { clock } = this.#parts;
+    try {
+      const started = await insist(clock, () => runs.ask(job_id, "startJob", { worker }), signal);
+      if (started !== "stale") await this.#work(job_id, started.request, signal);
+    } catch (error) {
+      if (stopped(signal)) return;
+      log("templates").error("the dry run {job_id} cannot be done: {error}", { job_id, error });
+      const failure = { error: "An internal error ended the dry run.", error_code: "" };
+      await runs.ask(job_id, "failJob", failure).catch(() => {});
+    }
+  }
+
+  async #work(job_id: string, request: ProvisionRequest, signal: AbortSignal): Promise<void> {
+    const { clock, provisioners } = this.#parts;
+    const runs = this.#parts.dryRuns();
+    const report = this.#reportOf(job_id);
+    const alive = clock.every(HEARTBEAT_MS, () => {
+      runs.ask(job_id, "touchJob", {}).catch(() => {});
+    });
+    const started_at = clock.now();
+    try {
+      const { provisioner: name, resources } = request.manifest;
+      const provisioner = provisioners.get(name);
+      if (!provisioner) throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
+      signal.throwIfAborted();
+      await provisioner.plan?.(request, report, signal);
+      for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
+        const people = agents.map((agent) => agent.name).join(", ");
+        report.log("info", STAGE, `Would make ${type} ${resource}${people && ` with the agent ${people}`}.`);
+      }
+      const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
+      report.timing({ ...timing, started_at, ended_at: clock.now() });
+      await report.settled();
+      await insist(clock, () => runs.ask(job_id, "completeJob", {}), signal);
+    } catch (error) {
+      if (stopped(signal)) return;
+      if (signal.aborted) {
+        await report.settled();
+        await insist(clock, () => runs.ask(job_id, "completeJob", {}), signal);
+      } else if (error instanceof WorkerLost) await this.#giveBack(job_id, error, report, signal);
+      else await this.#fail(job_id, error, report, signal);
+    } finally {
+      alive.cancel();
+    }
+  }
+
+  async #giveBack(job_id: string, error: WorkerLost, report: JobReport, signal: AbortSignal): Promise<void> {
+    report.say("provisioner_daemon", "warn", "Handing over", error.message);
+    await report.settled();
+    this.#returned.add(job_id);
+    try {
+      const ask = () => this.#parts.dryRuns().ask(job_id, "requeueJob", { lost: error.message });
+      await insist(this.#parts.clock, ask, signal);
+    } finally {
+      this.#returned.delete(job_id);
+    }
+  }
+
+  async #fail(job_id: string, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
+    const known = reason instanceof ProvisionError ? reason : undefined;
+    if (!known) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error: reason });
+    const error = known?.message ?? "An internal error ended the dry run.";
+    report.say("provisioner_daemon", "error", "Failed", error);
+    await report.settled();
+    const failure = { error, error_code: known?.code ?? "" };
+    await insist(this.#parts.clock, () => this.#parts.dryRuns().ask(job_id, "failJob", failure), signal);
+  }
+}

@@ -1,0 +1,67 @@
+// Dry runs where the work is not done at once: by a worker of its own, lost in the middle, and across a restart of the server.
+import { expect, test } from "bun:test";
+import type { ProvisionerJob } from "#schema/job.ts";
+import type { Client } from "#src/client.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { type JobMessage, makeKey, openWorker } from "#test/support/worker.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+
+const RESOURCES = "resources:\n  - name: main\n    agents:\n      - name: main\n";
+const EXTERNAL = `provisioner: external\nexternal: {provisioner: echo}\n${RESOURCES}`;
+const HANGING = `provisioner: echo\necho: {hang: true, logs: [begun]}\n${RESOURCES}`;
+
+const begin = async (admin: Client, yaml: string): Promise<string> => {
+  const version = await importVersion(admin, yaml);
+  const at = `/api/v2/templateversions/${version.id}/dry-run`;
+  return `${at}/${(await admin.post<ProvisionerJob>(at, {})).id}`;
+};
+
+/** Follows the log until it has this line so often, or ends. */
+const awaitLine = async (client: Client, at: string, line?: string, times = 1): Promise<string[]> => {
+  using socket = await client.socket(`${at}/logs?follow`);
+  const lines: string[] = [];
+  for await (const message of socket) {
+    lines.push((JSON.parse(message as string) as { output: string }).output);
+    if (lines.filter((one) => one === line).length === times) break;
+  }
+  return lines;
+};
+
+test("[DR-6] a worker is asked to plan; when it is lost another is asked, and its lines are the job's", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const at = await begin(admin, EXTERNAL);
+  await awaitLine(admin, at, "No worker with the tags provisioner=echo is connected; the dry run waits for one.");
+  const { key } = await makeKey(admin);
+  const first = await openWorker(server.url, key, { name: "first" });
+  const asked = await first.socket.json<JobMessage>();
+  expect([asked.type, asked.request.agents]).toEqual(["plan", []]);
+  const second = await openWorker(server.url, key, { name: "second" });
+  using _ = second.socket;
+  first.socket.close();
+  const again = await second.socket.json<JobMessage>();
+  expect([again.type, again.request.job_id]).toEqual(["plan", asked.request.job_id]);
+  const { job_id } = again.request;
+  second.say({ type: "log", job_id, lines: [{ level: "info", stage: "Planning", output: "could be done" }] });
+  second.say({ type: "done", job_id, state: null });
+  const lines = await awaitLine(admin, at);
+  expect(lines.slice(-2)).toEqual(["could be done", "Would make external_workspace main with the agent main."]);
+  expect(await admin.get<ProvisionerJob>(at)).toMatchObject({ status: "succeeded", worker_name: "second" });
+});
+
+test("[DR-6] one that ran when the server stopped begins anew after the start", async () => {
+  using place = tempDirectory();
+  const directory = place.path;
+  let at = "";
+  {
+    await using world = await openWorld({ directory });
+    at = await begin(world.admin, HANGING);
+    await awaitLine(world.admin, at, "begun");
+  }
+  await using world = await openWorld({ directory });
+  await awaitLine(world.admin, at, "begun", 2);
+  await world.admin.patch(`${at}/cancel`, {});
+  await awaitLine(world.admin, at);
+  expect(await world.admin.get<ProvisionerJob>(at)).toMatchObject({ status: "canceled" });
+});

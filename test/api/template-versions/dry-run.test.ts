@@ -1,0 +1,107 @@
+// A template version is tried before anybody has a workspace of it: a job like any other, and nothing is left behind.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { ProvisionerJob } from "#schema/job.ts";
+import type { PlannedResource } from "#schema/template-version.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { newPerson } from "#test/api/users/people.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { importVersion } from "#test/support/templates.ts";
+
+let server: TestServer;
+let admin: Client;
+let member: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  member = (await newPerson(admin, "member")).client;
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const RESOURCES =
+  "resources:\n  - name: main\n    agents:\n      - name: main\n        directory: /srv/{{ parameters.place }}\n";
+const PARAMETERS = "parameters:\n  - name: place\n    default: here\n";
+const GOOD = `provisioner: echo\necho: {logs: [one, two]}\n${PARAMETERS}${RESOURCES}`;
+const BAD = `provisioner: echo\necho: {error: no room}\n${PARAMETERS}${RESOURCES}`;
+const HANGING = `provisioner: echo\necho: {hang: true}\n${PARAMETERS}${RESOURCES}`;
+
+const begin = async (who: Client, yaml: string, body: object = {}) => {
+  const version = await importVersion(admin, yaml);
+  const at = `/api/v2/templateversions/${version.id}/dry-run`;
+  const job = await who.post<ProvisionerJob>(at, body);
+  return { at: `${at}/${job.id}`, job };
+};
+const follow = async (who: Client, at: string) => {
+  using socket = await who.socket(`${at}/logs?follow`);
+  const lines: string[] = [];
+  for await (const message of socket) lines.push((JSON.parse(message as string) as { output: string }).output);
+  return { lines, code: (await socket.closed).code };
+};
+const statusOf = async (call: Promise<unknown>): Promise<number> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof ApiError ? error.status : 200;
+};
+
+test("[DR-1] a dry run plans with the values given, is followed to its end, and no workspace is made", async () => {
+  const values = [{ name: "place", value: "there" }];
+  const { at, job } = await begin(member, GOOD, { workspace_name: "mine", rich_parameter_values: values });
+  expect(job).toMatchObject({ type: "template_version_dry_run", metadata: { workspace_name: "mine" } });
+  expect(Object.keys(job.input)).toEqual(["template_version_id"]);
+  const { lines, code } = await follow(member, at);
+  expect(lines).toEqual(["one", "two", "Would make echo_workspace main with the agent main."]);
+  expect(code).toBe(1000);
+  expect(await member.get<ProvisionerJob>(at)).toMatchObject({ status: "succeeded" });
+  const [resource] = await member.get<PlannedResource[]>(`${at}/resources`);
+  expect(resource).toMatchObject({ job_id: job.id, agents: [{ directory: "/srv/there" }] });
+  expect(await member.get(`${at}/matched-provisioners`)).toMatchObject({ count: 1, available: 1 });
+  expect(await member.get("/api/v2/workspaces")).toMatchObject({ count: 0 });
+  expect(await statusOf(member.patch(`${at}/cancel`, {}))).toBe(412);
+});
+
+test("[DR-2] what the provisioner refuses is the error of the job", async () => {
+  const { at } = await begin(admin, BAD);
+  const { lines } = await follow(admin, at);
+  expect(lines).toEqual(["no room"]);
+  expect(await admin.get<ProvisionerJob>(at)).toMatchObject({ status: "failed", error: "no room" });
+  expect(await statusOf(admin.get(`${at}/resources`))).toBe(400);
+});
+
+test("[DR-3] a running one is cancelled; until it has ended there are no resources", async () => {
+  const { at } = await begin(member, HANGING);
+  expect(await statusOf(member.get(`${at}/resources`))).toBe(412);
+  await member.patch(`${at}/cancel`, {});
+  await follow(member, at);
+  expect(await member.get<ProvisionerJob>(at)).toMatchObject({ status: "canceled" });
+});
+
+test("[DR-4] values are checked as for a workspace, and a person has few at once", async () => {
+  const version = await importVersion(admin, HANGING);
+  const at = `/api/v2/templateversions/${version.id}/dry-run`;
+  expect(await statusOf(admin.post(at, { rich_parameter_values: [{ name: "nowhere", value: "x" }] }))).toBe(400);
+  expect(await statusOf(admin.post(at, { template_version_preset_id: version.id }))).toBe(400);
+  const made: string[] = [];
+  for (let i = 0; i < 10; i++) made.push((await admin.post<ProvisionerJob>(at, {})).id);
+  expect(await statusOf(admin.post(at, {}))).toBe(429);
+  for (const id of made) await admin.patch(`${at}/${id}/cancel`, {});
+  await Promise.all(made.map((id) => follow(admin, `${at}/${id}`)));
+  expect(await statusOf(admin.post(at, { workspace_name: "no good!" }))).toBe(400);
+});
+
+test("[DR-5] others do not see it, those who look after templates do; a job of another version or kind is none", async () => {
+  const { at, job } = await begin(member, GOOD);
+  await follow(member, at);
+  const other = (await newPerson(admin, "other")).client;
+  const routes = ["", "/resources", "/logs", "/matched-provisioners"];
+  for (const route of routes) {
+    expect([route, await statusOf(other.get(at + route))]).toEqual([route, 404]);
+    expect([route, await statusOf(admin.get(at + route))]).toEqual([route, 200]);
+  }
+  expect(await statusOf(other.patch(`${at}/cancel`, {}))).toBe(404);
+  const version = await importVersion(admin, GOOD);
+  expect(await statusOf(admin.get(`/api/v2/templateversions/${version.id}/dry-run/${job.id}`))).toBe(404);
+  expect(await statusOf(admin.get(`/api/v2/templateversions/${version.id}/dry-run/${version.job.id}`))).toBe(404);
+});
