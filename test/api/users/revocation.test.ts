@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+
+const HOUR = 3_600_000;
 
 let server: TestServer;
 let admin: Client;
@@ -16,10 +19,10 @@ afterAll(async () => {
 });
 
 /** A workspace's owner with a token, and everything they can keep open. */
-const open = async () => {
-  const seeded = await seedAgent(server);
-  const owner = admin.as(seeded.owner_token);
-  const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+const open = async (options: { lifetime?: number } = {}, where = server, by = admin) => {
+  const seeded = await seedAgent(where);
+  const owner = by.as(seeded.owner_token);
+  const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", options);
   const client = owner.as(key);
   const paths = [`workspaces/${seeded.workspace_id}/watch-ws`, `workspaceagents/${seeded.agent_id}/logs?follow`];
   const sockets = await Promise.all(paths.map((path) => client.socket(`/api/v2/${path}`)));
@@ -40,6 +43,21 @@ describeInside("[ID-10] every stream of a key ends", () => {
     const closed = await Promise.all(opened.sockets.map((socket) => socket.closed));
     expect(closed.map(({ code }) => code)).toEqual([1008, 1008]);
     // The event stream has an end; reading it to there would otherwise wait for ever.
+    expect(await opened.events.text()).toContain("event: ping");
+  });
+
+  test("when its own time has run out, and not before", async () => {
+    const clock = new ManualClock();
+    await using timed = await startTestServer({ clock });
+    const by = await new Client(timed.url).signIn(ADMIN.email, ADMIN.password);
+    const opened = await open({ lifetime: 3 * HOUR * 1e6 }, timed, by);
+    clock.advance(2 * HOUR);
+    expect(
+      await Promise.race([...opened.sockets.map(({ closed }) => closed), opened.owner.get("/api/v2/users/me")]),
+    ).toHaveProperty("username");
+    clock.advance(HOUR);
+    const closed = await Promise.all(opened.sockets.map((socket) => socket.closed));
+    expect(closed.map(({ code }) => code)).toEqual([1008, 1008]);
     expect(await opened.events.text()).toContain("event: ping");
   });
 });
