@@ -308,6 +308,37 @@ CREATE TABLE `jobs` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `jobs_id_unique` ON `jobs` (`id`);--> statement-breakpoint
 CREATE INDEX `jobs_open` ON `jobs` (`created_at`) WHERE "jobs"."completed_at" is null;--> statement-breakpoint
+CREATE TABLE `model_configs` (
+	`id` text PRIMARY KEY NOT NULL,
+	`provider_id` text NOT NULL,
+	`model` text NOT NULL,
+	`display_name` text NOT NULL,
+	`enabled` integer NOT NULL,
+	`is_default` integer NOT NULL,
+	`context_limit` integer NOT NULL,
+	`compression_threshold` integer,
+	`model_config` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`deleted` integer DEFAULT false NOT NULL,
+	FOREIGN KEY (`provider_id`) REFERENCES `model_providers`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `model_configs_model` ON `model_configs` (`provider_id`,`model`) WHERE "model_configs"."deleted" = 0;--> statement-breakpoint
+CREATE UNIQUE INDEX `model_configs_default` ON `model_configs` (`is_default`) WHERE "model_configs"."is_default" = 1 and "model_configs"."deleted" = 0;--> statement-breakpoint
+CREATE TABLE `model_providers` (
+	`id` text PRIMARY KEY NOT NULL,
+	`provider` text NOT NULL,
+	`display_name` text NOT NULL,
+	`base_url` text NOT NULL,
+	`sealed_api_key` text NOT NULL,
+	`enabled` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`deleted` integer DEFAULT false NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `model_providers_name` ON `model_providers` (`provider`,lower("display_name")) WHERE "model_providers"."deleted" = 0;--> statement-breakpoint
 CREATE TABLE `port_shares` (
 	`workspace_id` text NOT NULL,
 	`agent_name` text NOT NULL,

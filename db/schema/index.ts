@@ -5,6 +5,7 @@ export * from "./chats.ts";
 export * from "./core.ts";
 export * from "./git-ssh-keys.ts";
 export * from "./jobs.ts";
+export * from "./models.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";
 export * from "./templates.ts";
