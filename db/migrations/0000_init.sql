@@ -261,6 +261,20 @@ CREATE TABLE `timers` (
 );
 --> statement-breakpoint
 CREATE INDEX `timers_due` ON `timers` (`due`);--> statement-breakpoint
+CREATE TABLE `external_auth_links` (
+	`user_id` text NOT NULL,
+	`provider_id` text NOT NULL,
+	`sealed_tokens` text NOT NULL,
+	`expires_at` integer,
+	`has_refresh_token` integer NOT NULL,
+	`failure` text DEFAULT '' NOT NULL,
+	`version` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	PRIMARY KEY(`user_id`, `provider_id`),
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
 CREATE TABLE `git_ssh_keys` (
 	`user_id` text PRIMARY KEY NOT NULL,
 	`public_key` text NOT NULL,

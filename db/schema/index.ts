@@ -3,6 +3,7 @@ export * from "./agents.ts";
 export * from "./app-statuses.ts";
 export * from "./chats.ts";
 export * from "./core.ts";
+export * from "./external-auth.ts";
 export * from "./git-ssh-keys.ts";
 export * from "./jobs.ts";
 export * from "./models.ts";
