@@ -6,7 +6,7 @@ import type { Random } from "#base/random.ts";
 import { agentClient } from "#src/wire/agent-api.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { YamuxSession } from "#src/wire/yamux.ts";
-import { dial } from "./dial.ts";
+import { dial, TokenRefused } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 
 export type AgentApi = ReturnType<typeof agentClient>;
@@ -35,6 +35,7 @@ const CALL_TIMEOUT_MS = 60_000;
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #stop = new AbortController();
+  readonly #refused = Promise.withResolvers<void>();
   #live: Live | undefined;
   #next = Promise.withResolvers<Live>();
 
@@ -48,6 +49,11 @@ export class Connection {
     const { clock, random } = this.#options;
     await reconnect({ what: "not connected", clock, random, signal: this.#stop.signal, once: () => this.#once() });
     this.#next.reject(new Stopped("The daemon stops."));
+  }
+
+  /** Resolves when the server no longer takes the token: a newer build has come, and nothing more will be delivered. */
+  get refused(): Promise<void> {
+    return this.#refused.promise;
   }
 
   /** Closes the connection for good. Whoever still asks gets `Stopped`. */
@@ -91,6 +97,7 @@ export class Connection {
         this.#end(live, "The greeting failed.");
       }
     } catch (error) {
+      if (error instanceof TokenRefused) this.#refused.resolve();
       return error instanceof Error ? error : new Error(String(error));
     }
   }

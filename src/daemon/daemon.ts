@@ -57,7 +57,11 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     log("daemon").info("stopping");
     if (!work) return;
     await work.end();
-    const delivered = await within(clock, FLUSH_MS, Promise.all([logs.flush(), reports.flush()]));
+    let delivered = false;
+    const flushed = Promise.all([logs.flush(), reports.flush()]).then(() => {
+      delivered = true;
+    });
+    await within(clock, FLUSH_MS, Promise.race([flushed, connection.refused]));
     if (!delivered) log("daemon").warn("stopped before everything was delivered to the server");
   } finally {
     connection.stop();
