@@ -154,6 +154,24 @@ CREATE TABLE `app_statuses` (
 CREATE UNIQUE INDEX `app_statuses_id_unique` ON `app_statuses` (`id`);--> statement-breakpoint
 CREATE INDEX `app_statuses_app` ON `app_statuses` (`app_id`,`key`);--> statement-breakpoint
 CREATE INDEX `app_statuses_agent` ON `app_statuses` (`agent_id`,`key`);--> statement-breakpoint
+CREATE TABLE `chat_files` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`owner_id` text NOT NULL,
+	`chat` integer,
+	`hash` text NOT NULL,
+	`name` text NOT NULL,
+	`media_type` text NOT NULL,
+	`size` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`linked_at` integer,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`owner_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `chat_files_chat` ON `chat_files` (`chat`,`linked_at`) WHERE "chat_files"."chat" is not null;--> statement-breakpoint
+CREATE INDEX `chat_files_orphans` ON `chat_files` (`created_at`) WHERE "chat_files"."chat" is null;--> statement-breakpoint
 CREATE TABLE `chat_requests` (
 	`chat` integer NOT NULL,
 	`key` text NOT NULL,
@@ -204,7 +222,9 @@ CREATE TABLE `chats` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `chats_id_unique` ON `chats` (`id`);--> statement-breakpoint
-CREATE INDEX `chats_owner` ON `chats` (`owner_id`,`archived`,`updated_at`) WHERE "chats"."parent_chat_id" is null;--> statement-breakpoint
+CREATE INDEX `chats_owner` ON `chats` (`owner_id`,`archived`,`updated_at`,`id`) WHERE "chats"."parent_chat_id" is null;--> statement-breakpoint
+CREATE INDEX `chats_pinned` ON `chats` (`owner_id`,`pin_order`) WHERE "chats"."pin_order" > 0;--> statement-breakpoint
+CREATE INDEX `chats_children` ON `chats` (`owner_id`,`parent_chat_id`) WHERE "chats"."parent_chat_id" is not null;--> statement-breakpoint
 CREATE INDEX `chats_parent` ON `chats` (`parent_chat_id`) WHERE "chats"."parent_chat_id" is not null;--> statement-breakpoint
 CREATE INDEX `chats_workspace` ON `chats` (`workspace_id`) WHERE "chats"."workspace_id" is not null;--> statement-breakpoint
 CREATE INDEX `chats_busy` ON `chats` (`status`) WHERE "chats"."status" in ('running', 'interrupting');--> statement-breakpoint

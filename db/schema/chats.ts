@@ -68,9 +68,12 @@ export const chats = sqliteTable(
     last_assistant_id: integer().notNull().default(0),
   },
   (table) => [
+    // Lists walk it backwards and stop when the page is full; pinned chats stand apart.
     index("chats_owner")
-      .on(table.owner_id, table.archived, table.updated_at)
+      .on(table.owner_id, table.archived, table.updated_at, table.id)
       .where(sql`${table.parent_chat_id} is null`),
+    index("chats_pinned").on(table.owner_id, table.pin_order).where(sql`${table.pin_order} > 0`),
+    index("chats_children").on(table.owner_id, table.parent_chat_id).where(sql`${table.parent_chat_id} is not null`),
     index("chats_parent").on(table.parent_chat_id).where(sql`${table.parent_chat_id} is not null`),
     index("chats_workspace").on(table.workspace_id).where(sql`${table.workspace_id} is not null`),
     // What a start must take up again.

@@ -12,12 +12,16 @@ import { temporaryDirectory } from "./deployments.ts";
 
 const tables = Object.values(schema).flatMap((one) => (is(one, SQLiteTable) ? [one] : []));
 
+/** Virtual tables and what they keep: made by db/search.sql, which Drizzle does not know. */
+const isByHand = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
+
 /** Columns, keys and indexes of each table. A column's place does not count: `alter table` can only add at the end. */
 const shapeOf = (db: Database): unknown => {
   const names = db
     .query("select name from sqlite_schema where type = 'table' and name <> 'migrations'")
     .values()
-    .flat();
+    .flat()
+    .filter((name) => !isByHand(name));
   const about = (name: unknown) => ({
     columns: db
       .query(`select name, type, "notnull", dflt_value, pk from pragma_table_info('${name}') order by name`)
@@ -52,7 +56,8 @@ describe("the schema", () => {
   test("[ST-21] steps are listed in order, each once, and each has its file", () => {
     const names = MIGRATIONS.map((step) => step.name);
     const files = [...new Bun.Glob("*.sql").scanSync(`${import.meta.dir}/../../db/migrations`)].sort();
-    expect(names.map((name) => `${name}.sql`)).toEqual(files);
+    const generated = names.filter((name) => name !== "0000_search");
+    expect(generated.map((name) => `${name}.sql`)).toEqual(files);
     expect(names).toEqual([...names].sort());
   });
 });

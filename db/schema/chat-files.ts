@@ -1,0 +1,31 @@
+// Files that people have uploaded for chats. The bytes are in the blob store under `hash`.
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { chats } from "./chats.ts";
+import { organizations, users } from "./users.ts";
+
+export const chat_files = sqliteTable(
+  "chat_files",
+  {
+    id: text().primaryKey(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    owner_id: text()
+      .notNull()
+      .references(() => users.id),
+    /** The one chat it belongs to since a message named it; null before, and then it goes after a while. */
+    chat: integer().references(() => chats.key),
+    /** SHA-256 of the bytes, hex. */
+    hash: text().notNull(),
+    name: text().notNull(),
+    media_type: text().notNull(),
+    size: integer().notNull(),
+    created_at: integer().notNull(),
+    linked_at: integer(),
+  },
+  (table) => [
+    index("chat_files_chat").on(table.chat, table.linked_at).where(sql`${table.chat} is not null`),
+    index("chat_files_orphans").on(table.created_at).where(sql`${table.chat} is null`),
+  ],
+);

@@ -1,0 +1,48 @@
+// The words of a text as searches see them: letters and digits, in lower case; for what was said without English stop words and down
+// to their stems. Used by the index and by searches alike, so that both always agree. Pure.
+import { stemOf } from "./stem.ts";
+
+/** Words so common that nobody looks for them. */
+const STOP_WORDS = new Set(
+  (
+    "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself " +
+    "they them their theirs themselves what which who whom this that these those am is are was were be been being have has had " +
+    "having do does did doing a an the and but if or because as until while of at by for with about against between into through " +
+    "during before after above below to from up down in out on off over under again further then once here there when where why " +
+    "how all any both each few more most other some such no nor not only own same so than too very s t can will just don should now"
+  ).split(" "),
+);
+/** A message says no more than so many words to the index, so that one write stays short. */
+const WORDS_LIMIT = 10_000;
+/** Of what is longer, such as encoded data, the beginning counts. */
+const WORD_LENGTH = 128;
+const STEMS_KEPT = 50_000;
+
+const stems = new Map<string, string>();
+
+/** The stem, remembered: a chat uses the same few thousand words again and again. */
+const stemmed = (word: string): string => {
+  let stem = stems.get(word);
+  if (stem === undefined) {
+    if (stems.size >= STEMS_KEPT) stems.clear();
+    stem = stemOf(word);
+    stems.set(word, stem);
+  }
+  return stem;
+};
+
+/** Every word, as it stands; at most `limit`. */
+export const wordsOf = (text: string, limit = Number.POSITIVE_INFINITY): string[] => {
+  const words: string[] = [];
+  for (const [word] of text.normalize("NFKC").toLowerCase().matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {
+    if (words.length >= limit) break;
+    words.push(word.slice(0, WORD_LENGTH));
+  }
+  return words;
+};
+
+/** The stems of the words that say something, in their order; a long text's first ones. */
+export const stemsOf = (text: string): string[] =>
+  wordsOf(text, WORDS_LIMIT)
+    .filter((word) => !STOP_WORDS.has(word))
+    .map(stemmed);
