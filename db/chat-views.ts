@@ -85,7 +85,7 @@ export const listChatsOfWorkspaces = (owner_id: string, workspaces: readonly str
           eq(chats.owner_id, owner_id),
           eq(chats.archived, false),
           inArray(chats.workspace_id, [...workspaces]),
-          sql`not exists (select 1 from ${newer} where ${newer.workspace_id} = ${chats.workspace_id} and ${newer.owner_id} = ${chats.owner_id} and ${newer.archived} = 0 and (${newer.updated_at}, ${newer.id}) > (${chats.updated_at}, ${chats.id}))`,
+          sql`not exists (select 1 from ${chats} as ${newer} where ${newer.workspace_id} = ${chats.workspace_id} and ${newer.owner_id} = ${chats.owner_id} and ${newer.archived} = 0 and (${newer.updated_at}, ${newer.id}) > (${chats.updated_at}, ${chats.id}))`,
         ),
       ),
   )();

@@ -1,0 +1,32 @@
+// The newest chat of each workspace, as an editor asks for it.
+import { expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { Chat } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { Follower } from "#test/support/chats.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+
+test("[CH-31] by-workspace answers the newest chat of each workspace that is one's own and not archived", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { template_id, organization_id } = await seedTemplate(server);
+  const one = (await createWorkspace(admin, template_id, "one")).id;
+  const two = (await createWorkspace(admin, template_id, "two")).id;
+  /** A chat whose turn is over, so that it does not move any more. */
+  const start = async (workspace_id: string): Promise<Chat> => {
+    const content = [{ type: "text", text: "hello" }];
+    const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id, content });
+    using follower = await Follower.open(admin, chat.id);
+    await follower.until(({ status }) => status === "waiting");
+    return chat;
+  };
+  const older = await start(one);
+  const newer = await start(one);
+  const other = await start(two);
+  const find = (ids: string[]) => admin.get(`/api/v2/chats/by-workspace?workspace_ids=${ids.join(",")}`);
+  expect(await find([one, two.toUpperCase(), uuid()])).toEqual({ [one]: newer.id, [two]: other.id });
+  expect(await find([two])).toEqual({ [two]: other.id });
+  await admin.patch(`/api/v2/chats/${newer.id}`, { archived: true });
+  expect(await find([one])).toEqual({ [one]: older.id });
+});

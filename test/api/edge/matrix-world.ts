@@ -1,0 +1,160 @@
+// A small town for the authorization matrix: ada owns one of everything, and eleven callers knock at each of its doors. Used by
+// matrix.test.ts; needs a server in this process.
+import { sha256, uuid } from "#base/ids.ts";
+import { insertKey } from "#db/api-keys.ts";
+import { Client } from "#src/client.ts";
+import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+
+/** The four kinds of strangers count as one column: they must all get the same. */
+export const STRANGERS = ["none", "wrong", "expired", "revoked"] as const;
+
+/** The columns of a row, in this order. */
+export const CALLERS = ["stranger", "agent", "other agent", "foreigner", "colleague", "ada", "admin"] as const;
+export type CallerName = (typeof CALLERS)[number];
+
+/** What a call works on: values of path parameters, `{name}` in bodies and rows, and who calls when that is somebody new. */
+export type Things = Readonly<Record<string, string>>;
+
+const DAY = 86_400_000;
+const text = (words: string) => [{ type: "text", text: words }];
+
+export const openTown = async () => {
+  const clock = new ManualClock();
+  const server = await startTestServer({ clock });
+  const { store } = contextOf(server);
+  const expired = (await seedUser(server)).token;
+  clock.advance(DAY + 1);
+  const anybody = new Client(server.url);
+  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  const gone = await anybody.signIn(ADMIN.email, ADMIN.password);
+  await gone.post("/api/v2/users/logout");
+  const template = await seedTemplate(server);
+  const { organization_id } = template;
+  const people = {
+    ada: await seedUser(server, { username: "ada", organization_id }),
+    bob: await seedUser(server, { username: "bob", organization_id }),
+    zoe: await seedUser(server, { username: "zoe" }),
+  };
+  const ada = admin.as(people.ada.token);
+  const bob = admin.as(people.bob.token);
+
+  /** A key of this user, as if it had been made a moment ago. */
+  const addKey = async (user_id: string, name: string): Promise<{ id: string; token: string }> => {
+    const [id, secret] = [uuid().replaceAll("-", "").slice(0, 10), uuid().replaceAll("-", "").slice(0, 22)];
+    const now = clock.now();
+    await store.commit([
+      insertKey({
+        ...{ id, user_id, token_name: name, secret_hash: sha256(secret), login_type: "token", scope: "all" },
+        ...{ lifetime_seconds: 3600, last_used: now, expires_at: now + DAY, created_at: now, updated_at: now },
+      }),
+    ]);
+    return { id, token: `${id}-${secret}` };
+  };
+
+  /** A running workspace and the token of its agent. */
+  const addWorkspace = async (owner: Client, name: string) => {
+    const made = await createWorkspace(owner, template.template_id, name);
+    const workspace = await awaitBuild(owner, made.id);
+    const token = uuid();
+    const set = "update agents set token_hash = ? where workspace_id = ? and name = 'dev'";
+    await store.commit([{ sql: set, rows: [[sha256(token), made.id]] }]);
+    const agent = workspace.latest_build.resources[0]?.agents?.[0]?.id ?? "none";
+    return { workspace: made.id, workspacebuild: workspace.latest_build.id, workspaceagent: agent, token };
+  };
+
+  /** A chat of ada with a first message and a queued one; its turn hangs for ever. */
+  const addChat = async () => {
+    const { id } = await ada.post<{ id: string }>("/api/v2/chats", { organization_id, content: text("hang: on") });
+    const sent = await ada.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, {
+      content: text("and then"),
+    });
+    const { messages } = await ada.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
+    return { chat: id, message: String(messages[0]?.id), queuedMessage: String(sent.queued_message.id) };
+  };
+
+  /** A dry run of ada that has ended. */
+  const addDryRun = async (): Promise<string> => {
+    const runs = `/api/v2/templateversions/${template.version_id}/dry-run`;
+    const { id } = await ada.post<{ id: string }>(runs, { workspace_name: "try" });
+    using socket = await ada.socket(`${runs}/${id}/logs?follow=true`);
+    await socket.closed;
+    return id;
+  };
+
+  const { token: agent, ...own } = await addWorkspace(ada, "dev");
+  const { token: otherAgent } = await addWorkspace(bob, "dev");
+  const { id: key } = await addKey(people.ada.user_id, "ci");
+  await admin.post("/api/v2/organizations/default/provisionerkeys", { name: "worker" });
+  const headers = { "Content-Type": "application/x-tar" };
+  const { hash: file } = await admin.post<{ hash: string }>("/api/v2/files", new Uint8Array(1024), { headers });
+
+  const things: Things = {
+    ...{ user: "ada", organization: "default", template: template.template_id, templateversion: template.version_id },
+    ...{ ...own, ...(await addChat()), key, workspacename: "dev", buildnumber: "1", status: "suspend" },
+    ...{ zoe: people.zoe.user_id, bob: people.bob.user_id, organization_id, file, task: uuid(), name: "ci" },
+    ...{ fresh: "nothing-yet", job: await addDryRun() },
+  };
+
+  const tokens: Record<CallerName, string | undefined> = {
+    ...{ stranger: undefined, agent, "other agent": otherAgent, foreigner: people.zoe.token },
+    ...{ colleague: people.bob.token, ada: people.ada.token, admin: admin.token },
+  };
+  const strangers: Record<(typeof STRANGERS)[number], string | undefined> = {
+    ...{ none: undefined, expired, revoked: gone.token },
+    wrong: `${(admin.token as string).slice(0, -1)}${admin.token?.endsWith("x") ? "y" : "x"}`,
+  };
+  const userIds: Partial<Record<CallerName, string>> = {
+    ...{ foreigner: people.zoe.user_id, colleague: people.bob.user_id, ada: people.ada.user_id },
+  };
+
+  let made = 0;
+  /** Things that a call uses up, made anew for each caller that may. */
+  const makers = {
+    user: async () => ({ user: (await seedUser(server, { username: `spare${++made}`, organization_id })).user_id }),
+    key: async () => ({ key: (await addKey(people.ada.user_id, `spare${++made}`)).id }),
+    session: async (who: CallerName) => {
+      const id = userIds[who];
+      return id
+        ? { caller: (await addKey(id, `spare${++made}`)).token }
+        : { caller: (await anybody.signIn(ADMIN.email, ADMIN.password)).token as string };
+    },
+    organization: async () => {
+      const name = `spare${++made}`;
+      await admin.post("/api/v2/organizations", { name });
+      return { organization: name };
+    },
+    template: async () => {
+      const { template_id, version_id } = await seedTemplate(server);
+      return { template: template_id, templateversion: version_id };
+    },
+    provisionerkey: async () => {
+      const name = `spare${++made}`;
+      await admin.post("/api/v2/organizations/default/provisionerkeys", { name });
+      return { key: name };
+    },
+    workspace: async () => {
+      const workspacename = `spare${++made}`;
+      return { workspacename, ...(await addWorkspace(ada, workspacename)) };
+    },
+    chat: addChat,
+    share: async () => {
+      const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
+      await ada.post(`/api/v2/workspaces/${own.workspace}/port-share`, share);
+      return {};
+    },
+    name: async () => ({ fresh: `spare${++made}` }),
+  } satisfies Record<string, (who: CallerName) => Promise<Things>>;
+
+  return {
+    ...{ server, things, tokens, strangers, makers, clock },
+    operations: operationsOf(await fetchDocument(server.url)),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+};
+
+export type Town = Awaited<ReturnType<typeof openTown>>;
+export type MakerName = keyof Town["makers"];

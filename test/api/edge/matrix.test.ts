@@ -1,0 +1,134 @@
+// Who may do what, everywhere: every operation of the OpenAPI document, asked by every kind of caller, against the reviewed table of
+// matrix-table.ts. First everything that must be refused, with the database compared before and after; then what must be answered.
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { type Operation, pathWith } from "#test/fuzz/operations.ts";
+import { example } from "#test/fuzz/values.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { type Row, TABLE } from "./matrix-table.ts";
+import { CALLERS, type CallerName, openTown, STRANGERS, type Things, type Town } from "./matrix-world.ts";
+
+const NAMES = Object.keys(TABLE);
+const rowOf = (name: string): Row => {
+  const row = TABLE[name] ?? "";
+  return typeof row === "string" ? { is: row } : row;
+};
+const statusesOf = (name: string): number[] => rowOf(name).is.split(" ").map(Number);
+const isRefusal = (status: number): boolean => status === 401 || status === 403 || status === 404;
+
+describeInside("the authorization matrix", () => {
+  let town: Town;
+  let eyes: Database;
+  beforeAll(async () => {
+    town = await openTown();
+    eyes = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
+  });
+  afterAll(async () => {
+    eyes.close();
+    await town[Symbol.asyncDispose]();
+  });
+
+  const operationOf = (name: string): Operation => {
+    const operation = town.operations.find((one) => one.name === name);
+    if (!operation) throw new Error(`the document has no ${name}; take its row out`);
+    return operation;
+  };
+
+  const statusOf = async (operation: Operation, row: Row, token: string | undefined, things: Things) => {
+    const path = { ...things, ...filled(row.path ?? {}, things) };
+    const query = Object.fromEntries(
+      operation.parameters
+        .filter((one) => one.in === "query" && one.required)
+        .map(({ name, schema }) => [name, String(example(schema))]),
+    );
+    const body = row.sends === undefined ? bodyOf(operation, row, things) : new Uint8Array(512);
+    const headers: Record<string, string> = row.sends === undefined ? {} : { "Content-Type": row.sends };
+    const response = await new Client(town.server.url, token).fetch(
+      operation.method,
+      pathWith(operation, path, { ...query, ...row.query }),
+      body,
+      { headers },
+    );
+    await response.body?.cancel();
+    return response.status;
+  };
+
+  /** What this caller gets; all strangers must get the same. */
+  const ask = async (operation: Operation, row: Row, who: CallerName, things: Things): Promise<number | string> => {
+    if (who !== "stranger") return statusOf(operation, row, things.caller ?? town.tokens[who], things);
+    const seen: number[] = [];
+    for (const kind of STRANGERS) seen.push(await statusOf(operation, row, town.strangers[kind], things));
+    return new Set(seen).size === 1 ? (seen[0] as number) : seen.join("/");
+  };
+
+  const fresh = async ({ fresh: maker }: Row, who: CallerName): Promise<Things> =>
+    maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
+
+  /** Everything in the database. */
+  const content = (): string => {
+    const hash = new Bun.CryptoHasher("sha256");
+    const tables = eyes.query("select name from sqlite_schema where type = 'table' order by name").all();
+    for (const { name } of tables as { name: string }[]) {
+      hash.update(JSON.stringify([name, eyes.query(`select * from "${name}"`).values()]));
+    }
+    return hash.digest("hex");
+  };
+
+  test.each(NAMES)("[SC-2] %s: who may not is refused, and nothing has changed", async (name) => {
+    const [operation, row, statuses] = [operationOf(name), rowOf(name), statusesOf(name)];
+    const seen: Record<string, unknown> = {};
+    const expected: Record<string, unknown> = {};
+    for (const [i, who] of CALLERS.entries()) {
+      if (!isRefusal(statuses[i] as number)) continue;
+      const before = content();
+      seen[who] = await ask(operation, row, who, town.things);
+      expected[who] = statuses[i];
+      if (content() !== before) seen[who] = `${seen[who]}, but it changed something`;
+    }
+    expect(seen).toEqual(expected);
+  });
+
+  test.each(NAMES)("[SC-3] %s: who may is answered", async (name) => {
+    const [operation, row, statuses] = [operationOf(name), rowOf(name), statusesOf(name)];
+    const seen: Record<string, unknown> = {};
+    const expected: Record<string, unknown> = {};
+    for (const [i, who] of CALLERS.entries()) {
+      if (isRefusal(statuses[i] as number)) continue;
+      seen[who] = await ask(operation, row, who, await fresh(row, who));
+      expected[who] = statuses[i];
+    }
+    expect(seen).toEqual(expected);
+  });
+
+  // Last, since asking for what has no row yet does what it asks.
+  test("[SC-1] every operation has its row, and every row its operation", async () => {
+    const names = town.operations.map(({ name }) => name);
+    const lines: string[] = [];
+    for (const name of names.filter((one) => !NAMES.includes(one))) {
+      const row: Row = { is: "" };
+      const seen: (number | string)[] = [];
+      for (const who of CALLERS) seen.push(await ask(operationOf(name), row, who, town.things));
+      lines.push(`  "${name}": "${seen.join(" ")}",`);
+    }
+    const advice =
+      "no row in test/api/edge/matrix-table.ts. Seen now (review each status against the specification, do not just copy):";
+    if (lines.length > 0) throw new Error(`${advice}\n// ${CALLERS.join(", ")}\n${lines.join("\n")}`);
+    expect(NAMES.filter((name) => !names.includes(name))).toEqual([]);
+    expect(NAMES.filter((name) => statusesOf(name).length !== CALLERS.length)).toEqual([]);
+  });
+});
+
+/** The row's body with the town's things in it, or an example of what the schema requires. */
+const bodyOf = ({ body }: Operation, row: Row, things: Things): unknown => {
+  if (row.body !== undefined) return filled(row.body, things);
+  if (!body) return undefined;
+  const { properties = {}, required = [] } = body;
+  const wanted = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
+  return example({ ...body, properties: wanted });
+};
+
+/** The same value with `{name}` in its texts replaced by the town's thing of that name. */
+const filled = <T>(value: T, things: Things): T =>
+  JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;
