@@ -99,7 +99,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.clock = options.clock ?? systemClock;
     this.store = store;
     this.sockets = new Sockets(this.clock, this.config.max_connections);
-    this.streams = new OpenStreams(this.config.max_connections);
+    this.streams = new OpenStreams(this.clock, this.config.max_connections);
     this.requests = new Requests(this.clock, this.config.max_connections);
     this.accounts = new Accounts(this.clock);
     this.addresses = new Addresses(this.config.trusted_proxies, (request) => this.requests.peerOf(request));

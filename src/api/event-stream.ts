@@ -5,7 +5,6 @@ import type { ApiContext } from "./context.ts";
 
 /** Bytes that may wait for a reader before its stream is ended. */
 const SLOW_BYTES = 512 * 1024;
-const PING_MS = 15_000;
 const PING = "event: ping\n\n";
 
 const HEADERS = {
@@ -73,7 +72,8 @@ export const eventStream = (
 ): Response => {
   let stream: EventStream | undefined;
   const caller = callerOf(request);
-  const forget = ctx.streams.add(() => stream?.end(), caller.kind === "user" ? caller.user_id : caller.agent_id);
+  const open = { end: () => stream?.end(), ping: () => void stream?.ping() };
+  const forget = ctx.streams.add(open, caller.kind === "user" ? caller.user_id : caller.agent_id);
   ctx.requests.exempt(request);
   const body = new ReadableStream<Uint8Array>(
     {
@@ -83,8 +83,6 @@ export const eventStream = (
           for (const one of undo) one();
         });
         stream = made;
-        const pings = ctx.clock.every(PING_MS, () => made.ping());
-        undo.push(() => pings.cancel());
         made.ping();
         try {
           undo.push(opened(made));

@@ -1,31 +1,37 @@
 // The event streams (text/event-stream) and long polls that are open now: bounded like sockets, and known, so that a stopping server
 // can end them; Bun's own stop would wait for them for ever.
+import type { Clock } from "#base/clock.ts";
 import { Holders } from "./holders.ts";
+import { Rounds } from "./rounds.ts";
+
+/** A long poll has nothing to ping. */
+export type Open = { end(): void; ping(): void };
 
 export class OpenStreams {
-  readonly #ends = new Set<() => void>();
+  readonly #open: Rounds<Open>;
   readonly #holders: Holders;
 
   /** `limit` may be open at once, three quarters of them by one caller. */
-  constructor(limit = 20_000) {
+  constructor(clock: Clock, limit = 20_000) {
+    this.#open = new Rounds(clock);
     this.#holders = new Holders(limit);
   }
 
-  /** Remembers how to end a stream until the returned function is called. Throws 503 when too many are open. */
-  add(end: () => void, who?: string): () => void {
+  /** Remembers and pings a stream until the returned function is called. Throws 503 when too many are open. */
+  add(open: Open, who?: string): () => void {
     this.#holders.check(who);
     this.#holders.count(who, 1);
-    this.#ends.add(end);
+    this.#open.add(open);
     return () => {
-      if (this.#ends.delete(end)) this.#holders.count(who, -1);
+      if (this.#open.delete(open)) this.#holders.count(who, -1);
     };
   }
 
   get size(): number {
-    return this.#ends.size;
+    return this.#open.size;
   }
 
   endAll(): void {
-    for (const end of [...this.#ends]) end();
+    for (const open of this.#open.all()) open.end();
   }
 }

@@ -5,6 +5,7 @@ import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { Holders } from "./holders.ts";
+import { Rounds } from "./rounds.ts";
 
 /** Close codes we use, with the words a person finds in the browser's console. */
 export const CLOSE = {
@@ -27,8 +28,6 @@ const FAREWELL_MS = 120_000;
 const FAREWELL_BYTES = 64 * 1024 * 1024;
 /** A closed socket whose client does not answer the close frame is cut after this. */
 const CUT_AFTER_MS = 5_000;
-const PING_MS = 15_000;
-const PING_SLICES = 100;
 /** Characters published to a topic between two looks at how far its readers have got; below it nobody can have fallen behind by much. */
 const LOOK_EVERY = 64 * 1024;
 
@@ -149,9 +148,7 @@ export class Socket {
 /** All open sockets of the server, and the topics they follow. */
 export class Sockets {
   readonly clock: Clock;
-  readonly #open = new Set<Socket>();
-  /** Goes round through the open sockets, one slice a time. */
-  #pinging = this.#open.values();
+  readonly #open: Rounds<Socket>;
   readonly #followers = new Map<string, Followed>();
   readonly #leaving = new Set<Socket>();
   readonly #holders: Holders;
@@ -160,24 +157,12 @@ export class Sockets {
   /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. */
   constructor(clock: Clock, limit = 20_000) {
     this.clock = clock;
+    this.#open = new Rounds(clock);
     this.#holders = new Holders(limit);
   }
 
   attach(server: Server<Data>): void {
     this.#server = server;
-    // A slice at a time: ten thousand pings in one go hold everybody else up for 90 ms (test/bench, row idle).
-    this.clock.every(PING_MS / PING_SLICES, () => this.#pingSome());
-  }
-
-  #pingSome(): void {
-    for (let left = Math.ceil(this.#open.size / PING_SLICES); left > 0; left--) {
-      const { value, done } = this.#pinging.next();
-      if (done) {
-        this.#pinging = this.#open.values();
-        return;
-      }
-      value.ping();
-    }
   }
 
   /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The answer is never sent. */
@@ -251,7 +236,7 @@ export class Sockets {
 
   /** Tells every client that the server goes away (1001). */
   closeAll(reason: string): void {
-    for (const socket of [...this.#open]) socket.close(CLOSE.goingAway, reason);
+    for (const socket of this.#open.all()) socket.close(CLOSE.goingAway, reason);
   }
 
   /** What Bun.serve needs: everything is passed on to the handler of the socket's route. */

@@ -75,7 +75,7 @@ class Claim {
     };
     this.#undo = [
       // First, because it may refuse.
-      streams.add(() => this.#settle(undefined), agent_id),
+      streams.add({ end: () => this.#settle(undefined), ping: () => {} }, agent_id),
       topics.subscribe("reinit", workspace_id, ({ owner_id }) => {
         this.happened = true;
         this.#settle({ reason: "prebuild_claimed", workspace_id, owner_id });
