@@ -8,6 +8,7 @@ import { recoverChats } from "#actors/chat/recovery.ts";
 import { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import { JobQueue } from "#actors/job-queue.ts";
+import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { Scheduler } from "#actors/scheduler.ts";
 import { DRY_RUN, DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
@@ -24,6 +25,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { type Config, containerAccessUrl, listensOnLoopback } from "#base/config.ts";
 import { type Encryption, openEncryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
+import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
 import { Blobs } from "#db/blobs.ts";
 import { openLocalStore } from "#db/local.ts";
@@ -32,13 +34,17 @@ import type { Timer } from "#db/timers.ts";
 import { Addresses } from "./api/address.ts";
 import { TunnelDialer } from "./api/agents/dialer.ts";
 import { automaticBuilds } from "./api/builds/automatic.ts";
+import { firstPrebuild } from "./api/builds/prebuilds.ts";
 import type { ApiContext } from "./api/context.ts";
+import { Links } from "./api/external-auth/links.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
 import { Sockets } from "./api/socket.ts";
 import { prepareStarter } from "./api/templates/starter.ts";
 import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
+import { OAuthClient } from "./git/oauth.ts";
+import { providerOf } from "./git/provider.ts";
 import { DemoModels } from "./llm/demo.ts";
 import type { LanguageModels } from "./llm/model.ts";
 import { DockerProvisioner } from "./provisioners/docker/docker.ts";
@@ -86,9 +92,12 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly models: LanguageModels;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
+  readonly outbound: Outbound;
+  readonly links: Links;
   readonly jobs: JobQueue;
   readonly workers: Workers;
   readonly provisioners: Provisioners;
+  readonly prebuilds: PrebuildKeeper;
   readonly scheduler: Scheduler;
   readonly uses = new Uses((id) => this.workspaces.ask(id, "noteUse", {}));
   accessUrl = new URL("http://localhost/");
@@ -140,8 +149,19 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
+    this.prebuilds = new PrebuildKeeper({
+      ...{ store, clock: this.clock, workspaces: () => this.workspaces },
+      automatic: automaticBuilds(store, this.jobs),
+      firstBuild: firstPrebuild(store),
+    });
     this.blobs = new Blobs(this.config.data_dir);
     this.encryption = openEncryption(this.config.data_dir);
+    this.outbound = new Outbound({ clock: this.clock, allowed: this.config.allowed_private_networks });
+    this.links = new Links({
+      ...{ store, clock: this.clock, encryption: this.encryption, topics: this.topics },
+      providers: this.config.external_auth.map(providerOf),
+      client: new OAuthClient(this.outbound),
+    });
     const imports = new ImportRunner({
       ...{ store, clock: this.clock, blobs: this.blobs, jobs: this.jobs },
       versions: () => this.versions,
@@ -233,6 +253,7 @@ export class Context implements ApiContext, AsyncDisposable {
     if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
     if (timer.actor === DRY_RUN) await this.dryRuns.ask(timer.actor_id, "reap", {});
     if (timer.actor === "workspace") await this.#tellWorkspace(timer);
+    if (timer.actor === "prebuilds") await this.prebuilds.reconcile(timer.actor_id);
   }
 
   async #tellWorkspace({ actor_id, name }: Timer): Promise<void> {

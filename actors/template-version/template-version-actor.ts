@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
 import { findJob, insertJob } from "#db/jobs.ts";
+import { lookAtPrebuilds } from "#db/prebuilds.ts";
 import type { Statement } from "#db/sql.ts";
 import { CommitError, type Store } from "#db/store.ts";
 import {
@@ -200,6 +201,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       return this.#committing({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
         insertTemplate({ ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at }),
         adoptVersion({ id: this.id, template_id: template.id, updated_at: now }),
+        lookAtPrebuilds(template.id, now),
       ]);
     }).catch(templateNameTaken);
   }
@@ -212,7 +214,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const row = await this.#parts.store.get(findTemplateVersion({ id: this.id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
-      return this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 })]);
+      const look = lookAtPrebuilds(template_id, patch.updated_at);
+      return this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look]);
     });
   }
 

@@ -24,6 +24,8 @@ export type AgentRowsInput = {
   /** For agents that do not name their system. */
   readonly machine: { readonly os: string; readonly arch: string };
   readonly uuid: () => string;
+  /** Digests of the tokens of programs that run already, by agent name: they go over to the new agents (rule PB-8). */
+  readonly kept?: ReadonlyMap<string, string>;
 };
 
 export type MadeAgents = {
@@ -52,13 +54,16 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
       agents.push(made);
       const place = { resource_id: id, key: keys.agent++, display_order: order++ };
       // A token that the template itself names is always that of the newest agent.
-      if (agent.token) rows.push(releaseToken(sha256(made.token)));
+      const kept = input.kept?.get(agent.name);
+      if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(made.token)));
       rows.push(agentRow(agent, made, place, input), ...belongings(agent, made.id, keys, input));
     }
   }
-  const daily_cost = input.manifest.resources.reduce((sum, resource) => sum + (resource.daily_cost ?? 0), 0);
-  return { rows, agents, daily_cost };
+  return { rows, agents, daily_cost: dailyCost(input.manifest) };
 };
+
+export const dailyCost = ({ resources }: Manifest): number =>
+  resources.reduce((sum, resource) => sum + (resource.daily_cost ?? 0), 0);
 
 const resourceRow = (id: string, resource: ManifestResource, { job_id, now, manifest }: AgentRowsInput): Statement =>
   insertResource({
@@ -78,7 +83,7 @@ const agentRow = (
   agent: ManifestAgent,
   { id, token }: { id: string; token: string },
   place: { resource_id: string; key: number; display_order: number },
-  { workspace_id, build_id, now, machine }: AgentRowsInput,
+  { workspace_id, build_id, now, machine, kept }: AgentRowsInput,
 ): Statement =>
   insertAgent({
     ...place,
@@ -86,7 +91,7 @@ const agentRow = (
     workspace_id,
     build_id,
     name: agent.name,
-    token_hash: sha256(token),
+    token_hash: kept?.get(agent.name) ?? sha256(token),
     instance_id: agent.instance_id ?? "",
     architecture: agent.arch ?? machine.arch,
     operating_system: agent.os ?? machine.os,

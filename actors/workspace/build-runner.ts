@@ -31,7 +31,7 @@ export class BuildRunner implements Builds {
   }
 
   /** A job that no worker can take stays pending, and says so, until one comes, it is cancelled or given up. */
-  submit({ workspace_id, job_id, created_at, tags }: SubmittedBuild): void {
+  submit({ workspace_id, job_id, created_at, tags, urgency }: SubmittedBuild): void {
     const { jobs } = this.#parts;
     // What goes back into the queue is still held by the run that gives it back.
     if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
@@ -39,7 +39,7 @@ export class BuildRunner implements Builds {
     jobs.submit({
       id: job_id,
       created_at,
-      urgency: "person",
+      urgency,
       tags,
       run: (signal, worker) => this.#run(workspace_id, job_id, signal, worker),
     });

@@ -64,6 +64,8 @@ export type WorkspaceCommand =
       readonly job_id: string;
       readonly state: string | null;
       readonly rules?: ScheduleRules;
+      /** The build by which a workspace that was kept ready got its owner (rule PB-9). */
+      readonly claimed?: boolean;
     }
   | {
       readonly type: "fail";
@@ -83,7 +85,9 @@ export type WorkspaceEvent =
   | { readonly topic: "job"; readonly job_id: string; readonly logs: readonly JobLogLine[]; readonly done: boolean }
   | { readonly topic: "agent_gone"; readonly agent_id: string }
   /** Who may do what with it has changed. */
-  | { readonly topic: "access_changed" };
+  | { readonly topic: "access_changed" }
+  /** It was kept ready and is this owner's now: its agents begin anew. */
+  | { readonly topic: "reinit"; readonly owner_id: string };
 
 export type WorkspaceEffect =
   | { readonly do: "submit"; readonly job_id: string }

@@ -11,7 +11,7 @@ import type { Manifest } from "#schema/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
-import { agentRows } from "./agent-rows.ts";
+import { agentRows, dailyCost } from "./agent-rows.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 export type Plan = {
@@ -22,25 +22,37 @@ export type Plan = {
   readonly daily_cost: number;
 };
 
-/** The plan of the latest build; every call makes fresh agents and tokens. */
+type Known = {
+  /** Values of a build that is not on disk yet. */
+  readonly parameters?: readonly { readonly name: string; readonly value: string }[];
+  /** Digests of the tokens of what runs already, by agent name: a claim (rule PB-8). */
+  readonly kept?: ReadonlyMap<string, string>;
+  /** Agents that the claim has made already, in the batch that changed the owner. */
+  readonly made?: readonly { readonly id: string; readonly name: string }[];
+};
+
+/** The plan of the latest build; every call makes fresh agents and tokens, except for a claim. */
 export const planBuild = async (
   store: Store,
   { workspace, build }: WorkspaceState,
   now: number,
   access_url: string,
+  known: Known = {},
 ): Promise<Plan> => {
   const version = await store.get(findTemplateVersion({ id: build.template_version_id }));
   const owner = await store.get(findWorkspaceOwner({ id: workspace.owner_id }));
   if (!version?.manifest || !owner) throw new Error(`build ${build.id} has no template or owner`);
   const source = JSON.parse(version.manifest) as Manifest;
-  const values = await store.all(listBuildParameters({ build_id: build.id }));
+  const values = known.parameters ?? (await store.all(listBuildParameters({ build_id: build.id })));
   const parameters = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   const variables = resolveVariables(source.variables ?? [], version.variable_values).values;
   const { id, name } = workspace;
   const manifest = renderManifest(source, { parameters, variables, workspace: { id, name }, owner });
-  const starts = build.transition === "start";
+  const starts = build.transition === "start" && !known.made;
+  const agents = (known.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
   const made = starts
     ? agentRows({
+        ...(known.kept ? { kept: known.kept } : {}),
         manifest,
         now,
         workspace_id: id,
@@ -51,7 +63,7 @@ export const planBuild = async (
         machine: machine(),
         uuid,
       })
-    : { rows: [], agents: [], daily_cost: 0 };
+    : { rows: [], agents, daily_cost: known.made ? dailyCost(manifest) : 0 };
   return {
     request: {
       job_id: build.job_id,
@@ -65,6 +77,7 @@ export const planBuild = async (
       agents: made.agents,
       access_url,
       state: build.state,
+      ...(known.made ? { claimed: true } : {}),
     },
     rows: made.rows,
     agent_ids: made.agents.map((agent) => agent.id),

@@ -6,6 +6,7 @@ import { AppError } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
 import type { BuildRow } from "#db/builds.ts";
+import { lookAtPrebuilds } from "#db/prebuilds.ts";
 import type { Store } from "#db/store.ts";
 import { clearTimer } from "#db/timers.ts";
 import { updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
@@ -19,7 +20,7 @@ import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
 import { type Action, derivedTimes, dueAction, scheduleTimer, touchesTimes, transitionOf } from "./schedule.ts";
 import { extended, withAutostart, withBuild, withDormancy, withTtl } from "./schedule-edits.ts";
-import { loadRules, type ScheduleRules } from "./schedule-rules.ts";
+import { isUnclaimed, loadRules, type ScheduleRules } from "./schedule-rules.ts";
 import { changed } from "./state.ts";
 
 /** Builds that the server makes by itself (src/api/builds/automatic.ts). */
@@ -225,6 +226,8 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
         ...(outcome.writes ?? []),
         ...(isNews ? [updateWorkspace(this.id, { ...patch, version })] : []),
         scheduleTimer(next, rules),
+        // Whoever keeps workspaces ready looks whether there are enough (rule PB-1).
+        ...(isKept(before, next) ? [lookAtPrebuilds(workspace.template_id, clock.now())] : []),
       ],
       after: () => {
         outcome.after?.();
@@ -233,6 +236,10 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
     };
   }
 }
+
+/** True while it is nobody's, and for the turn that gives it to somebody. */
+const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
+  isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
 
 /** A use is no news for watchers: they would hear of it each minute. */
 const used = (state: WorkspaceState, now: number): Turn => ({

@@ -23,7 +23,7 @@ import type {
   WorkspaceEvent,
   WorkspaceState,
 } from "./decision.ts";
-import { NO_RULES, type ScheduleRules } from "./schedule-rules.ts";
+import { NO_RULES } from "./schedule-rules.ts";
 
 const STALE: Decision = { kind: "stale" };
 const reapTimer = (state: WorkspaceState): Statement =>
@@ -61,13 +61,15 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
           { job: patch, build: { daily_cost: command.daily_cost, updated_at: command.now } },
           command.rows,
           // A build that is begun again has agents of its own; those of the attempt before are void.
-          state.agent_ids.map((agent_id) => ({ topic: "agent_gone" as const, agent_id })),
+          state.agent_ids
+            .filter((agent_id) => !command.agent_ids.includes(agent_id))
+            .map((agent_id) => ({ topic: "agent_gone" as const, agent_id })),
         ),
       );
     case "touch":
       return moveJob(state, command, (patch) => quietly(state, patch));
     case "complete":
-      return moveJob(state, command, (patch) => completed(state, patch, command.state, command.rules));
+      return moveJob(state, command, (patch) => completed(state, patch, command));
     case "cancel":
       return cancel(state, command);
     case "fail":
@@ -225,8 +227,7 @@ const begin = (
 const completed = (
   state: WorkspaceState,
   patch: JobPatch,
-  left: string | null,
-  rules: ScheduleRules = NO_RULES,
+  { state: left, rules = NO_RULES, claimed = false }: Extract<WorkspaceCommand, { type: "complete" }>,
 ): Change => {
   const now = patch.updated_at;
   // Cancelled wins over a success that is reported after it (facts/platform 2.1).
@@ -238,7 +239,13 @@ const completed = (
     const times = firstDeadline(state.workspace, rules, now);
     const why = { reason: "start", detail: "It has started.", new_deadline: times.deadline } as const;
     const kept = times.deadline === null ? [] : note(state, now, why);
-    return changed(state, { job: patch, build: { ...build, ...times } }, kept);
+    const { owner_id } = state.workspace;
+    return changed(
+      state,
+      { job: patch, build: { ...build, ...times } },
+      kept,
+      claimed ? [{ topic: "reinit", owner_id }] : [],
+    );
   }
   if (state.build.transition === "stop") return changed(state, { job: patch, build }, []);
   const workspace = { deleted: true, updated_at: now };

@@ -9,11 +9,14 @@ import { findTemplateEvenDeleted } from "#db/templates.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import type { ShareLevel, UpsertPortShare } from "#schema/port-share.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Outcome } from "../actor.ts";
 import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
+import type { Urgency } from "../job-queue.ts";
 import { outsideTurn } from "../mailbox.ts";
+import { type Claim, claimed, isClaim } from "./claim.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { planBuild } from "./plan.ts";
@@ -33,6 +36,7 @@ export type SubmittedBuild = {
   readonly job_id: string;
   readonly created_at: number;
   readonly tags: Readonly<Record<string, string>>;
+  readonly urgency: Urgency;
 };
 
 export type WorkspaceParts = ScheduleParts & {
@@ -69,7 +73,7 @@ export class WorkspaceActor extends ScheduledActor {
     const counts = { attempts, logs_length, logs_overflowed };
     // A build whose commit could not be confirmed may be on disk and in no queue; the queue takes each job once.
     if (jobStatus(job) === "pending") {
-      const waiting = { workspace_id: this.id, job_id: id, created_at, tags: job.tags };
+      const waiting = { workspace_id: this.id, job_id: id, created_at, tags: job.tags, urgency: urgencyOf(build) };
       outsideTurn(() => this.#parts.builds.submit(waiting));
     }
     return {
@@ -100,13 +104,35 @@ export class WorkspaceActor extends ScheduledActor {
     });
   }
 
+  /** Gives a workspace that was kept ready to an owner; "stale" when it is not to be had. 409 when the owner has one of that name. */
+  claim(claim: Claim): Promise<Late> {
+    return this.turn<Late>(async (state) => {
+      const { store, clock, accessUrl } = this.#parts;
+      const now = clock.now();
+      const agents = await store.all(listAgentsOfBuild({ build_id: state.build.id }));
+      const change = claimed({ ...state, agent_ids: agents.map(({ id }) => id) }, claim, now);
+      if (!change) return { state, reply: "stale" };
+      const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
+      const known = { kept, parameters: claim.build.parameters };
+      const { rows, agent_ids } = await planBuild(store, change.state, now, accessUrl().href, known);
+      const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows] };
+      return this.#settle<Late>(state, next, "done", "stale");
+    }).catch(nameTaken);
+  }
+
   /** A worker takes the job: gives it everything it needs, and makes the rows of what it will bring to life. */
   startJob(args: { readonly job_id: string; readonly worker: { id: string; name: string } }): Promise<StartedJob> {
     return this.turn<StartedJob>(async (state) => {
       if (state.job.id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
       const { store, clock, accessUrl } = this.#parts;
       const now = clock.now();
-      const { request, rows, agent_ids, daily_cost } = await planBuild(store, state, now, accessUrl().href);
+      const { workspace, build } = state;
+      // The agents of a claim were made with it; what runs has their tokens.
+      const made = (await isClaim(store, workspace, build))
+        ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
+        : {};
+      const plan = await planBuild(store, state, now, accessUrl().href, made);
+      const { request, rows, agent_ids, daily_cost } = plan;
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
       return this.#settle<StartedJob>(state, decision, { request, orphan: state.build.orphan }, "stale");
     });
@@ -130,7 +156,8 @@ export class WorkspaceActor extends ScheduledActor {
   completeJob(args: { readonly job_id: string; readonly state: string | null }): Promise<Late> {
     return this.turn(async (state) => {
       const rules = await loadRules(this.#parts.store, state.workspace);
-      return this.#late(state, { type: "complete", now: this.#parts.clock.now(), ...args, rules });
+      const claimed = await isClaim(this.#parts.store, state.workspace, state.build);
+      return this.#late(state, { type: "complete", now: this.#parts.clock.now(), ...args, rules, claimed });
     });
   }
 
@@ -239,6 +266,7 @@ export class WorkspaceActor extends ScheduledActor {
       if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
       else if (event.topic === "agent_gone") topics.publish("agent_gone", event.agent_id, {});
       else if (event.topic === "access_changed") topics.publish("access_changed", this.id, {});
+      else if (event.topic === "reinit") topics.publish("reinit", this.id, { owner_id: event.owner_id });
       else {
         const { version, latest_build_id } = event;
         topics.publish("workspace", this.id, { version, latest_build_id });
@@ -247,10 +275,17 @@ export class WorkspaceActor extends ScheduledActor {
     for (const effect of effects) {
       const { job_id } = effect;
       if (effect.do === "cancel") builds.cancel(job_id);
-      else builds.submit({ workspace_id: this.id, job_id, created_at: state.job.created_at, tags: state.tags });
+      else {
+        const { build, job, tags } = state;
+        builds.submit({ workspace_id: this.id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build) });
+      }
     }
   }
 }
+
+/** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */
+const urgencyOf = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
+  initiator_id === PREBUILDS_USER_ID ? "background" : "person";
 
 const nameTaken = (error: unknown): never => {
   const constraint = (error as { constraint?: unknown }).constraint;

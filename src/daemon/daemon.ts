@@ -5,12 +5,14 @@ import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
+import { PREBUILDS_USERNAME } from "#schema/prebuilds.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { type AgentApi, Connection } from "./connection.ts";
+import { type AgentApi, Connection, Stopped } from "./connection.ts";
 import { folderOf } from "./environment.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { Logs } from "./logs.ts";
 import { aborted, within } from "./pause.ts";
+import { awaitClaim } from "./reinit.ts";
 import { Reports } from "./reports.ts";
 import { Work } from "./work.ts";
 
@@ -42,12 +44,33 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     greet: async (api, abort) => {
       const manifest = await api.getManifest({}, abort);
       await introduce(api, manifest, env, abort);
-      // The first manifest is what this daemon runs; a new build starts a new daemon.
-      if (work) lifecycle.repeat();
-      else if (!signal.aborted)
-        work = Work.begin({ manifest, url, token, env, clock, random, connection, logs, reports, lifecycle });
+      // The first manifest is what this daemon runs; a new build starts a new daemon, except for a claim: the agent is another one
+      // then, and nothing is said of it until it begins.
+      if (work) {
+        if (work.isOf(manifest)) lifecycle.repeat();
+      } else if (!signal.aborted) {
+        work = begin(manifest);
+        if (manifest.ownerUsername === PREBUILDS_USERNAME) claim = begunAnew(work);
+      }
     },
   });
+  const begin = (manifest: Manifest): Work =>
+    Work.begin({ manifest, url, token, env, clock, random, connection, logs, reports, lifecycle });
+  /** Once the workspace is somebody's: what runs ends without its stop scripts, and everything begins as the new agent. */
+  const begunAnew = async (first: Work): Promise<void> => {
+    if (!(await awaitClaim({ url, token, clock, random, signal }))) return;
+    log("daemon").info("the workspace has an owner now, beginning anew");
+    try {
+      const manifest = await connection.ask((api, abort) => api.getManifest({}, abort));
+      if (first.isOf(manifest)) return;
+      await first.leave();
+      await connection.ask((api, abort) => introduce(api, manifest, env, abort));
+      if (!signal.aborted) work = begin(manifest);
+    } catch (error) {
+      if (!(error instanceof Stopped)) log("daemon").error("cannot begin anew: {error}", { error });
+    }
+  };
+  let claim: Promise<void> = Promise.resolve();
   const logs = new Logs({ connection, clock, random });
   const reports = new Reports({ connection, clock, random });
   const lifecycle = new Lifecycle({ reports, clock });
@@ -55,6 +78,8 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   try {
     await aborted(signal);
     log("daemon").info("stopping");
+    // A claim that is under way ends first, unless the server keeps it waiting.
+    await within(clock, FLUSH_MS, claim);
     if (!work) return;
     await work.end();
     let delivered = false;

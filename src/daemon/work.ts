@@ -66,6 +66,19 @@ export class Work {
     return work;
   }
 
+  /** True when this is the agent that the manifest is for. */
+  isOf({ agentId }: Manifest): boolean {
+    return Buffer.compare(agentId, this.#options.manifest.agentId) === 0;
+  }
+
+  /** The workspace has got an owner: everything ends, without stop scripts and without a word, as that agent is no more. */
+  async leave(): Promise<void> {
+    this.#stopping.abort();
+    await this.#reach.end();
+    await this.#groups.endAll(GRACE_MS);
+    await within(this.#options.clock, LAST_WORDS_MS, this.#runner.idle());
+  }
+
   /** Runs the stop scripts, ends every process that still runs, and says how it went. */
   async end(): Promise<void> {
     const { manifest, clock, lifecycle } = this.#options;

@@ -2,6 +2,7 @@
 // Ids are made from the version's id and the names, so they are the same each time.
 import { sha256 } from "#base/ids.ts";
 import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
+import { prebuildsOf } from "#schema/prebuilds.ts";
 import type { PlannedResource, Preset, TemplateParameter, TemplateVariable } from "#schema/template-version.ts";
 import { defaultOf, formTypeOf, typeOf } from "./parameters.ts";
 import { presetId } from "./presets.ts";
@@ -20,7 +21,7 @@ export const showPresets = (manifest: Manifest, version_id: string): Preset[] =>
     description: preset.description ?? "",
     icon: preset.icon ?? "",
     default: preset.default ?? false,
-    desired_prebuild_instances: preset.prebuilds ?? null,
+    desired_prebuild_instances: preset.prebuilds === undefined ? null : prebuildsOf(preset).instances,
     parameters: Object.entries(preset.parameters).map(([name, value]) => ({ name, value: String(value) })),
   }));
 

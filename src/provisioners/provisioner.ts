@@ -21,6 +21,11 @@ export type ProvisionRequest = {
   readonly access_url: string;
   /** What the build before left behind; null for none. */
   readonly state: string | null;
+  /**
+   * A workspace that was kept ready has got its owner: what runs goes on running with the tokens it has, which nobody knows any more
+   * (those of `agents` are empty). What has died meanwhile is started again as it was, or the build fails.
+   */
+  readonly claimed?: boolean;
 };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";

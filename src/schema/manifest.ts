@@ -64,8 +64,19 @@ export const ManifestPreset = t.Object(
     icon: t.Optional(text),
     default: t.Optional(t.Boolean()),
     parameters: t.Record(t.String(), t.Union([text, t.Number(), t.Boolean()])),
-    /** Ready workspaces to keep. */
-    prebuilds: t.Optional(t.Integer({ minimum: 0, maximum: 100 })),
+    /** Ready workspaces to keep: how many, and after how many milliseconds an unclaimed one is replaced (0 or absent = never). */
+    prebuilds: t.Optional(
+      t.Union([
+        t.Integer({ minimum: 0, maximum: 100 }),
+        t.Object(
+          {
+            instances: t.Integer({ minimum: 0, maximum: 100 }),
+            ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
+          },
+          closed,
+        ),
+      ]),
+    ),
   },
   closed,
 );
@@ -225,6 +236,20 @@ export const Manifest = t.Object(
     variables: t.Optional(t.Array(ManifestVariable, { maxItems: 128 })),
     presets: t.Optional(t.Array(ManifestPreset, { maxItems: 64 })),
     schedule: t.Optional(ManifestSchedule),
+    /** Accounts that whoever uses the template should link: ids of the setting external_auth. */
+    external_auth: t.Optional(
+      t.Array(
+        t.Object(
+          {
+            id: t.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,63}$" }),
+            /** The workspace is of use without it, too. Default false. */
+            optional: t.Optional(t.Boolean()),
+          },
+          closed,
+        ),
+        { maxItems: 32 },
+      ),
+    ),
     resources: t.Array(ManifestResource, { minItems: 1, maxItems: 64 }),
     /** Provisioner tags a worker must have. */
     tags: t.Optional(t.Record(t.String(), text)),

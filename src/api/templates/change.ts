@@ -3,6 +3,7 @@ import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { OrganizationRow } from "#db/organizations.ts";
+import { lookAtPrebuilds } from "#db/prebuilds.ts";
 import type { templates } from "#db/schema/templates.ts";
 import { CommitError } from "#db/store.ts";
 import { findTemplateVersion } from "#db/template-versions.ts";
@@ -84,7 +85,7 @@ export const changeTemplate = async (ctx: ApiContext, template: TemplateRow, bod
   if (resets.length === 0 && Object.values(patch).every((value) => value === undefined)) return;
   try {
     // The workspaces of the template look at their times again (rule TI-24); what is reset must be so before anything is due.
-    const told = resets.length > 0 ? resets : [tell("schedule")];
+    const told = [...(resets.length > 0 ? resets : [tell("schedule")]), lookAtPrebuilds(template.id, now)];
     await ctx.store.commit([updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }), ...told]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;

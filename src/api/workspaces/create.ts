@@ -8,6 +8,7 @@ import { type KnownVersion, newBuild, usableManifest, versionOf } from "../build
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import type { KnownUser } from "../users/user.ts";
+import { claimPrebuild } from "./claim.ts";
 import { workspaceFields } from "./fields.ts";
 import { readWorkspace } from "./workspace.ts";
 
@@ -68,8 +69,9 @@ export const createWorkspace = async (ctx: ApiContext, creation: Creation): Prom
     latest_build_id: build.id,
     version: 0,
   };
-  await ctx.workspaces.ask(id, "create", { workspace, build });
-  const made = await readWorkspace(ctx, id, caller);
+  const claimed = await claimPrebuild(ctx, manifest, workspace, build);
+  if (claimed === undefined) await ctx.workspaces.ask(id, "create", { workspace, build });
+  const made = await readWorkspace(ctx, claimed ?? id, caller);
   if (!made) throw notFound();
   return made;
 };

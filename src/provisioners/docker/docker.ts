@@ -61,6 +61,7 @@ export class DockerProvisioner implements Provisioner {
     const work: Work = { engine, request, report, signal, stage: STAGES[request.transition], run: uuid() };
     await engine.connect(signal);
     const old = await containersOf(work);
+    if (request.claimed) return this.#keep(work, old);
     for (const container of old) await this.#step(work, "stop", nameOf(container), () => remove(work, container));
     if (request.transition === "delete") await this.#removeVolumes(work);
     if (request.transition !== "start") return { state: null };
@@ -72,6 +73,17 @@ export class DockerProvisioner implements Provisioner {
       await this.#cleanUp(work);
       throw error;
     }
+  }
+
+  /** A claimed workspace goes on in its containers, whose daemons have their tokens; one that has ended is started again. */
+  async #keep(work: Work, containers: readonly Found[]): Promise<{ state: string | null }> {
+    const { engine, request, report, signal, stage } = work;
+    if (containers.length === 0) throw new ProvisionError("The workspace that was kept ready is gone.");
+    report.log("info", stage, "Giving the running workspace to its owner.");
+    for (const { Id } of containers) {
+      await engine.json("start the container", "POST", `/containers/${Id}/start`, { signal, fine: [304] });
+    }
+    return { state: request.state };
   }
 
   /** Asks the engine whether the images are there; nothing is fetched or made. */

@@ -46,6 +46,10 @@ export class LocalProvisioner implements Provisioner {
       const ended_at = this.#options.clock.now();
       report.timing({ action, resource: workspace.name, source: "local", stage: "apply", started_at, ended_at });
     };
+    if (request.claimed) {
+      await step("claim", "Giving the running workspace to its owner.", () => this.#keep(folder));
+      return { state: request.state };
+    }
     if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
     // A server that was killed right behind the spawn has left a daemon and no record of it.
     else await this.#kill(folder);
@@ -82,6 +86,13 @@ export class LocalProvisioner implements Provisioner {
         log("local").error("workspace {id} cannot be started again: {error}", { id, error });
       }
     }
+  }
+
+  /** The daemon of a claimed workspace has its token and goes on; it is started again when it has died. */
+  #keep(folder: WorkspaceFolder): void {
+    const record = folder.record();
+    if (!record) throw new ProvisionError("The workspace that was kept ready is gone.");
+    if (!isAlive(record)) this.#begin(folder, record.token);
   }
 
   #begin(folder: WorkspaceFolder, token: string): void {

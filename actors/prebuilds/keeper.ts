@@ -1,0 +1,116 @@
+// Keeps workspaces ready for those who will want one: looks at a template when its timer says so, decides (steps.ts) and tells the
+// workspace actors, which are the only ones to write. Each look begins from what is on disk, so one that a crash has cut short is simply
+// made again (rules PB-1 to PB-6).
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { findBuild } from "#db/builds.ts";
+import { forgetPrebuilds, listPrebuilds, lookAtPrebuilds, lookAtPrebuildsBy, type PrebuildRow } from "#db/prebuilds.ts";
+import type { Store } from "#db/store.ts";
+import { findTemplateVersion } from "#db/template-versions.ts";
+import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates.ts";
+import { findWorkspace } from "#db/workspaces.ts";
+import { jobStatus } from "#schema/job.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { PREBUILDS_USER_ID, prebuildsOf } from "#schema/prebuilds.ts";
+import { presetId } from "#src/provisioners/presets.ts";
+import type { Directory } from "../directory.ts";
+import type { NewBuild } from "../workspace/decision.ts";
+import type { AutomaticBuilds } from "../workspace/schedule-actor.ts";
+import type { WorkspaceActor } from "../workspace/workspace-actor.ts";
+import { type Prebuild, stepsFor, type Wanted } from "./steps.ts";
+
+export type KeeperParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly workspaces: () => Directory<WorkspaceActor>;
+  readonly automatic: Pick<AutomaticBuilds, "plan">;
+  /** The first build of a workspace of the template's active version with this preset. Throws AppError when it cannot be made. */
+  readonly firstBuild: (template: TemplateRow, preset_id: string) => Promise<NewBuild>;
+};
+
+/** Also without any news, for what nobody has told us of. */
+const LOOK_MS = 5 * 60_000;
+
+export class PrebuildKeeper {
+  readonly #parts: KeeperParts;
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** One look at a template; the scheduler makes no two of one template at once. */
+  async reconcile(template_id: string): Promise<void> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const again = now + LOOK_MS;
+    // First, so that whatever happens while we look moves it back to then.
+    await store.commit([lookAtPrebuilds(template_id, again)]);
+    const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
+    const wanted = template ? await this.#wanted(template) : NOTHING;
+    const existing = (await store.all(listPrebuilds({ template_id }))).map(prebuildOf);
+    const { create, remove, next } = stepsFor(wanted, existing, now);
+    for (const one of remove) await this.#tried(template_id, () => this.#remove(one));
+    for (const preset_id of create) {
+      if (template) await this.#tried(template_id, () => this.#create(template, preset_id));
+    }
+    if (wanted.presets.length === 0 && existing.length === 0) await store.commit([forgetPrebuilds(template_id, again)]);
+    else if (next !== undefined && next < again) await store.commit([lookAtPrebuildsBy(template_id, next)]);
+  }
+
+  /** A deprecated or deleted template and an archived version give no workspaces, so none is kept ready. */
+  async #wanted(template: TemplateRow): Promise<Wanted> {
+    if (template.deleted || template.deprecation_message !== "") return NOTHING;
+    const version = await this.#parts.store.get(findTemplateVersion({ id: template.active_version_id }));
+    if (!version?.manifest || version.archived) return NOTHING;
+    const { presets = [] } = JSON.parse(version.manifest) as Manifest;
+    const all = presets.map((preset) => ({ id: presetId(version.id, preset.name), ...prebuildsOf(preset) }));
+    return { version_id: version.id, presets: all.filter(({ instances }) => instances > 0) };
+  }
+
+  async #create(template: TemplateRow, preset_id: string): Promise<void> {
+    const { clock, workspaces, firstBuild } = this.#parts;
+    const build = await firstBuild(template, preset_id);
+    const now = clock.now();
+    const id = uuid();
+    const workspace = {
+      ...{ id, name: `prebuild-${id.slice(0, 8)}`, owner_id: PREBUILDS_USER_ID, template_id: template.id },
+      organization_id: template.organization_id,
+      ...{ automatic_updates: "never" as const, autostart_schedule: null, ttl_ms: null, favorite: false },
+      ...{ created_at: now, updated_at: now, last_used_at: now, deleted: false, latest_build_id: build.id, version: 0 },
+      ...{ dormant_at: null, deleting_at: null, next_start_at: null, user_acl: {}, group_acl: {} },
+    };
+    await workspaces().ask(id, "create", { workspace, build });
+  }
+
+  /** Refused by its actor when somebody has claimed it meanwhile. */
+  async #remove({ workspace_id, build_id }: Prebuild): Promise<void> {
+    const { store, workspaces, automatic } = this.#parts;
+    const workspace = await store.get(findWorkspace({ id: workspace_id }));
+    const last = await store.get(findBuild({ id: build_id }));
+    if (!workspace || !last) return;
+    const wish = { transition: "delete", reason: "initiator", initiator_id: PREBUILDS_USER_ID } as const;
+    const build = await automatic.plan(workspace, last, wish);
+    await workspaces().ask(workspace_id, "createBuild", { build, after: build_id });
+  }
+
+  /** What cannot be done for one of them keeps nobody from the others. */
+  async #tried(template_id: string, step: () => Promise<void>): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (error.kind === "conflict") return;
+      const reason = [error.message, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
+      log("prebuilds").warn("template {template_id} cannot be kept ready: {reason}", { template_id, reason });
+    }
+  }
+}
+
+const NOTHING: Wanted = { version_id: "", presets: [] };
+
+const prebuildOf = (row: PrebuildRow): Prebuild => {
+  const { workspace_id, build_id, version_id, preset_id, transition, completed_at } = row;
+  return { workspace_id, build_id, version_id, preset_id, transition, status: jobStatus(row), ended_at: completed_at };
+};

@@ -1,0 +1,102 @@
+// What is to be done so that the presets of a template have as many workspaces ready as they want: how many are made, which are removed,
+// and when to look again. Pure; used by keeper.ts (rules PB-1 to PB-6).
+import type { JobStatus } from "#schema/job.ts";
+
+/** Presets that want none are left out. A template that gives no workspaces now wants nothing. */
+export type Wanted = {
+  readonly version_id: string;
+  readonly presets: readonly { readonly id: string; readonly instances: number; readonly ttl_ms: number }[];
+};
+
+/** A workspace that nobody has claimed, with its latest build. Times in milliseconds since 1970. */
+export type Prebuild = {
+  readonly workspace_id: string;
+  readonly build_id: string;
+  readonly version_id: string;
+  readonly preset_id: string | null;
+  readonly transition: "start" | "stop" | "delete";
+  readonly status: JobStatus;
+  readonly ended_at: number | null;
+};
+
+export type Steps = {
+  /** One entry for each workspace to be made: its preset. */
+  readonly create: readonly string[];
+  readonly remove: readonly Prebuild[];
+  /** When there will be something to do if nothing else happens; undefined when nothing is known of. */
+  readonly next: number | undefined;
+};
+
+/** So many of a template are built at once: a version that cannot be built costs no more. */
+export const AT_ONCE = 5;
+/** A template keeps no more than this, whatever its presets want. */
+export const MOST = 100;
+/** After so many failures without a success between them the preset is given up until the template has another active version. */
+export const GIVE_UP = 3;
+const RETRY_MS = 60_000;
+const DELETE_RETRY_MS = 10 * 60_000;
+
+/** How long nothing is made after the newest of `failures`: a minute, and twice as long each time. */
+export const pauseAfter = (failures: number): number => RETRY_MS * 2 ** (failures - 1);
+
+/** The steps at `now`. What is being built is never touched: it is judged once its build has ended. */
+export const stepsFor = (wanted: Wanted, existing: readonly Prebuild[], now: number): Steps => {
+  const remove: Prebuild[] = [];
+  const create: string[] = [];
+  const times: number[] = [];
+  const kept: Prebuild[] = [];
+  const isWanted = ({ version_id, preset_id }: Prebuild): boolean =>
+    version_id === wanted.version_id && wanted.presets.some(({ id }) => id === preset_id);
+  for (const one of existing) {
+    if (isActive(one)) kept.push(one);
+    else if (one.transition === "delete") {
+      const again = (one.ended_at ?? now) + DELETE_RETRY_MS;
+      if (now >= again) remove.push(one);
+      else times.push(again);
+    } else if (one.transition === "stop" || !isWanted(one)) remove.push(one);
+    else kept.push(one);
+  }
+  let room = Math.min(
+    AT_ONCE - kept.filter((one) => isActive(one) && one.transition === "start").length,
+    MOST - kept.filter(({ transition }) => transition === "start").length,
+  );
+  for (const preset of wanted.presets) {
+    const own = kept.filter((one) => isWanted(one) && one.preset_id === preset.id && one.transition === "start");
+    const steps = stepsOfPreset(preset, own, now);
+    remove.push(...steps.remove);
+    if (steps.next !== undefined) times.push(steps.next);
+    const count = Math.max(0, Math.min(steps.missing, room));
+    room -= count;
+    create.push(...Array<string>(count).fill(preset.id));
+  }
+  return { create, remove, next: times.length > 0 ? Math.min(...times) : undefined };
+};
+
+const isActive = ({ status }: Prebuild): boolean =>
+  status === "pending" || status === "running" || status === "canceling";
+
+const stepsOfPreset = (
+  { instances, ttl_ms }: Wanted["presets"][number],
+  own: readonly Prebuild[],
+  now: number,
+): { missing: number; remove: Prebuild[]; next: number | undefined } => {
+  const endOf = ({ ended_at }: Prebuild): number => ended_at ?? now;
+  const building = own.filter(isActive);
+  const good = own.filter(({ status }) => status === "succeeded").sort((a, b) => endOf(a) - endOf(b));
+  const isOld = (one: Prebuild): boolean => ttl_ms > 0 && now >= endOf(one) + ttl_ms;
+  const fresh = good.filter((one) => !isOld(one));
+  // A failure counts until a later start has ended well; until then its workspace stays, so that no restart forgets it.
+  const lastGood = Math.max(Number.NEGATIVE_INFINITY, ...good.map(endOf));
+  const ended = own.filter(({ status }) => status === "failed" || status === "canceled");
+  const failures = ended.filter((one) => endOf(one) > lastGood);
+  const surplus = Math.min(fresh.length, Math.max(0, fresh.length + building.length - instances));
+  const remove = [...good.filter(isOld), ...fresh.slice(0, surplus), ...ended.filter((one) => !failures.includes(one))];
+  const expiry = ttl_ms > 0 && fresh.length > surplus ? endOf(fresh[surplus] as Prebuild) + ttl_ms : undefined;
+  const missing = Math.max(0, instances - fresh.length - building.length);
+  if (failures.length === 0 || missing === 0) return { missing, remove, next: expiry };
+  if (failures.length >= GIVE_UP) return { missing: 0, remove, next: expiry };
+  // One at a time until one ends well.
+  const retry = Math.max(...failures.map(endOf)) + pauseAfter(failures.length);
+  if (now >= retry) return { missing: building.length > 0 ? 0 : 1, remove, next: expiry };
+  return { missing: 0, remove, next: Math.min(retry, expiry ?? retry) };
+};

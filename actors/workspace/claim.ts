@@ -1,0 +1,52 @@
+// A workspace that was kept ready gets its owner, with everything that this changes in one batch: the owner, the name, the times, the
+// build of the claim, and the tokens of what runs, which go over to the agents of that build (facts/platform 2.8, rules PB-7 to PB-9).
+import type { BuildRow } from "#db/builds.ts";
+import { deletePortSharesOf } from "#db/port-shares.ts";
+import { findBuildInitiator, takePrebuild } from "#db/prebuilds.ts";
+import type { Store } from "#db/store.ts";
+import type { WorkspaceRow } from "#db/workspaces.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { isRunning } from "./deadline.ts";
+import type { Change, NewBuild, WorkspaceState } from "./decision.ts";
+import { isDormant } from "./dormancy.ts";
+import { withBuild } from "./schedule-edits.ts";
+import { isUnclaimed } from "./schedule-rules.ts";
+
+/** Who gets it, how it is called, its times, and the build of the claim. */
+export type Claim = Pick<WorkspaceRow, "owner_id" | "name" | "autostart_schedule" | "ttl_ms" | "automatic_updates"> & {
+  readonly build: NewBuild;
+};
+
+/** The change of a claim; undefined when it is not what is asked for, or no longer to be had. */
+export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: number): Change | undefined => {
+  const { workspace } = state;
+  const isFree = isUnclaimed(workspace) && !workspace.deleted && !isDormant(workspace) && isRunning(state);
+  if (!isFree || state.build.initiator_id !== PREBUILDS_USER_ID) return undefined;
+  const { template_version_id, template_version_preset_id } = state.build;
+  if (template_version_id !== build.template_version_id) return undefined;
+  if (template_version_preset_id !== build.template_version_preset_id) return undefined;
+  const patch = { ...own, favorite: false, user_acl: {}, group_acl: {}, last_used_at: now, updated_at: now };
+  const decision = withBuild(state, patch, build, [deletePortSharesOf(workspace.id)], now);
+  if (decision.kind !== "change") return undefined;
+  const { owner_id, name } = own;
+  return {
+    ...decision,
+    writes: [takePrebuild({ id: workspace.id, owner_id, name }), ...decision.writes],
+    // Those who look after templates saw it as nobody's; what they had open is judged anew.
+    events: [...decision.events, { topic: "access_changed" }],
+  };
+};
+
+type Asked = Pick<BuildRow, "workspace_id" | "build_number" | "initiator_id" | "transition">;
+
+/** True for the build by which a workspace that was kept ready got its owner: the first that was not asked for by its keeper. */
+export const isClaim = async (
+  store: Pick<Store, "get">,
+  workspace: Pick<WorkspaceRow, "owner_id">,
+  { workspace_id, build_number, initiator_id, transition }: Asked,
+): Promise<boolean> => {
+  if (isUnclaimed(workspace) || transition !== "start" || initiator_id === PREBUILDS_USER_ID) return false;
+  if (build_number < 2) return false;
+  const before = await store.get(findBuildInitiator({ workspace_id, build_number: build_number - 1 }));
+  return before?.initiator_id === PREBUILDS_USER_ID;
+};
