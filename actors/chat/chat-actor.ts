@@ -5,8 +5,9 @@ import { AppError, conflict, notFound } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
+import { indexTitle } from "#db/chat-search.ts";
 import { insertChat, listChildren, markChatRead, movePin, pinChat, unpinChat, updateChat } from "#db/chats.ts";
-import { findAssistantBefore, findMessage, insertMessages, listMessageIds } from "#db/messages.ts";
+import { findAssistantBefore, findMessage, listMessageIds } from "#db/messages.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
@@ -35,7 +36,7 @@ import {
 } from "./messages.ts";
 import { readChat } from "./read.ts";
 import { numbersFor, transition } from "./state.ts";
-import { type ChatState, rowOf, writesOf } from "./writes.ts";
+import { type ChatState, messageWrites, writesOf } from "./writes.ts";
 
 export type { StartedAttempt } from "./messages.ts";
 
@@ -79,11 +80,14 @@ export class ChatActor extends Actor<ChatState> {
       const key = await store.reserve("chats", 1);
       const first_id = await store.reserve("messages", args.messages.length);
       const { state, inserted } = birthOf(args, { key, first_id, now: clock.now() });
-      const rows = inserted.map((row) => rowOf(key, row));
       const { queue: _, pending_calls, ...row } = state;
       return {
         state,
-        writes: [insertChat({ ...row, pending_calls: [...pending_calls] }), insertMessages(rows)],
+        writes: [
+          insertChat({ ...row, pending_calls: [...pending_calls] }),
+          ...messageWrites(key, inserted),
+          indexTitle(key, state.title),
+        ],
         after: () => {
           tellOwner(this.#parts.topics, state, "created");
           startTurn(this.#parts.generations, state);
@@ -223,7 +227,7 @@ export class ChatActor extends Actor<ChatState> {
       const pins = pin === null ? [] : pinWrites(state, pin);
       return {
         state: { ...state, ...patch, ...(pin === null ? {} : { pin_order: pin }) },
-        writes: [...patchWrites(this.id, patch), ...pins],
+        writes: [...patchWrites(state, patch), ...pins],
         after: () => {
           if (patch.title !== undefined && patch.title !== state.title)
             tellOwner(this.#parts.topics, state, "title_change");
@@ -355,7 +359,7 @@ export class ChatActor extends Actor<ChatState> {
     const patched = { ...change, state: { ...change.state, ...patch } };
     return {
       state: patched.state,
-      writes: [...writesOf(before, patched), ...patchWrites(this.id, patch)],
+      writes: [...writesOf(before, patched), ...patchWrites(before, patch)],
       after: () => announce(this.#parts, before, patched),
       reply,
     };
@@ -372,8 +376,10 @@ const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<Cha
   effects: second.effects,
 });
 
-const patchWrites = (id: string, patch: ChatPatch): Statement[] =>
-  Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })];
+const patchWrites = ({ id, key }: ChatState, patch: ChatPatch): Statement[] => [
+  ...(Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })]),
+  ...(patch.title === undefined ? [] : [indexTitle(key, patch.title)]),
+];
 
 /** In memory `pin_order` only says whether the chat is pinned: its place changes with those of others. */
 const pinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {

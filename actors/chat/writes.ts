@@ -1,4 +1,5 @@
 // From a transition to the statements that store it: the difference between the state before and after, as one batch. Pure.
+import { forgetMessagesFrom, indexMessages } from "#db/chat-search.ts";
 import { type ChatRow, saveExecution } from "#db/chats.ts";
 import { deleteMessagesFrom, deleteQueued, insertMessages, insertQueued, updateQueued } from "#db/messages.ts";
 import type { Statement } from "#db/sql.ts";
@@ -14,11 +15,20 @@ export const writesOf = (before: ChatState, { state, inserted, deleted_from }: C
   saveExecution(before.id, before.snapshot_version, { ...state, pending_calls: [...state.pending_calls] }),
   ...(deleted_from === null
     ? []
-    : [deleteMessagesFrom({ chat: before.key, from: deleted_from, revision: state.snapshot_version })]),
-  ...(inserted.length === 0 ? [] : [insertMessages(inserted.map((row) => rowOf(before.key, row)))]),
+    : [
+        deleteMessagesFrom({ chat: before.key, from: deleted_from, revision: state.snapshot_version }),
+        forgetMessagesFrom(before.key, deleted_from),
+      ]),
+  ...messageWrites(before.key, inserted),
   ...queueWrites(before, state),
   ...deadlineWrites(before, state),
 ];
+
+/** New messages of the chat with this key, and their words in the index (rule FS-1). */
+export const messageWrites = (chat: number, messages: readonly Message[]): Statement[] =>
+  messages.length === 0
+    ? []
+    : [insertMessages(messages.map((row) => rowOf(chat, row))), ...indexMessages(chat, messages)];
 
 /** A history row as it is stored. */
 export const rowOf = (chat: number, { content, usage, ...row }: Message) => ({

@@ -1,0 +1,113 @@
+// The index of what was said in chats and of their titles (db/search.sql): the statements that keep it, written in the batch of what
+// they index, and the matching of searches. Holds words alone; whoever searches still has to ask whose the chat is.
+import { sql } from "drizzle-orm";
+import { stemsOf, wordsOf } from "#base/words.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { Query, Statement, Value } from "./sql.ts";
+
+type Said = {
+  readonly id: number;
+  readonly role: string;
+  readonly visibility: string;
+  readonly content: readonly MessagePart[];
+};
+
+/** What people and models have said in words; not what tools answered, nor what is the model's alone. */
+const bodyOf = ({ role, visibility, content }: Said): string => {
+  if (visibility === "model" || (role !== "user" && role !== "assistant")) return "";
+  return content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
+};
+
+/** New messages of the chat with this key. */
+export const indexMessages = (chat: number, messages: readonly Said[]): Statement[] => {
+  const rows = messages.flatMap((message): Value[][] => {
+    const stems = stemsOf(bodyOf(message));
+    return stems.length === 0 ? [] : [[chat, message.id, stems.join(" ")]];
+  });
+  if (rows.length === 0) return [];
+  return [{ sql: "insert into message_search (rowid, words) values ((?1 << 32) | ?2, ?3)", rows }];
+};
+
+/** A message and all later ones have left the history. */
+export const forgetMessagesFrom = (chat: number, from: number): Statement => ({
+  sql: "delete from message_search where rowid between (?1 << 32) | ?2 and (?1 << 32) | 4294967295",
+  rows: [[chat, from]],
+});
+
+/** The title as it is now. */
+export const indexTitle = (chat: number, title: string): Statement => ({
+  sql: "insert or replace into title_search (rowid, words) values (?1, ?2)",
+  rows: [[chat, wordsOf(title).join(" ")]],
+});
+
+/** Nothing of the chat is found any more. */
+export const forgetChat = (chat: number): Statement[] => [
+  forgetMessagesFrom(chat, 0),
+  { sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
+];
+
+/** Pages of the index that one slice of a merge writes at most; it took 1 to 2 ms (test/bench/README.md). */
+const SLICE_PAGES = 16;
+export const SEARCH_TABLES = ["message_search", "title_search"] as const;
+export type SearchTable = (typeof SEARCH_TABLES)[number];
+
+/** One slice of merging what commits have added, so that searches look into few places. */
+export const mergeSearch = (table: SearchTable): Statement => ({
+  sql: `insert into ${table} (${table}, rank) values ('merge', ${SLICE_PAGES})`,
+  rows: [[]],
+});
+
+/** The index's own list of its pieces: as long as a slice changes it, there is more to merge. */
+export const readPieces = (table: SearchTable): Query<string> => ({
+  sql: `select hex(block) from ${table}_data where id = 10`,
+  params: [],
+  map: ([block]) => String(block),
+});
+
+/** One alternative of a search: texts that must be there, each as a phrase, and texts that must not. */
+export type Alternative = { readonly wanted: readonly string[]; readonly unwanted: readonly string[] };
+
+/** A search in the languages of both indexes; null where no word is left that the index could know. */
+export type Matching = { readonly messages: string | null; readonly titles: string | null };
+
+export const matchingOf = (alternatives: readonly Alternative[]): Matching => ({
+  messages: matchOf(alternatives, stemsOf),
+  titles: matchOf(alternatives, wordsOf),
+});
+
+/** Only letters and digits come into the quotes, so nothing of a search can be read as the index's own language. */
+const matchOf = (alternatives: readonly Alternative[], split: (text: string) => string[]): string | null => {
+  const phrases = (texts: readonly string[]): string[] =>
+    texts.map((text) => split(text).join(" ")).flatMap((words) => (words === "" ? [] : [`"${words}"`]));
+  const found = alternatives.flatMap(({ wanted, unwanted }) => {
+    const must = phrases(wanted);
+    const mustNot = phrases(unwanted);
+    if (must.length === 0) return [];
+    return [`(${must.join(" AND ")})${mustNot.length === 0 ? "" : ` NOT (${mustNot.join(" OR ")})`}`];
+  });
+  return found.length === 0 ? null : found.map((one) => `(${one})`).join(" OR ");
+};
+
+/** True of a chat with this key where a message or the title matches. Quick for one chat: only its own matches are looked at. */
+export const chatMatches = (key: ReturnType<typeof sql>, { messages, titles }: Matching) => {
+  const ways = [
+    ...(messages === null
+      ? []
+      : [
+          sql`exists (select 1 from message_search where message_search match ${messages} and rowid between (${key} << 32) and ((${key} << 32) | 4294967295))`,
+        ]),
+    ...(titles === null
+      ? []
+      : [sql`exists (select 1 from title_search where title_search match ${titles} and rowid = ${key})`]),
+  ];
+  return ways.length === 0 ? sql`0` : sql`(${sql.join(ways, sql` or `)})`;
+};
+
+/** The keys of all chats that match, whoever's they are. Quick when few do. */
+export const matchingChats = ({ messages, titles }: Matching) => {
+  const ways = [
+    ...(messages === null ? [] : [sql`select rowid >> 32 from message_search where message_search match ${messages}`]),
+    ...(titles === null ? [] : [sql`select rowid from title_search where title_search match ${titles}`]),
+  ];
+  return ways.length === 0 ? sql`select 0 where 0` : sql.join(ways, sql` union `);
+};
