@@ -1,5 +1,6 @@
 // Server-sent events (text/event-stream) as strict readers want them: an `event:` line, at most one `data:` line, an empty line, and
 // nothing else. Bounded: a reader that does not read is ended, not buffered for (rules EV-1 to EV-3).
+import { log } from "#base/log.ts";
 import { callerOf } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
 
@@ -53,7 +54,9 @@ export class EventStream {
     // The strategy counts bytes, so this is how much the reader has left behind.
     if (-(this.#controller.desiredSize ?? 0) > SLOW_BYTES) {
       this.left();
-      this.#controller.error(new Error("the reader of this stream is too slow"));
+      log("http").debug("the reader of an event stream is too slow: the stream is ended");
+      // Bun prints any error that is given here, with its stack; without one it only cuts the connection.
+      this.#controller.error();
       return false;
     }
     this.#controller.enqueue(new TextEncoder().encode(text));
