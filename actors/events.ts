@@ -23,6 +23,8 @@ export type Events = {
   agent_connection: { connection_id: string };
   /** A workspace that was kept ready was given to this owner: its agents begin anew. The topic's id is the workspace's. */
   reinit: { owner_id: string };
+  /** The user with the topic's id has linked an account at this external-auth provider. */
+  external_auth: { provider_id: string };
   /** New results of the agent's metadata have been committed. */
   agent_metadata: Record<string, never>;
   /** The API key with the topic's id, or every key of the user with that id except one, counts no more: what it opened ends. */

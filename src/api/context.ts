@@ -20,6 +20,7 @@ import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Addresses } from "./address.ts";
 import type { TunnelDialer } from "./agents/dialer.ts";
+import type { Links } from "./external-auth/links.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import type { Requests } from "./requests.ts";
 import type { Sockets } from "./socket.ts";
@@ -49,6 +50,8 @@ export interface ApiContext {
   readonly blobs: Blobs;
   /** Seals what must be readable again. */
   readonly encryption: Encryption;
+  /** Accounts at external providers that users have linked. */
+  readonly links: Links;
   readonly jobs: JobQueue;
   /** Workers of their own that are connected now. */
   readonly workers: Workers;

@@ -6,6 +6,7 @@ import { builds } from "./builds/index.ts";
 import { chats } from "./chats/index.ts";
 import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment.ts";
+import { externalAuth } from "./external-auth/index.ts";
 import { files } from "./files.ts";
 import { organizations } from "./organizations/index.ts";
 import { provisionerDaemons } from "./provisioner-daemons/index.ts";
@@ -24,6 +25,7 @@ export const api = (ctx: ApiContext) =>
     .use(provisionerDaemons(ctx))
     .use(agents(ctx))
     .use(users(ctx))
+    .use(externalAuth(ctx))
     .use(files(ctx))
     .use(templates(ctx))
     .use(templateVersions(ctx))

@@ -13,6 +13,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "General", description: "Is it alive, which version is it." },
   { name: "Users", description: "People, their sign-ins and their API tokens." },
   { name: "API keys", description: "Session keys and tokens: make, list, expire, delete." },
+  { name: "External accounts", description: "Accounts at git hosts and other services that people link." },
   { name: "Organizations", description: "Who owns templates and workspaces together." },
   { name: "Members", description: "Members of an organization and their roles there." },
   { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },

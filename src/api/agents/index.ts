@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { instanceIdentity } from "../instance-identity.ts";
 import { agentAppStatus } from "./app-status.ts";
+import { agentExternalAuth } from "./external-auth.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
 import { taskLogSnapshot } from "./log-snapshot.ts";
 import { agentLogs } from "./logs.ts";
@@ -20,6 +21,7 @@ export const agents = (ctx: ApiContext) =>
     .use(instanceIdentity(ctx))
     .use(agentReports(ctx))
     .use(agentAppStatus(ctx))
+    .use(agentExternalAuth(ctx))
     .use(agentGitSshKey(ctx))
     .use(agentReinit(ctx))
     .use(taskLogSnapshot(ctx))

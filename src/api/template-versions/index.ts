@@ -1,6 +1,7 @@
 // Template versions: making, reading, changing, cancelling and archiving them, and what their template.yaml holds.
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
+import { VersionExternalAuth } from "#schema/external-auth.ts";
 import { Generic } from "#schema/generic.ts";
 import { JobLog } from "#schema/job.ts";
 import {
@@ -16,6 +17,7 @@ import { showParameters, showPlannedResources, showPresets, showVariables } from
 import { LogQuery, logRequest } from "../agents/log-query.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { versionExternalAuth } from "../external-auth/version.ts";
 import { jobLogs } from "../jobs/logs.ts";
 import { organizationAt, organizationPath } from "../organizations/organization.ts";
 import { fails } from "../responses.ts";
@@ -186,15 +188,19 @@ const versionContents = (ctx: ApiContext) =>
     )
     .get(
       "/external-auth",
-      async ({ caller, params }): Promise<Record<string, string>[]> => {
-        await versionAt(ctx, params.templateversion, caller);
-        return [];
+      async ({ caller, params }) => {
+        const manifest = await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller));
+        return versionExternalAuth(ctx, caller, manifest);
       },
       {
         user: true,
         params: versionPath,
-        response: { 200: t.Array(t.Record(t.String(), t.String())), ...fails(400, 401, 404) },
-        detail: { tags, summary: "External sign-ins a template version needs", description: "Templates need none." },
+        response: { 200: t.Array(VersionExternalAuth), ...reading },
+        detail: {
+          tags,
+          summary: "External accounts a template version needs",
+          description: "What its `external_auth` lists, and whether the caller has linked it.",
+        },
       },
     )
     .get(

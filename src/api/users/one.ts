@@ -3,6 +3,7 @@
 import { Elysia, t } from "elysia";
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { deleteKeysOf } from "#db/api-keys.ts";
+import { deleteLinksOf } from "#db/external-auth.ts";
 import { deleteGitSshKey } from "#db/git-ssh-keys.ts";
 import { CommitError } from "#db/store.ts";
 import { setTimersOfOwner } from "#db/timers.ts";
@@ -53,6 +54,7 @@ export const oneUser = (ctx: ApiContext) =>
             deleteUser({ id: user.id, now }),
             deleteKeysOf({ user_id: user.id, except: "" }),
             deleteGitSshKey(user.id),
+            deleteLinksOf(user.id),
           ])
           .catch((error) => {
             if (!(error instanceof CommitError) || error.reason !== "stale") throw error;

@@ -13,6 +13,10 @@ export interface Kind<T> {
   print(value: T): string;
   /** A YAML list of scalars is accepted as well as comma-separated text. */
   readonly list?: true;
+  /** Takes mappings and lists of them; in the settings file they stand as YAML, elsewhere as JSON. */
+  readonly structured?: true;
+  /** What exactly is wrong with a text that does not have the form; never holds a value. */
+  mistake?(text: string): string | undefined;
   /** The flag may stand alone and then means true. */
   readonly bare?: true;
 }
@@ -115,6 +119,18 @@ export const baseUrl: Kind<URL> = {
     return url.pathname + url.search + url.hash + url.username + url.password === "/" ? url : undefined;
   },
   print: (value) => value.origin,
+};
+
+/** `*.apps.example.com` or `*.apps.example.com:8443`: every name one label below it. */
+export const wildcardHost: Kind<string> = {
+  accepts: "a host with * as its first label and maybe a port, such as *.apps.example.com or *.apps.example.com:8443",
+  placeholder: "HOST",
+  parse(value) {
+    const [, name, port] = /^\*\.([^:]+)(:\d{1,5})?$/.exec(value.trim()) ?? [];
+    if (name === undefined || /^[\d.]+$/.test(name) || name.endsWith(".") || !isHostName(name)) return undefined;
+    return Number(port?.slice(1) ?? 1) > 65535 ? undefined : `*.${name.toLowerCase()}${port ?? ""}`;
+  },
+  print: (value) => value,
 };
 
 /** Host names as they stand in a Host header, without port, lower case, IPv6 in brackets. */

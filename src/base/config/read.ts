@@ -101,7 +101,9 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
   }
   for (const [name, value] of Object.entries(parsed)) {
     if (keys.includes(name)) {
-      const text = scalarText(value, table[name]?.kind.list === true);
+      const kind = table[name]?.kind;
+      const text =
+        kind?.structured && typeof value === "object" ? JSON.stringify(value) : scalarText(value, kind?.list === true);
       reading.given.push({ key: name, name, from: "file", place, text });
     } else {
       const elsewhere = name in table ? " It can only be a flag or an environment variable." : didYouMean(name, keys);

@@ -74,10 +74,11 @@ function readFileNamedBy(table: SettingsTable, readings: readonly Reading[], inp
 }
 
 function malformed(given: Given, one: Setting<unknown>): Problem {
+  const mistake = given.text === undefined ? undefined : one.kind.mistake?.(given.text);
   const wrote = one.secret || given.text === undefined ? "" : `, got ${JSON.stringify(given.text)}`;
   return {
     name: given.name,
     from: given.place,
-    detail: `expected ${one.kind.accepts}${wrote}. Default: ${defaultOf(one)}.`,
+    detail: `expected ${one.kind.accepts}${wrote}${mistake ? `; ${mistake}` : ""}. Default: ${defaultOf(one)}.`,
   };
 }

@@ -2,8 +2,22 @@
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
 
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
+import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
 import { IDENTITY_SETTINGS } from "./identity-settings.ts";
-import { address, baseUrl, choice, duration, flag, hosts, matching, networks, path, text, whole } from "./kinds.ts";
+import {
+  address,
+  baseUrl,
+  choice,
+  duration,
+  flag,
+  hosts,
+  matching,
+  networks,
+  path,
+  text,
+  whole,
+  wildcardHost,
+} from "./kinds.ts";
 import { optional, setting, type Values } from "./setting.ts";
 
 export const SERVER_SETTINGS = {
@@ -34,6 +48,12 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "The host names that requests may be addressed to; any other is refused before anything else is looked at.",
     absent: "localhost, 127.0.0.1, [::1], the address the server listens on, and the host of the access URL",
+  }),
+  wildcard_access_url: optional(wildcardHost, {
+    group: "Network",
+    help: "The host under which each app and port of a workspace gets a name of its own, one label below it. Its DNS entry and certificate must cover all names. Best on another domain than the access URL, so that apps cannot set cookies for it.",
+    absent:
+      "apps and ports are reached below the access URL only, where others than the workspace's owner see them without scripts of the same origin",
   }),
   trusted_proxies: setting(networks, [], {
     group: "Network",
@@ -84,6 +104,7 @@ export const SERVER_SETTINGS = {
   }),
   ...DOCKER_SETTINGS,
   ...IDENTITY_SETTINGS,
+  ...EXTERNAL_AUTH_SETTINGS,
   allow_workspace_renames: setting(flag, false, {
     group: "Workspaces",
     help: "Whether workspaces can be renamed. What keeps a workspace's name, such as a client's host list, does not learn of the new one.",

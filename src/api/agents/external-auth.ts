@@ -1,0 +1,134 @@
+// `GET me/external-auth`: the token of the workspace's owner at a provider, for git and other programs of the workspace (facts/platform 3.6,
+// rules EA-10, EA-12 to EA-14). With `listen` it waits until the owner has linked an account. Refuses agents that may not read the
+// owner's data.
+import { Elysia, t } from "elysia";
+import { rfc3339OrAbsent } from "#base/clock.ts";
+import { AppError, forbidden, invalid, notFound } from "#base/errors.ts";
+import { AgentExternalAuth } from "#schema/external-auth.ts";
+import { gitCredential, type Provider } from "#src/git/provider.ts";
+import { type AgentCaller, callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { flagOf, flagQuery } from "../query-flag.ts";
+import { fails } from "../responses.ts";
+
+export const agentExternalAuth = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/me/external-auth",
+    async ({ caller, query, request }) => {
+      if (caller.api_key_scope === "no_user_data") {
+        throw forbidden("This agent may not read personal data of the workspace's owner.");
+      }
+      const listen = flagOf("listen", query.listen);
+      const provider = providerIn(ctx, query);
+      if (!listen) return (await tokenOf(ctx, caller, provider)) ?? unlinked(ctx, provider);
+      const wait = new Wait(ctx, caller, provider.id);
+      try {
+        // Heard before it is looked at, or a link in between would be lost.
+        const known = await tokenOf(ctx, caller, provider);
+        if (known) return known;
+        ctx.requests.exempt(request);
+        request.signal.addEventListener("abort", () => wait.end(), { once: true });
+        while (await wait.next()) {
+          const token = await tokenOf(ctx, caller, provider);
+          if (token) return token;
+        }
+        throw new AppError("overloaded", "The wait has ended; no account was linked.");
+      } finally {
+        wait.end();
+      }
+    },
+    {
+      agent: true,
+      query: t.Object({
+        match: t.Optional(t.String({ description: "A URL of the provider, such as one git asks a password for." })),
+        id: t.Optional(t.String({ description: "The provider's id. Exactly one of `match` and `id`." })),
+        listen: flagQuery("Wait until the owner has linked an account."),
+      }),
+      response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },
+      detail: {
+        tags: ["Agents"],
+        summary: "Get the owner's token at a provider",
+        description:
+          "Renewed when it is about to expire. While no account is linked only `url` is filled: the page where the owner links one. Both `match` and `id` are accepted when they mean the same provider.",
+      },
+    },
+  );
+
+/** Exactly one of the two, or both when they agree (facts/platform 10.1). */
+const providerIn = ({ links }: ApiContext, { match = "", id = "" }: { match?: string; id?: string }): Provider => {
+  if (match === "" && id === "") {
+    throw invalid("Query parameters have invalid values.", [{ field: "match", detail: "give match or id" }]);
+  }
+  const matched = match === "" ? undefined : links.providerFor(match);
+  if (id === "") {
+    if (matched) return matched;
+    throw notFound();
+  }
+  const provider = links.provider(id);
+  if (match === "" || matched === provider) return provider;
+  throw invalid("Query parameters have invalid values.", [
+    { field: "match", detail: "means another provider than id" },
+  ]);
+};
+
+const tokenOf = async (
+  { links }: ApiContext,
+  { owner_id }: AgentCaller,
+  provider: Provider,
+): Promise<AgentExternalAuth | undefined> => {
+  const live = await links.live(owner_id, provider);
+  if (!live) return undefined;
+  const { access_token, token_extra, expires_at } = live;
+  const credential = gitCredential(provider.type, access_token);
+  return {
+    access_token,
+    ...credential,
+    type: provider.type,
+    url: "",
+    expires_at: rfc3339OrAbsent(expires_at),
+    token_extra,
+  };
+};
+
+const unlinked = ({ accessUrl }: ApiContext, { id }: Provider): AgentExternalAuth => ({
+  ...{ access_token: "", username: "", password: "", type: "", token_extra: {} },
+  url: new URL(`/external-auth/${id}`, accessUrl).href,
+});
+
+/** Waits for links of one owner at one provider; ends with the agent's build, the caller or the server. */
+class Wait {
+  #news = false;
+  #over = false;
+  #wake: (() => void) | undefined;
+  readonly #undo: (() => void)[];
+
+  constructor({ topics, streams }: ApiContext, { agent_id, owner_id }: AgentCaller, provider: string) {
+    this.#undo = [
+      // First, because it may refuse.
+      streams.add({ end: () => this.end(), ping: () => {} }, agent_id),
+      topics.subscribe("external_auth", owner_id, ({ provider_id }) => {
+        if (provider_id !== provider) return;
+        this.#news = true;
+        this.#wake?.();
+      }),
+      topics.subscribe("agent_gone", agent_id, () => this.end()),
+    ];
+  }
+
+  /** True after the next link, false when the wait is over. */
+  async next(): Promise<boolean> {
+    while (!this.#news && !this.#over) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    this.#news = false;
+    return !this.#over;
+  }
+
+  end(): void {
+    this.#over = true;
+    for (const one of this.#undo.splice(0)) one();
+    this.#wake?.();
+  }
+}

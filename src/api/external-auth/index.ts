@@ -1,0 +1,218 @@
+// External accounts of the caller: which providers there are, linking by sign-in at the provider or by device code, what a link says,
+// and unlinking. Everybody handles their own and nobody else's (rules EA-5 to EA-11). The pages do everything through these routes.
+import { Elysia, t } from "elysia";
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { AppError, invalid } from "#base/errors.ts";
+import { type LinkRow, listLinks } from "#db/external-auth.ts";
+import {
+  ExternalAuth,
+  ExternalAuthCallback,
+  ExternalAuthDevice,
+  type ExternalAuthLink,
+  ExternalAuthList,
+  ExternalAuthPoll,
+  type ExternalAuthProvider,
+  ExternalAuthStart,
+  ExternalAuthUnlinked,
+} from "#schema/external-auth.ts";
+import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
+import type { Provider } from "#src/git/provider.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { newState, openDevice, sealDevice, verifierIn } from "./web-flow.ts";
+
+const tags = ["External accounts"];
+const params = t.Object({ externalauth: t.String({ description: "The provider's id in the setting external_auth." }) });
+
+/** The one place the provider sends people back to; registered there by the operator, so it has exactly this form. */
+const callbackUrl = (accessUrl: URL, provider: Provider): URL =>
+  new URL(`/external-auth/${provider.id}/callback`, accessUrl);
+
+export const externalAuth = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/external-auth" }).use(callers).use(reading(ctx)).use(signingIn(ctx)).use(byDevice(ctx));
+
+const reading = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "",
+      async ({ caller }) => {
+        const rows = await ctx.store.all(listLinks({ user_id: caller.user_id }));
+        const { providers } = ctx.links;
+        return {
+          providers: [...providers.values()].map(showProvider),
+          links: rows.filter((row) => providers.has(row.provider_id)).map((row) => showLink(row, ctx)),
+        };
+      },
+      {
+        user: true,
+        response: { 200: ExternalAuthList, ...fails(401) },
+        detail: { tags, summary: "List external accounts", description: "All providers, and the links of the caller." },
+      },
+    )
+    .get(
+      "/:externalauth",
+      async ({ caller, params }) => {
+        const provider = ctx.links.provider(params.externalauth);
+        const validity = await ctx.links.account(caller.user_id, provider);
+        return {
+          authenticated: validity !== undefined && validity.state !== "invalid",
+          device: provider.device_flow,
+          display_name: provider.display_name,
+          supports_revocation: provider.revocation !== undefined,
+          user: validity?.account ?? null,
+        };
+      },
+      {
+        user: true,
+        params,
+        response: { 200: ExternalAuth, ...fails(401, 404, 503) },
+        detail: { tags, summary: "Get an external account", description: "Asks the provider whether the link works." },
+      },
+    )
+    .delete(
+      "/:externalauth",
+      async ({ caller, params }) => {
+        const failure = await ctx.links.unlink(caller.user_id, ctx.links.provider(params.externalauth));
+        return failure ? { token_revoked: false, token_revocation_error: failure.message } : { token_revoked: true };
+      },
+      {
+        user: true,
+        params,
+        response: { 200: ExternalAuthUnlinked, ...fails(401, 404, 503) },
+        detail: {
+          tags,
+          summary: "Unlink an external account",
+          description: "The token is gone here at once; then the provider is asked to take it back.",
+        },
+      },
+    );
+
+const signingIn = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post(
+      "/:externalauth/start",
+      ({ caller, params }) => {
+        const provider = ctx.links.provider(params.externalauth);
+        if (provider.device_flow || !provider.auth_url) throw invalid("This provider takes device codes only.");
+        const { state, verifier } = newState(ctx, caller, provider.id);
+        return {
+          url: authorizeUrl(provider, { redirect: callbackUrl(ctx.accessUrl, provider), state, verifier }).href,
+        };
+      },
+      {
+        user: true,
+        params,
+        response: { 200: ExternalAuthStart, ...fails(400, 401, 404) },
+        detail: {
+          tags,
+          summary: "Begin linking by signing in at the provider",
+          description:
+            "The provider sends the browser back to `/external-auth/{id}/callback`. Counts ten minutes, in this session.",
+        },
+      },
+    )
+    .post(
+      "/:externalauth/callback",
+      async ({ caller, params, body, status }) => {
+        const provider = ctx.links.provider(params.externalauth);
+        const verifier = verifierIn(ctx, caller, provider.id, body.state);
+        const redirect = callbackUrl(ctx.accessUrl, provider);
+        const tokens = await ctx.links.client
+          .exchange(provider, { code: body.code, redirect, verifier })
+          .catch(asAnswer);
+        await ctx.links.put(caller.user_id, provider, tokens);
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params,
+        body: ExternalAuthCallback,
+        response: { 204: NoContent, ...fails(400, 401, 404, 503) },
+        detail: { tags, summary: "End linking with what the provider sent back" },
+      },
+    );
+
+const byDevice = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:externalauth/device",
+      async ({ caller, params }) => {
+        const provider = deviceProvider(ctx, params.externalauth);
+        const { device_code, expires_in, interval, ...rest } = await ctx.links.client
+          .startDevice(provider)
+          .catch(asAnswer);
+        const sealed = sealDevice(ctx, caller, provider.id, device_code);
+        return { ...rest, device_code: sealed, expires_in: Math.ceil(expires_in), interval: Math.ceil(interval) };
+      },
+      {
+        user: true,
+        params,
+        response: { 200: ExternalAuthDevice, ...fails(400, 401, 404, 503) },
+        detail: { tags, summary: "Begin linking by device code", description: "A new code each time." },
+      },
+    )
+    .post(
+      "/:externalauth/device",
+      async ({ caller, params, body, status }) => {
+        const provider = deviceProvider(ctx, params.externalauth);
+        const code = openDevice(ctx, caller, provider.id, body.device_code);
+        const tokens = await ctx.links.client.pollDevice(provider, code).catch(asAnswer);
+        await ctx.links.put(caller.user_id, provider, tokens);
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params,
+        body: ExternalAuthPoll,
+        response: { 204: NoContent, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "Ask whether the code was typed in",
+          description:
+            "204 once the account is linked. 400 until then; its `detail` is the provider's word: authorization_pending (ask again), slow_down (ask less often), access_denied, expired_token.",
+        },
+      },
+    );
+
+const deviceProvider = ({ links }: ApiContext, id: string): Provider => {
+  const provider = links.provider(id);
+  if (!provider.device_flow) throw invalid("This provider has no device flow.");
+  return provider;
+};
+
+/** A refusal of the provider is 400 with its word as detail, a failure 503. */
+const asAnswer = (error: unknown): never => {
+  if (!(error instanceof ProviderError)) throw error;
+  if (error.kind === "denied")
+    throw new AppError("invalid", "The provider did not agree.", { detail: error.code || error.message });
+  throw new AppError("overloaded", "The provider cannot be asked now.", { detail: error.message });
+};
+
+const showProvider = (provider: Provider): ExternalAuthProvider => ({
+  id: provider.id,
+  type: provider.type,
+  display_name: provider.display_name,
+  display_icon: provider.display_icon,
+  device: provider.device_flow,
+  allow_refresh: !provider.no_refresh,
+  allow_validate: provider.validate_url !== undefined,
+  supports_revocation: provider.revocation !== undefined,
+});
+
+const showLink = (row: LinkRow, { clock, links }: ApiContext): ExternalAuthLink => {
+  const renews = row.has_refresh_token && links.providers.get(row.provider_id)?.no_refresh === false;
+  const hasEnded = !renews && row.expires_at !== null && row.expires_at <= clock.now();
+  return {
+    provider_id: row.provider_id,
+    created_at: rfc3339(row.created_at),
+    updated_at: rfc3339(row.updated_at),
+    expires: rfc3339OrAbsent(row.expires_at),
+    has_refresh_token: row.has_refresh_token,
+    authenticated: row.failure === "" && !hasEnded,
+    validate_error: row.failure || (hasEnded ? "The token has expired." : ""),
+  };
+};

@@ -1,0 +1,125 @@
+// Git hosts and other services whose accounts people link (rule EA-4): the setting `external_auth`, a list of providers, and which
+// addresses that are not public the server may call. Secrets in it are never shown.
+import type { Kind } from "./kinds.ts";
+import { networks } from "./kinds.ts";
+import { setting } from "./setting.ts";
+
+export const PROVIDER_TYPES = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"] as const;
+export type ProviderType = (typeof PROVIDER_TYPES)[number];
+
+/** One provider as the operator wrote it. What is left out comes from the type (src/git/provider.ts). */
+export type ProviderSetting = {
+  readonly id: string;
+  readonly type: ProviderType;
+  readonly client_id: string;
+  readonly client_secret?: string;
+  /** The service's own address, for one that is not the public one: https://git.example.com. */
+  readonly base_url?: string;
+  readonly auth_url?: string;
+  readonly token_url?: string;
+  readonly validate_url?: string;
+  readonly revoke_url?: string;
+  readonly device_code_url?: string;
+  readonly scopes?: readonly string[];
+  /** Of the URLs whose tokens these are. */
+  readonly regex?: string;
+  readonly display_name?: string;
+  readonly display_icon?: string;
+  /** People type a code at the provider instead of being sent there and back. */
+  readonly device_flow?: boolean;
+  /** Expired tokens are not refreshed: people link again. */
+  readonly no_refresh?: boolean;
+};
+
+const URLS = ["base_url", "auth_url", "token_url", "validate_url", "revoke_url", "device_code_url"] as const;
+const TEXTS = ["client_secret", "regex", "display_name", "display_icon"] as const;
+const FLAGS = ["device_flow", "no_refresh"] as const;
+const KNOWN = new Set<string>(["id", "type", "client_id", "scopes", ...URLS, ...TEXTS, ...FLAGS]);
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 4096;
+
+const isUrl = (value: unknown): boolean =>
+  isText(value) && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && new URL(value).username === "";
+
+const isPattern = (value: unknown): boolean => {
+  try {
+    new RegExp(String(value));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** What is wrong with one entry, without its values: one of them is a secret. */
+const mistakeIn = (entry: unknown): string | undefined => {
+  if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return "must be a mapping";
+  const one = entry as Record<string, unknown>;
+  const unknown = Object.keys(one).find((key) => !KNOWN.has(key));
+  if (unknown !== undefined) return `has no key ${unknown}`;
+  if (!isText(one.id) || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(one.id)) return "needs an id of a-z, 0-9, _ and -";
+  if (!PROVIDER_TYPES.some((type) => type === one.type)) return `needs a type: ${PROVIDER_TYPES.join(", ")}`;
+  if (!isText(one.client_id)) return "needs a client_id";
+  for (const key of URLS) if (one[key] !== undefined && !isUrl(one[key])) return `${key} must be an http or https URL`;
+  for (const key of TEXTS) if (one[key] !== undefined && !isText(one[key])) return `${key} must be text`;
+  for (const key of FLAGS)
+    if (one[key] !== undefined && typeof one[key] !== "boolean") return `${key} must be true or false`;
+  if (one.regex !== undefined && !isPattern(one.regex)) return "regex must be a regular expression";
+  if (one.scopes !== undefined && !(Array.isArray(one.scopes) && one.scopes.every(isText)))
+    return "scopes must be a list of texts";
+  if (one.type === "generic") {
+    const needed = one.device_flow === true ? ["device_code_url", "token_url"] : ["auth_url", "token_url"];
+    const missing = needed.find((key) => one[key] === undefined);
+    if (missing !== undefined) return `of type generic needs ${missing}`;
+  }
+  if (one.type === "bitbucket-server" && one.base_url === undefined) return "of type bitbucket-server needs base_url";
+  if (one.device_flow === true && one.device_code_url === undefined && one.type !== "github" && one.type !== "gitlab") {
+    return "with device_flow needs device_code_url";
+  }
+  return undefined;
+};
+
+const listIn = (text: string): unknown => {
+  if (text.trim() === "") return [];
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** What is wrong with the list, in words that hold none of its values; undefined when nothing is. */
+const mistakeInList = (list: unknown): string | undefined => {
+  if (!Array.isArray(list)) return "it is not a list";
+  for (const [i, entry] of list.entries()) {
+    const mistake = mistakeIn(entry);
+    if (mistake !== undefined) return `entry ${i + 1} ${mistake}`;
+  }
+  const ids = list.map(({ id }: ProviderSetting) => id);
+  const twice = ids.find((id, i) => ids.indexOf(id) < i);
+  return twice === undefined ? undefined : `two entries have the id ${twice}`;
+};
+
+/** A list of mappings: YAML in the settings file, JSON elsewhere. */
+const providers: Kind<readonly ProviderSetting[]> = {
+  accepts: "a list of providers (in the settings file a YAML list, elsewhere JSON), each with id, type and client_id",
+  placeholder: "JSON",
+  structured: true,
+  parse(text) {
+    const list = listIn(text);
+    return mistakeInList(list) === undefined ? (list as ProviderSetting[]) : undefined;
+  },
+  mistake: (text) => mistakeInList(listIn(text)),
+  print: (value) => (value.length === 0 ? "" : JSON.stringify(value)),
+};
+
+export const EXTERNAL_AUTH_SETTINGS = {
+  external_auth: setting(providers, [], {
+    group: "External accounts",
+    help: "Git hosts and other services whose accounts people link, so that their workspaces reach them. See External accounts in README.",
+    secret: true,
+  }),
+  allowed_private_networks: setting(networks, [], {
+    group: "External accounts",
+    help: "Addresses that are not public and that the server may call all the same when a setting names a host there. Empty: none is.",
+  }),
+} as const;

@@ -1,0 +1,238 @@
+// The OAuth 2.0 client towards external-auth providers: authorization code with PKCE (RFC 6749, 7636), device grant (RFC 8628), refresh,
+// validation and revocation (RFC 7009). Says whether a provider refused (`denied`: asking again is useless) or just failed
+// (`unavailable`); nothing a provider says is trusted further than its shape (rules EA-5 to EA-9).
+import { createHash } from "node:crypto";
+import { type Outbound, type OutboundAnswer, OutboundError, type OutboundRequest } from "#base/outbound.ts";
+import type { Provider } from "./provider.ts";
+
+/** `code` is the provider's own word for it, such as `invalid_grant`; empty when it gave none. */
+export class ProviderError extends Error {
+  override readonly name = "ProviderError";
+  readonly kind: "denied" | "unavailable";
+  readonly code: string;
+
+  constructor(kind: ProviderError["kind"], message: string, code = "") {
+    super(message);
+    this.kind = kind;
+    this.code = code;
+  }
+}
+
+export type Tokens = {
+  readonly access_token: string;
+  /** Empty when there is none. */
+  readonly refresh_token: string;
+  /** Seconds from now; undefined: it does not expire. */
+  readonly expires_in: number | undefined;
+  /** What else the provider gave along. */
+  readonly token_extra: Readonly<Record<string, unknown>>;
+};
+
+export type DeviceCode = {
+  readonly device_code: string;
+  readonly user_code: string;
+  readonly verification_uri: string;
+  readonly expires_in: number;
+  /** Seconds between two polls. */
+  readonly interval: number;
+};
+
+export type Account = { readonly login: string; readonly name: string; readonly profile_url: string };
+
+/** `unknown`: the provider did not say. */
+export type Validity = { readonly state: "valid" | "invalid" | "unknown"; readonly account: Account | undefined };
+
+const CODE = /^[\w.:-]{1,64}$/;
+const MAX_TOKEN = 16_384;
+const MAX_EXTRA = 16_384;
+const MAX_LIFE_S = 10 * 365 * 86_400;
+
+/** Where the browser goes. */
+export const authorizeUrl = (provider: Provider, options: { redirect: URL; state: string; verifier: string }): URL => {
+  if (!provider.auth_url) throw new Error(`${provider.id} has no page to sign in on`);
+  const url = new URL(provider.auth_url);
+  const fields = {
+    response_type: "code",
+    client_id: provider.client_id,
+    redirect_uri: options.redirect.href,
+    state: options.state,
+    code_challenge: createHash("sha256").update(options.verifier).digest("base64url"),
+    code_challenge_method: "S256",
+    ...(provider.scopes.length > 0 ? { scope: provider.scopes.join(" ") } : {}),
+  };
+  for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value);
+  return url;
+};
+
+export class OAuthClient {
+  readonly #outbound: Outbound;
+
+  constructor(outbound: Outbound) {
+    this.#outbound = outbound;
+  }
+
+  /** The code of the callback for tokens. */
+  exchange(provider: Provider, options: { code: string; redirect: URL; verifier: string }): Promise<Tokens> {
+    return this.#tokens(provider, {
+      grant_type: "authorization_code",
+      code: options.code,
+      redirect_uri: options.redirect.href,
+      code_verifier: options.verifier,
+    });
+  }
+
+  /** A provider that does not rotate gives no new refresh token: then the old one stays. */
+  async refresh(provider: Provider, refresh_token: string): Promise<Tokens> {
+    const made = await this.#tokens(provider, { grant_type: "refresh_token", refresh_token });
+    return made.refresh_token === "" ? { ...made, refresh_token } : made;
+  }
+
+  async startDevice(provider: Provider): Promise<DeviceCode> {
+    if (!provider.device_code_url) throw new Error(`${provider.id} has no device flow`);
+    const scope: Record<string, string> = provider.scopes.length > 0 ? { scope: provider.scopes.join(" ") } : {};
+    const answer = await this.#post(provider.device_code_url, { client_id: provider.client_id, ...scope });
+    const { device_code, user_code, verification_uri, verification_url, expires_in, interval } = fieldsOf(answer);
+    const page = String(verification_uri ?? verification_url ?? "");
+    const isPage = URL.canParse(page) && /^https?:$/.test(new URL(page).protocol);
+    if (!isToken(device_code) || !isToken(user_code) || user_code.length > 64 || !isPage) throw nonsense();
+    return {
+      ...{ device_code, user_code, verification_uri: new URL(page).href },
+      expires_in: seconds(expires_in) ?? 900,
+      interval: Math.min(seconds(interval) ?? 5, 60),
+    };
+  }
+
+  /** Tokens once the person has agreed; until then `denied` with the code authorization_pending or slow_down. */
+  pollDevice(provider: Provider, device_code: string): Promise<Tokens> {
+    return this.#tokens(provider, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code });
+  }
+
+  async validate(provider: Provider, access_token: string): Promise<Validity> {
+    if (!provider.validate_url) return { state: "unknown", account: undefined };
+    const headers = { accept: "application/json", authorization: `Bearer ${access_token}` };
+    const answer = await this.#send(provider.validate_url, { headers }).catch(() => undefined);
+    if (answer?.status === 200) return { state: "valid", account: accountIn(answer) };
+    const isLimited = answer?.headers.get("x-ratelimit-remaining") === "0";
+    const isRefused = answer?.status === 401 || (answer?.status === 403 && !isLimited);
+    return { state: isRefused ? "invalid" : "unknown", account: undefined };
+  }
+
+  /** Throws ProviderError when the provider did not take it back. */
+  async revoke(provider: Provider, access_token: string): Promise<void> {
+    if (!provider.revocation) throw new ProviderError("denied", "The provider has no way to take a token back.");
+    const { url, way } = provider.revocation;
+    const basic = basicOf(provider);
+    const request: OutboundRequest =
+      way === "github"
+        ? {
+            method: "DELETE",
+            headers: {
+              accept: "application/vnd.github+json",
+              "content-type": "application/json",
+              authorization: basic,
+            },
+            body: JSON.stringify({ access_token }),
+          }
+        : formRequest({ token: access_token, token_type_hint: "access_token", ...secretIn(provider) }, provider);
+    const { status } = await this.#send(url, request);
+    // 404: it is gone already.
+    if (status >= 200 && status < 300) return;
+    if (way === "github" && status === 404) return;
+    throw new ProviderError("unavailable", `The provider answered ${status}.`);
+  }
+
+  async #tokens(provider: Provider, fields: Record<string, string>): Promise<Tokens> {
+    const answer = await this.#post(provider.token_url, { ...fields, ...secretIn(provider) }, provider);
+    const { access_token, refresh_token = "", token_type: _, expires_in, ...token_extra } = fieldsOf(answer);
+    if (!isToken(access_token) || (refresh_token !== "" && !isToken(refresh_token))) throw nonsense();
+    const isSmall = JSON.stringify(token_extra).length <= MAX_EXTRA;
+    return { access_token, refresh_token, expires_in: seconds(expires_in), token_extra: isSmall ? token_extra : {} };
+  }
+
+  /** A form and its JSON answer. A refusal is `denied` with the provider's code, whatever the status says (GitHub says 200). */
+  async #post(url: URL, fields: Record<string, string>, provider?: Provider): Promise<OutboundAnswer> {
+    const answer = await this.#send(url, formRequest(fields, provider));
+    const { error } = looselyFieldsOf(answer);
+    if (typeof error === "string" && CODE.test(error) && answer.status < 500) {
+      throw new ProviderError("denied", `The provider refused (${error}).`, error);
+    }
+    if (answer.status === 200 || answer.status === 201) return answer;
+    const kind = answer.status === 400 || answer.status === 401 || answer.status === 403 ? "denied" : "unavailable";
+    throw new ProviderError(kind, `The provider answered ${answer.status}.`);
+  }
+
+  async #send(url: URL, request: OutboundRequest): Promise<OutboundAnswer> {
+    try {
+      return await this.#outbound.fetch(url, request);
+    } catch (error) {
+      if (error instanceof OutboundError) throw new ProviderError("unavailable", error.message);
+      throw error;
+    }
+  }
+}
+
+const nonsense = (): ProviderError => new ProviderError("unavailable", "The provider's answer makes no sense.");
+
+const isToken = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= MAX_TOKEN && /^[\x21-\x7e]+$/.test(value);
+
+/** A positive number of seconds, also as text; anything else is none. */
+const seconds = (value: unknown): number | undefined => {
+  const number = typeof value === "number" ? value : typeof value === "string" ? Number(value) : Number.NaN;
+  return number > 0 && number <= MAX_LIFE_S ? number : undefined;
+};
+
+const looselyFieldsOf = ({ text, headers }: OutboundAnswer): Record<string, unknown> => {
+  if (headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
+    return Object.fromEntries(new URLSearchParams(text));
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  } catch {
+    return {};
+  }
+};
+
+const fieldsOf = (answer: OutboundAnswer): Record<string, unknown> => {
+  const fields = looselyFieldsOf(answer);
+  if (Object.keys(fields).length === 0) throw nonsense();
+  return fields;
+};
+
+const secretIn = ({ credentials, client_id, client_secret }: Provider): Record<string, string> => {
+  if (client_secret === "") return { client_id };
+  return credentials === "body" ? { client_id, client_secret } : {};
+};
+
+/** RFC 6749, 2.3.1: both parts are form-encoded first. */
+const basicOf = ({ client_id, client_secret }: Provider): string => {
+  const encoded = [client_id, client_secret].map((part) => new URLSearchParams({ "": part }).toString().slice(1));
+  return `Basic ${Buffer.from(encoded.join(":")).toString("base64")}`;
+};
+
+const formRequest = (fields: Record<string, string>, provider?: Provider): OutboundRequest => ({
+  method: "POST",
+  headers: {
+    accept: "application/json",
+    "content-type": "application/x-www-form-urlencoded",
+    ...(provider?.credentials === "header" && provider.client_secret !== ""
+      ? { authorization: basicOf(provider) }
+      : {}),
+  },
+  body: new URLSearchParams(fields).toString(),
+});
+
+const accountIn = (answer: OutboundAnswer): Account | undefined => {
+  const fields = looselyFieldsOf(answer);
+  const text = (...names: string[]): string => {
+    const found = names.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "");
+    return typeof found === "string" ? found.slice(0, 256) : "";
+  };
+  const login = text("login", "username", "preferred_username", "nickname");
+  const page = text("html_url", "web_url", "profile");
+  const isPage = URL.canParse(page) && /^https?:$/.test(new URL(page).protocol);
+  return login === ""
+    ? undefined
+    : { login, name: text("name", "full_name", "display_name"), profile_url: isPage ? page : "" };
+};

@@ -1,0 +1,151 @@
+// External-auth providers as the rest of the product sees them: the operator's entry with everything filled in that its type knows
+// (rule EA-4), and how each type's token is handed to git. Pure.
+import type { ProviderSetting, ProviderType } from "#base/config/external-auth-settings.ts";
+
+/** How a token is taken back: GitHub's own way, or RFC 7009. */
+export type Revocation = { readonly url: URL; readonly way: "github" | "standard" };
+
+export type Provider = {
+  readonly id: string;
+  readonly type: ProviderType;
+  readonly client_id: string;
+  readonly client_secret: string;
+  /** Undefined where there is only the device flow. */
+  readonly auth_url: URL | undefined;
+  readonly token_url: URL;
+  readonly validate_url: URL | undefined;
+  readonly revocation: Revocation | undefined;
+  readonly device_code_url: URL | undefined;
+  readonly scopes: readonly string[];
+  readonly pattern: RegExp | undefined;
+  readonly display_name: string;
+  readonly display_icon: string;
+  readonly device_flow: boolean;
+  readonly no_refresh: boolean;
+  /** Where the client's id and secret stand in a token request. */
+  readonly credentials: "body" | "header";
+};
+
+type Known = {
+  readonly name: string;
+  readonly base: string;
+  readonly auth?: string;
+  readonly token?: string;
+  readonly validate?: string;
+  readonly revoke?: string;
+  readonly device?: string;
+  readonly scopes: readonly string[];
+  readonly credentials: Provider["credentials"];
+};
+
+// Paths below the service's address, or whole URLs, as the services document them.
+const KNOWN: Readonly<Record<ProviderType, Known>> = {
+  github: {
+    name: "GitHub",
+    base: "https://github.com",
+    auth: "/login/oauth/authorize",
+    token: "/login/oauth/access_token",
+    device: "/login/device/code",
+    scopes: ["repo", "workflow"],
+    credentials: "body",
+  },
+  gitlab: {
+    name: "GitLab",
+    base: "https://gitlab.com",
+    auth: "/oauth/authorize",
+    token: "/oauth/token",
+    validate: "/oauth/token/info",
+    revoke: "/oauth/revoke",
+    device: "/oauth/authorize_device",
+    scopes: ["write_repository", "read_user"],
+    credentials: "body",
+  },
+  "bitbucket-cloud": {
+    name: "Bitbucket",
+    base: "https://bitbucket.org",
+    auth: "/site/oauth2/authorize",
+    token: "/site/oauth2/access_token",
+    validate: "https://api.bitbucket.org/2.0/user",
+    scopes: ["account", "repository:write"],
+    credentials: "header",
+  },
+  "bitbucket-server": {
+    name: "Bitbucket",
+    base: "",
+    auth: "/rest/oauth2/latest/authorize",
+    token: "/rest/oauth2/latest/token",
+    validate: "/rest/api/latest/inbox/pull-requests/count",
+    scopes: ["PUBLIC_REPOS", "REPO_READ", "REPO_WRITE"],
+    credentials: "body",
+  },
+  gitea: {
+    name: "Gitea",
+    base: "https://gitea.com",
+    auth: "/login/oauth/authorize",
+    token: "/login/oauth/access_token",
+    validate: "/api/v1/user",
+    scopes: [],
+    credentials: "header",
+  },
+  generic: { name: "", base: "", scopes: [], credentials: "header" },
+};
+
+/** The entry with what its type knows. */
+export const providerOf = (given: ProviderSetting): Provider => {
+  const known = KNOWN[given.type];
+  const base = (given.base_url ?? known.base).replace(/\/+$/, "");
+  const url = (own: string | undefined, path: string | undefined): URL | undefined => {
+    if (own !== undefined) return new URL(own);
+    if (path === undefined) return undefined;
+    return new URL(path.startsWith("/") ? base + path : path);
+  };
+  const token_url = url(given.token_url, known.token);
+  if (!token_url) throw new Error(`the external-auth provider ${given.id} has no token_url`);
+  const github = given.type === "github" ? githubApi(given, base) : undefined;
+  return {
+    id: given.id,
+    type: given.type,
+    client_id: given.client_id,
+    client_secret: given.client_secret ?? "",
+    auth_url: url(given.auth_url, known.auth),
+    token_url,
+    validate_url: url(given.validate_url, github ? `${github}/user` : known.validate),
+    revocation: revocationOf(given, github, url(given.revoke_url, known.revoke)),
+    device_code_url: url(given.device_code_url, known.device),
+    scopes: given.scopes ?? known.scopes,
+    pattern: patternOf(given, base),
+    display_name: given.display_name ?? (known.name || given.id),
+    display_icon: given.display_icon ?? "",
+    device_flow: given.device_flow ?? false,
+    no_refresh: given.no_refresh ?? false,
+    credentials: known.credentials,
+  };
+};
+
+const githubApi = ({ base_url }: ProviderSetting, base: string): string =>
+  base_url === undefined || base === "https://github.com" ? "https://api.github.com" : `${base}/api/v3`;
+
+const revocationOf = (
+  given: ProviderSetting,
+  github: string | undefined,
+  url: URL | undefined,
+): Revocation | undefined => {
+  if (github === undefined) return url && { url, way: "standard" };
+  const own = `${github}/applications/${encodeURIComponent(given.client_id)}/token`;
+  return { url: url ?? new URL(own), way: "github" };
+};
+
+/** The operator's pattern, else every URL of the service's host. */
+const patternOf = ({ regex }: ProviderSetting, base: string): RegExp | undefined => {
+  if (regex !== undefined) return new RegExp(regex);
+  if (base === "") return undefined;
+  const host = new URL(base).host.replaceAll(/[.[\]]/g, "\\$&");
+  return new RegExp(`^(?:https?://)?(?:[^/@]*@)?${host}(?:/.*)?$`, "i");
+};
+
+/** What git sends to the host (facts/platform 3.6). */
+export const gitCredential = (type: ProviderType, token: string): { username: string; password: string } => {
+  if (type === "gitlab") return { username: "oauth2", password: token };
+  if (type.startsWith("bitbucket")) return { username: "x-token-auth", password: token };
+  return { username: token, password: "" };
+};
