@@ -1,0 +1,61 @@
+// NaCl boxes: X25519 from node:crypto, XSalsa20-Poly1305 from @noble/ciphers. Used by the relay's handshake, where opening a box is the
+// proof that a client has the private half of the key it names (facts/wire 3.2). Refuses keys that lead to no secret. [TL-1]
+import { createPrivateKey, createPublicKey, diffieHellman, randomBytes } from "node:crypto";
+import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
+
+export const KEY_BYTES = 32;
+export const NONCE_BYTES = 24;
+
+// What DER puts in front of a bare X25519 key (RFC 8410).
+const PRIVATE_HEAD = Buffer.from("302e020100300506032b656e04220420", "hex");
+const PUBLIC_HEAD = Buffer.from("302a300506032b656e032100", "hex");
+
+/** "expand 32-byte k", as words. */
+const SIGMA = words(new TextEncoder().encode("expand 32-byte k"));
+
+export interface KeyPair {
+  readonly secret: Uint8Array;
+  readonly public: Uint8Array;
+}
+
+/** A fresh pair, or the one of these 32 secret bytes. */
+export const keyPair = (secret: Uint8Array = randomBytes(KEY_BYTES)): KeyPair => {
+  const pem = createPrivateKey(privateKey(secret)).export({ format: "pem", type: "pkcs8" });
+  const der = createPublicKey(pem).export({ format: "der", type: "spki" });
+  return { secret, public: new Uint8Array(der.subarray(PUBLIC_HEAD.length)) };
+};
+
+/** What two keys have in common, for `seal` and `open`: 32 bytes. Undefined for a public key that leads to no secret. */
+export const sharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
+  try {
+    const publicKey = createPublicKey({ key: Buffer.concat([PUBLIC_HEAD, peer]), format: "der", type: "spki" });
+    const point = diffieHellman({ privateKey: createPrivateKey(privateKey(secret)), publicKey });
+    const out = new Uint32Array(KEY_BYTES / 4);
+    hsalsa(SIGMA, words(point), new Uint32Array(4), out);
+    return new Uint8Array(out.buffer);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Nonce and box, as the frames carry them. */
+export const seal = (shared: Uint8Array, plain: Uint8Array, nonce: Uint8Array = randomBytes(NONCE_BYTES)): Uint8Array =>
+  Buffer.concat([nonce, xsalsa20poly1305(shared, nonce).encrypt(plain)]);
+
+/** What is in a nonce and box; undefined when it was altered or sealed with other keys. */
+export const open = (shared: Uint8Array, sealed: Uint8Array): Uint8Array | undefined => {
+  if (sealed.byteLength < NONCE_BYTES) return undefined;
+  try {
+    return xsalsa20poly1305(shared, sealed.slice(0, NONCE_BYTES)).decrypt(sealed.slice(NONCE_BYTES));
+  } catch {
+    return undefined;
+  }
+};
+
+const privateKey = (secret: Uint8Array) =>
+  ({ key: Buffer.concat([PRIVATE_HEAD, secret]), format: "der", type: "pkcs8" }) as const;
+
+/** Bytes as little-endian words; a copy, so that alignment does not matter. */
+function words(bytes: Uint8Array): Uint32Array {
+  return new Uint32Array(Uint8Array.from(bytes).buffer);
+}

@@ -1,0 +1,185 @@
+// One connection to the relay: the introduction, then packets. Reading never waits for anybody: what another client has no room for waits
+// in that client's bounded queue. Whoever breaks the protocol is closed with a reason; nothing else notices. [TL-3] .. [TL-7]
+import type { Timer } from "#base/clock.ts";
+import { KEY_BYTES, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
+import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, MAGIC } from "./derp-frame.ts";
+import { PacketQueue } from "./packet-queue.ts";
+import type { Relay } from "./relay.ts";
+
+/** As `Socket` of src/api/socket.ts. */
+export interface RelaySocket {
+  /** Bun's own answer: more than 0 sent, -1 taken but full (a `drain` follows), 0 dropped. */
+  transmit(bytes: Uint8Array): number;
+  close(code: number, reason: string): void;
+}
+
+const CLOSE = { protocol: 1002, unsupported: 1003, policy: 1008, tooBig: 1009 } as const;
+const INTRODUCE_MS = 10_000;
+const SERVER_INFO = new TextEncoder().encode(JSON.stringify({ version: 2 }));
+/** Receivers that are told when the client goes; beyond it the first are forgotten. */
+const MAX_SENT_TO = 1024;
+/** Answers of "not here" in one second; a peer that goes on sending learns no more from a further one. */
+const MAX_NOT_HERE = 32;
+const NOT_HERE_MS = 1_000;
+
+const MESH: ReadonlySet<number> = new Set([
+  FRAME.peer_present,
+  FRAME.forward_packet,
+  FRAME.watch_connections,
+  FRAME.close_peer,
+]);
+
+export class RelayClient {
+  /** Its public key, once it has proved it; and the same in hex. */
+  key = new Uint8Array(0);
+  address = "";
+  /** Addresses it has sent packets to. */
+  readonly sentTo = new Set<string>();
+  readonly #relay: Relay;
+  readonly #socket: RelaySocket;
+  readonly #reader = new FrameReader();
+  readonly #queue = new PacketQueue();
+  readonly #introduction: Timer;
+  #full = false;
+  #over = false;
+  #notHere = { since: 0, count: 0 };
+
+  constructor(relay: Relay, socket: RelaySocket) {
+    this.#relay = relay;
+    this.#socket = socket;
+    this.#introduction = relay.clock.after(INTRODUCE_MS, () =>
+      this.#refuse(CLOSE.policy, "no introduction within 10 seconds"),
+    );
+    this.tell(encodeFrame(FRAME.server_key, MAGIC, relay.key.public));
+  }
+
+  /** A message came in; its borders mean nothing. */
+  push(message: string | Uint8Array): void {
+    if (this.#over) return;
+    if (typeof message === "string") return this.#refuse(CLOSE.unsupported, "only binary messages are allowed here");
+    try {
+      for (const frame of this.#reader.push(message)) {
+        this.#take(frame);
+        if (this.#over) return;
+      }
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#refuse(error.tooBig ? CLOSE.tooBig : CLOSE.protocol, error.message);
+    }
+  }
+
+  /** The socket takes bytes again. */
+  drain(): void {
+    this.#full = false;
+    this.#flush();
+  }
+
+  /** The socket is gone. */
+  end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#introduction.cancel();
+    this.#relay.leave(this);
+  }
+
+  /** A short answer of the relay itself, before any packet. */
+  tell(frame: Uint8Array): void {
+    this.#send("control", frame);
+  }
+
+  /** A packet of another client. */
+  pass(kind: "discovery" | "packet", frame: Uint8Array): void {
+    this.#send(kind, frame);
+  }
+
+  /** What waits for it, and how much was let go. */
+  get waiting(): { bytes: number; dropped: number } {
+    return { bytes: this.#queue.bytes, dropped: this.#queue.dropped };
+  }
+
+  #take({ type, payload }: Frame): void {
+    if (this.address === "") return this.#introduce(type, payload);
+    if (type === FRAME.send_packet) return this.#forward(payload);
+    if (type === FRAME.ping) {
+      if (payload.byteLength !== 8) throw new FrameError("a ping has 8 bytes");
+      this.#relay.spoke(this);
+      return this.tell(encodeFrame(FRAME.pong, payload));
+    }
+    if (type === FRAME.client_info) throw new FrameError("introduced twice");
+    if (MESH.has(type)) this.#refuse(CLOSE.policy, "this relay has no mesh");
+    // Anything else is for statistics or unknown: skipped (facts/wire 3.2).
+  }
+
+  #introduce(type: number, payload: Uint8Array): void {
+    if (type !== FRAME.client_info) throw new FrameError("the first frame must introduce the client");
+    if (payload.byteLength < KEY_BYTES + NONCE_BYTES) throw new FrameError("the introduction is cut off");
+    const key = payload.slice(0, KEY_BYTES);
+    const shared = sharedKey(this.#relay.key.secret, key);
+    const info = shared && open(shared, payload.subarray(KEY_BYTES));
+    if (!shared || !info) return this.#refuse(CLOSE.policy, "the introduction does not prove the key");
+    if (!isClientInfo(info)) throw new FrameError("the introduction makes no sense");
+    this.#introduction.cancel();
+    this.key = key;
+    this.address = Buffer.from(key).toString("hex");
+    this.#relay.register(this);
+    this.tell(encodeFrame(FRAME.server_info, seal(shared, SERVER_INFO)));
+  }
+
+  #forward(payload: Uint8Array): void {
+    if (payload.byteLength < KEY_BYTES) throw new FrameError("a packet without a whole address");
+    const address = Buffer.from(payload.buffer, payload.byteOffset, KEY_BYTES).toString("hex");
+    this.#relay.spoke(this);
+    if (this.#relay.deliver(this, address, payload.subarray(KEY_BYTES))) return this.#remember(address);
+    if (!this.#mayTellNotHere()) return;
+    this.tell(encodeFrame(FRAME.peer_gone, payload.subarray(0, KEY_BYTES), Uint8Array.of(GONE.not_here)));
+  }
+
+  #remember(address: string): void {
+    if (this.sentTo.has(address)) return;
+    this.sentTo.add(address);
+    if (this.sentTo.size <= MAX_SENT_TO) return;
+    for (const first of this.sentTo) {
+      this.sentTo.delete(first);
+      break;
+    }
+  }
+
+  #mayTellNotHere(): boolean {
+    const now = this.#relay.clock.monotonic();
+    if (now - this.#notHere.since >= NOT_HERE_MS) this.#notHere = { since: now, count: 0 };
+    this.#notHere.count += 1;
+    return this.#notHere.count <= MAX_NOT_HERE;
+  }
+
+  #send(kind: "control" | "discovery" | "packet", frame: Uint8Array): void {
+    if (this.#over) return;
+    if (this.#full) this.#queue.put(kind, frame);
+    else this.#transmit(frame);
+  }
+
+  #flush(): void {
+    while (!this.#full && !this.#over) {
+      const frame = this.#queue.take();
+      if (frame === undefined) return;
+      this.#transmit(frame);
+    }
+  }
+
+  #transmit(frame: Uint8Array): void {
+    if (this.#socket.transmit(frame) < 0) this.#full = true;
+  }
+
+  #refuse(code: number, reason: string): void {
+    this.end();
+    this.#socket.close(code, reason);
+  }
+}
+
+const isClientInfo = (info: Uint8Array): boolean => {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(info));
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
+  } catch {
+    return false;
+  }
+};
