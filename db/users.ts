@@ -125,6 +125,22 @@ export const isPasswordStill = statement<{ id: string; password_hash: string }>(
   { expect: 1 },
 );
 
+/** A guard: refuses the batch as `stale` when this user was given a role, be it of the site or of an organization. */
+export const isWithoutRolesStill = statement<{ id: string }>(
+  build
+    .update(users)
+    .set({ deleted: false })
+    .where(
+      and(
+        eq(users.id, sql.placeholder("id")),
+        alive,
+        sql`json_array_length(${users.roles}) = 0`,
+        sql`not exists (select 1 from ${organization_members} where ${organization_members.user_id} = ${users.id} and json_array_length(${organization_members.roles}) > 0)`,
+      ),
+    ),
+  { expect: 1 },
+);
+
 /** What a list of users is narrowed to; whatever is absent does not matter. Times are milliseconds. */
 export type UserFilter = {
   /** Part of the username, the name or the e-mail address. */

@@ -2,9 +2,9 @@
 import { Elysia } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { deleteKeysOf } from "#db/api-keys.ts";
-import { isPasswordStill, updateUser } from "#db/users.ts";
+import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users.ts";
 import { UpdatePasswordRequest } from "#schema/user.ts";
-import { mayResetPassword } from "../access.ts";
+import { isOwner, mayResetPassword } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
@@ -23,15 +23,18 @@ export const userPassword = (ctx: ApiContext) =>
       const problem = passwordProblem(body.password);
       if (problem) throw invalidField("password", problem);
       if (isSelf) {
-        accounts.tries.count(`${ctx.addresses.of(request)} ${user.email.toLowerCase()}`);
+        const wasRight = accounts.countGuess(ctx.addresses.of(request), user.email);
         const isRight = await accounts.passwords.verify(body.old_password ?? "", user.password_hash);
         if (!isRight) throw invalidField("old_password", "This is not the present password.");
+        wasRight();
       }
       const password_hash = await accounts.passwords.hash(body.password);
       const except = isSelf ? caller.key_id : "";
       await store.commit([
         // Somebody else may have set another one while this was hashed.
         isPasswordStill({ id: user.id, password_hash: user.password_hash }),
+        // Whoever may do this to people without a role only, may not when one was given meanwhile.
+        ...(isSelf || isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
         updateUser(user.id, { password_hash, updated_at: clock.now() }),
         deleteKeysOf({ user_id: user.id, except }),
       ]);

@@ -33,9 +33,10 @@ export const session = (ctx: ApiContext) =>
       "/login",
       async ({ body, request, set, status }) => {
         const { store, clock, accounts } = ctx;
-        accounts.tries.count(`${ctx.addresses.of(request)} ${body.email.toLowerCase()}`);
+        const wasRight = accounts.countGuess(ctx.addresses.of(request), body.email);
         const user = await store.get(findUserByEmail({ email: body.email }));
         const isRight = await accounts.passwords.verify(body.password, user?.password_hash);
+        if (isRight) wasRight();
         if (!user || !isRight) throw incorrect();
         if (user.status === "suspended") {
           throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");

@@ -1,4 +1,5 @@
 // Slows down guessing: so many tries a minute for each key, then 429 until the minute is over (rule ID-5). Bounded in memory.
+import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 
@@ -17,6 +18,13 @@ export class Throttle {
     this.#limit = limit;
   }
 
+  /** Takes back a try of this minute that turned out to be no guess. */
+  forgive(key: string): void {
+    const tries = this.#counts.get(key) ?? 0;
+    if (tries > 1) this.#counts.set(key, tries - 1);
+    else this.#counts.delete(key);
+  }
+
   /** Counts one try; 429 when there were too many in this minute. */
   count(key: string): void {
     const now = this.#clock.monotonic();
@@ -32,3 +40,16 @@ export class Throttle {
     });
   }
 }
+
+/** Who has an IPv6 address has 2^64 of them: the network stands for all. Other addresses stand for themselves. */
+export const networkOf = (address: string): string => {
+  if (isIP(address) !== 6) return address;
+  const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
+  const groups = head === "" ? [] : head.split(":");
+  const rest = tail ? tail.split(":").length : 0;
+  if (tail !== undefined) while (groups.length < 8 - rest) groups.push("0");
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
+};

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import { Addresses } from "#src/api/address.ts";
+import { Accounts } from "#src/api/users/accounts.ts";
 import { Passwords } from "#src/api/users/passwords.ts";
-import { Throttle } from "#src/api/users/throttle.ts";
+import { networkOf, Throttle } from "#src/api/users/throttle.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 describe("passwords", () => {
@@ -51,6 +52,47 @@ test("[ID-5] a minute later the count begins anew, and each key has its own", ()
   expect(["a", "a", "a", "b"].map(isRefused)).toEqual([false, false, true, false]);
   clock.advance(60_000);
   expect(isRefused("a")).toBe(false);
+});
+
+test("[ID-5] wrong passwords of one address for many accounts are bounded together; right ones do not count", () => {
+  const clock = new ManualClock();
+  const accounts = new Accounts(clock);
+  const guess = (address: string, account: string, isRight = false): boolean => {
+    try {
+      const wasRight = accounts.countGuess(address, `${account}@example.com`);
+      if (isRight) wasRight();
+      return true;
+    } catch (error) {
+      expect((error as AppError).kind).toBe("too_many_requests");
+      return false;
+    }
+  };
+  const answered = (address: string, isRight: boolean): number =>
+    Array.from({ length: 200 }, (_, i) => guess(address, `user${i}`, isRight)).filter(Boolean).length;
+  expect(answered("192.0.2.1", true)).toBe(200);
+  expect(answered("192.0.2.1", false)).toBe(120);
+  // Also the right one now: else guessing would go on, only with one answer.
+  expect(guess("192.0.2.1", "ada", true)).toBe(false);
+  expect(guess("192.0.2.2", "ada", true)).toBe(true);
+  expect(answered("2001:db8::1", false)).toBe(120);
+  expect(guess("2001:db8::2:3", "ada")).toBe(false);
+  expect(guess("2001:db8:0:1::1", "ada")).toBe(true);
+  clock.advance(60_000);
+  expect(guess("192.0.2.1", "ada")).toBe(true);
+  // Refused for its account, it does not count for the address: whoever is guessed at there does not lock the others out.
+  for (let i = 0; i < 300; i++) guess("192.0.2.9", "eve");
+  expect(guess("192.0.2.9", "ada", true)).toBe(true);
+});
+
+test.each([
+  ["192.0.2.1", "192.0.2.1"],
+  ["", ""],
+  ["::1", "0:0:0:0::/64"],
+  ["2001:db8::", "2001:db8:0:0::/64"],
+  ["2001:0DB8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["fe80::1:2%eth0", "fe80:0:0:0::/64"],
+])("[ID-5] guesses from %p count for %p", (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });
 
 describe("the address of a caller", () => {

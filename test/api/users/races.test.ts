@@ -70,3 +70,33 @@ test("[ID-10] a key that is revoked while it makes another leaves none behind", 
   expect(await statusOf(client, "POST", "/users/me/keys/tokens", {})).toBe(409);
   expect(await admin.get<unknown[]>(`/api/v2/users/${user.id}/keys/tokens`)).toEqual([]);
 });
+
+test.each([
+  ["of the site", "PUT", "/api/v2/users/NAME/roles"],
+  ["of the organization", "PUT", "/api/v2/organizations/default/members/NAME/roles"],
+])(
+  "[ID-11] a role %s that is given while a user-admin's new password is hashed stops it",
+  async (kind, method, path) => {
+    const name = `rising-${kind.replaceAll(" ", "-")}`;
+    const { client: keeper } = await newPerson(admin, `keeper-${name}`.slice(0, 32), ["user-admin"]);
+    await newPerson(admin, name);
+    const { passwords } = contextOf(server).accounts;
+    const hashing = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const hash = passwords.hash.bind(passwords);
+    using spy = spyOn(passwords, "hash").mockImplementationOnce(async (password) => {
+      hashing.resolve();
+      await gate.promise;
+      return hash(password);
+    });
+    const reset = statusOf(keeper, "PUT", `/users/${name}/password`, { password: FRESH });
+    await hashing.promise;
+    expect(spy).toHaveBeenCalledTimes(1);
+    const roles = [path.includes("organizations") ? "organization-admin" : "auditor"];
+    const given = await admin.fetch(method, path.replace("NAME", name), { roles });
+    expect(given.status).toBe(200);
+    gate.resolve();
+    expect(await reset).toBe(409);
+    await new Client(server.url).signIn(`${name}@example.com`, PASSWORD);
+  },
+);
