@@ -8,6 +8,7 @@ import type { Statement } from "#db/sql.ts";
 import { guardTemplate } from "#db/templates.ts";
 import { clearTimer, setTimer } from "#db/timers.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import { buildStatus } from "#schema/build.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import { tagsWithPlace } from "#src/provisioners/external/tags.ts";
 import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
@@ -95,13 +96,12 @@ export const changed = (
   alsoEvents: readonly WorkspaceEvent[] = [],
 ): Change => {
   const version = state.workspace.version + 1;
-  const workspacePatch = { ...patches.workspace, version };
-  const next: WorkspaceState = {
-    ...state,
-    workspace: { ...state.workspace, ...workspacePatch },
-    build: { ...state.build, ...patches.build },
-    job: { ...state.job, ...patches.job },
-  };
+  const build = { ...state.build, ...patches.build };
+  const job = { ...state.job, ...patches.job };
+  const status = buildStatus(jobStatus(job), build.transition);
+  const news = status === state.workspace.status ? {} : { status };
+  const workspacePatch = { ...patches.workspace, ...news, version };
+  const next: WorkspaceState = { ...state, workspace: { ...state.workspace, ...workspacePatch }, build, job };
   const ended = isActive(state.job) && !isActive(next.job);
   return {
     kind: "change",
@@ -150,13 +150,14 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
       : {};
   const begun = begin({ ...workspace, ...awake }, build, number, state.build.state, now);
-  const patch = { ...awake, latest_build_id: build.id, updated_at: now, version: begun.state.workspace.version };
+  const { version, status } = begun.state.workspace;
+  const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
   return {
     kind: "change",
     state: begun.state,
     writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...begun.writes],
     events: [
-      { topic: "workspace", version: begun.state.workspace.version, latest_build_id: build.id },
+      { topic: "workspace", version, latest_build_id: build.id },
       ...state.agent_ids.map((agent_id) => ({ topic: "agent_gone" as const, agent_id })),
     ],
     effects: [{ do: "submit", job_id: build.job_id }],
@@ -201,7 +202,10 @@ const begin = (
     logs_overflowed: false,
   };
   const state: WorkspaceState = {
-    workspace: { ...workspace, latest_build_id: row.id, updated_at: now, version: workspace.version + 1 },
+    workspace: {
+      ...{ ...workspace, latest_build_id: row.id, status: "pending" },
+      ...{ updated_at: now, version: workspace.version + 1 },
+    },
     build: row,
     job,
     tags,

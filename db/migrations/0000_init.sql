@@ -538,6 +538,7 @@ CREATE TABLE `users` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `users_username` ON `users` (lower("username")) WHERE "users"."deleted" = 0;--> statement-breakpoint
+CREATE INDEX `users_by_name` ON `users` (lower("username"),`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `users_email` ON `users` (lower("email")) WHERE "users"."deleted" = 0 and "users"."email" <> '';--> statement-breakpoint
 CREATE TABLE `workspace_activity` (
 	`id` integer PRIMARY KEY NOT NULL,
@@ -619,6 +620,7 @@ CREATE TABLE `workspaces` (
 	`user_acl` text DEFAULT '{}' NOT NULL,
 	`group_acl` text DEFAULT '{}' NOT NULL,
 	`latest_build_id` text NOT NULL,
+	`status` text DEFAULT 'pending' NOT NULL,
 	`version` integer DEFAULT 0 NOT NULL,
 	FOREIGN KEY (`owner_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
@@ -627,4 +629,9 @@ CREATE TABLE `workspaces` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `workspaces_name` ON `workspaces` (`owner_id`,lower("name")) WHERE "workspaces"."deleted" = 0;--> statement-breakpoint
 CREATE INDEX `workspaces_template` ON `workspaces` (`template_id`);--> statement-breakpoint
+CREATE INDEX `workspaces_list` ON `workspaces` (`owner_id`,`status`,lower("name"));--> statement-breakpoint
+CREATE INDEX `workspaces_status` ON `workspaces` (`status`,`deleted`,`dormant_at`,`organization_id`);--> statement-breakpoint
+CREATE INDEX `workspaces_alive` ON `workspaces` (`organization_id`,`dormant_at`,lower("name")) WHERE "workspaces"."deleted" = 0;--> statement-breakpoint
+CREATE INDEX `workspaces_used` ON `workspaces` (`last_used_at`) WHERE "workspaces"."deleted" = 0;--> statement-breakpoint
+CREATE INDEX `workspaces_dormant` ON `workspaces` (`dormant_at`) WHERE "workspaces"."dormant_at" is not null;--> statement-breakpoint
 CREATE INDEX `workspaces_shared` ON `workspaces` (`organization_id`) WHERE ("workspaces"."user_acl" <> '{}' or "workspaces"."group_acl" <> '{}');

@@ -26,6 +26,8 @@ export const users = sqliteTable(
   },
   (table) => [
     uniqueIndex("users_username").on(sql`lower(${table.username})`).where(sql`${table.deleted} = 0`),
+    // Everybody in the order of their names, for lists that are ordered by the owner.
+    index("users_by_name").on(sql`lower(${table.username})`, table.id),
     uniqueIndex("users_email").on(sql`lower(${table.email})`).where(sql`${table.deleted} = 0 and ${table.email} <> ''`),
   ],
 );

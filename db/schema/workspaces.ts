@@ -36,12 +36,22 @@ export const workspaces = sqliteTable(
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     /** The build with the highest number; only its agents are alive. */
     latest_build_id: text().notNull(),
+    /** Of the latest build, as src/schema/build.ts derives it: lists look for it here. */
+    status: text().notNull().default("pending"),
     /** Raised by every committed change of the workspace, its builds and its agents' snapshot; orders watch events. */
     version: integer().notNull().default(0),
   },
   (table) => [
     uniqueIndex("workspaces_name").on(table.owner_id, sql`lower(${table.name})`).where(sql`${table.deleted} = 0`),
     index("workspaces_template").on(table.template_id),
+    // What lists look for, and how they count (db/workspace-lists.ts).
+    index("workspaces_list").on(table.owner_id, table.status, sql`lower(${table.name})`),
+    index("workspaces_status").on(table.status, table.deleted, table.dormant_at, table.organization_id),
+    index("workspaces_alive")
+      .on(table.organization_id, table.dormant_at, sql`lower(${table.name})`)
+      .where(sql`${table.deleted} = 0`),
+    index("workspaces_used").on(table.last_used_at).where(sql`${table.deleted} = 0`),
+    index("workspaces_dormant").on(table.dormant_at).where(sql`${table.dormant_at} is not null`),
     // The few that are shared, for the lists of those they are shared with.
     index("workspaces_shared")
       .on(table.organization_id)

@@ -67,6 +67,7 @@ export const createWorkspace = async (ctx: ApiContext, creation: Creation): Prom
     user_acl: {},
     group_acl: {},
     latest_build_id: build.id,
+    status: "pending",
     version: 0,
   };
   const claimed = await claimPrebuild(ctx, manifest, workspace, build);

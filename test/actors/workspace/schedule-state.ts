@@ -37,6 +37,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
     next_start_at: null,
     deleted: false,
     latest_build_id: "build-1",
+    status: "running",
     version: 1,
     ...workspace,
   },

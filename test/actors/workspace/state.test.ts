@@ -49,6 +49,7 @@ const fresh = (ttl_ms: number | null = null): Change =>
       next_start_at: null,
       deleted: false,
       latest_build_id: "",
+      status: "pending",
       version: 0,
     },
     newBuild(1, "start"),

@@ -1,0 +1,150 @@
+// A large deployment put straight into a store: 10,000 workspaces of 200 owners and 200 templates, in every status. Used by the tests
+// of the lists, by the benchmark, and by hand: `bun test/support/seed-many.ts <data dir>` on the data of a server that is stopped.
+import { systemClock } from "#base/clock.ts";
+import { sha256, uuid } from "#base/ids.ts";
+import { insertAgent } from "#db/agents.ts";
+import { insertBuild, insertBuildParameters } from "#db/builds.ts";
+import { insertFile } from "#db/files.ts";
+import { insertJob } from "#db/jobs.ts";
+import { openLocalStore } from "#db/local.ts";
+import { insertMember } from "#db/members.ts";
+import { findDefaultOrganization } from "#db/organizations.ts";
+import { workspace_resources } from "#db/schema/workspaces.ts";
+import { insertInto, type Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import { insertTemplateVersion } from "#db/template-versions.ts";
+import { insertTemplate } from "#db/templates.ts";
+import { insertUser } from "#db/users.ts";
+import { insertWorkspace } from "#db/workspaces.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+
+const insertResource = insertInto(workspace_resources);
+
+export type Many = {
+  readonly organization_id: string;
+  /** Ids of users named `owner-0` and so on. */
+  readonly owners: readonly string[];
+  readonly templates: readonly string[];
+  /** Ids of workspaces named `ws-00000` and so on, in that order. */
+  readonly workspaces: readonly string[];
+};
+
+export type Size = { readonly workspaces?: number; readonly templates?: number; readonly owners?: number };
+
+/** Workspaces of one commit. */
+const STEP = 200;
+
+const MANIFEST = JSON.stringify({ provisioner: "echo", resources: [{ name: "main", agents: [{ name: "main" }] }] });
+
+/** Every tenth is stopped, every twentieth has failed, every fiftieth is pending; the others run. */
+const kindOf = (i: number): "running" | "stopped" | "failed" | "pending" =>
+  i % 50 === 49 ? "pending" : i % 20 === 18 ? "failed" : i % 10 === 5 ? "stopped" : "running";
+
+/** Fills the store of a server that has its first organization. */
+export const seedMany = async (store: Store, now: number, size: Size = {}): Promise<Many> => {
+  const { workspaces: count = 10_000, templates: kinds = 200, owners: people = 200 } = size;
+  const organization = await store.get(findDefaultOrganization());
+  if (!organization) throw new Error("the server has not been started before");
+  const organization_id = organization.id;
+  const times = { created_at: now, updated_at: now };
+  const owners = Array.from({ length: people }, uuid);
+  for (let at = 0; at < people; at += STEP) {
+    await store.commit(
+      owners.slice(at, at + STEP).flatMap((id, i): Statement[] => {
+        const username = `owner-${at + i}`;
+        const account = {
+          id,
+          username,
+          email: `${username}@example.com`,
+          status: "active" as const,
+          login_type: "none",
+        };
+        return [
+          insertUser({ ...account, roles: [], ...times }),
+          insertMember({ organization_id, user_id: id, roles: [], ...times }),
+        ];
+      }),
+    );
+  }
+  const file_id = uuid();
+  const created_by = PREBUILDS_USER_ID;
+  const file = { id: file_id, hash: sha256(file_id), mimetype: "application/x-tar", size: 1, created_by };
+  await store.commit([insertFile({ ...file, created_at: now })]);
+  const versions = Array.from({ length: kinds }, uuid);
+  const templates = Array.from({ length: kinds }, uuid);
+  const import_keys = await store.reserve("jobs", kinds);
+  await store.commit(
+    templates.flatMap((id, i): Statement[] => {
+      const version_id = versions[i] as string;
+      const place = { organization_id, created_by, ...times };
+      const job = { id: uuid(), key: import_keys + i, organization_id, initiator_id: created_by, file_id };
+      const type = "template_version_import";
+      const input = { template_version_id: version_id };
+      const done = { started_at: now, completed_at: now };
+      const name = `kind-${i}`;
+      return [
+        insertJob({ ...job, type, provisioner: "echo", input, ...done, ...times }),
+        insertTemplate({ ...place, id, name, provisioner: "echo", active_version_id: version_id }),
+        insertTemplateVersion({
+          ...{ ...place, id: version_id, template_id: id, name: "v1", job_id: job.id, file_id, manifest: MANIFEST },
+        }),
+      ];
+    }),
+  );
+  const ids = Array.from({ length: count }, uuid);
+  for (let at = 0; at < count; at += STEP) {
+    const part = ids.slice(at, at + STEP);
+    const keys = {
+      job: await store.reserve("jobs", part.length),
+      agent: await store.reserve("agents", part.length),
+    };
+    const rows = part.flatMap((id, i): Statement[] => {
+      const n = at + i;
+      const [owner_id, t] = [owners[n % people] as string, n % kinds];
+      const [build_id, job_id, resource_id] = [uuid(), uuid(), uuid()];
+      const kind = kindOf(n);
+      const transition = kind === "stopped" ? "stop" : "start";
+      const begun = kind === "pending" ? {} : { started_at: now, completed_at: now };
+      const failed = kind === "failed" ? { error: "no room" } : {};
+      const name = `ws-${String(n).padStart(5, "0")}`;
+      const job = { id: job_id, key: keys.job + i, organization_id, initiator_id: owner_id, file_id };
+      const build = { id: build_id, workspace_id: id, build_number: 1, job_id, initiator_id: owner_id };
+      const version = { template_version_id: versions[t] as string };
+      return [
+        insertWorkspace({
+          ...{ id, owner_id, organization_id, template_id: templates[t] as string, name, latest_build_id: build_id },
+          ...{ status: kind, last_used_at: now - n * 1_000, ...times },
+        }),
+        insertJob({
+          ...{ ...job, type: "workspace_build", provisioner: "echo", input: { workspace_build_id: build_id } },
+          ...{ ...begun, ...failed, ...times },
+        }),
+        insertBuild({ ...build, ...version, transition, reason: "initiator", ...times }),
+        insertBuildParameters([{ build_id, name: "size", value: n % 2 === 0 ? "big" : "small" }]),
+        ...(kind === "running"
+          ? [
+              insertResource({
+                ...{ id: resource_id, job_id, transition, type: "echo_workspace", name: "main", created_at: now },
+              }),
+              insertAgent({
+                ...{ key: keys.agent + i, id: uuid(), workspace_id: id, build_id, resource_id, name: "main" },
+                ...{ architecture: "amd64", operating_system: "linux", token_hash: sha256(id), ...times },
+              }),
+            ]
+          : []),
+      ];
+    });
+    await store.commit(rows);
+  }
+  return { organization_id, owners, templates, workspaces: ids };
+};
+
+if (import.meta.main) {
+  const [directory, workspaces] = process.argv.slice(2);
+  if (!directory) throw new Error("usage: bun test/support/seed-many.ts <data dir> [workspaces]");
+  const now = systemClock.now();
+  const store = openLocalStore({ directory, cacheMb: 64, now, fatal: (error) => process.stderr.write(`${error}\n`) });
+  const made = await seedMany(store, now, workspaces ? { workspaces: Number(workspaces) } : {});
+  await store.close();
+  process.stdout.write(`${made.workspaces.length} workspaces, ${made.templates.length} templates\n`);
+}
