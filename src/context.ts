@@ -14,6 +14,7 @@ import { DRY_RUN, DryRunActor } from "#actors/template-version/dry-run-actor.ts"
 import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
 import { ImportRunner } from "#actors/template-version/import-runner.ts";
 import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
+import { ModelSettings } from "#actors/model-settings.ts";
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import { Uses } from "#actors/workspace/activity-uses.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
@@ -45,7 +46,7 @@ import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
 import { OAuthClient } from "./git/oauth.ts";
 import { providerOf } from "./git/provider.ts";
-import { DemoModels } from "./llm/demo.ts";
+import { ConfiguredModels } from "./llm/configured.ts";
 import type { LanguageModels } from "./llm/model.ts";
 import { DockerProvisioner } from "./provisioners/docker/docker.ts";
 import { EchoProvisioner } from "./provisioners/echo/echo.ts";
@@ -90,6 +91,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly models: LanguageModels;
+  readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly outbound: Outbound;
@@ -184,7 +186,12 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
-    this.models = options.models ?? new DemoModels(this.clock);
+    const mayReach = { private: listensOnLoopback(this.config), hosts: this.config.model_hosts ?? [] };
+    const configured = new ConfiguredModels({ clock: this.clock, mayReach });
+    this.models = options.models ?? configured;
+    this.modelSettings = new ModelSettings({
+      ...{ store, clock: this.clock, encryption: this.encryption, models: configured },
+    });
     const { clock, topics, models } = this;
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
     const { chats, generations } = openChats({ store, clock, topics, models, slots, copy });
@@ -217,6 +224,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const { store, clock, accounts } = this;
     accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
     await recoverBlobs(store, this.blobs);
+    await this.modelSettings.load();
   }
 
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */

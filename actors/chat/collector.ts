@@ -3,6 +3,7 @@ import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ModelEvent, ModelUsage } from "#src/llm/model.ts";
 
+type Said = Extract<ModelEvent, { type: "text" | "reasoning" }>;
 type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
 
 export class Collector {
@@ -14,9 +15,9 @@ export class Collector {
   add(event: ModelEvent, now: number): MessagePart[] {
     switch (event.type) {
       case "text":
-        return [...this.#endReasoning(now), this.#grow("text", event.delta, now)];
+        return [...this.#endReasoning(now), ...this.#grow("text", event, now)];
       case "reasoning":
-        return [this.#grow("reasoning", event.delta, now)];
+        return [...this.#grow("reasoning", event, now), ...(event.ends ? this.#endReasoning(now) : [])];
       case "tool_call_delta": {
         const { id: tool_call_id, name: tool_name, delta: args_delta } = event;
         return [...this.#endReasoning(now), { type: "tool-call", tool_call_id, tool_name, args_delta }];
@@ -25,7 +26,7 @@ export class Collector {
         const { id: tool_call_id, name: tool_name, args } = event;
         const part: MessagePart = { type: "tool-call", tool_call_id, tool_name, args, created_at: rfc3339(now) };
         const ended = this.#endReasoning(now);
-        this.#parts.push(part);
+        this.#parts.push(event.metadata ? { ...part, provider_metadata: event.metadata } : part);
         return [...ended, part];
       }
       case "source": {
@@ -46,18 +47,25 @@ export class Collector {
   /** The message so far: reasoning ends now, calls that were not complete are left out. */
   content(now: number): MessagePart[] {
     this.#endReasoning(now);
-    return this.#parts.filter(({ type, text }) => (type !== "text" && type !== "reasoning") || text !== "");
+    return this.#parts.filter(
+      ({ type, text, provider_metadata }) =>
+        (type !== "text" && type !== "reasoning") || text !== "" || provider_metadata !== undefined,
+    );
   }
 
-  #grow(type: "text" | "reasoning", delta: string, now: number): MessagePart {
+  #grow(type: "text" | "reasoning", event: Said, now: number): MessagePart[] {
+    const { delta, metadata } = event;
     const last = this.#parts.at(-1);
-    if (last?.type === type && last.completed_at === undefined) {
-      last.text += delta;
-      return { type, text: delta };
-    }
-    const begun: Growing = { type, text: delta, ...(type === "reasoning" ? { created_at: rfc3339(now) } : {}) };
-    this.#parts.push(begun);
-    return { ...begun };
+    const isMore = last?.type === type && last.completed_at === undefined;
+    const begun: Growing = { type, text: "", ...(type === "reasoning" ? { created_at: rfc3339(now) } : {}) };
+    const part = isMore ? last : begun;
+    // A word about nothing, such as the end of reasoning that never began.
+    if (!isMore && delta === "" && !metadata) return [];
+    if (!isMore) this.#parts.push(part);
+    const shown = isMore ? { type, text: delta } : { ...begun, text: delta };
+    part.text += delta;
+    if (metadata) part.provider_metadata = metadata;
+    return delta === "" ? [] : [shown];
   }
 
   #endReasoning(now: number): MessagePart[] {

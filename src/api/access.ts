@@ -1,5 +1,6 @@
 // Who may do what: pure functions over the caller and the thing (facts/platform 3.8). Handlers ask here and nowhere else. Not
 // visible is 404, visible but forbidden is 403.
+import { forbidden } from "#base/errors.ts";
 import type { Acl, WorkspaceRole } from "#schema/acl.ts";
 import type { UserCaller } from "./caller.ts";
 
@@ -173,6 +174,13 @@ export const mayReadAudit = (caller: UserCaller, organization?: string): boolean
   hasSiteRole(caller, "owner", "auditor") ||
   (organization !== undefined &&
     hasOrganizationRole(caller, organization, "organization-admin", "organization-auditor"));
+
+// Models.
+
+/** Providers, their keys and the models they serve. 403. */
+export const checkModelAdmin = (caller: UserCaller): void => {
+  if (!isOwner(caller)) throw forbidden("Only an owner may manage models.");
+};
 
 // Chats.
 

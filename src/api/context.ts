@@ -6,6 +6,7 @@ import type { Generations } from "#actors/chat/generations.ts";
 import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import type { JobQueue } from "#actors/job-queue.ts";
+import type { ModelSettings } from "#actors/model-settings.ts";
 import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import type { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import type { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
@@ -47,6 +48,7 @@ export interface ApiContext {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly models: LanguageModels;
+  readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;
   /** Seals what must be readable again. */
   readonly encryption: Encryption;

@@ -23,6 +23,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Provisioners", description: "Workers of their own that bring workspaces to life, and their keys." },
   { name: "Agents", description: "Workspace agents as people see them: state and logs." },
   { name: "Chats", description: "Sessions with a coding agent: messages, queues, turns, and how to follow them." },
+  { name: "Models", description: "Who provides language models, and the models that chats can use." },
   { name: "Agent daemon", description: "What the program inside a workspace calls with its agent token." },
 ];
 

@@ -12,7 +12,7 @@ export const DEMO: ModelInfo = {
 
 const WORD_MS = 12;
 const SLOW_WORD_MS = 250;
-const CONTEXT_LIMIT = 32_000;
+export const DEMO_CONTEXT_LIMIT = 32_000;
 const STATUS: { readonly [K in ChatErrorKind]?: number } = {
   rate_limit: 429,
   overloaded: 529,
@@ -154,5 +154,5 @@ const usageOf = ({ messages }: ModelRequest, output_tokens: number) => {
     .flatMap(({ content }) => content)
     .reduce((sum, { text = "" }) => sum + text.split(/\s+/).length, 0);
   const total_tokens = input_tokens + output_tokens;
-  return { input_tokens, output_tokens, total_tokens, context_limit: CONTEXT_LIMIT };
+  return { input_tokens, output_tokens, total_tokens, context_limit: DEMO_CONTEXT_LIMIT };
 };

@@ -30,7 +30,7 @@ export const chatErrorOf = (error: unknown, provider: string): ChatError => {
   const by = error.provider || provider;
   return {
     kind,
-    message: MESSAGES[kind](named(by)),
+    message: MESSAGES[kind](named(error.display_name || by)),
     ...(error.message ? { detail: [...error.message].slice(0, DETAIL_LIMIT).join("") } : {}),
     ...(by ? { provider: by } : {}),
     retryable,

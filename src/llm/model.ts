@@ -36,12 +36,27 @@ export type ModelUsage = Partial<
   >
 >;
 
+/** What a provider wants back with the same words, such as a signature. Kept with the message, never shown. */
+export type ProviderMetadata = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
 export type ModelEvent =
-  | { readonly type: "text"; readonly delta: string }
-  | { readonly type: "reasoning"; readonly delta: string }
+  | { readonly type: "text"; readonly delta: string; readonly metadata?: ProviderMetadata }
+  /** `ends`: what is thought next is a part of its own. */
+  | {
+      readonly type: "reasoning";
+      readonly delta: string;
+      readonly metadata?: ProviderMetadata;
+      readonly ends?: boolean;
+    }
   /** More of a call's arguments, as JSON text; the whole call follows as `tool_call`. */
   | { readonly type: "tool_call_delta"; readonly id: string; readonly name: string; readonly delta: string }
-  | { readonly type: "tool_call"; readonly id: string; readonly name: string; readonly args: unknown }
+  | {
+      readonly type: "tool_call";
+      readonly id: string;
+      readonly name: string;
+      readonly args: unknown;
+      readonly metadata?: ProviderMetadata;
+    }
   | { readonly type: "source"; readonly source_id: string; readonly url: string; readonly title: string }
   | { readonly type: "usage"; readonly usage: ModelUsage }
   /** The last event of every stream that has ended well. */
@@ -62,6 +77,8 @@ export class ModelError extends Error {
   readonly kind: ChatErrorKind;
   readonly retryable: boolean;
   readonly provider: string;
+  /** What people call the provider; empty: nothing else than `provider`. */
+  readonly display_name: string;
   readonly status_code: number | undefined;
   /** The provider asked to wait at least so long. */
   readonly retry_after_ms: number;
@@ -69,12 +86,19 @@ export class ModelError extends Error {
   constructor(
     kind: ChatErrorKind,
     detail: string,
-    options: { retryable?: boolean; provider?: string; status_code?: number; retry_after_ms?: number } = {},
+    options: {
+      retryable?: boolean;
+      provider?: string;
+      display_name?: string;
+      status_code?: number | undefined;
+      retry_after_ms?: number;
+    } = {},
   ) {
     super(detail);
     this.kind = kind;
     this.retryable = options.retryable ?? RETRYABLE.has(kind);
     this.provider = options.provider ?? "";
+    this.display_name = options.display_name ?? "";
     this.status_code = options.status_code;
     this.retry_after_ms = options.retry_after_ms ?? 0;
   }

@@ -46,7 +46,10 @@ export const MessagePart = t.Object({
   created_at: time("When a call or result came, or reasoning began."),
   completed_at: time("When reasoning ended or was interrupted."),
 });
-export type MessagePart = Static<typeof MessagePart>;
+/** `provider_metadata` is stored for the provider that sent it and never shown. */
+export type MessagePart = Static<typeof MessagePart> & {
+  provider_metadata?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+};
 
 /** A part as a client sends it; what is not of its kind is ignored (facts/chats 3.3). */
 export const InputPart = t.Object({

@@ -13,8 +13,11 @@ import { changeChat } from "./change.ts";
 import { createChat } from "./create.ts";
 import { listChats } from "./list.ts";
 import { chatMessages } from "./messages.ts";
+import { modelConfigs } from "./model-configs.ts";
+import { availableModels } from "./models.ts";
 import { chatPath, tags } from "./paths.ts";
 import { readChat, visibleChat } from "./place.ts";
+import { modelProviders } from "./providers.ts";
 import { REPEATABLE, requestKey } from "./repeat.ts";
 import { chatStream } from "./stream.ts";
 import { chatWatch } from "./watch.ts";
@@ -95,6 +98,9 @@ export const chats = (ctx: ApiContext) =>
       },
     )
     .use(chatWatch(ctx))
+    .use(modelProviders(ctx))
+    .use(modelConfigs(ctx))
+    .use(availableModels(ctx))
     .get("/:chat", async ({ caller, params }) => readChat(ctx, (await visibleChat(ctx, params.chat, caller)).id), {
       user: true,
       params: chatPath,

@@ -3,6 +3,7 @@ import type { Message, Queued } from "#actors/chat/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { ChatView } from "#db/chat-views.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
 import { shownStatus } from "#schema/chat-status.ts";
 
 /** Leaves out members that are null or empty text. */
@@ -65,10 +66,12 @@ export const showMessage = (chat_id: string, message: Shown): ChatMessage => {
     ...present({ created_by, model_config_id }),
     created_at: rfc3339(created_at),
     role,
-    content: content.filter(({ type }) => type !== "hook-context"),
+    content: content.filter(({ type }) => type !== "hook-context").map(withoutInsides),
     ...(usage.length > 0 ? { usage: Object.fromEntries(usage) } : {}),
   };
 };
+
+const withoutInsides = ({ provider_metadata: _, ...shown }: MessagePart): MessagePart => shown;
 
 export const showQueued = (chat_id: string, queued: Queued): QueuedMessage => {
   const { id, content, model_config_id, created_at } = queued;

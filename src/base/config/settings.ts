@@ -113,6 +113,11 @@ export const SERVER_SETTINGS = {
     group: "Chats",
     help: "How many chats talk to a model at the same time; further ones wait in the queue.",
   }),
+  model_hosts: optional(hosts, {
+    group: "Chats",
+    help: "Hosts that base URLs of model providers may name although they are not on the public internet.",
+    absent: "none; while the server listens on loopback only, all loopback and private addresses",
+  }),
   subchat_slots: setting(whole(1, 10_000), 10, {
     group: "Chats",
     help: "The same for chats that other chats have started: they have slots of their own, so that none waits for its own parent.",

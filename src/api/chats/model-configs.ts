@@ -1,0 +1,135 @@
+// The models chats can use: made and changed by the owner of the deployment, read by everybody as far as they can be used.
+import { Elysia, t } from "elysia";
+import type { ModelConfigRow, ModelProviderRow } from "#actors/model-settings.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, invalidField } from "#base/errors.ts";
+import { CreateModelConfig, ModelConfig, UpdateModelConfig } from "#schema/model-config.ts";
+import { checkModelAdmin, isOwner } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { checkNumbers, effortsOf, kindOf, nameOf } from "./model-input.ts";
+
+const tags = ["Models"];
+const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });
+const CONTEXT_LIMIT = 128_000;
+
+const showModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
+  const { deleted: _, compression_threshold, ...shown } = row;
+  return {
+    ...shown,
+    provider,
+    ...(compression_threshold === null ? {} : { compression_threshold }),
+    reasoning_efforts: effortsOf(row.model_config),
+    created_at: rfc3339(row.created_at),
+    updated_at: rfc3339(row.updated_at),
+  };
+};
+
+/** The provider a new model belongs to, by its id or as the only one of its kind. 400, 412. */
+const providerFor = async (
+  ctx: ApiContext,
+  { provider, provider_id }: CreateModelConfig,
+): Promise<ModelProviderRow> => {
+  const { providers } = await ctx.modelSettings.list();
+  if (provider_id === undefined && provider === undefined) throw invalidField("provider", "is required");
+  const kind = provider === undefined ? undefined : kindOf(provider);
+  const fitting = providers.filter(
+    (one) => (kind === undefined || one.provider === kind) && (!provider_id || one.id === provider_id.toLowerCase()),
+  );
+  if (fitting.length > 1) throw invalidField("provider_id", "is required: there are several providers of this kind");
+  const [found] = fitting;
+  if (!found) throw new AppError("precondition_failed", "The provider is missing or disabled.");
+  return found;
+};
+
+export const modelConfigs = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/model-configs",
+      async ({ caller }) => {
+        const { providers, models } = await ctx.modelSettings.list();
+        return models.flatMap((row) => {
+          const provider = providers.find(({ id }) => id === row.provider_id);
+          const isShown = provider && (isOwner(caller) || (row.enabled && provider.enabled));
+          return isShown ? [showModel(row, provider)] : [];
+        });
+      },
+      {
+        user: true,
+        response: { 200: t.Array(ModelConfig), ...fails(401) },
+        detail: { tags, summary: "List models", description: "Oldest first; disabled ones only for the owner." },
+      },
+    )
+    .post(
+      "/model-configs",
+      async ({ caller, body, status }) => {
+        checkModelAdmin(caller);
+        const model = nameOf("model", body.model);
+        checkNumbers(body);
+        const provider = await providerFor(ctx, body);
+        const made = await ctx.modelSettings.addModel({
+          provider_id: provider.id,
+          model,
+          display_name: nameOf("display_name", body.display_name ?? model),
+          enabled: body.enabled ?? true,
+          is_default: body.is_default ?? false,
+          context_limit: body.context_limit ?? CONTEXT_LIMIT,
+          compression_threshold: body.compression_threshold ?? null,
+          model_config: body.model_config ?? {},
+        });
+        return status(201, showModel(made, provider));
+      },
+      {
+        user: true,
+        body: CreateModelConfig,
+        response: { 201: ModelConfig, ...fails(400, 401, 403, 409, 412) },
+        detail: {
+          tags,
+          summary: "Add a model",
+          description: "The first one becomes the default. 412 when its provider is missing or disabled.",
+        },
+      },
+    )
+    .patch(
+      "/model-configs/:model_config",
+      async ({ caller, params, body }) => {
+        checkModelAdmin(caller);
+        checkNumbers(body);
+        const { model, display_name, ...rest } = body;
+        const changed = await ctx.modelSettings.changeModel(params.model_config.toLowerCase(), {
+          ...rest,
+          ...(model === undefined ? {} : { model: nameOf("model", model) }),
+          ...(display_name === undefined ? {} : { display_name: nameOf("display_name", display_name) }),
+        });
+        const { providers } = await ctx.modelSettings.list();
+        const provider = providers.find(({ id }) => id === changed.provider_id);
+        return showModel(changed, provider ?? { provider: "demo" });
+      },
+      {
+        user: true,
+        params,
+        body: UpdateModelConfig,
+        response: { 200: ModelConfig, ...fails(400, 401, 403, 404, 409, 412) },
+        detail: {
+          tags,
+          summary: "Change a model",
+          description: "Chats that use it go on with it as it is then; while it is disabled, with the default.",
+        },
+      },
+    )
+    .delete(
+      "/model-configs/:model_config",
+      async ({ caller, params, set }) => {
+        checkModelAdmin(caller);
+        await ctx.modelSettings.removeModel(params.model_config.toLowerCase());
+        set.status = 204;
+      },
+      {
+        user: true,
+        params,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "Delete a model", description: "Chats that use it go on with the default." },
+      },
+    );

@@ -1,0 +1,70 @@
+// Checking what an administrator enters about providers and models, field by field. Pure.
+import { type AppError, invalid, invalidField, type Validation } from "#base/errors.ts";
+import { type CallConfig, EFFORTS } from "#schema/model-config.ts";
+import { PROVIDER_KINDS, type ProviderKind } from "#schema/model-provider.ts";
+
+const KEY_BYTES = 10_240;
+
+export const kindOf = (text: string): ProviderKind => {
+  const kind = PROVIDER_KINDS.find((one) => one === text.trim().toLowerCase());
+  if (!kind) throw invalidField("provider", `must be one of ${PROVIDER_KINDS.join(", ")}`);
+  return kind;
+};
+
+/** At most 10 KB, without blanks around it (facts/chats 5.8). The key itself is never in the answer. */
+export const keyOf = (text: string): string => {
+  if (Buffer.byteLength(text) > KEY_BYTES) throw invalidField("api_key", `must have at most ${KEY_BYTES} bytes`);
+  if (text.trim() !== text) throw invalidField("api_key", "must not begin or end with blanks");
+  if (/[^\x21-\x7e]/.test(text)) throw invalidField("api_key", "must be printable ASCII characters");
+  return text;
+};
+
+/** http or https, nothing secret in it; without a slash at its end. Empty stays empty. */
+export const baseUrlOf = (text: string, isNeeded: boolean): string => {
+  const wrong = (detail: string): AppError => invalidField("base_url", detail);
+  const trimmed = text.trim();
+  if (trimmed === "" && isNeeded) throw wrong("is required for this provider");
+  if (trimmed === "") return "";
+  const url = URL.canParse(trimmed) ? new URL(trimmed) : undefined;
+  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw wrong("must be an http or https URL");
+  if (url.username !== "" || url.password !== "") throw wrong("must not contain credentials: give an api_key");
+  if (url.search !== "" || url.hash !== "") throw wrong("must not have a query or a fragment");
+  return url.href.replace(/\/+$/, "");
+};
+
+export const nameOf = (field: string, text: string): string => {
+  const name = text.trim();
+  if (name === "") throw invalidField(field, "must not be empty");
+  return name;
+};
+
+const between = (field: string, value: number | null | undefined, low: number, high: number): Validation[] =>
+  value === null || value === undefined || (value >= low && value <= high)
+    ? []
+    : [{ field, detail: `must be ${low} to ${high}` }];
+
+const MOST_TOKENS = 1_000_000_000;
+
+/** 400 with one entry for each number that is out of its range. */
+export const checkNumbers = (given: {
+  context_limit?: number;
+  compression_threshold?: number | null;
+  model_config?: CallConfig;
+}): void => {
+  const { context_limit, compression_threshold, model_config: call = {} } = given;
+  const problems = [
+    ...between("context_limit", context_limit, 1, MOST_TOKENS),
+    ...between("compression_threshold", compression_threshold, 0, 100),
+    ...between("model_config.max_output_tokens", call.max_output_tokens, 1, MOST_TOKENS),
+    ...between("model_config.temperature", call.temperature, 0, 2),
+    ...between("model_config.top_p", call.top_p, 0, 1),
+    ...between("model_config.top_k", call.top_k, 1, MOST_TOKENS),
+    ...between("model_config.presence_penalty", call.presence_penalty, -2, 2),
+    ...between("model_config.frequency_penalty", call.frequency_penalty, -2, 2),
+  ];
+  if (problems.length > 0) throw invalid("Validation failed.", problems);
+};
+
+/** The efforts a chat can ask for: up to the model's maximum. */
+export const effortsOf = ({ reasoning }: CallConfig): string[] =>
+  reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];

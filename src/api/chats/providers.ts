@@ -1,0 +1,103 @@
+// Who provides language models: the address and the key, which goes in and never comes out. For the owner of the deployment alone.
+import { Elysia, t } from "elysia";
+import type { ModelProviderRow } from "#actors/model-settings.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
+import { needsBaseUrl } from "#src/llm/adapters.ts";
+import { checkModelAdmin } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { baseUrlOf, keyOf, kindOf, nameOf } from "./model-input.ts";
+
+const tags = ["Models"];
+const params = t.Object({ provider: t.String({ format: "uuid", description: "Provider id." }) });
+
+const showProvider = ({ sealed_api_key, deleted: _, ...row }: ModelProviderRow): ModelProvider => ({
+  ...row,
+  has_api_key: sealed_api_key !== "",
+  created_at: rfc3339(row.created_at),
+  updated_at: rfc3339(row.updated_at),
+});
+
+export const modelProviders = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/providers",
+      async ({ caller }) => {
+        checkModelAdmin(caller);
+        return (await ctx.modelSettings.list()).providers.map(showProvider);
+      },
+      {
+        user: true,
+        response: { 200: t.Array(ModelProvider), ...fails(401, 403) },
+        detail: { tags, summary: "List model providers", description: "Oldest first. Only the owner." },
+      },
+    )
+    .post(
+      "/providers",
+      async ({ caller, body, status }) => {
+        checkModelAdmin(caller);
+        const provider = kindOf(body.provider);
+        const made = await ctx.modelSettings.addProvider({
+          provider,
+          display_name: nameOf("display_name", body.display_name ?? provider),
+          base_url: baseUrlOf(body.base_url ?? "", needsBaseUrl(provider)),
+          api_key: keyOf(body.api_key ?? ""),
+          enabled: body.enabled ?? true,
+        });
+        return status(201, showProvider(made));
+      },
+      {
+        user: true,
+        body: CreateModelProvider,
+        response: { 201: ModelProvider, ...fails(400, 401, 403, 409) },
+        detail: {
+          tags,
+          summary: "Add a model provider",
+          description: "anthropic, openai, google, or any server that speaks OpenAI's protocol (openai-compat).",
+        },
+      },
+    )
+    .patch(
+      "/providers/:provider",
+      async ({ caller, params, body }) => {
+        checkModelAdmin(caller);
+        const id = params.provider.toLowerCase();
+        const { display_name, base_url, api_key, enabled } = body;
+        const kind = (await ctx.modelSettings.list()).providers.find((one) => one.id === id)?.provider ?? "demo";
+        const changed = await ctx.modelSettings.changeProvider(id, {
+          ...(display_name === undefined ? {} : { display_name: nameOf("display_name", display_name) }),
+          ...(base_url === undefined ? {} : { base_url: baseUrlOf(base_url, needsBaseUrl(kind)) }),
+          ...(api_key === undefined ? {} : { api_key: keyOf(api_key) }),
+          ...(enabled === undefined ? {} : { enabled }),
+        });
+        return showProvider(changed);
+      },
+      {
+        user: true,
+        params,
+        body: UpdateModelProvider,
+        response: { 200: ModelProvider, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags,
+          summary: "Change a model provider",
+          description: "Without `api_key` the key stays; a base URL that leads elsewhere needs the key again.",
+        },
+      },
+    )
+    .delete(
+      "/providers/:provider",
+      async ({ caller, params, set }) => {
+        checkModelAdmin(caller);
+        await ctx.modelSettings.removeProvider(params.provider.toLowerCase());
+        set.status = 204;
+      },
+      {
+        user: true,
+        params,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "Delete a model provider", description: "Its models go with it." },
+      },
+    );

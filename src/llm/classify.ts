@@ -1,0 +1,89 @@
+// Why a model call failed, from what the provider said: the table of facts/chats 5.7, first match wins. Pure; src/llm/stream.ts finds
+// the signals in whatever was thrown.
+import type { ChatErrorKind } from "#schema/chat-error.ts";
+
+/** What is known of a failure: the HTTP status, if there was an answer, and everything that was said, in lower case. */
+export type FailureSignal = {
+  readonly status: number | undefined;
+  readonly text: string;
+  /** The stream came to its end without saying that it is complete. */
+  readonly ended_early?: boolean;
+};
+
+export type Verdict = { readonly kind: ChatErrorKind; readonly retryable: boolean };
+
+type Rule = Verdict & { readonly name: string; readonly statuses?: readonly number[]; readonly words?: RegExp };
+
+/** In the order in which they are tried. */
+export const RULES: readonly Rule[] = [
+  {
+    name: "cancelled",
+    words: /interrupted by (shutdown|cancel)|context cancell?ed|request (was |has been )?cancell?ed/,
+    ...no("generic"),
+  },
+  { name: "continuity", words: /continuity (diagnostic|check|error)/, ...no("generic") },
+  { name: "ended early", words: /stream (ended|closed) (early|before|without)/, ...yes("timeout") },
+  {
+    name: "unknown response id",
+    words: /previous[_ ]response.{0,120}not[_ ]found|item with id.{0,120}not found/,
+    ...yes("generic"),
+  },
+  { name: "overloaded", statuses: [529], words: /overloaded/, ...yes("overloaded") },
+  {
+    name: "quota",
+    words: /quota|billing|payment|credit balance|budget.{0,40}exceeded|exceeded.{0,40}budget/,
+    ...no("usage_limit"),
+  },
+  {
+    name: "key",
+    statuses: [401],
+    words: /unauthori[sz]ed|invalid.{0,12}api[-_ ]?key|api[-_ ]?key.{0,24}(not valid|invalid|expired)|authentication/,
+    ...no("auth"),
+  },
+  { name: "forbidden", statuses: [403], words: /\bforbidden\b|permission[_ ](denied|error)/, ...no("auth") },
+  { name: "rate", statuses: [429], words: /rate[-_ ]?limit|too many requests/, ...yes("rate_limit") },
+  { name: "disabled", words: /provider[-_ ](is[-_ ])?disabled/, ...no("provider_disabled") },
+  {
+    name: "gone",
+    statuses: [408, 502, 503, 504],
+    words:
+      /deadline|timed? ?out|\beof\b|econnreset|econnrefused|epipe|connection (was )?(reset|refused|closed)|connection ?(closed|refused)|socket (connection )?(was )?closed|broken pipe|goaway|unable to connect/,
+    ...yes("timeout"),
+  },
+  {
+    name: "model",
+    words:
+      /(invalid|unsupported|unknown)[-_ ]model|model.{0,120}(not[-_ ]found|not found|does not exist|not supported|unsupported)|context[-_ ](length|window)|prompt is too long|maximum (context|number of tokens)|too many tokens/,
+    ...no("config"),
+  },
+  { name: "server", statuses: [500], words: /(internal|server)[-_ ](server[-_ ])?error/, ...yes("generic") },
+];
+
+function yes(kind: ChatErrorKind): Verdict {
+  return { kind, retryable: true };
+}
+function no(kind: ChatErrorKind): Verdict {
+  return { kind, retryable: false };
+}
+
+/** The kind of a failure, and whether the same may succeed later. */
+export const classify = ({ status, text, ended_early = false }: FailureSignal): Verdict => {
+  const words = ended_early ? `stream ended early: ${text}` : text;
+  const rule = RULES.find(
+    ({ statuses, words: pattern }) =>
+      (status !== undefined && statuses?.includes(status)) || (pattern?.test(words.toLowerCase()) ?? false),
+  );
+  return rule ? { kind: rule.kind, retryable: rule.retryable } : no("generic");
+};
+
+const LONGEST_MS = 3_600_000;
+
+/** Milliseconds from the headers of an answer: `retry-after-ms`, or `retry-after` in seconds or as a date; at most an hour. */
+export const retryAfter = (headers: Readonly<Record<string, string>> | undefined, now: number): number => {
+  const exact = Number(headers?.["retry-after-ms"]);
+  if (exact > 0) return Math.min(exact, LONGEST_MS);
+  const text = headers?.["retry-after"]?.trim() ?? "";
+  const seconds = Number(text);
+  const wait = text === "" ? 0 : Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000;
+  return wait > 0 ? Math.min(wait, LONGEST_MS) : 0;
+};

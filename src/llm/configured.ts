@@ -1,0 +1,141 @@
+// The models an administrator has set up, behind the interface that turns use. Told anew of all of them after each change
+// (actors/model-settings.ts). While there is none, the built-in demo model answers.
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { CallConfig } from "#schema/model-config.ts";
+import type { ProviderKind } from "#schema/model-provider.ts";
+import { adapterOf, needsKey } from "./adapters.ts";
+import { DEMO, DemoModels } from "./demo.ts";
+import { type GuardedFetch, guardedFetch, type MayReach } from "./fetch.ts";
+import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
+import { type Attachments, noAttachments } from "./prompt.ts";
+import { streamOf } from "./stream.ts";
+
+export type ConfiguredProvider = {
+  readonly id: string;
+  readonly provider: ProviderKind;
+  readonly display_name: string;
+  /** Empty: the provider's own address. */
+  readonly base_url: string;
+  readonly enabled: boolean;
+  readonly has_api_key: boolean;
+  /** The key in the clear, empty without one; read for each new connection and kept nowhere. Throws when it cannot be unsealed. */
+  readonly key: () => string;
+};
+
+export type ConfiguredModel = {
+  readonly id: string;
+  readonly provider_id: string;
+  /** The provider's name for it. */
+  readonly model: string;
+  readonly display_name: string;
+  readonly enabled: boolean;
+  readonly is_default: boolean;
+  readonly context_limit: number;
+  readonly model_config: CallConfig;
+};
+
+type Parts = {
+  readonly clock: Clock;
+  /** Which private addresses base URLs may lead to. */
+  readonly mayReach: MayReach;
+  /** Files that messages carry; none while there are none. */
+  readonly attachments?: Attachments;
+};
+
+type Found = { readonly config: ConfiguredModel; readonly provider: ConfiguredProvider };
+
+export class ConfiguredModels implements LanguageModels {
+  readonly #parts: Parts;
+  readonly #demo: DemoModels;
+  readonly #fetch: GuardedFetch;
+  #found = new Map<string, Found>();
+  #adapters = new Map<string, Promise<LanguageModelV4>>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#demo = new DemoModels(parts.clock);
+    this.#fetch = guardedFetch(parts.mayReach);
+  }
+
+  /** Everything there is from now on; models without their provider are left out. Calls that run go on as they began. */
+  replace(providers: readonly ConfiguredProvider[], models: readonly ConfiguredModel[]): void {
+    const byId = new Map(providers.map((one) => [one.id, one]));
+    const found = models.flatMap((config): Found[] => {
+      const provider = byId.get(config.provider_id);
+      return provider ? [{ config, provider }] : [];
+    });
+    this.#found = new Map(found.map((one) => [one.config.id, one]));
+    this.#adapters = new Map();
+  }
+
+  resolve(id: string | null): ModelInfo | undefined {
+    if (this.#found.size === 0) return id === null || id === DEMO.id ? DEMO : undefined;
+    const found = id === null ? this.#usableDefault() : this.#found.get(id);
+    if (!found || problemOf(found)) return undefined;
+    const { config, provider } = found;
+    return { id: config.id, provider: provider.provider, display_name: config.display_name };
+  }
+
+  async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    const found = this.#found.get(request.model_id);
+    if (this.#found.size === 0) return yield* this.#demo.stream(request);
+    if (!found) throw this.#whyNone();
+    const problem = problemOf(found);
+    if (problem) throw problem;
+    if (found.provider.provider === "demo") return yield* this.#demo.stream(request);
+    const { clock, attachments = noAttachments } = this.#parts;
+    const key = keyOf(found.provider);
+    const model = await this.#adapter(found, key);
+    yield* streamOf({ ...found, model, key, attachments, now: () => clock.now() }, request);
+  }
+
+  #adapter({ config, provider }: Found, key: string): Promise<LanguageModelV4> {
+    const known = this.#adapters.get(config.id);
+    if (known) return known;
+    const useResponses = config.model_config.provider_options?.use_responses_api !== false;
+    const { base_url } = provider;
+    const made = adapterOf(provider.provider, { base_url, key, model: config.model, useResponses, fetch: this.#fetch });
+    this.#adapters.set(config.id, made);
+    return made;
+  }
+
+  /** The default, or while that cannot be used the first that can. */
+  #usableDefault(): Found | undefined {
+    const all = [...this.#found.values()];
+    const usable = all.filter((found) => problemOf(found) === undefined);
+    return usable.find(({ config }) => config.is_default) ?? usable[0];
+  }
+
+  /** Why a chat has no model, told by what is wrong with the default one. */
+  #whyNone(): ModelError {
+    const found = [...this.#found.values()].find(({ config }) => config.is_default);
+    return (found && problemOf(found)) ?? new ModelError("config", "There is no model that can be used.");
+  }
+}
+
+/** What keeps a model from being used; undefined when nothing does. */
+const problemOf = ({ config, provider }: Found): ModelError | undefined => {
+  const { provider: kind, display_name } = provider;
+  const named = { provider: kind, display_name };
+  if (!provider.enabled) return new ModelError("provider_disabled", "", named);
+  if (!config.enabled) return new ModelError("config", `The model ${config.display_name} is disabled.`, named);
+  return needsKey(kind) && !provider.has_api_key ? new ModelError("missing_key", "", named) : undefined;
+};
+
+const keyOf = (provider: ConfiguredProvider): string => {
+  try {
+    return provider.key();
+  } catch (error) {
+    log("chats").error("the key of provider {provider_id} cannot be read: {error}", {
+      provider_id: provider.id,
+      error,
+    });
+    const { provider: kind, display_name } = provider;
+    throw new ModelError("missing_key", "The stored key cannot be read; enter it again.", {
+      provider: kind,
+      display_name,
+    });
+  }
+};

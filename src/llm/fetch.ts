@@ -1,0 +1,100 @@
+// The only way from here to a provider. An address an administrator may enter could lead anywhere, so every name is resolved and every
+// address looked at before a connection is made, the connection goes to the address that was looked at, and no redirect is followed
+// (rules MO-20 to MO-22).
+import { lookup } from "node:dns/promises";
+import { BlockList, isIP } from "node:net";
+import { ModelError } from "./model.ts";
+
+export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** What beyond the public internet may be reached. */
+export type MayReach = {
+  /** Loopback and private networks: where only people of this machine use the server. */
+  readonly private: boolean;
+  /** Hosts that may stand anywhere, as they are written in base URLs. */
+  readonly hosts: readonly string[];
+};
+
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+const resolveByDns: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+
+const NETWORKS = {
+  private: [
+    ["127.0.0.0", 8],
+    ["10.0.0.0", 8],
+    ["172.16.0.0", 12],
+    ["192.168.0.0", 16],
+    ["100.64.0.0", 10],
+    ["::1", 128],
+    ["fc00::", 7],
+  ],
+  // This host, link-local with the metadata services of clouds, protocol assignments, tests, multicast, reserved, and ways to write IPv4
+  // addresses in IPv6.
+  never: [
+    ["0.0.0.0", 8],
+    ["169.254.0.0", 16],
+    ["192.0.0.0", 24],
+    ["198.18.0.0", 15],
+    ["224.0.0.0", 3],
+    ["::", 128],
+    ["fe80::", 10],
+    ["ff00::", 8],
+    ["64:ff9b::", 96],
+    ["2002::", 16],
+    ["fd00:ec2::254", 128],
+  ],
+} as const;
+
+const listOf = (networks: readonly (readonly [string, number])[]): BlockList => {
+  const list = new BlockList();
+  for (const [address, bits] of networks) list.addSubnet(address, bits, isIP(address) === 6 ? "ipv6" : "ipv4");
+  return list;
+};
+const NEVER = listOf(NETWORKS.never);
+const PRIVATE = listOf(NETWORKS.private);
+
+/** What kind of place an IP address is; one in the other's notation counts as what it stands for. */
+export const placeOfAddress = (address: string): "public" | "private" | "never" => {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  const plain = mapped ?? address;
+  const family = isIP(plain) === 6 ? "ipv6" : "ipv4";
+  if (isIP(plain) === 0 || /^::ffff:/i.test(plain) || NEVER.check(plain, family)) return "never";
+  return PRIVATE.check(plain, family) ? "private" : "public";
+};
+
+/** A fetch for provider packages. Throws `ModelError` of the kind `config` for what may not be reached. */
+export const guardedFetch =
+  (may: MayReach, resolve: Resolve = resolveByDns): GuardedFetch =>
+  async (input, init = {}) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    const headers = new Headers(init.headers);
+    const target = await checkedUrl(url, may, resolve);
+    if (target.host !== url.host) headers.set("host", url.host);
+    // Bun ends a connection that is silent for five minutes; how long is too long is decided by the turn.
+    const options = { ...init, headers, redirect: "manual", timeout: false } as RequestInit;
+    return fetch(target, options);
+  };
+
+const checkedUrl = async (url: URL, may: MayReach, resolve: Resolve): Promise<URL> => {
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw refused(`${url.protocol} is not http or https`);
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const addresses = isIP(host) ? [host] : await resolve(host);
+  const isNamed = may.hosts.some((one) => one.replace(/^\[|\]$/g, "").toLowerCase() === host.toLowerCase());
+  for (const address of isNamed ? [] : addresses) {
+    const place = placeOfAddress(address);
+    if (place === "never" || (place === "private" && !may.private)) {
+      throw refused(
+        `${host} is no public address; the setting model_hosts names those that may be reached all the same`,
+      );
+    }
+  }
+  // With TLS the certificate proves who answers; without it the name could lead elsewhere by now.
+  const [address] = addresses;
+  if (url.protocol === "https:" || isIP(host) || address === undefined) return url;
+  const target = new URL(url);
+  target.hostname = isIP(address) === 6 ? `[${address}]` : address;
+  return target;
+};
+
+const refused = (detail: string): ModelError => new ModelError("config", `The base URL cannot be used: ${detail}.`);

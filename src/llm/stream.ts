@@ -1,0 +1,207 @@
+// One call of a configured model, read as the events of model.ts. Whatever goes wrong becomes a `ModelError`, classified, with the
+// provider's words as its detail and without any secret. The connection is closed as soon as nobody reads on.
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { EFFORTS, type Effort } from "#schema/model-config.ts";
+import { classify, retryAfter } from "./classify.ts";
+import type { ConfiguredModel, ConfiguredProvider } from "./configured.ts";
+import { ModelError, type ModelEvent, type ModelRequest, type ModelUsage, type ProviderMetadata } from "./model.ts";
+import { type Attachments, promptOf } from "./prompt.ts";
+import { withoutSecrets } from "./secrets.ts";
+
+export type Call = {
+  readonly provider: ConfiguredProvider;
+  readonly config: ConfiguredModel;
+  readonly model: LanguageModelV4;
+  readonly key: string;
+  readonly attachments: Attachments;
+  readonly now: () => number;
+};
+
+/** Throws `ModelError`; ends without `finish` when the provider did not say that its answer is complete. */
+export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerator<ModelEvent> {
+  const gone = new AbortController();
+  const signal = AbortSignal.any([request.signal, gone.signal]);
+  try {
+    const options = await optionsOf(call, request, signal);
+    const { stream } = await call.model.doStream(options);
+    const names = new Map<string, string>();
+    const reader = stream.getReader();
+    for (;;) {
+      const { value: part, done } = await reader.read();
+      if (done) return;
+      yield* eventsOf(part, names, call.config.context_limit);
+    }
+  } catch (error) {
+    if (request.signal.aborted) throw request.signal.reason;
+    throw modelErrorOf(error, call);
+  } finally {
+    gone.abort();
+  }
+}
+
+const optionsOf = async (
+  { config, provider, attachments }: Call,
+  { messages, tools, reasoning_effort }: ModelRequest,
+  abortSignal: AbortSignal,
+): Promise<LanguageModelV4CallOptions> => {
+  const { model_config: wish } = config;
+  const effort = effortFor(reasoning_effort, wish.reasoning);
+  const own = wish.provider_options;
+  return {
+    prompt: await promptOf(messages, attachments),
+    abortSignal,
+    ...(tools.length > 0
+      ? {
+          tools: tools.map(({ name, description, input_schema }) => ({
+            ...{ type: "function" as const, name, description },
+            inputSchema: input_schema as Record<string, never>,
+          })),
+        }
+      : {}),
+    ...(wish.max_output_tokens === undefined ? {} : { maxOutputTokens: wish.max_output_tokens }),
+    ...(wish.temperature === undefined ? {} : { temperature: wish.temperature }),
+    ...(wish.top_p === undefined ? {} : { topP: wish.top_p }),
+    ...(wish.top_k === undefined ? {} : { topK: wish.top_k }),
+    ...(wish.presence_penalty === undefined ? {} : { presencePenalty: wish.presence_penalty }),
+    ...(wish.frequency_penalty === undefined ? {} : { frequencyPenalty: wish.frequency_penalty }),
+    ...(effort === undefined ? {} : { reasoning: effort }),
+    providerOptions: providerOptions(provider.provider, own) as NonNullable<
+      LanguageModelV4CallOptions["providerOptions"]
+    >,
+  };
+};
+
+/** What only this provider knows. Nothing is left behind at OpenAI: the history is ours. */
+const providerOptions = (kind: string, own: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => {
+  const { use_responses_api: _, ...options } = own;
+  if (kind === "openai") return { openai: { store: false, ...options } };
+  return { [kind === "openai-compat" ? "openaiCompatible" : kind]: options };
+};
+
+/** The chat's wish, else the model's default, never above its maximum (facts/chats 4.3). */
+export const effortFor = (wish: string, limits: { default?: Effort; max?: Effort } = {}): Effort | undefined => {
+  const asked = EFFORTS.find((one) => one === wish) ?? limits.default;
+  if (asked === undefined || limits.max === undefined) return asked;
+  return EFFORTS.indexOf(asked) > EFFORTS.indexOf(limits.max) ? limits.max : asked;
+};
+
+function* eventsOf(
+  part: LanguageModelV4StreamPart,
+  names: Map<string, string>,
+  context_limit: number,
+): Iterable<ModelEvent> {
+  const metadata = metadataOf(part);
+  switch (part.type) {
+    case "text-delta":
+      if (part.delta !== "" || metadata.metadata) yield { type: "text", delta: part.delta, ...metadata };
+      return;
+    case "text-start":
+    case "text-end":
+      if (metadata.metadata) yield { type: "text", delta: "", ...metadata };
+      return;
+    case "reasoning-delta":
+      return yield { type: "reasoning", delta: part.delta, ...metadata };
+    case "reasoning-start":
+      if (metadata.metadata) yield { type: "reasoning", delta: "", ...metadata };
+      return;
+    case "reasoning-end":
+      return yield { type: "reasoning", delta: "", ends: true, ...metadata };
+    case "tool-input-start":
+      names.set(part.id, part.toolName);
+      return;
+    case "tool-input-delta":
+      return yield { type: "tool_call_delta", id: part.id, name: names.get(part.id) ?? "", delta: part.delta };
+    case "tool-call": {
+      if (part.providerExecuted) return;
+      const args = argumentsOf(part.input);
+      return yield { type: "tool_call", id: part.toolCallId, name: part.toolName, args, ...metadata };
+    }
+    case "source":
+      if (part.sourceType === "url")
+        yield { type: "source", source_id: part.id, url: part.url, title: part.title ?? "" };
+      return;
+    case "error":
+      throw part.error;
+    case "finish": {
+      yield { type: "usage", usage: usageOf(part.usage, context_limit) };
+      const reason = reasonOf(part.finishReason);
+      if (reason) yield { type: "finish", reason };
+    }
+  }
+}
+
+const metadataOf = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
+  "providerMetadata" in part && part.providerMetadata && Object.keys(part.providerMetadata).length > 0
+    ? { metadata: part.providerMetadata as ProviderMetadata }
+    : {};
+
+/** Arguments that are no JSON come as they are: the call is answered with an error and the model sees why. */
+const argumentsOf = (text: string): unknown => {
+  try {
+    return text.trim() === "" ? {} : JSON.parse(text);
+  } catch {
+    return { input: text };
+  }
+};
+
+type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+
+/** Undefined when the provider has not said why it ended: then it has not ended, it broke off. */
+const reasonOf = ({
+  unified,
+  raw,
+}: Finish["finishReason"]): Extract<ModelEvent, { type: "finish" }>["reason"] | undefined => {
+  if (unified === "stop" || unified === "length") return unified;
+  if (unified === "tool-calls") return "tool_calls";
+  if (unified === "content-filter") return "content_filter";
+  return raw === undefined ? undefined : "stop";
+};
+
+const usageOf = ({ inputTokens, outputTokens }: Finish["usage"], context_limit: number): ModelUsage => {
+  const counted = {
+    input_tokens: inputTokens.total,
+    output_tokens: outputTokens.total,
+    reasoning_tokens: outputTokens.reasoning,
+    total_tokens:
+      inputTokens.total === undefined || outputTokens.total === undefined
+        ? undefined
+        : inputTokens.total + outputTokens.total,
+    cache_read_tokens: inputTokens.cacheRead,
+    cache_creation_tokens: inputTokens.cacheWrite,
+  };
+  const known = Object.entries(counted).filter(([, count]) => typeof count === "number" && count > 0);
+  return known.length === 0 ? {} : { ...Object.fromEntries(known), context_limit };
+};
+
+/** Anything that was thrown while a provider answered, as what callers may know of it. */
+const modelErrorOf = (error: unknown, { provider, key, now }: Call): ModelError => {
+  if (error instanceof ModelError) return error;
+  const { status, headers, words } = signalsOf(error);
+  const ended_early = /without a finish reason/.test(words);
+  const { kind, retryable } = classify({ status, text: words, ended_early });
+  return new ModelError(kind, withoutSecrets(words, key), {
+    ...{ retryable, provider: provider.provider, display_name: provider.display_name, status_code: status },
+    retry_after_ms: retryAfter(headers, now()),
+  });
+};
+
+type Thrown = {
+  message?: unknown;
+  code?: unknown;
+  type?: unknown;
+  statusCode?: unknown;
+  responseHeaders?: Record<string, string>;
+  responseBody?: unknown;
+  cause?: unknown;
+};
+
+/** The packages throw errors of their own, plain objects from inside a stream, and what the network throws. */
+const signalsOf = (error: unknown) => {
+  const thrown = (typeof error === "object" && error !== null ? error : { message: String(error) }) as Thrown;
+  const isPlain = !(error instanceof Error) && typeof error === "object";
+  const cause = thrown.cause as Thrown | undefined;
+  const said = [thrown.message, thrown.responseBody, isPlain ? JSON.stringify(error) : "", thrown.code, cause?.code];
+  const words = [...new Set(said)].filter((one): one is string => typeof one === "string" && one !== "").join(" ");
+  const code = [thrown.statusCode, thrown.code].find((one) => typeof one === "number" && one >= 300 && one < 600);
+  return { status: code as number | undefined, headers: thrown.responseHeaders, words };
+};
