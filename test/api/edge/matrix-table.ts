@@ -90,6 +90,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "POST /api/v2/workspaceagents/me/tasks/{task}/log-snapshot": { is: "401 404 404 401 401 401 401", body: { messages: [] }, why: "there are no tasks yet" },
   "GET /api/v2/workspaceagents/me/rpc": "401 400 400 401 401 401 401",
   "GET /api/v2/workspaceagents/me/tunnel": "401 400 400 401 401 401 401",
+  "GET /api/v2/workspaceagents/me/external-auth": { is: "401 200 200 401 401 401 401", query: { id: "acme" } },
   [`GET ${A}`]: PRIVATE,
   [`GET ${A}/watch-metadata`]: PRIVATE,
   [`GET ${A}/watch-metadata-ws`]: PRIVATE_SOCKET,
@@ -126,6 +127,14 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${U}/keys/{key}`]: PRIVATE,
   [`DELETE ${U}/keys/{key}`]: { is: as(PRIVATE, 204), fresh: "key" },
   [`PUT ${U}/keys/{key}/expire`]: { is: as(PRIVATE, 204), fresh: "key" },
+
+  "GET /api/v2/external-auth": EVERY_USER,
+  "GET /api/v2/external-auth/{externalauth}": EVERY_USER,
+  "DELETE /api/v2/external-auth/{externalauth}": { is: as(EVERY_USER, 404), why: "nobody has linked an account" },
+  "POST /api/v2/external-auth/{externalauth}/start": EVERY_USER,
+  "POST /api/v2/external-auth/{externalauth}/callback": { is: as(EVERY_USER, 400), why: "400: nobody has begun with this state" },
+  "GET /api/v2/external-auth/{externalauth}/device": { is: as(EVERY_USER, 400), why: "400: it is done without a code" },
+  "POST /api/v2/external-auth/{externalauth}/device": as(EVERY_USER, 400),
 
   "POST /api/v2/files": { is: "401 401 401 403 403 403 201", sends: "application/x-tar" },
   "GET /api/v2/files/{file}": "401 401 401 404 404 404 200",

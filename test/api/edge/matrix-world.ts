@@ -2,12 +2,13 @@
 // matrix.test.ts; needs a server in this process.
 import { sha256, uuid } from "#base/ids.ts";
 import { insertKey } from "#db/api-keys.ts";
+import type { Manifest } from "#schema/manifest.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
 /** The four kinds of strangers count as one column: they must all get the same. */
 export const STRANGERS = ["none", "wrong", "expired", "revoked"] as const;
@@ -19,12 +20,20 @@ export type CallerName = (typeof CALLERS)[number];
 /** What a call works on: values of path parameters, `{name}` in bodies and rows, and who calls when that is somebody new. */
 export type Things = Readonly<Record<string, string>>;
 
+export type TownOptions = { manifest?: Manifest; client_secret?: string };
+
 const DAY = 86_400_000;
 const text = (words: string) => [{ type: "text", text: words }];
 
-export const openTown = async () => {
+/** A provider of external accounts that nobody can reach. Its secret is for the test of canaries. */
+const PROVIDER = { id: "acme", type: "gitea", client_id: "c", base_url: "https://git.invalid" };
+
+export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOptions = {}) => {
   const clock = new ManualClock();
-  const server = await startTestServer({ clock });
+  const server = await startTestServer({
+    clock,
+    env: { SLIPWAY_EXTERNAL_AUTH: JSON.stringify([{ ...PROVIDER, client_secret }]) },
+  });
   const { store } = contextOf(server);
   const expired = (await seedUser(server)).token;
   clock.advance(DAY + 1);
@@ -32,7 +41,7 @@ export const openTown = async () => {
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
   const gone = await anybody.signIn(ADMIN.email, ADMIN.password);
   await gone.post("/api/v2/users/logout");
-  const template = await seedTemplate(server);
+  const template = await seedTemplate(server, manifest);
   const { organization_id } = template;
   const people = {
     ada: await seedUser(server, { username: "ada", organization_id }),
@@ -96,7 +105,7 @@ export const openTown = async () => {
     ...{ user: "ada", organization: "default", template: template.template_id, templateversion: template.version_id },
     ...{ ...own, ...(await addChat()), key, workspacename: "dev", buildnumber: "1", status: "suspend" },
     ...{ zoe: people.zoe.user_id, bob: people.bob.user_id, organization_id, file, task: uuid(), name: "ci" },
-    ...{ fresh: "nothing-yet", job: await addDryRun() },
+    ...{ externalauth: PROVIDER.id, fresh: "nothing-yet", job: await addDryRun() },
   };
 
   const tokens: Record<CallerName, string | undefined> = {

@@ -3,18 +3,13 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { Client } from "#src/client.ts";
-import { type Operation, pathWith } from "#test/fuzz/operations.ts";
-import { example } from "#test/fuzz/values.ts";
+import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
+import { callAs, rowOf } from "./matrix-call.ts";
 import { type Row, TABLE } from "./matrix-table.ts";
 import { CALLERS, type CallerName, openTown, STRANGERS, type Things, type Town } from "./matrix-world.ts";
 
 const NAMES = Object.keys(TABLE);
-const rowOf = (name: string): Row => {
-  const row = TABLE[name] ?? "";
-  return typeof row === "string" ? { is: row } : row;
-};
 const statusesOf = (name: string): number[] => rowOf(name).is.split(" ").map(Number);
 const isRefusal = (status: number): boolean => status === 401 || status === 403 || status === 404;
 
@@ -37,20 +32,7 @@ describeInside("the authorization matrix", () => {
   };
 
   const statusOf = async (operation: Operation, row: Row, token: string | undefined, things: Things) => {
-    const path = { ...things, ...filled(row.path ?? {}, things) };
-    const query = Object.fromEntries(
-      operation.parameters
-        .filter((one) => one.in === "query" && one.required)
-        .map(({ name, schema }) => [name, String(example(schema))]),
-    );
-    const body = row.sends === undefined ? bodyOf(operation, row, things) : new Uint8Array(512);
-    const headers: Record<string, string> = row.sends === undefined ? {} : { "Content-Type": row.sends };
-    const response = await new Client(town.server.url, token).fetch(
-      operation.method,
-      pathWith(operation, path, { ...query, ...row.query }),
-      body,
-      { headers },
-    );
+    const response = await callAs(town, operation, row, token, things);
     await response.body?.cancel();
     return response.status;
   };
@@ -119,16 +101,3 @@ describeInside("the authorization matrix", () => {
     expect(NAMES.filter((name) => statusesOf(name).length !== CALLERS.length)).toEqual([]);
   });
 });
-
-/** The row's body with the town's things in it, or an example of what the schema requires. */
-const bodyOf = ({ body }: Operation, row: Row, things: Things): unknown => {
-  if (row.body !== undefined) return filled(row.body, things);
-  if (!body) return undefined;
-  const { properties = {}, required = [] } = body;
-  const wanted = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
-  return example({ ...body, properties: wanted });
-};
-
-/** The same value with `{name}` in its texts replaced by the town's thing of that name. */
-const filled = <T>(value: T, things: Things): T =>
-  JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;

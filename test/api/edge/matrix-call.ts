@@ -1,0 +1,51 @@
+// One call of an operation as a row of the matrix describes it: path, query and body filled with the town's things. Used by matrix.test.ts
+// and by the test of canaries.
+import { Client } from "#src/client.ts";
+import { type Operation, pathWith } from "#test/fuzz/operations.ts";
+import { example } from "#test/fuzz/values.ts";
+import { type Row, TABLE } from "./matrix-table.ts";
+import type { Things, Town } from "./matrix-world.ts";
+
+/** The row of an operation; an empty one when there is none. */
+export const rowOf = (name: string): Row => {
+  const row = TABLE[name] ?? "";
+  return typeof row === "string" ? { is: row } : row;
+};
+
+/** The bare answer. Members of `more` are put into the body, over what the row has there. */
+export const callAs = (
+  { server }: Pick<Town, "server">,
+  operation: Operation,
+  row: Row,
+  token: string | undefined,
+  things: Things,
+  more: object = {},
+): Promise<Response> => {
+  const required = operation.parameters
+    .filter((one) => one.in === "query" && one.required)
+    .map(({ name, schema }) => [name, String(example(schema))] as const);
+  const path = pathWith(
+    operation,
+    { ...things, ...filled(row.path ?? {}, things) },
+    { ...Object.fromEntries(required), ...filled(row.query ?? {}, things) },
+  );
+  const json = bodyOf(operation, row, things);
+  const [body, headers] =
+    row.sends === undefined
+      ? [json && { ...(json as object), ...more }, undefined]
+      : [new Uint8Array(512), { "Content-Type": row.sends }];
+  return new Client(server.url, token).fetch(operation.method, path, body, headers ? { headers } : {});
+};
+
+/** The row's body with the town's things in it, or an example of what the schema requires. */
+const bodyOf = ({ body }: Operation, row: Row, things: Things): unknown => {
+  if (row.body !== undefined) return filled(row.body, things);
+  if (!body) return undefined;
+  const { properties = {}, required = [] } = body;
+  const wanted = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
+  return example({ ...body, properties: wanted });
+};
+
+/** The same value with `{name}` in its texts replaced by the town's thing of that name. */
+const filled = <T>(value: T, things: Things): T =>
+  JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;
