@@ -1,5 +1,6 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
 import { aliasedTable, and, asc, desc, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { type Matching, matchingRoots } from "./chat-search.ts";
 import type { ChatRow } from "./chats.ts";
 import { chats } from "./schema/chats.ts";
 import { users } from "./schema/users.ts";
@@ -34,11 +35,23 @@ export type ChatFilter = {
   readonly has_unread?: boolean | undefined;
   readonly title?: string | undefined;
   readonly labels: readonly { readonly key: string; readonly value: string }[];
+  /** What must be said in the chat or its title. */
+  readonly search?: Matching | undefined;
   /** False: nothing matches, as for a key that no chat has yet. */
   readonly possible: boolean;
 };
 
-/** Root chats: pinned ones first by their place, then the one that moved last; from behind `after` on. */
+/** Pinned root chats by their place; from behind `after` on. */
+export const listPinnedViews = (filter: ChatFilter, after?: ChatRow | undefined): Query<ChatView> =>
+  cast(
+    query(
+      select()
+        .where(and(...conditions(filter), sql`${chats.pin_order} > ${sql.raw(String(after?.pin_order ?? 0))}`))
+        .orderBy(asc(chats.pin_order), desc(chats.id)),
+    )(),
+  );
+
+/** Root chats that are not pinned, the one that moved last first; from behind `after` on. Reads no more of the index than it returns. */
 export const listChatViews = (
   filter: ChatFilter,
   { limit, offset, after }: { limit: number; offset: number; after?: ChatRow | undefined },
@@ -46,32 +59,35 @@ export const listChatViews = (
   cast(
     query(
       select()
-        .where(and(...conditions(filter), after ? behind(after) : undefined))
-        .orderBy(asc(sql`${chats.pin_order} = 0`), asc(chats.pin_order), desc(chats.updated_at), desc(chats.id))
+        .where(and(...conditions(filter), sql`${chats.pin_order} = 0`, after ? behind(after) : undefined))
+        .orderBy(desc(chats.updated_at), desc(chats.id))
         .limit(limit)
         .offset(offset),
     )(),
   );
 
-const conditions = ({ owner_id, archived, has_unread, title, labels, possible }: ChatFilter): (SQL | undefined)[] => [
-  possible ? undefined : sql`0`,
-  eq(chats.owner_id, owner_id),
-  eq(chats.archived, archived),
-  isNull(chats.parent_chat_id),
-  has_unread === undefined
-    ? undefined
-    : sql`(${chats.last_assistant_id} > ${chats.read_cursor}) = ${Number(has_unread)}`,
-  title === undefined ? undefined : sql`instr(lower(${chats.title}), ${title}) > 0`,
-  ...labels.map(
-    ({ key, value }) =>
-      sql`exists (select 1 from json_each(${chats.labels}) l where l.key = ${key} and l.value = ${value})`,
-  ),
-];
+const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
+  const { owner_id, archived, has_unread, title, labels, search, possible } = filter;
+  return [
+    possible ? undefined : sql`0`,
+    eq(chats.owner_id, owner_id),
+    eq(chats.archived, archived),
+    isNull(chats.parent_chat_id),
+    has_unread === undefined
+      ? undefined
+      : sql`(${chats.last_assistant_id} > ${chats.read_cursor}) = ${Number(has_unread)}`,
+    title === undefined ? undefined : sql`instr(lower(${chats.title}), ${title}) > 0`,
+    ...labels.map(
+      ({ key, value }) =>
+        sql`exists (select 1 from json_each(${chats.labels}) l where l.key = ${key} and l.value = ${value})`,
+    ),
+    // The plus: the list is walked in its order and each key is looked up among the matches, never the other way round.
+    search === undefined ? undefined : sql`+${chats.key} in (${matchingRoots(owner_id, search)})`,
+  ];
+};
 
 /** Rows that come after this one in the order of the list. */
-const behind = ({ pin_order, updated_at, id }: ChatRow): SQL =>
-  sql`(${chats.pin_order} = 0, ${chats.pin_order}, -${chats.updated_at}) > (${Number(pin_order === 0)}, ${pin_order}, ${-updated_at})
-    or ((${chats.pin_order}, ${chats.updated_at}) = (${pin_order}, ${updated_at}) and ${chats.id} < ${id})`;
+const behind = ({ updated_at, id }: ChatRow): SQL => sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;
 
 const newer = aliasedTable(chats, "newer");
 /** For each workspace the chat of this owner that moved last. */

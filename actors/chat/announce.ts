@@ -5,13 +5,15 @@ import type { Change } from "./decision.ts";
 import type { Generations } from "./generations.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
+import type { SearchUpkeep } from "./search-upkeep.ts";
 import type { ChatState } from "./writes.ts";
 
-type Parts = { readonly topics: Topics<Events>; readonly generations: Generations };
+type Parts = { readonly topics: Topics<Events>; readonly generations: Generations; readonly index: SearchUpkeep };
 
-export const announce = ({ topics, generations }: Parts, before: ChatState, change: Change<ChatState>): void => {
+export const announce = ({ topics, generations, index }: Parts, before: ChatState, change: Change<ChatState>): void => {
   const { state, inserted, deleted_from, effects } = change;
   const messages = inserted.filter(isVisible);
+  if (messages.length > 0) index.note();
   topics.publish("chat", state.id, { ...pictureOf(state), messages, reset: deleted_from !== null });
   if (state.status !== before.status) {
     tellOwner(topics, state, "status_change");

@@ -35,6 +35,7 @@ import {
   type Step,
 } from "./messages.ts";
 import { readChat } from "./read.ts";
+import type { SearchUpkeep } from "./search-upkeep.ts";
 import { numbersFor, transition } from "./state.ts";
 import { type ChatState, messageWrites, writesOf } from "./writes.ts";
 
@@ -46,6 +47,7 @@ export type ChatParts = {
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
   readonly generations: Generations;
+  readonly index: SearchUpkeep;
   /** For the sub-chats that are archived with their root. */
   readonly chats: () => Directory<ChatActor>;
 };
@@ -89,6 +91,7 @@ export class ChatActor extends Actor<ChatState> {
           indexTitle(key, state.title),
         ],
         after: () => {
+          this.#parts.index.note();
           tellOwner(this.#parts.topics, state, "created");
           startTurn(this.#parts.generations, state);
         },

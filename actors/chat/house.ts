@@ -7,8 +7,14 @@ import { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
 import { Generations, type Slots } from "./generations.ts";
+import { SearchUpkeep } from "./search-upkeep.ts";
 
-export type ChatHouse = { readonly chats: Directory<ChatActor>; readonly generations: Generations };
+export type ChatHouse = {
+  readonly chats: Directory<ChatActor>;
+  readonly generations: Generations;
+  /** What is done beside the chats, now and then. */
+  readonly upkeep: { sweep(): void; stop(): Promise<void> };
+};
 
 type Parts = {
   readonly store: Store;
@@ -22,7 +28,8 @@ type Parts = {
 export const openChats = ({ store, clock, topics, models, slots, copy }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const generations = new Generations({ store, clock, models, publish, chats: () => chats }, slots);
-  const parts = { store, clock, topics, models, generations, chats: () => chats };
+  const index = new SearchUpkeep(store);
+  const parts = { store, clock, topics, models, generations, index, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
-  return { chats, generations };
+  return { chats, generations, upkeep: index };
 };

@@ -40,6 +40,11 @@ export class SearchQuery {
     this.free = free.join(" ").trim();
   }
 
+  /** True when the search has the key, whatever its value. */
+  has(key: string): boolean {
+    return this.#of(key).length > 0;
+  }
+
   /** The one value of a key; absent and empty are undefined. */
   text(key: string): string | undefined {
     const [term] = this.#single(key);
@@ -131,14 +136,24 @@ export class SearchQuery {
   }
 }
 
-/** A word with its quotes taken off; `colons` are the places of colons that stood outside quotes. */
+/** A word with its quotes taken off, `\"` between them being one that stays; `colons` are the places of colons that stood outside quotes. */
 type Word = { text: string; colons: number[]; isQuoted: boolean };
 
 const split = (text: string): { words: Word[]; closed: boolean } => {
   const words: Word[] = [];
   let word: Word | undefined;
   let inQuotes = false;
+  let isEscaped = false;
   for (const char of text) {
+    if (isEscaped && word) {
+      word.text += char === '"' ? char : `\\${char}`;
+      isEscaped = false;
+      continue;
+    }
+    if (inQuotes && char === "\\") {
+      isEscaped = true;
+      continue;
+    }
     if (!inQuotes && /\s/.test(char)) {
       word = undefined;
       continue;

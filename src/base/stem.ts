@@ -26,9 +26,7 @@ const SECOND = endings(
   "tional>tion enci>ence anci>ance abli>able entli>ent izer>ize ization>ize ational>ate ation>ate ator>ate alism>al aliti>al alli>al fulness>ful ousli>ous ousness>ous iveness>ive iviti>ive biliti>ble bli>ble ogi>og fulli>ful lessli>less li>",
 );
 const THIRD = endings("tional>tion ational>ate alize>al icate>ic iciti>ic ical>ic ful> ness> ative>");
-const FOURTH = endings(
-  "al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ism> ate> iti> ous> ive> ize> ion>",
-);
+const FOURTH = endings("al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ism> ate> iti> ous> ive> ize> ion>");
 /** Endings that go only behind certain letters. */
 const BEHIND: Readonly<Record<string, RegExp>> = { ogi: /l$/, li: /[cdeghkmnrt]$/, ion: /[st]$/ };
 

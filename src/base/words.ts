@@ -34,7 +34,10 @@ const stemmed = (word: string): string => {
 /** Every word, as it stands; at most `limit`. */
 export const wordsOf = (text: string, limit = Number.POSITIVE_INFINITY): string[] => {
   const words: string[] = [];
-  for (const [word] of text.normalize("NFKC").toLowerCase().matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {
+  for (const [word] of text
+    .normalize("NFKC")
+    .toLowerCase()
+    .matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {
     if (words.length >= limit) break;
     words.push(word.slice(0, WORD_LENGTH));
   }

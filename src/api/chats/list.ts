@@ -1,11 +1,20 @@
 // The list of one's chats: reading the search text and the labels into a filter (facts/chats 4.2). 400 names what is wrong.
 import { invalid, invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
-import { type ChatFilter, findChatView, listChatViews, listChildViews } from "#db/chat-views.ts";
+import {
+  type ChatFilter,
+  type ChatView,
+  findChatView,
+  listChatViews,
+  listChildViews,
+  listPinnedViews,
+} from "#db/chat-views.ts";
+import type { ChatRow } from "#db/chats.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { pageOf } from "../paging.ts";
+import { searchOf } from "./search.ts";
 import { showChat } from "./show.ts";
 
 const PAGE = 50;
@@ -18,10 +27,24 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
   const { limit, offset } = pageOf({ limit: query.limit || PAGE, offset: query.offset });
   const filter = filterOf(query.q ?? "", query.labels, caller);
   const after = query.after_id === undefined ? undefined : await cursorOf(ctx, caller, query.after_id);
-  const views = await ctx.store.scan(listChatViews(filter, { limit, offset, after }));
+  const views = await viewsOf(ctx, filter, { limit, offset, after });
   const roots = views.map(({ chat }) => chat.id);
   const children = roots.length === 0 ? [] : await ctx.store.scan(listChildViews(roots));
   return views.map((view) => showChat(view, children));
+};
+
+/** Pinned ones first, then the one that moved last. They are read apart, so that each walks its own index. */
+const viewsOf = async (
+  { store }: ApiContext,
+  filter: ChatFilter,
+  { limit, offset, after }: { limit: number; offset: number; after: ChatRow | undefined },
+): Promise<ChatView[]> => {
+  const pinned = after?.pin_order === 0 ? [] : await store.scan(listPinnedViews(filter, after));
+  const first = pinned.slice(offset, offset + limit);
+  if (first.length === limit) return first;
+  const rest = { limit: limit - first.length, offset: Math.max(0, offset - pinned.length) };
+  const unpinned = listChatViews(filter, { ...rest, after: after?.pin_order === 0 ? after : undefined });
+  return [...first, ...(await store.scan(unpinned))];
 };
 
 const cursorOf = async ({ store }: ApiContext, caller: UserCaller, id: string) => {
@@ -43,6 +66,7 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
     archived: search.flag("archived") ?? false,
     has_unread: search.flag("has_unread"),
     title: search.text("title"),
+    search: searchOf(search),
     labels: labels.map(labelOf),
     // Nothing is shared, and no chat has a pull request yet.
     possible: (sources.length === 0 || sources.includes("created_by_me")) && requests.every((one) => one === undefined),
