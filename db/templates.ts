@@ -1,5 +1,6 @@
 // Templates. A deleted one keeps its row, because deleted workspaces still name it; its name becomes free again.
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { jobs } from "./schema/jobs.ts";
 import { templates } from "./schema/templates.ts";
 import { organizations, users } from "./schema/users.ts";
@@ -40,9 +41,10 @@ export const findTemplateByName = query(
     ),
 );
 
-/** Distinct owners of workspaces that are not deleted. */
+/** Distinct owners of workspaces that are not deleted; what is kept ready is nobody's. */
 const activeUsers = sql<number>`(select count(distinct ${workspaces.owner_id}) from ${workspaces}
-  where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0)`;
+  where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0
+  and ${workspaces.owner_id} <> ${PREBUILDS_USER_ID})`;
 
 const shown = {
   template: templates,

@@ -1,0 +1,187 @@
+// How many workspaces are kept ready: single cases, and a template under random hands and a random clock against what the rules promise
+// after every step. A failure prints the seed that repeats it.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  AT_ONCE,
+  GIVE_UP,
+  MOST,
+  type Prebuild,
+  pauseAfter,
+  type Steps,
+  stepsFor,
+  type Wanted,
+} from "#actors/prebuilds/steps.ts";
+
+const [START, MINUTE, HOUR] = [1_900_000_000_000, 60_000, 3_600_000];
+const wants = (instances: number, ttl_ms = 0): Wanted => ({
+  version_id: "v1",
+  presets: [{ id: "p", instances, ttl_ms }],
+});
+const one = (id: string, more: Partial<Prebuild> = {}): Prebuild => ({
+  ...{ workspace_id: id, build_id: `${id}-1`, version_id: "v1", preset_id: "p" },
+  ...{ transition: "start", status: "succeeded", ended_at: START },
+  ...more,
+});
+const shown = ({ create, remove, next }: Steps) => [create.length, remove.map((r) => r.workspace_id).join(), next];
+const failed = (id: string, ended_at: number) => one(id, { status: "failed", ended_at });
+
+describe("single cases", () => {
+  // biome-ignore format: a table of cases
+  const cases: [string, Wanted, Prebuild[], number, [number, string, number | undefined]][] = [
+    ["[PB-1] what is missing is made", wants(3), [one("a")], START, [2, "", undefined]],
+    ["[PB-1] what is being built counts", wants(2), [one("a", { status: "running", ended_at: null })], START, [1, "", undefined]],
+    ["[PB-1] what is too much goes, the longest ready first", wants(1), [one("b", { ended_at: START + 1 }), one("a")], START + 2, [0, "a", undefined]],
+    ["[PB-1] what is being built is left alone", wants(0), [one("a", { status: "pending", ended_at: null })], START, [0, "", undefined]],
+    ["[PB-2] another version is replaced", wants(1), [one("a", { version_id: "v0" })], START, [1, "a", undefined]],
+    ["[PB-2] a preset that is gone is cleared", wants(1), [one("a", { preset_id: "q" }), one("b")], START, [0, "a", undefined]],
+    ["[PB-2] what somebody has stopped is replaced", wants(1), [one("a", { transition: "stop" })], START, [1, "a", undefined]],
+    ["[PB-3] what is old is replaced", wants(1, HOUR), [one("a")], START + HOUR, [1, "a", undefined]],
+    ["[PB-3] what will be old is looked at then", wants(1, HOUR), [one("a")], START + 1, [0, "", START + HOUR]],
+    ["[PB-4] after a failure there is a pause", wants(2), [failed("a", START)], START + 1, [0, "", START + MINUTE]],
+    ["[PB-4] then one is tried", wants(2), [failed("a", START)], START + MINUTE, [1, "", undefined]],
+    ["[PB-4] and no other beside it", wants(2), [failed("a", START), one("b", { status: "running", ended_at: null })], START + HOUR, [0, "", undefined]],
+    ["[PB-4] the third failure is the last", wants(2), [failed("a", START), failed("b", START), failed("c", START)], START + 9 * HOUR, [0, "", undefined]],
+    ["[PB-4] a success forgets what failed before it", wants(2), [failed("a", START), one("b", { ended_at: START + 1 })], START + 2, [1, "a", undefined]],
+    ["[PB-5] a delete that failed is tried again later", wants(0), [one("a", { transition: "delete", status: "failed" })], START, [0, "", START + 10 * MINUTE]],
+    ["[PB-5] and then it is", wants(0), [one("a", { transition: "delete", status: "failed" })], START + HOUR, [0, "a", undefined]],
+    ["[PB-6] few at once", wants(50), [], START, [AT_ONCE, "", undefined]],
+  ];
+  test.each(cases)("%s", (_, wanted, existing, now, steps) => {
+    expect(shown(stepsFor(wanted, existing, now))).toEqual(steps);
+  });
+
+  test("[PB-6] a template keeps no more than the most, whatever its presets want", () => {
+    const presets = ["p", "q"].map((id) => ({ id, instances: 100, ttl_ms: 0 }));
+    const existing = Array.from({ length: MOST - 2 }, (_, i) => one(`w${i}`));
+    expect(stepsFor({ version_id: "v1", presets }, existing, START).create.length).toBe(2);
+  });
+});
+
+type Move = { kind: "end" | "fail" | "claim" | "version" | "instances" | "leap" | "stop" | "look"; at: number };
+
+/** A template and its world. */
+class Model {
+  wanted: Wanted = {
+    version_id: "v0",
+    presets: [
+      { id: "p", instances: 2, ttl_ms: 0 },
+      { id: "q", instances: 3, ttl_ms: 2 * HOUR },
+    ],
+  };
+  all: Prebuild[] = [];
+  now = START;
+  #made = 0;
+
+  active = (): Prebuild[] => this.all.filter(({ ended_at }) => ended_at === null);
+
+  apply({ kind, at }: Move): void {
+    const building = this.active()[at % Math.max(1, this.active().length)];
+    const [p, q] = this.wanted.presets as [Wanted["presets"][number], Wanted["presets"][number]];
+    if (kind === "end" && building) this.end(building, "succeeded");
+    if (kind === "fail" && building) this.end(building, "failed");
+    if (kind === "leap") this.now += at * MINUTE;
+    if (kind === "version") this.wanted = { ...this.wanted, version_id: `v${at % 3}` };
+    if (kind === "instances") this.wanted = { ...this.wanted, presets: [{ ...p, instances: at % 8 }, q] };
+    const good = this.all.filter((two) => two.transition === "start" && two.status === "succeeded");
+    const chosen = good[at % Math.max(1, good.length)];
+    if (kind === "claim" && chosen) this.all = this.all.filter((two) => two !== chosen);
+    if (kind === "stop" && chosen) this.replace(chosen, { transition: "stop" });
+    this.look();
+  }
+
+  end(prebuild: Prebuild, status: "succeeded" | "failed"): void {
+    if (prebuild.transition === "delete" && status === "succeeded") this.all = this.all.filter((x) => x !== prebuild);
+    else this.replace(prebuild, { status, ended_at: this.now });
+  }
+
+  replace(prebuild: Prebuild, more: Partial<Prebuild>): void {
+    this.all = this.all.map((two) => (two === prebuild ? { ...two, ...more } : two));
+  }
+
+  /** What the keeper does, and what must hold then. */
+  look(): void {
+    const before = this.all;
+    const { create, remove, next } = stepsFor(this.wanted, before, this.now);
+    expect(remove.every(({ ended_at }) => ended_at !== null)).toBe(true);
+    expect(new Set(remove).size).toBe(remove.length);
+    if (next !== undefined) expect(next).toBeGreaterThan(this.now);
+    for (const removed of remove) this.replace(removed, { transition: "delete", status: "pending", ended_at: null });
+    for (const preset_id of create) {
+      this.#made += 1;
+      const { version_id } = this.wanted;
+      this.all = [...this.all, one(`w${this.#made}`, { version_id, preset_id, status: "pending", ended_at: null })];
+    }
+    if (create.length > 0) {
+      const starting = this.active().filter(({ transition }) => transition === "start");
+      expect(starting.length).toBeLessThanOrEqual(AT_ONCE);
+    }
+    for (const { id, instances, ttl_ms } of this.wanted.presets) {
+      const own = this.all.filter((two) => two.preset_id === id && two.version_id === this.wanted.version_id);
+      const starts = own.filter(({ transition }) => transition === "start");
+      const counting = starts.filter(({ status }) => status !== "failed");
+      if (create.includes(id)) expect(counting.length).toBeLessThanOrEqual(instances);
+      for (const { status, ended_at } of starts) {
+        if (ttl_ms > 0 && status === "succeeded") expect((ended_at ?? 0) + ttl_ms).toBeGreaterThan(this.now);
+      }
+    }
+    // Whoever looks again finds nothing to do.
+    const again = stepsFor(this.wanted, this.all, this.now);
+    expect([again.create, again.remove]).toEqual([[], []]);
+  }
+
+  /** From now on everything goes well. */
+  calm(): void {
+    this.wanted = { ...this.wanted, version_id: "v9" };
+    this.now += 24 * HOUR;
+    for (let round = 0; round < 100; round++) {
+      this.look();
+      for (const building of this.active()) this.end(building, "succeeded");
+    }
+    this.look();
+    for (const { id, instances } of this.wanted.presets) {
+      expect(this.all.filter(({ preset_id }) => preset_id === id).length).toBe(instances);
+    }
+    expect(this.active()).toEqual([]);
+  }
+}
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+test(`[PB-1] [PB-2] [PB-3] [PB-6] whatever happens to a template, each look keeps the rules, and calm brings what is wanted (seed ${SEED})`, () => {
+  const kind = fc.constantFrom<Move["kind"]>(
+    "end",
+    "end",
+    "fail",
+    "claim",
+    "version",
+    "instances",
+    "leap",
+    "stop",
+    "look",
+  );
+  const moves = fc.array(fc.record({ kind, at: fc.nat(240) }), { maxLength: 60 });
+  fc.assert(
+    fc.property(moves, (list) => {
+      const model = new Model();
+      for (const move of list) model.apply(move);
+      model.calm();
+    }),
+    { seed: SEED, numRuns: 300 },
+  );
+});
+
+test("[PB-4] the pauses grow, and however often one looks a version that cannot be built is built at most a handful of times", () => {
+  expect([1, 2].map(pauseAfter)).toEqual([MINUTE, 2 * MINUTE]);
+  const model = new Model();
+  let builds = 0;
+  for (let minute = 0; minute < 600; minute++) {
+    model.look();
+    for (const building of model.active()) {
+      builds += 1;
+      model.end(building, "failed");
+    }
+    model.now += MINUTE;
+  }
+  expect(builds).toBeLessThanOrEqual(2 * (GIVE_UP + AT_ONCE));
+});

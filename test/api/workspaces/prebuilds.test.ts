@@ -1,0 +1,219 @@
+// Workspaces that are kept ready and given away, through the public client against a running server; builds are done by the provisioner
+// `echo`, whose workspaces without agents are ready at once.
+import { expect, test } from "bun:test";
+import { listPrebuilds } from "#db/prebuilds.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { ApiError, Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
+
+const BARE: Manifest = { provisioner: "echo", resources: [{ name: "main" }] };
+const PARAMETERS: Manifest["parameters"] = [
+  { name: "size", default: "small" },
+  { name: "note", default: "none", mutable: true },
+];
+/** Small ones, of which so many are kept ready. */
+const keeping = (instances: number, more: Partial<Manifest> = {}): Manifest => ({
+  ...BARE,
+  parameters: PARAMETERS,
+  presets: [
+    { name: "Small", parameters: { size: "small" }, prebuilds: instances },
+    { name: "Large", parameters: { size: "large" } },
+  ],
+  ...more,
+});
+
+type Page = { workspaces: Workspace[]; count: number };
+type Preset = { id: string; name: string; desired_prebuild_instances: number | null };
+const owned = (client: Client, owner: string) =>
+  client.get<Page>(`/api/v2/workspaces?q=${encodeURIComponent(`owner:${owner}`)}`);
+const isReady = ({ latest_build }: Workspace): boolean => latest_build.status === "running";
+
+/** Waits until the keeper has exactly so many ready, and nothing else. */
+const ready = async ({ admin, server }: World, count: number, when: (one: Workspace) => boolean = () => true) => {
+  for (;;) {
+    const { workspaces } = await owned(admin, "prebuilds");
+    if (workspaces.length === count && workspaces.every((one) => isReady(one) && when(one))) return workspaces;
+    // Where the scheduler is at hand it need not be waited for.
+    if (server.context) await server.context.scheduler.tick();
+    await new Promise((done) => setTimeout(done, 10));
+  }
+};
+const templateOf = async (admin: Client, manifest: Manifest) => {
+  const template = await makeTemplate(admin, JSON.stringify(manifest));
+  const presets = await admin.get<Preset[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
+  const preset = (name: string) => presets.find((one) => one.name === name)?.id as string;
+  return { template, template_id: template.id, preset, presets };
+};
+const create = (client: Client, body: object, owner = "me") =>
+  client.post<Workspace>(`/api/v2/users/${owner}/workspaces`, body);
+
+test("[PB-1] [PB-7] as many as the preset wants are kept ready; one is the caller's at once, and another takes its place", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id, preset, presets } = await templateOf(admin, keeping(2));
+  expect(presets.map((one) => one.desired_prebuild_instances)).toEqual([2, null]);
+  const before = await ready(world, 2);
+  for (const one of before) {
+    expect(one).toMatchObject({ owner_name: "prebuilds", owner_id: PREBUILDS_USER_ID, is_prebuild: true });
+    expect(one.name).toMatch(/^prebuild-/);
+  }
+  const ttl_ms = 3_600_000;
+  const body = { name: "mine", template_id, template_version_preset_id: preset("Small"), ttl_ms };
+  const schedule = { autostart_schedule: "0 9 * * *", automatic_updates: "always" };
+  const note = { rich_parameter_values: [{ name: "note", value: "hello" }] };
+  const mine = await create(admin, { ...body, ...schedule, ...note });
+  expect(before.map(({ id }) => id)).toContain(mine.id);
+  expect(mine).toMatchObject({ name: "mine", owner_name: "admin", is_prebuild: false, ttl_ms, ...schedule });
+  expect(mine.latest_build).toMatchObject({ build_number: 2, transition: "start", reason: "initiator" });
+  const running = await awaitBuild(admin, mine.id);
+  expect(running.latest_build).toMatchObject({ status: "running", initiator_name: "admin" });
+  expect(running.latest_build.deadline).toBeString();
+  const values = await admin.get<object[]>(`/api/v2/workspacebuilds/${running.latest_build.id}/parameters`);
+  expect(values).toEqual([
+    { name: "note", value: "hello" },
+    { name: "size", value: "small" },
+  ]);
+  const after = await ready(world, 2);
+  expect(after.map(({ id }) => id)).not.toContain(mine.id);
+  await createBuild(admin, mine.id, "stop");
+  expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("stopped");
+});
+
+test("[PB-12] the values of a preset are as good as its name; other values, another preset or none ready make a new workspace", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id, preset } = await templateOf(admin, keeping(1));
+  const [first] = await ready(world, 1);
+  const other = [{ name: "size", value: "large" }];
+  const large = await create(admin, { name: "large", template_id, rich_parameter_values: other });
+  const named = await create(admin, { name: "named", template_id, template_version_preset_id: preset("Large") });
+  expect([large, named].map((one) => one.latest_build.build_number)).toEqual([1, 1]);
+  const same = [{ name: "size", value: "small" }];
+  const small = await create(admin, { name: "small", template_id, rich_parameter_values: same });
+  expect(small.id).toBe(first?.id as string);
+  expect(small.latest_build.template_version_preset_id).toBe(preset("Small"));
+  await ready(world, 1);
+  const taken = await create(admin, { name: "SMALL", template_id }).catch((error: unknown) => error);
+  expect((taken as ApiError).status).toBe(409);
+  expect((taken as ApiError).body.validations?.[0]?.field).toBe("name");
+  await ready(world, 1);
+});
+
+test("[PB-13] nobody but those who look after templates sees what is kept ready, and nobody's times can be changed", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { template } = await templateOf(admin, keeping(1));
+  const [one] = await ready(world, 1);
+  const id = one?.id as string;
+  if (server.context) {
+    const { organization_id } = template;
+    const stranger = admin.as((await seedUser(server, { username: "bob", organization_id })).token);
+    expect(await stranger.get<Page>("/api/v2/workspaces")).toMatchObject({ count: 0 });
+    expect((await stranger.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(404);
+    const keeper = await seedUser(server, { username: "tia", organization_id, roles: ["template-admin"] });
+    expect(await owned(admin.as(keeper.token), "prebuilds")).toMatchObject({ count: 1 });
+  }
+  expect((await admin.fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: 3_600_000 })).status).toBe(409);
+  expect((await admin.fetch("PUT", `/api/v2/workspaces/${id}/autostart`, { schedule: "0 9 * * *" })).status).toBe(409);
+  const shown = await admin.get<{ active_user_count: number }>(`/api/v2/templates/${template.id}`);
+  expect(shown.active_user_count).toBe(0);
+});
+
+test("[PB-2] another active version replaces all that is kept; a deprecated template keeps none and can be deleted", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id } = await templateOf(admin, keeping(2));
+  const old = await ready(world, 2);
+  const version = await importVersion(admin, JSON.stringify(keeping(1)), { template_id });
+  await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: version.id });
+  const fresh = await ready(world, 1, (one) => one.latest_build.template_version_id === version.id);
+  expect(old.map(({ id }) => id)).not.toContain(fresh[0]?.id as string);
+  await admin.patch(`/api/v2/templates/${template_id}`, { deprecation_message: "Use another." });
+  await ready(world, 0);
+  await admin.delete(`/api/v2/templates/${template_id}`);
+});
+
+test("[PB-7] twenty people at once get three: nobody the same, and everybody else a new one", async () => {
+  await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "4" } });
+  const { admin } = world;
+  const { template_id, preset } = await templateOf(admin, keeping(3));
+  const kept = (await ready(world, 3)).map(({ id }) => id);
+  const body = { template_id, template_version_preset_id: preset("Small") };
+  const made = await Promise.all(Array.from({ length: 20 }, (_, i) => create(admin, { ...body, name: `w${i}` })));
+  expect(new Set(made.map(({ id }) => id)).size).toBe(20);
+  expect(made.every(({ owner_name }, i) => owner_name === "admin" && made[i]?.name === `w${i}`)).toBe(true);
+  const claimed = made.filter(({ id }) => kept.includes(id));
+  expect(claimed.length).toBe(3);
+  const all = await Promise.all(made.map(({ id }) => awaitBuild(admin, id)));
+  expect(all.every(isReady)).toBe(true);
+  expect(
+    all
+      .map(({ latest_build }) => latest_build.build_number)
+      .sort()
+      .slice(-3),
+  ).toEqual([2, 2, 2]);
+});
+
+testInside("[PB-4] a build that fails is tried again later and later, and given up after the third time", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { store, prebuilds } = contextOf(server);
+  const { template_id } = await templateOf(admin, keeping(1, { echo: { error: "no disk" } }));
+  const failed = async (count: number): Promise<void> => {
+    for (;;) {
+      const { workspaces } = await owned(admin, "prebuilds");
+      if (workspaces.filter(({ latest_build }) => latest_build.status === "failed").length === count) return;
+      await new Promise((done) => setImmediate(done));
+    }
+  };
+  await failed(1);
+  // As if a day had passed: the time of each failure lies behind its pause.
+  const age = () => store.commit([{ sql: "update jobs set completed_at = completed_at - 86400000", rows: [[]] }]);
+  await prebuilds.reconcile(template_id);
+  expect((await store.all(listPrebuilds({ template_id }))).length).toBe(1);
+  for (const count of [2, 3]) {
+    await age();
+    await prebuilds.reconcile(template_id);
+    await failed(count);
+  }
+  await age();
+  await prebuilds.reconcile(template_id);
+  expect((await store.all(listPrebuilds({ template_id }))).length).toBe(3);
+  // Another version begins anew and clears up.
+  const version = await importVersion(admin, JSON.stringify(keeping(1)), { template_id });
+  await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: version.id });
+  await ready(world, 1);
+});
+
+testInside(
+  "[PB-3] an unclaimed one is replaced when its time is over, and its builds wait for those of people",
+  async () => {
+    await using world = await openWorld();
+    const { admin, server } = world;
+    const { store, prebuilds } = contextOf(server);
+    const presets = [{ name: "Small", parameters: { size: "small" }, prebuilds: { instances: 1, ttl_ms: 3_600_000 } }];
+    const { template_id } = await templateOf(admin, keeping(1, { presets }));
+    const [old] = await ready(world, 1);
+    await prebuilds.reconcile(template_id);
+    expect((await ready(world, 1))[0]?.id).toBe(old?.id as string);
+    await store.commit([{ sql: "update jobs set completed_at = completed_at - 3600000", rows: [[]] }]);
+    await prebuilds.reconcile(template_id);
+    const [fresh] = await ready(world, 1, ({ id }) => id !== old?.id);
+    expect(fresh?.is_prebuild).toBe(true);
+  },
+);
+
+test("[PB-7] a claim whose workspace is claimed already, deleted or stopped falls back to a new workspace", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id, preset } = await templateOf(admin, keeping(1));
+  const [one] = await ready(world, 1);
+  await createBuild(admin, one?.id as string, "stop");
+  const body = { name: "mine", template_id, template_version_preset_id: preset("Small") };
+  expect((await create(admin, body)).id).not.toBe(one?.id as string);
+});

@@ -1,0 +1,72 @@
+// A workspace that was kept ready with a real process and the real daemon, given to somebody: the daemon begins anew as the new agent,
+// in the same process, without losing what is on its disk.
+import { expect, test } from "bun:test";
+import { readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspace.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
+
+const MANIFEST = {
+  provisioner: "local",
+  presets: [{ name: "Ready", parameters: {}, prebuilds: 1 }],
+  resources: [
+    {
+      name: "machine",
+      agents: [
+        {
+          name: "main",
+          env: { WHOSE: "{{ owner.username }}" },
+          scripts: [
+            {
+              display_name: "Startup",
+              run_on_start: true,
+              start_blocks_login: true,
+              script: 'echo "$WHOSE $SLIPWAY_WORKSPACE_OWNER_NAME $SLIPWAY_WORKSPACE_NAME" >> "$HOME/starts"',
+            },
+            { display_name: "Stop", run_on_stop: true, script: 'echo "stopped $WHOSE" >> "$HOME/starts"' },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+type Page = { workspaces: Workspace[] };
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
+const isReady = (one: Workspace): boolean => agentOf(one)?.lifecycle_state === "ready";
+
+test("[PB-8] [PB-10] the daemon of a claimed workspace goes on as its new agent: it runs the scripts as the new owner, gets ready, and its process is the same", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { id: template_id, active_version_id } = await makeTemplate(admin, JSON.stringify(MANIFEST));
+  const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);
+  const prepared = async (): Promise<Workspace | undefined> =>
+    (await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces.find(isReady);
+  let kept = await prepared();
+  while (!kept) {
+    await new Promise((done) => setTimeout(done, 50));
+    kept = await prepared();
+  }
+  const { id } = kept;
+  const folder = join(realpathSync(server.directory), "workspaces", id);
+  const starts = (): string[] => readFileSync(join(folder, "home", "starts"), "utf8").trim().split("\n");
+  const processId = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
+  const before = processId();
+  expect(starts()).toEqual([`prebuilds prebuilds ${kept.name}`]);
+  const body = { name: "mine", template_id, template_version_preset_id: preset?.id };
+  const mine = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+  expect(mine).toMatchObject({ id, owner_name: "admin", name: "mine" });
+  const ready = await awaitWorkspace(admin, id, isReady);
+  expect(agentOf(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
+  expect(agentOf(ready)?.id).not.toBe(agentOf(kept)?.id as string);
+  expect(starts()).toEqual([`prebuilds prebuilds ${kept.name}`, "admin admin mine"]);
+  expect(processId()).toBe(before);
+  await createBuild(admin, id, "stop");
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
+  expect(starts().at(-1)).toBe("stopped admin");
+  await createBuild(admin, id, "start");
+  await awaitWorkspace(admin, id, isReady);
+  expect(starts().at(-1)).toBe("admin admin mine");
+  expect(processId()).not.toBe(before);
+}, 60_000);
