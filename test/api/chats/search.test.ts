@@ -1,0 +1,287 @@
+// Searching what was said: the grammar, what is indexed and when, whose it is, and a comparison with a naive search in memory.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { stemsOf, wordsOf } from "#base/words.ts";
+import { mergeSearch, readPieces } from "#db/chat-search.ts";
+import type { Chat, MessagePage } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+
+const quoted = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
+const find = async (client: Client, text: string, more = ""): Promise<string[]> => {
+  const q = encodeURIComponent(`${quoted(text)} ${more}`);
+  return (await client.get<Chat[]>(`/api/v2/chats?q=${q}`)).map(({ id }) => id);
+};
+const answer = async (world: ChatWorld, id: string, text: string) => {
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).say(text).finish();
+  await follower.until(({ status }) => status === "waiting");
+};
+
+test("[FS-1] what was said is found as soon as it was answered; an edit takes what it replaces out of the index", async () => {
+  await using world = await openChatWorld();
+  const one = await createChat(world, "Please look into the flaky deployments");
+  expect(await find(world.owner, "flaky")).toEqual([one.id]);
+  await answer(world, one.id, "The scheduler restarts too early.");
+  expect(await find(world.owner, "scheduler restarted")).toEqual([one.id]);
+  await sendMessage(world, one.id, "Then quieten the kangaroo");
+  expect(await find(world.owner, "kangaroos")).toEqual([one.id]);
+  await answer(world, one.id, "It hops quietly now.");
+  const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${one.id}/messages`);
+  const first = messages.at(-1)?.id;
+  await world.owner.patch(`/api/v2/chats/${one.id}/messages/${first}`, {
+    content: [{ type: "text", text: "A wombat instead" }],
+  });
+  for (const gone of ["scheduler", "kangaroo", "hops"]) expect(await find(world.owner, gone)).toEqual([]);
+  expect(await find(world.owner, "wombat")).toEqual([one.id]);
+  // The title is still the old one's.
+  expect(await find(world.owner, "flaky")).toEqual([one.id]);
+  await world.owner.patch(`/api/v2/chats/${one.id}`, { title: "About marsupials" });
+  expect(await find(world.owner, "flaky")).toEqual([]);
+  expect(await find(world.owner, "MARSUPIALS")).toEqual([one.id]);
+});
+
+test("[FS-3] words match by their stems in messages and whole in titles; phrases, or, minus; nothing but punctuation finds nothing", async () => {
+  await using world = await openChatWorld();
+  const ids: Record<string, string> = {};
+  for (const [name, text] of Object.entries({
+    deploy: "deployments of the api failed last night",
+    tests: "the api tests are running quickly",
+    both: "quick deploys and slow tests of my_function",
+  })) {
+    const { id } = await createChat(world, text);
+    await world.owner.patch(`/api/v2/chats/${id}`, { title: `Title ${name}s` });
+    ids[name] = id;
+  }
+  const names = async (text: string) =>
+    (await find(world.owner, text)).map((id) => Object.keys(ids).find((name) => ids[name] === id) ?? "").sort();
+  expect(await names("deploy")).toEqual(["both", "deploy"]);
+  expect(await names("Deployed API")).toEqual(["deploy"]);
+  expect(await names("quickly")).toEqual(["both", "tests"]);
+  expect(await names('"api test"')).toEqual(["tests"]);
+  expect(await names('"test api"')).toEqual([]);
+  expect(await names("failed or running")).toEqual(["deploy", "tests"]);
+  expect(await names("deploy -slow")).toEqual(["deploy"]);
+  expect(await names('deploy -"slow test"')).toEqual(["deploy"]);
+  expect(await names("my_function")).toEqual(["both"]);
+  // Titles: whole words only.
+  expect(await names("title testss")).toEqual(["tests"]);
+  expect(await names("boths")).toEqual(["both"]);
+  expect(await names("titl")).toEqual([]);
+  for (const nothing of ["!!! ---", "*", "-deploy", "or", '""'])
+    expect([nothing, await names(nothing)]).toEqual([nothing, []]);
+  expect(await names("the")).toEqual([]);
+});
+
+test("[FS-4] a search is refused without text, with too many words, and beside title, pr_title and pr", async () => {
+  await using world = await openChatWorld();
+  const many = Array.from({ length: 101 }, (_, index) => `w${index}`).join(" ");
+  for (const q of ['search:""', 'search:"  "', "search:", "search:a search:b", "search:a title:b", "search:a pr:1"]) {
+    expect([q, (await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(q)}`)).status]).toEqual([q, 400]);
+  }
+  expect((await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(quoted(many))}`)).status).toBe(400);
+});
+
+test("[FS-5] one finds one's own chats, in the order of the list, with the list's other filters, and by what their sub-chats say", async () => {
+  await using world = await openChatWorld();
+  const context = contextOf(world.server);
+  const stranger = new Client(world.server.url, (await seedUser(world.server)).token);
+  const ids: string[] = [];
+  for (const text of ["zebra one", "zebra two", "zebra three"]) {
+    const { id } = await createChat(world, text);
+    await answer(world, id, "fine");
+    ids.push(id);
+  }
+  const [one = "", two = "", three = ""] = ids;
+  expect(await find(stranger, "zebra")).toEqual([]);
+  expect(await find(world.owner, "zebra")).toEqual([three, two, one]);
+  await world.owner.patch(`/api/v2/chats/${one}`, { pin_order: 1 });
+  expect(await find(world.owner, "zebra")).toEqual([one, three, two]);
+  await world.owner.patch(`/api/v2/chats/${two}`, { archived: true });
+  expect(await find(world.owner, "zebra")).toEqual([one, three]);
+  expect(await find(world.owner, "zebra", "archived:true")).toEqual([two]);
+  await context.chats.ask("00000000-0000-4000-8000-00000000c41d", "create", {
+    chat: {
+      ...{
+        id: "00000000-0000-4000-8000-00000000c41d",
+        organization_id: world.organization_id,
+        owner_id: world.user_id,
+      },
+      ...{ workspace_id: null, parent_chat_id: three, root_chat_id: three, last_reasoning_effort: "", title: "child" },
+      last_model_config_id: context.models.resolve(null)?.id ?? "",
+      ...{ client_type: "api", plan_mode: null, labels: {}, mcp_server_ids: [], dynamic_tools: [] },
+    },
+    messages: [
+      {
+        ...{ role: "user", visibility: "both", content: [{ type: "text", text: "an okapi" }] },
+        ...{ created_by: world.user_id, model_config_id: null, usage: null },
+      },
+      {
+        ...{ role: "system", visibility: "model", content: [{ type: "text", text: "a secret" }] },
+        ...{ created_by: null, model_config_id: null, usage: null },
+      },
+    ],
+  });
+  expect(await find(world.owner, "okapi")).toEqual([three]);
+  expect(await find(world.owner, "secret")).toEqual([]);
+});
+
+test("[FS-6] the index is merged in slices until there is nothing to merge, and finds the same before and after", async () => {
+  await using world = await openChatWorld();
+  const context = contextOf(world.server);
+  const ids: string[] = [];
+  for (let index = 0; index < 20; index++) ids.unshift((await createChat(world, `lemur number${index}`)).id);
+  const pieces = () => context.store.get(readPieces("message_search"));
+  const before = await pieces();
+  expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
+  context.chatUpkeep.sweep();
+  // Done when a slice of ours changes nothing any more.
+  for (let last = before; ; ) {
+    await context.store.commit([mergeSearch("message_search")]);
+    const now = await pieces();
+    if (now === last) break;
+    last = now;
+  }
+  expect(await pieces()).not.toBe(before);
+  expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
+  expect(await find(world.owner, "number7")).toEqual([ids[12] as string]);
+});
+
+// A naive search in memory: every document is looked at, word by word.
+
+const VOCABULARY = [
+  "alpha",
+  "betas",
+  "gamma",
+  "running",
+  "runs",
+  "the",
+  "near",
+  "not",
+  "and",
+  "words",
+  "o'neill",
+  "x_y",
+];
+type Term = { texts: string[]; minus: boolean; phrase: boolean };
+type Search = Term[][];
+type Split = (text: string) => string[];
+
+const has = (document: readonly string[], words: readonly string[]): boolean =>
+  document.some((_, at) => words.every((word, index) => document[at + index] === word));
+
+const naive = (search: Search, body: string, split: Split): boolean => {
+  const document = split(body);
+  return search.some((terms) => {
+    const known = terms
+      .map((term) => ({ ...term, words: split(term.texts.join(" ")) }))
+      .filter((one) => one.words.length > 0);
+    const wanted = known.filter(({ minus }) => !minus);
+    const unwanted = known.filter(({ minus }) => minus);
+    return (
+      wanted.length > 0 &&
+      wanted.every(({ words }) => has(document, words)) &&
+      !unwanted.some(({ words }) => has(document, words))
+    );
+  });
+};
+
+const word = fc.constantFrom(...VOCABULARY);
+const term: fc.Arbitrary<Term> = fc
+  .record({
+    texts: fc.array(word, { minLength: 1, maxLength: 3 }),
+    minus: fc.boolean(),
+    phrase: fc.boolean(),
+  })
+  .map((one) => (one.phrase ? one : { ...one, texts: one.texts.slice(0, 1) }));
+const searches = fc.array(fc.array(term, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 });
+const written = (search: Search): string =>
+  search
+    .map((terms) =>
+      terms
+        .map(({ texts, minus, phrase }) => `${minus ? "-" : ""}${phrase ? `"${texts.join(" ")}"` : texts[0]}`)
+        .join(" "),
+    )
+    .join(" or ");
+
+test("[FS-7] a search finds what a naive search in memory finds, and nothing anybody types breaks it", async () => {
+  await using world = await openChatWorld();
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  process.stderr.write(`search: seed ${seed}\n`);
+  const bodies = fc
+    .sample(fc.array(word, { minLength: 1, maxLength: 6 }), { numRuns: 40, seed })
+    .map((one) => one.join(" "));
+  const documents: { id: string; body: string; title: string }[] = [];
+  for (const [index, body] of bodies.entries()) {
+    const { id } = await createChat(world, body);
+    const title = bodies[(index * 7 + 3) % bodies.length] as string;
+    await world.owner.patch(`/api/v2/chats/${id}`, { title });
+    documents.push({ id, body, title });
+  }
+  await fc.assert(
+    fc.asyncProperty(searches, async (search) => {
+      const expected = documents.filter(
+        ({ body, title }) => naive(search, body, stemsOf) || naive(search, title, wordsOf),
+      );
+      expect(new Set(await find(world.owner, written(search)))).toEqual(new Set(expected.map(({ id }) => id)));
+    }),
+    { numRuns: 150, seed },
+  );
+  const nasty = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 40 }),
+    fc
+      .array(
+        fc.constantFrom(
+          ...[
+            '"',
+            "'",
+            "*",
+            "^",
+            "(",
+            ")",
+            "NEAR(alpha beta, 2)",
+            "words:",
+            "-",
+            "+",
+            "{",
+            "}",
+            ":",
+            "or",
+            "AND",
+            "NOT",
+            "%",
+            "_",
+          ],
+          ...["\\", "\u0000", "alpha", "message_search", "; drop table chats", "rowid", "\ud800", "//", "--"],
+        ),
+        { maxLength: 12 },
+      )
+      .map((parts) => parts.join(" ")),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      nasty,
+      fc.constantFrom("search:", "title:", "repo:", ""),
+      fc.boolean(),
+      async (text, key, isQuoted) => {
+        const q = isQuoted ? `${key}"${text.replaceAll(/[\\"]/g, "\\$&")}"` : key + text;
+        const response = await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(q.toWellFormed())}`);
+        expect([q, response.status < 500]).toEqual([q, true]);
+        await response.arrayBuffer();
+      },
+    ),
+    { numRuns: 200, seed },
+  );
+  expect((await world.owner.get<Chat[]>("/api/v2/chats?limit=100")).length).toBe(documents.length);
+});
+
+test("[FS-8] wildcards in a title are letters like others", async () => {
+  await using world = await openChatWorld();
+  await createChat(world, "100% done_now");
+  await createChat(world, "1000 donexnow");
+  const titles = async (q: string) =>
+    (await world.owner.get<Chat[]>(`/api/v2/chats?q=${encodeURIComponent(q)}`)).map(({ title }) => title);
+  expect(await titles("title:100%")).toEqual(["100% done_now"]);
+  expect(await titles("title:done_now")).toEqual(["100% done_now"]);
+});
