@@ -1,0 +1,180 @@
+// What agents get of their owner's accounts: by URL or id, waiting, and never what is not theirs.
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { ExternalAuthList } from "#schema/external-auth.ts";
+import { Client } from "#src/client.ts";
+import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { FakeProvider } from "./provider.ts";
+import { link, refusal, startWith, tokenOf } from "./world.ts";
+
+const ME = "/api/v2/workspaceagents/me";
+
+test("[EA-12] a provider is named by the URL of a repository or by its id: one of them, or both when they agree", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([
+    provider.setting("one"),
+    provider.setting("two", { regex: "example/team" }),
+    { id: "hub", type: "github", client_id: "x" },
+  ]);
+  const { agent_token } = await seedAgent(server);
+  const page = async (query: string): Promise<string> =>
+    new URL((await tokenOf(server, agent_token, query)).url).pathname;
+  expect(await page("match=https://one.example/team/repo.git")).toBe("/external-auth/one");
+  expect(await page("match=two.example/team")).toBe("/external-auth/two");
+  expect(await page("match=github.com/team/repo")).toBe("/external-auth/hub");
+  expect(await page("match=https://ann@github.com")).toBe("/external-auth/hub");
+  expect(await page("id=two&match=http://two.example/team")).toBe("/external-auth/two");
+  for (const [query, status] of [
+    ["", 400],
+    ["match=&id=", 400],
+    ["id=one&match=https://github.com/a", 400],
+    ["id=one&listen=perhaps", 400],
+    ["id=none", 404],
+    ["match=https://github.com.evil.example/", 404],
+    ["match=https://evil.example/github.com", 404],
+    [`match=https://one.example/${"x".repeat(3000)}`, 404],
+  ] as const) {
+    expect([query, (await refusal(tokenOf(server, agent_token, query))).status]).toEqual([query, status]);
+  }
+});
+
+test("[EA-12] git gets the token as each kind of host wants it; before that only the page is named", async () => {
+  using provider = new FakeProvider();
+  provider.forever = true;
+  const types = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"];
+  const plain = { device_code_url: undefined, base_url: provider.url.href };
+  await using server = await startWith(types.map((type) => provider.setting(type, { ...plain, type })));
+  const { agent_token, owner_token } = await seedAgent(server);
+  const owner = new Client(server.url, owner_token);
+  for (const type of types) {
+    expect(await tokenOf(server, agent_token, `id=${type}`)).toEqual({
+      ...{ access_token: "", username: "", password: "", type: "", token_extra: {} },
+      url: new URL(`/external-auth/${type}`, server.url).href,
+    });
+    await link(owner, provider, type);
+    const { access_token, username, password, ...rest } = await tokenOf(server, agent_token, `id=${type}`);
+    expect(rest).toEqual({ type, url: "", token_extra: { scope: "read write" } });
+    const named = { gitlab: "oauth2", "bitbucket-cloud": "x-token-auth", "bitbucket-server": "x-token-auth" }[type];
+    expect([type, username, password]).toEqual([type, ...(named ? [named, access_token] : [access_token, ""])]);
+  }
+});
+
+test("[EA-13] an agent that may not read its owner's data is refused, another's agent gets nothing of it, nor does a user", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git")]);
+  const one = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
+  const other = await seedAgent(server);
+  await link(new Client(server.url, one.owner_token), provider, "git");
+  expect((await refusal(tokenOf(server, one.agent_token, "id=git"))).status).toBe(403);
+  expect((await tokenOf(server, other.agent_token, "id=git")).access_token).toBe("");
+  expect((await refusal(tokenOf(server, one.owner_token, "id=git"))).status).toBe(401);
+});
+
+test("[EA-14] an agent that listens is answered when its owner links an account", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git")]);
+  const { owner_id, owner_token, agent_token } = await seedAgent(server);
+  const { topics, streams } = contextOf(server);
+  const waiting = tokenOf(server, agent_token, "id=git&listen=true");
+  while (!topics.heard("external_auth", owner_id)) await new Promise(setImmediate);
+  await link(new Client(server.url, owner_token), provider, "git");
+  expect((await waiting).access_token).toContain("access-canary");
+  expect(streams.size).toBe(0);
+  expect((await tokenOf(server, agent_token, "id=git&listen=true")).access_token).toContain("access");
+});
+
+test("[EA-14] the wait ends with the caller, with the agent's build and with the server, and leaves nothing behind", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git")]);
+  const { topics, streams } = contextOf(server);
+  const heard = async (owner_id: string, is = true) => {
+    while (topics.heard("external_auth", owner_id) !== is) await new Promise(setImmediate);
+  };
+  const one = await seedAgent(server);
+  const gone = new AbortController();
+  const path = `${ME}/external-auth?id=git&listen=1`;
+  const left = new Client(server.url, one.agent_token).get(path, { signal: gone.signal }).catch(() => "left");
+  await heard(one.owner_id);
+  gone.abort();
+  expect(await left).toBe("left");
+  await heard(one.owner_id, false);
+  const superseded = refusal(tokenOf(server, one.agent_token, "id=git&listen=1"));
+  await heard(one.owner_id);
+  await supersede(server, one);
+  expect((await superseded).status).toBe(503);
+  expect(streams.size).toBe(0);
+  const other = await seedAgent(server);
+  const stopped = refusal(tokenOf(server, other.agent_token, "id=git&listen=1"));
+  await heard(other.owner_id);
+  streams.endAll();
+  expect((await stopped).status).toBe(503);
+  expect(streams.size).toBe(0);
+});
+
+test("[EA-15] a template says which accounts it needs; its version lists them with where to link and whether that is done", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git")]);
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const external_auth = [{ id: "git" }, { id: "elsewhere", optional: true }];
+  const resources = [{ name: "main", agents: [{ name: "main" }] }];
+  const template = await makeTemplate(admin, JSON.stringify({ provisioner: "echo", external_auth, resources }));
+  const wanted = () => admin.get<unknown[]>(`/api/v2/templateversions/${template.active_version_id}/external-auth`);
+  const git = { id: "git", type: "generic", display_name: "Git of git", display_icon: "", optional: false };
+  const elsewhere = { id: "elsewhere", type: "", display_name: "elsewhere", display_icon: "", optional: true };
+  const page = (name: string): string => new URL(`/external-auth/${name}`, server.url).href;
+  expect(await wanted()).toEqual([
+    { ...git, authenticate_url: page("git"), authenticated: false },
+    { ...elsewhere, authenticate_url: page("elsewhere"), authenticated: false },
+  ]);
+  await link(admin, provider, "git");
+  expect((await wanted())[0]).toMatchObject({ id: "git", authenticated: true });
+});
+
+test("[EA-16] what was removed says what took its place", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git")]);
+  const { agent_id, agent_token, owner_token } = await seedAgent(server);
+  const agent = new Client(server.url, agent_token);
+  expect(await refusal(agent.get(`${ME}/gitauth`))).toEqual({
+    status: 410,
+    detail: "Use workspaceagents/me/external-auth.",
+  });
+  const logs = `/api/v2/workspaceagents/${agent_id}/startup-logs`;
+  const old = await refusal(new Client(server.url, owner_token).get(logs));
+  expect([old.status, old.detail.endsWith("/logs.")]).toEqual([410, true]);
+});
+
+test("[EA-9] tokens are in no file of the data directory, survive a restart, and go with their user", async () => {
+  using directory = tempDirectory();
+  using provider = new FakeProvider();
+  const data = join(directory.path, "data");
+  const settings = [provider.setting("git")];
+  const { agent_token, token } = await (async () => {
+    await using server = await startWith(settings, { directory: data });
+    const seeded = await seedAgent(server);
+    await link(new Client(server.url, seeded.owner_token), provider, "git");
+    return { ...seeded, token: (await tokenOf(server, seeded.agent_token, "id=git")).access_token };
+  })();
+  expect(token).toContain("canary");
+  const files = readdirSync(data, { recursive: true, encoding: "utf8" }).map((name) => join(data, name));
+  const texts = files.filter((file) => statSync(file).isFile()).map((file) => readFileSync(file, "latin1"));
+  expect(texts.some((text) => text.includes("external_auth_links"))).toBe(true);
+  expect(texts.filter((text) => text.includes("canary"))).toEqual([]);
+  await using server = await startWith(settings, { directory: data });
+  expect((await tokenOf(server, agent_token, "id=git")).access_token).toBe(token);
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const account = { email: "bob@example.com", username: "bob", password: "of bob, quite long" };
+  const { id } = await admin.post<{ id: string }>("/api/v2/users", account);
+  const bob = await new Client(server.url).signIn(account.email, account.password);
+  await link(bob, provider, "git");
+  expect((await bob.get<ExternalAuthList>("/api/v2/external-auth")).links).toHaveLength(1);
+  await admin.delete(`/api/v2/users/${id}`);
+  const left = contextOf(server).store.all({
+    ...{ sql: "select count(*) from external_auth_links where user_id = ?", params: [id] },
+    map: ([count]) => count,
+  });
+  expect(await left).toEqual([0]);
+});

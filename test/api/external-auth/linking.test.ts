@@ -1,0 +1,181 @@
+// Linking an account, by signing in at the provider and by device code, and what people may see and do.
+import { expect, test } from "bun:test";
+import type {
+  ExternalAuth,
+  ExternalAuthDevice,
+  ExternalAuthList,
+  ExternalAuthUnlinked,
+} from "#schema/external-auth.ts";
+import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { CLIENT, FakeProvider } from "./provider.ts";
+import { link, refusal, startWith } from "./world.ts";
+
+const EA = "/api/v2/external-auth";
+const codes = { device_flow: true };
+
+test("[EA-5] signing in at the provider links an account; the page shows it, and unlinking takes the token back", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git"), provider.setting("codes", codes)]);
+  const ann = new Client(server.url, (await seedUser(server)).token);
+  const before = await ann.get<ExternalAuthList>(EA);
+  expect(before.providers.map(({ id, device }) => [id, device])).toEqual([
+    ["git", false],
+    ["codes", true],
+  ]);
+  expect(before.links).toEqual([]);
+  expect(JSON.stringify(before)).not.toContain(CLIENT.secret);
+  const { url } = await ann.post<{ url: string }>(`${EA}/git/start`);
+  const asked = Object.fromEntries(new URL(url).searchParams);
+  expect(asked).toMatchObject({ client_id: CLIENT.id, response_type: "code", scope: "read write", kept: "1" });
+  expect(asked).toMatchObject({
+    code_challenge_method: "S256",
+    redirect_uri: new URL("/external-auth/git/callback", server.url).href,
+  });
+  const { code, state } = provider.agree(url);
+  await ann.post(`${EA}/git/callback`, { code, state });
+  const [linked] = (await ann.get<ExternalAuthList>(EA)).links;
+  expect(linked).toMatchObject({
+    provider_id: "git",
+    authenticated: true,
+    has_refresh_token: true,
+    validate_error: "",
+  });
+  expect(await ann.get<ExternalAuth>(`${EA}/git`)).toEqual({
+    ...{ authenticated: true, device: false, display_name: "Git of git", supports_revocation: true },
+    // The provider named a page that is none.
+    user: { login: "octo-ann", name: "Ann at the provider", profile_url: "" },
+  });
+  expect(await ann.delete<ExternalAuthUnlinked>(`${EA}/git`)).toEqual({ token_revoked: true });
+  expect(provider.asked("/revoke")).toBe(1);
+  expect((await ann.get<ExternalAuthList>(EA)).links).toEqual([]);
+  expect(await ann.get<ExternalAuth>(`${EA}/git`)).toMatchObject({ authenticated: false, user: null });
+  expect((await refusal(ann.delete(`${EA}/git`))).status).toBe(404);
+  expect((await refusal(ann.get(`${EA}/none`))).status).toBe(404);
+});
+
+test("[EA-5] a callback counts only for the session, the person and the provider that began it, for ten minutes, and once", async () => {
+  using provider = new FakeProvider();
+  const clock = new ManualClock();
+  await using server = await startWith([provider.setting("git"), provider.setting("other")], { clock });
+  const ann = new Client(server.url, (await seedUser(server)).token);
+  const eve = new Client(server.url, (await seedUser(server)).token);
+  const begin = async () => provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
+  const other = ann.as((await ann.post<{ key: string }>("/api/v2/users/me/keys")).key);
+  const { code, state } = await begin();
+  for (const [who, id, body] of [
+    [eve, "git", { code, state }],
+    [other, "git", { code, state }],
+    [ann, "other", { code, state }],
+    [ann, "git", { code, state: `${state.slice(0, -2)}AA` }],
+    [ann, "git", { code, state: "made-up" }],
+  ] as const) {
+    expect((await refusal(who.post(`${EA}/${id}/callback`, body))).status).toBe(400);
+  }
+  expect(provider.asked("/token")).toBe(0);
+  clock.advance(599_000);
+  await ann.post(`${EA}/git/callback`, { code, state });
+  expect(await refusal(ann.post(`${EA}/git/callback`, { code, state }))).toEqual({
+    status: 400,
+    detail: "invalid_grant",
+  });
+  const late = await begin();
+  clock.advance(600_000);
+  expect((await refusal(ann.post(`${EA}/git/callback`, { code: late.code, state: late.state }))).status).toBe(400);
+  const swapped = { code: (await begin()).code, state: (await begin()).state };
+  // Another's verifier: the provider itself notices.
+  expect(await refusal(ann.post(`${EA}/git/callback`, swapped))).toEqual({ status: 400, detail: "invalid_grant" });
+});
+
+test("[EA-6] a device code links once the person has typed it; it is of use to nobody else, and refusals are told in the provider's words", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("codes", codes), provider.setting("git")]);
+  const ann = new Client(server.url, (await seedUser(server)).token);
+  const eve = new Client(server.url, (await seedUser(server)).token);
+  const path = `${EA}/codes/device`;
+  const begun = await ann.get<ExternalAuthDevice>(path);
+  expect(begun).toMatchObject({
+    expires_in: 600,
+    interval: 5,
+    verification_uri: new URL("/device", provider.url).href,
+  });
+  const poll = (who: Client, { device_code }: ExternalAuthDevice) => refusal(who.post(path, { device_code }));
+  expect(await poll(ann, begun)).toEqual({ status: 400, detail: "authorization_pending" });
+  provider.typeIn(begun.user_code);
+  expect((await poll(eve, begun)).status).toBe(400);
+  expect(provider.asked("/token")).toBe(1);
+  expect((await poll(ann, begun)).status).toBe(200);
+  expect(await ann.get<ExternalAuth>(`${EA}/codes`)).toMatchObject({ authenticated: true, device: true });
+  const second = await ann.get<ExternalAuthDevice>(path);
+  provider.typeIn(second.user_code, "denied");
+  expect(await poll(ann, second)).toEqual({ status: 400, detail: "access_denied" });
+  provider.mishaps.push({ path: "/token", answer: () => Response.json({ error: "slow_down" }, { status: 400 }) });
+  expect(await poll(ann, second)).toEqual({ status: 400, detail: "slow_down" });
+  expect((await refusal(ann.get(`${EA}/git/device`))).status).toBe(400);
+  expect((await refusal(ann.post(`${EA}/codes/start`))).status).toBe(400);
+});
+
+const NONSENSE: [string, () => Response][] = [
+  ["a page of HTML", () => new Response("<html>502 from a proxy</html>", { headers: { "content-type": "text/html" } })],
+  ["5xx", () => new Response("oh no", { status: 502 })],
+  ["cut JSON", () => new Response('{"access_token": "x')],
+  ["a list", () => Response.json(["access_token"])],
+  ["no token", () => Response.json({ token_type: "bearer" })],
+  ["a token that is a number", () => Response.json({ access_token: 42 })],
+  ["a token with a line end", () => Response.json({ access_token: "x\r\nSet-Cookie: a=b" })],
+  ["a redirect", () => new Response(null, { status: 302, headers: { location: "http://127.0.0.1:1/steal" } })],
+  ["more than anybody reads", () => new Response("x".repeat(1_100_000))],
+  ["an empty answer", () => new Response("")],
+];
+
+test.each(NONSENSE)(
+  "[EA-8] a provider that answers with %s links nothing, and the person may try again",
+  async (_name, answer) => {
+    using provider = new FakeProvider();
+    await using server = await startWith([provider.setting("git")]);
+    const ann = new Client(server.url, (await seedUser(server)).token);
+    const { url } = await ann.post<{ url: string }>(`${EA}/git/start`);
+    const { code, state } = provider.agree(url);
+    provider.mishaps.push({ path: "/token", answer });
+    expect((await refusal(ann.post(`${EA}/git/callback`, { code, state }))).status).toBe(503);
+    expect((await ann.get<ExternalAuthList>(EA)).links).toEqual([]);
+    await ann.post(`${EA}/git/callback`, { code, state });
+    expect((await ann.get<ExternalAuthList>(EA)).links).toHaveLength(1);
+  },
+);
+
+testInside("[EA-8] a provider that is silent is given up after ten seconds", async () => {
+  using provider = new FakeProvider();
+  const clock = new ManualClock();
+  await using server = await startWith([provider.setting("git")], { clock });
+  const ann = new Client(server.url, (await seedUser(server)).token);
+  const { code, state } = provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
+  const heard = Promise.withResolvers<void>();
+  provider.mishaps.push({
+    path: "/token",
+    answer: () => {
+      heard.resolve();
+      return new Response(new ReadableStream({ start: () => {} }));
+    },
+  });
+  const answered = refusal(ann.post(`${EA}/git/callback`, { code, state }));
+  await heard.promise;
+  clock.advance(10_000);
+  expect((await answered).status).toBe(503);
+});
+
+test("[EA-11] when the provider does not take a token back, the link is gone here all the same, and the answer says so", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git"), provider.setting("bare", { revoke_url: undefined })]);
+  const ann = new Client(server.url, (await seedUser(server)).token);
+  await link(ann, provider, "git");
+  await link(ann, provider, "bare");
+  provider.mishaps.push({ path: "/revoke", answer: () => new Response("", { status: 500 }) });
+  for (const id of ["git", "bare"]) {
+    const gone = await ann.delete<ExternalAuthUnlinked>(`${EA}/${id}`);
+    expect([gone.token_revoked, typeof gone.token_revocation_error]).toEqual([false, "string"]);
+  }
+  expect((await ann.get<ExternalAuthList>(EA)).links).toEqual([]);
+});

@@ -1,0 +1,198 @@
+// An OAuth 2 provider for tests that speaks the real protocol over real HTTP: authorization codes with PKCE, the device grant, refresh
+// with rotation, validation, revocation. It refuses what the protocol refuses, and can be told to misbehave.
+import { createHash, randomBytes } from "node:crypto";
+
+export const CLIENT = { id: "slipway-client", secret: "the client's s3cret/+&" } as const;
+
+type Grant = { challenge: string; redirect: string; used: boolean };
+type Device = { agreed: boolean; denied: boolean };
+
+/** Answers the next request to this path instead of the provider; `silence` never answers. */
+type Mishap = { path: string; answer: (() => Response) | "silence" };
+
+export class FakeProvider implements Disposable {
+  readonly url: URL;
+  /** What came in, as `METHOD path`, in order. */
+  readonly requests: string[] = [];
+  /** Seconds that access tokens count. */
+  life = 3600;
+  /** New tokens come without expiry. */
+  forever = false;
+  /** A refresh gives another refresh token and the old one is void. */
+  rotates = true;
+  /** Held until resolved: requests for tokens wait for it. */
+  gate: Promise<void> = Promise.resolve();
+  readonly mishaps: Mishap[] = [];
+  readonly #server: Bun.Server<undefined>;
+  readonly #codes = new Map<string, Grant>();
+  readonly #devices = new Map<string, Device>();
+  readonly #access = new Set<string>();
+  readonly #refresh = new Set<string>();
+
+  constructor() {
+    this.#server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      idleTimeout: 0,
+      fetch: (request) => this.#answer(request),
+    });
+    this.url = new URL(this.#server.url);
+  }
+
+  /** The entry of the setting external_auth. */
+  setting(id: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+    const at = (path: string): string => new URL(path, this.url).href;
+    return {
+      ...{ id, type: "generic", client_id: CLIENT.id, client_secret: CLIENT.secret, display_name: `Git of ${id}` },
+      ...{
+        auth_url: at("/authorize?kept=1"),
+        token_url: at("/token"),
+        validate_url: at("/user"),
+        revoke_url: at("/revoke"),
+      },
+      ...{ device_code_url: at("/device/code"), regex: `^https?://${id}\\.example/`, scopes: ["read", "write"] },
+      ...more,
+    };
+  }
+
+  /** What a person does on the provider's page: agrees, and is sent back with code and state. */
+  agree(authorize: string): { callback: URL; code: string; state: string } {
+    const { searchParams } = new URL(authorize);
+    const code = secret("code");
+    const redirect = searchParams.get("redirect_uri") ?? "";
+    this.#codes.set(code, { challenge: searchParams.get("code_challenge") ?? "", redirect, used: false });
+    const callback = new URL(redirect);
+    const state = searchParams.get("state") ?? "";
+    callback.searchParams.set("code", code);
+    callback.searchParams.set("state", state);
+    return { callback, code, state };
+  }
+
+  /** The person types the code, or says no. */
+  typeIn(user_code: string, answer: "agreed" | "denied" = "agreed"): void {
+    const device = this.#devices.get(`device-${user_code}`);
+    if (!device) throw new Error("nobody asked for this code");
+    device[answer] = true;
+  }
+
+  /** Takes every access token back, as a person can on the provider's page; refresh tokens too when told. */
+  revokeAll(refresh = false): void {
+    this.#access.clear();
+    if (refresh) this.#refresh.clear();
+  }
+
+  counts(token: string): boolean {
+    return this.#access.has(token);
+  }
+
+  /** How often a path was asked for. */
+  asked(path: string): number {
+    return this.requests.filter((line) => line.endsWith(` ${path}`)).length;
+  }
+
+  [Symbol.dispose](): void {
+    void this.#server.stop(true);
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    this.requests.push(`${request.method} ${pathname}`);
+    const mishap = this.mishaps.findIndex(({ path }) => path === pathname);
+    if (mishap >= 0) {
+      const [{ answer } = { answer: "silence" as const }] = this.mishaps.splice(mishap, 1);
+      return answer === "silence" ? new Promise(() => {}) : answer();
+    }
+    if (pathname === "/authorize") return Response.redirect(this.#agreeTo(request.url, searchParams), 302);
+    if (pathname === "/user") return this.#user(request);
+    const form = new URLSearchParams(await request.text());
+    if (pathname === "/device/code") return this.#device(form);
+    if (!isClient(request, form)) return refused("invalid_client", 401);
+    if (pathname === "/revoke") return this.#revoke(form);
+    await this.gate;
+    return pathname === "/token" ? this.#token(form) : new Response("no such page", { status: 404 });
+  }
+
+  /** The page itself, for a browser: it agrees at once, unless the person is to say no. */
+  #agreeTo(url: string, fields: URLSearchParams): string {
+    if (fields.get("kept") !== "1") throw new Error("the query of auth_url was lost");
+    return this.agree(url).callback.href;
+  }
+
+  #token(form: URLSearchParams): Response {
+    const kind = form.get("grant_type");
+    if (kind === "authorization_code") {
+      const grant = this.#codes.get(form.get("code") ?? "");
+      const challenge = createHash("sha256")
+        .update(form.get("code_verifier") ?? "")
+        .digest("base64url");
+      const fits = grant && !grant.used && grant.challenge === challenge && grant.redirect === form.get("redirect_uri");
+      if (!fits) return refused("invalid_grant");
+      grant.used = true;
+      return this.#give();
+    }
+    if (kind === "refresh_token") {
+      const old = form.get("refresh_token") ?? "";
+      if (!this.#refresh.has(old)) return refused("invalid_grant");
+      if (this.rotates) this.#refresh.delete(old);
+      return this.#give(this.rotates);
+    }
+    if (kind !== "urn:ietf:params:oauth:grant-type:device_code") return refused("unsupported_grant_type");
+    const device = this.#devices.get(form.get("device_code") ?? "");
+    if (!device) return refused("expired_token");
+    if (device.denied) return refused("access_denied");
+    // As GitHub does it: a refusal with 200.
+    if (!device.agreed) return refused("authorization_pending", 200);
+    return this.#give();
+  }
+
+  #give(withRefresh = true): Response {
+    const access_token = secret("access");
+    const refresh_token = secret("refresh");
+    this.#access.add(access_token);
+    if (withRefresh) this.#refresh.add(refresh_token);
+    return Response.json({
+      ...{ access_token, token_type: "bearer", scope: "read write" },
+      ...(withRefresh ? { refresh_token } : {}),
+      ...(this.forever ? {} : { expires_in: this.life }),
+    });
+  }
+
+  #user(request: Request): Response {
+    const token = (request.headers.get("authorization") ?? "").replace(/^Bearer /, "");
+    if (!this.#access.has(token)) return new Response("", { status: 401 });
+    return Response.json({ login: "octo-ann", name: "Ann at the provider", html_url: "javascript:alert(1)" });
+  }
+
+  #device(form: URLSearchParams): Response {
+    if (form.get("client_id") !== CLIENT.id) return refused("invalid_client", 401);
+    const user_code = randomBytes(4).toString("hex").toUpperCase();
+    this.#devices.set(`device-${user_code}`, { agreed: false, denied: false });
+    const verification_uri = new URL("/device", this.url).href;
+    return Response.json({
+      device_code: `device-${user_code}`,
+      user_code,
+      verification_uri,
+      expires_in: 600,
+      interval: 5,
+    });
+  }
+
+  #revoke(form: URLSearchParams): Response {
+    this.#access.delete(form.get("token") ?? "");
+    return new Response("");
+  }
+}
+
+const secret = (kind: string): string => `${kind}-canary-${randomBytes(18).toString("hex")}`;
+
+const refused = (error: string, status = 400): Response => Response.json({ error }, { status });
+
+const isClient = (request: Request, form: URLSearchParams): boolean => {
+  const [, basic] = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "") ?? [];
+  if (basic === undefined) return form.get("client_id") === CLIENT.id && form.get("client_secret") === CLIENT.secret;
+  const parts = Buffer.from(basic, "base64")
+    .toString()
+    .split(":")
+    .map((part) => new URLSearchParams(`v=${part}`).get("v"));
+  return parts[0] === CLIENT.id && parts[1] === CLIENT.secret;
+};

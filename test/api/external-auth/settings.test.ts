@@ -1,0 +1,111 @@
+// The setting external_auth: lists of mappings in the file and as JSON, what each type of provider knows by itself, and refusals that
+// hold no secret.
+import { expect, test } from "bun:test";
+import { shownSettings } from "#base/config/describe.ts";
+import type { ProviderSetting } from "#base/config/external-auth-settings.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { type Config, loadConfig } from "#base/config.ts";
+import { UsageError } from "#base/usage-error.ts";
+import { authorizeUrl } from "#src/git/oauth.ts";
+import { providerOf } from "#src/git/provider.ts";
+
+const load = (env: Record<string, string>, file = "") =>
+  loadConfig({ argv: file ? ["--config=s.yaml"] : [], env, readFile: () => file });
+const asJson = (list: unknown): Config => load({ SLIPWAY_EXTERNAL_AUTH: JSON.stringify(list) }).config;
+const refusalOf = (list: unknown): string => {
+  try {
+    asJson(list);
+  } catch (error) {
+    if (error instanceof UsageError) return JSON.stringify(error.problems);
+    throw error;
+  }
+  return "";
+};
+
+const HUB = { id: "hub", type: "github", client_id: "abc", client_secret: "hush-hush" } as const;
+
+test("[EA-4] providers stand as a list in the settings file or as JSON; a listing hides them", () => {
+  const yaml = "external_auth:\n  - id: hub\n    type: github\n    client_id: abc\n    client_secret: hush-hush\n";
+  const loaded = load({}, yaml);
+  expect(loaded.config.external_auth).toEqual([HUB]);
+  expect(asJson([HUB]).external_auth).toEqual([HUB]);
+  const shown = shownSettings(SERVER_SETTINGS, loaded).find(({ key }) => key === "external_auth");
+  expect(shown).toMatchObject({ value: "(hidden)", from: "file" });
+  expect(load({}).config.external_auth).toEqual([]);
+});
+
+test.each([
+  [{ id: "hub" }, "not a list"],
+  [["hub"], "entry 1 must be a mapping"],
+  [[HUB, { ...HUB, id: "Two" }], "entry 2 needs an id"],
+  [[{ ...HUB, type: "svn" }], "needs a type"],
+  [[{ ...HUB, client_id: "" }], "needs a client_id"],
+  [[{ ...HUB, secret: "x" }], "has no key secret"],
+  [[{ ...HUB, auth_url: "javascript:alert(1)" }], "auth_url must be"],
+  [[{ ...HUB, token_url: "https://user:hush-hush@h/" }], "token_url must be"],
+  [[{ ...HUB, scopes: "repo" }], "scopes must be"],
+  [[{ ...HUB, regex: "(" }], "regex must be"],
+  [[{ ...HUB, device_flow: "yes" }], "device_flow must be"],
+  [[HUB, HUB], "two entries have the id hub"],
+  [[{ ...HUB, type: "generic" }], "needs auth_url"],
+  [[{ ...HUB, type: "bitbucket-server" }], "needs base_url"],
+  [[{ ...HUB, type: "gitea", device_flow: true }], "needs device_code_url"],
+])("[EA-4] what is wrong is named without a value: %j", (list, words) => {
+  const text = refusalOf(list);
+  expect(text).toContain(words);
+  expect(text).not.toContain("hush-hush");
+});
+
+const provider = (more: Partial<ProviderSetting>) => providerOf({ ...HUB, ...more } as ProviderSetting);
+
+test("[EA-4] each type knows its addresses, on the public service and on a server of one's own", () => {
+  const own = "https://git.corp.example/base/";
+  const addresses = (more: Partial<ProviderSetting>) => {
+    const { auth_url, token_url, validate_url, revocation } = provider(more);
+    return [auth_url, token_url, validate_url, revocation?.url].map((url) => url?.href ?? "-");
+  };
+  expect(addresses({})).toEqual([
+    "https://github.com/login/oauth/authorize",
+    "https://github.com/login/oauth/access_token",
+    "https://api.github.com/user",
+    "https://api.github.com/applications/abc/token",
+  ]);
+  expect(addresses({ base_url: own })).toEqual([
+    "https://git.corp.example/base/login/oauth/authorize",
+    "https://git.corp.example/base/login/oauth/access_token",
+    "https://git.corp.example/base/api/v3/user",
+    "https://git.corp.example/base/api/v3/applications/abc/token",
+  ]);
+  expect(addresses({ type: "gitlab", token_url: "https://else.example/t" })).toEqual([
+    "https://gitlab.com/oauth/authorize",
+    "https://else.example/t",
+    "https://gitlab.com/oauth/token/info",
+    "https://gitlab.com/oauth/revoke",
+  ]);
+  expect(addresses({ type: "bitbucket-cloud" })[2]).toBe("https://api.bitbucket.org/2.0/user");
+  expect(addresses({ type: "gitea", base_url: "https://codeberg.org" })[0]).toBe(
+    "https://codeberg.org/login/oauth/authorize",
+  );
+  expect(
+    provider({ type: "gitea", base_url: "https://codeberg.org:8443" }).pattern?.test("https://codeberg.org:8443/a"),
+  ).toBe(true);
+  expect(provider({ type: "gitea" }).pattern?.test("https://giteaXcom/a")).toBe(false);
+});
+
+test("[EA-5] the address of the provider's page keeps its own query and carries a challenge, never the verifier or a secret", () => {
+  const made = provider({ auth_url: "https://h.example/a?tenant=7", scopes: ["a b", "c"] });
+  const redirect = new URL("https://slipway.example/external-auth/hub/callback");
+  const url = authorizeUrl(made, { redirect, state: "s&t", verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" });
+  expect(Object.fromEntries(url.searchParams)).toEqual({
+    ...{
+      tenant: "7",
+      response_type: "code",
+      client_id: "abc",
+      redirect_uri: redirect.href,
+      state: "s&t",
+      scope: "a b c",
+    },
+    // The example of RFC 7636, appendix B.
+    ...{ code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" },
+  });
+});

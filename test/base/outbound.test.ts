@@ -1,0 +1,144 @@
+// The door to the outside world: what it refuses to call, and that a listener on this machine never sees a connection then.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createServer, type Server } from "node:net";
+import { systemClock } from "#base/clock.ts";
+import { Outbound, OutboundError, type Resolve } from "#base/outbound.ts";
+
+let listener: Server;
+let port = 0;
+let connections = 0;
+const says = (text: string): string =>
+  `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`;
+let answer = says("hello");
+
+beforeAll(async () => {
+  listener = createServer((socket) => {
+    connections++;
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(answer));
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  port = (listener.address() as { port: number }).port;
+});
+afterAll(() => void listener.close());
+beforeEach(() => {
+  connections = 0;
+  answer = says("hello");
+});
+
+const names: Record<string, readonly string[]> = {
+  "inside.example": ["127.0.0.1"],
+  "mixed.example": ["93.184.215.14", "127.0.0.1"],
+  "mapped.example": ["::ffff:127.0.0.1"],
+  "metadata.example": ["169.254.169.254"],
+  "lan.example": ["10.1.2.3"],
+  "nowhere.example": [],
+  "odd.example": ["not an address"],
+};
+const resolve: Resolve = async (name) => names[name] ?? ["127.0.0.1"];
+const outbound = (allowed: string[] = [], more = {}) => new Outbound({ clock: systemClock, allowed, resolve, ...more });
+const outcome = (door: Outbound, url: string): Promise<string> =>
+  door.fetch(new URL(url)).then(
+    ({ text }) => text,
+    (error: unknown) => {
+      if (!(error instanceof OutboundError)) throw error;
+      return error.reason;
+    },
+  );
+
+describe("[EA-1] what is not public is not called", () => {
+  test.each([
+    "http://127.0.0.1:PORT/",
+    "http://localhost:PORT/",
+    "http://LOCALHOST.:PORT/",
+    "http://[::1]:PORT/",
+    "http://[::]:PORT/",
+    "http://0.0.0.0:PORT/",
+    "http://0:PORT/",
+    "http://127.1:PORT/",
+    "http://2130706433:PORT/",
+    "http://0x7f000001:PORT/",
+    "http://0x7f.1:PORT/",
+    "http://0177.0.0.1:PORT/",
+    "http://①②⑦.0.0.1:PORT/",
+    "http://127。0。0。1:PORT/",
+    "http://[::ffff:127.0.0.1]:PORT/",
+    "http://[::ffff:7f00:1]:PORT/",
+    "http://[::127.0.0.1]:PORT/",
+    "http://[64:ff9b::7f00:1]:PORT/",
+    "http://[2002:7f00:1::]:PORT/",
+    "http://[fe80::1]:PORT/",
+    "http://[fd00::1]:PORT/",
+    "http://user:password@127.0.0.1:PORT/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://[::ffff:a9fe:a9fe]/",
+    "http://100.100.100.200/",
+    "http://10.0.0.1:PORT/",
+    "http://172.31.255.255/",
+    "http://192.168.1.1/",
+    "http://inside.example:PORT/",
+    "http://mixed.example:PORT/",
+    "http://mapped.example:PORT/",
+    "http://metadata.example/",
+    "http://odd.example:PORT/",
+  ])("%s", async (url) => {
+    expect(await outcome(outbound(), url.replace("PORT", String(port)))).toBe("refused");
+    expect(connections).toBe(0);
+  });
+
+  test.each([
+    "file:///etc/passwd",
+    "gopher://127.0.0.1:PORT/",
+    "ftp://inside.example/",
+    "data:text/plain,x",
+    "javascript:alert(1)",
+  ])("%s", async (url) => {
+    expect(await outcome(outbound(["127.0.0.0/8"]), url.replace("PORT", String(port)))).toBe("refused");
+    expect(connections).toBe(0);
+  });
+});
+
+test("[EA-1] networks in the setting are called, the others are not", async () => {
+  expect(await outcome(outbound(["127.0.0.0/8"]), `http://inside.example:${port}/`)).toBe("hello");
+  expect(await outcome(outbound(["127.0.0.1"]), `http://[::ffff:127.0.0.1]:${port}/`)).not.toBe("refused");
+  expect(await outcome(outbound(["10.0.0.0/8", "::1"]), `http://inside.example:${port}/`)).toBe("refused");
+  expect(await outcome(outbound(["127.0.0.0/8"]), "http://lan.example/")).toBe("refused");
+  expect(await outcome(outbound(), "http://nowhere.example/")).toBe("failed");
+});
+
+test("[EA-2] a name that changes its mind between the look and the connection reaches nothing but what was looked at", async () => {
+  let looks = 0;
+  // What is looked at is not called here; what the second look would give would be.
+  const rebinding: Resolve = async () => (looks++ === 0 ? ["127.0.0.2"] : ["127.0.0.1"]);
+  const door = outbound(["127.0.0.0/8"], { resolve: rebinding });
+  expect(await outcome(door, `http://changing.example:${port}/`)).toBe("failed");
+  expect([looks, connections]).toEqual([1, 0]);
+});
+
+test("[EA-2] redirects are not followed, and the host's own name is sent", async () => {
+  answer = `HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:${port}/elsewhere\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
+  const { status, headers } = await outbound(["127.0.0.0/8"]).fetch(new URL(`http://inside.example:${port}/`));
+  expect([status, headers.get("location"), connections]).toEqual([302, `http://127.0.0.1:${port}/elsewhere`, 1]);
+});
+
+test("[EA-3] an answer is read up to a bound, silence is given up, and a caller may give up earlier", async () => {
+  answer = says("x".repeat(2000));
+  expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 1999 }), `http://127.0.0.1:${port}/`)).toBe("failed");
+  expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 2000 }), `http://127.0.0.1:${port}/`)).toHaveLength(2000);
+  // Promises more than it sends, and stays.
+  const silent = createServer(
+    (socket) => void socket.on("error", () => {}).write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"),
+  );
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(silent.address() as { port: number }).port}/`;
+  expect(await outcome(outbound(["127.0.0.0/8"], { timeout_ms: 50 }), url)).toBe("failed");
+  const never: Resolve = () => new Promise(() => {});
+  expect(await outcome(outbound([], { resolve: never, timeout_ms: 50 }), "http://slow.example/")).toBe("failed");
+  const impatient = new AbortController();
+  const request = outbound(["127.0.0.0/8"])
+    .fetch(new URL(url), { signal: impatient.signal })
+    .catch((error: unknown) => error);
+  impatient.abort();
+  expect(await request).toBeInstanceOf(OutboundError);
+  silent.close();
+});
