@@ -19,14 +19,16 @@ export const openChatWorld = async (options: TestServerOptions = {}) => {
 };
 export type ChatWorld = Awaited<ReturnType<typeof openChatWorld>>;
 
+type Speaker = Pick<ChatWorld, "owner" | "organization_id">;
+
 export const said = (text: string) => [{ type: "text", text }];
 
 /** Makes a chat of the world's owner; more members of the body as wanted. */
-export const createChat = (world: ChatWorld, text = "hello", more: Record<string, unknown> = {}): Promise<Chat> =>
+export const createChat = (world: Speaker, text = "hello", more: Record<string, unknown> = {}): Promise<Chat> =>
   world.owner.post<Chat>("/api/v2/chats", { organization_id: world.organization_id, content: said(text), ...more });
 
 export const sendMessage = (
-  world: ChatWorld,
+  world: Pick<ChatWorld, "owner">,
   id: string,
   text: string,
   more: Record<string, unknown> = {},

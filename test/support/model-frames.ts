@@ -1,0 +1,114 @@
+// What model providers stream, frame by frame: OpenAI's chat completions, Anthropic's messages, Google's generateContent. Pure; used by
+// model-server.ts and test/bench.
+export type Protocol = "openai" | "anthropic" | "google";
+
+/** One thing a model says. */
+export type Said =
+  | { text: string }
+  | { reasoning: string }
+  | { call: { id: string; name: string; args: string } }
+  | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: { input: number; output: number } };
+
+const ENDS = {
+  openai: { stop: "stop", tool_calls: "tool_calls", length: "length", content_filter: "content_filter" },
+  anthropic: { stop: "end_turn", tool_calls: "tool_use", length: "max_tokens", content_filter: "refusal" },
+  google: { stop: "STOP", tool_calls: "STOP", length: "MAX_TOKENS", content_filter: "SAFETY" },
+} as const;
+
+const sse = (data: unknown, event?: string): string =>
+  `${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
+
+/** What the provider sends before the first word. */
+export const opening = (protocol: Protocol): string =>
+  protocol === "anthropic"
+    ? sse(
+        {
+          type: "message_start",
+          message: {
+            ...{ id: "msg_1", type: "message", role: "assistant", content: [], model: "m", stop_reason: null },
+            usage: { input_tokens: 7, output_tokens: 0 },
+          },
+        },
+        "message_start",
+      )
+    : "";
+
+/** One thing that is said, as this provider streams it. `index` counts the blocks of an answer. */
+export const frame = (protocol: Protocol, said: Said, index = 0): string => {
+  if (protocol === "openai") return openAiFrame(said, index);
+  return protocol === "anthropic" ? anthropicFrame(said, index) : googleFrame(said);
+};
+
+const openAiChunk = (delta: unknown, finish_reason: string | null = null, usage?: unknown): string =>
+  sse({
+    id: "c1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, delta, finish_reason }],
+    usage,
+  });
+
+const openAiFrame = (said: Said, index: number): string => {
+  if ("text" in said) return openAiChunk({ content: said.text });
+  if ("reasoning" in said) return openAiChunk({ reasoning_content: said.reasoning });
+  if ("call" in said) {
+    const { id, name, args } = said.call;
+    return openAiChunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
+  }
+  const { input = 7, output = 5 } = said.usage ?? {};
+  const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  return `${openAiChunk({}, ENDS.openai[said.finish], usage)}data: [DONE]\n\n`;
+};
+
+const block = (index: number, content_block: unknown, delta: unknown): string =>
+  sse({ type: "content_block_start", index, content_block }, "content_block_start") +
+  sse({ type: "content_block_delta", index, delta }, "content_block_delta") +
+  sse({ type: "content_block_stop", index }, "content_block_stop");
+
+const anthropicFrame = (said: Said, index: number): string => {
+  if ("text" in said) return block(index, { type: "text", text: "" }, { type: "text_delta", text: said.text });
+  if ("reasoning" in said) {
+    return (
+      sse(
+        { type: "content_block_start", index, content_block: { type: "thinking", thinking: "" } },
+        "content_block_start",
+      ) +
+      sse(
+        { type: "content_block_delta", index, delta: { type: "thinking_delta", thinking: said.reasoning } },
+        "content_block_delta",
+      ) +
+      sse(
+        { type: "content_block_delta", index, delta: { type: "signature_delta", signature: "signed" } },
+        "content_block_delta",
+      ) +
+      sse({ type: "content_block_stop", index }, "content_block_stop")
+    );
+  }
+  if ("call" in said) {
+    const { id, name, args } = said.call;
+    return block(index, { type: "tool_use", id, name, input: {} }, { type: "input_json_delta", partial_json: args });
+  }
+  const { output = 5 } = said.usage ?? {};
+  const delta = { stop_reason: ENDS.anthropic[said.finish], stop_sequence: null };
+  return (
+    sse({ type: "message_delta", delta, usage: { output_tokens: output } }, "message_delta") +
+    sse({ type: "message_stop" }, "message_stop")
+  );
+};
+
+const googleFrame = (said: Said): string => {
+  const chunk = (parts: unknown[], more: Record<string, unknown> = {}) =>
+    sse({ candidates: [{ index: 0, content: { role: "model", parts }, ...more }] });
+  if ("text" in said) return chunk([{ text: said.text }]);
+  if ("reasoning" in said) return chunk([{ text: said.reasoning, thought: true, thoughtSignature: "signed" }]);
+  if ("call" in said) {
+    return chunk([{ functionCall: { name: said.call.name, args: JSON.parse(said.call.args || "{}") } }]);
+  }
+  const { input = 7, output = 5 } = said.usage ?? {};
+  const usageMetadata = { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output };
+  return sse({
+    candidates: [{ index: 0, content: { role: "model", parts: [] }, finishReason: ENDS.google[said.finish] }],
+    usageMetadata,
+  });
+};

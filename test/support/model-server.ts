@@ -1,0 +1,146 @@
+// A model provider on a real socket: speaks OpenAI's chat-completions protocol, Anthropic's messages and Google's generateContent, all
+// streamed. A call waits until the test answers it, byte by byte if need be.
+import { createServer, type Socket } from "node:net";
+import { frame, opening, type Protocol, type Said } from "./model-frames.ts";
+
+const protocolOf = (path: string): Protocol => {
+  if (path.includes("/messages")) return "anthropic";
+  return path.includes("GenerateContent") ? "google" : "openai";
+};
+
+/** One request, from the provider's side. */
+export class ModelCall {
+  readonly protocol: Protocol;
+  readonly path: string;
+  readonly headers: ReadonlyMap<string, string>;
+  /** The JSON that was asked with. */
+  readonly body: Record<string, unknown>;
+  /** Resolves when the connection is closed by either side. */
+  readonly gone: Promise<void>;
+  readonly #socket: Socket;
+  #begun = false;
+  #blocks = 0;
+
+  constructor(socket: Socket, gone: Promise<void>, head: string, body: string) {
+    const [first = "", ...lines] = head.split("\r\n");
+    this.#socket = socket;
+    this.gone = gone;
+    this.path = first.split(" ")[1] ?? "";
+    this.headers = new Map(
+      lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
+    );
+    this.body = body === "" ? {} : (JSON.parse(body) as Record<string, unknown>);
+    this.protocol = protocolOf(this.path);
+  }
+
+  /** A whole answer. */
+  answer(status: number, body: unknown = {}, headers: Record<string, string> = {}): void {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const all = { "content-type": "application/json", "content-length": String(Buffer.byteLength(text)), ...headers };
+    this.#socket.write(`${headOf(status, all)}${text}`);
+  }
+
+  /** Bytes of the stream as they are. */
+  raw(text: string): this {
+    this.#begin();
+    if (text !== "") this.#socket.write(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+    return this;
+  }
+
+  say(...all: Said[]): this {
+    for (const said of all) this.raw(frame(this.protocol, said, this.#blocks++));
+    return this;
+  }
+
+  /** The stream ends in good order, whatever was said. */
+  end(): void {
+    this.#begin();
+    this.#socket.write("0\r\n\r\n");
+  }
+
+  /** The connection is torn, before or in the middle of the answer. */
+  tear(): void {
+    this.#socket.resetAndDestroy();
+  }
+
+  #begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#socket.write(headOf(200, { "content-type": "text/event-stream", "transfer-encoding": "chunked" }));
+    this.raw(opening(this.protocol));
+  }
+}
+
+const headOf = (status: number, headers: Record<string, string>): string =>
+  `HTTP/1.1 ${status} Status\r\n${Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("")}\r\n`;
+
+export class ModelServer implements AsyncDisposable {
+  /** Every call there has been. */
+  readonly calls: ModelCall[] = [];
+  /** Connections there have been, whether they asked anything or not. */
+  connections = 0;
+  readonly #server = createServer((socket) => this.#serve(socket));
+  readonly #sockets = new Set<Socket>();
+  #taken = 0;
+  #wake: (() => void) | undefined;
+
+  static async start(): Promise<ModelServer> {
+    const server = new ModelServer();
+    await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
+    return server;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the model server does not listen");
+    return address.port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The next call that no test has taken yet. */
+  async next(): Promise<ModelCall> {
+    while (this.#taken >= this.calls.length) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.calls[this.#taken++] as ModelCall;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #serve(socket: Socket): void {
+    this.connections += 1;
+    this.#sockets.add(socket);
+    const gone = new Promise<void>((resolve) => {
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        resolve();
+      });
+    });
+    socket.on("error", () => {});
+    let text = "";
+    socket.setEncoding("latin1");
+    socket.on("data", (more: string) => {
+      text += more;
+      for (;;) {
+        const end = text.indexOf("\r\n\r\n");
+        if (end < 0) return;
+        const length = Number(/\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
+        if (text.length < end + 4 + length) return;
+        const body = Buffer.from(text.slice(end + 4, end + 4 + length), "latin1").toString("utf8");
+        this.calls.push(new ModelCall(socket, gone, text.slice(0, end), body));
+        text = text.slice(end + 4 + length);
+        this.#wake?.();
+      }
+    });
+  }
+}
