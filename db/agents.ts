@@ -32,6 +32,7 @@ export const findAgentPlace = query(
       group_acl: workspaces.group_acl,
       latest_build_id: workspaces.latest_build_id,
       deleted: workspaces.deleted,
+      dormant_at: workspaces.dormant_at,
     })
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))

@@ -1,6 +1,6 @@
 // What apps say of themselves. Written by the agent actor; a reader gets the newest first.
-import { desc, eq, sql } from "drizzle-orm";
-import { agents } from "./schema/agents.ts";
+import { and, desc, eq, sql } from "drizzle-orm";
+import { agent_apps, agents } from "./schema/agents.ts";
 import { app_statuses } from "./schema/app-statuses.ts";
 import { build, insertInto, query, type Statement, statement } from "./sql.ts";
 
@@ -16,6 +16,17 @@ export const listAppStatusesOf = query(
     .from(app_statuses)
     .where(sql`${app_statuses.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))`)
     .orderBy(desc(app_statuses.key)),
+);
+
+/** What an app of an agent has said last: {agent_id, slug}. */
+export const findNewestAppState = query(
+  build
+    .select({ state: app_statuses.state })
+    .from(app_statuses)
+    .innerJoin(agent_apps, eq(agent_apps.id, app_statuses.app_id))
+    .where(and(eq(app_statuses.agent_id, sql.placeholder("agent_id")), eq(agent_apps.slug, sql.placeholder("slug"))))
+    .orderBy(desc(app_statuses.key))
+    .limit(1),
 );
 
 const insert = insertInto(app_statuses);

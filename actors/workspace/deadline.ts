@@ -87,6 +87,26 @@ export const bumpedDeadline = (
   return wanted > deadline ? wanted : undefined;
 };
 
+/**
+ * The deadlines of a running workspace as its template wants them now; undefined when they are so (rule TI-28). A required stop that
+ * would have been by now, or is nearer than the leeway, comes two hours from now, so that nobody is surprised by it.
+ */
+export const renewedDeadlines = (
+  { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
+  rules: ScheduleRules,
+  now: number,
+): Deadlines | undefined => {
+  if (!isRunning({ build, job }) || isUnclaimed(workspace)) return undefined;
+  const wanted = maxDeadline(rules, job.completed_at ?? now);
+  const soonest = now + LEEWAY_MS;
+  const isSet = build.max_deadline !== null && build.max_deadline < soonest;
+  const max_deadline = wanted === null || wanted >= soonest ? wanted : isSet ? build.max_deadline : soonest;
+  if (max_deadline === build.max_deadline) return undefined;
+  const hasOwn = effectiveTtl(workspace, rules) !== null && build.deadline !== null;
+  const own = hasOwn ? build.deadline : null;
+  return { deadline: own === null ? max_deadline : atMost(own, max_deadline), max_deadline };
+};
+
 /** Why the deadline cannot become this; undefined when it can (facts/platform 2.7, table "Extend"). */
 export const extendProblem = (
   { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,

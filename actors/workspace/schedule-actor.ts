@@ -15,7 +15,7 @@ import type { Events } from "../events.ts";
 import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
 import { type By, note } from "./activity-note.ts";
 import type { Uses } from "./activity-uses.ts";
-import { nextAutostart } from "./deadline.ts";
+import { nextAutostart, renewedDeadlines } from "./deadline.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
 import { type Action, derivedTimes, dueAction, scheduleTimer, touchesTimes, transitionOf } from "./schedule.ts";
@@ -140,12 +140,24 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
     const now = clock.now();
     // A use that has not been written yet keeps it from falling asleep.
     const fresh = uses.take(this.id) && !loaded.workspace.deleted ? used(loaded, now) : undefined;
-    const state = fresh?.state ?? loaded;
-    const rules = await loadRules(store, state.workspace);
+    const rules = await loadRules(store, loaded.workspace);
+    const renewed = this.#renewed(fresh?.state ?? loaded, rules, now);
+    const state = renewed?.state ?? fresh?.state ?? loaded;
+    const before: Turn = { state, reply: renewed || fresh ? "done" : "stale", ...both(fresh, renewed) };
     const action = dueAction(state, rules, now);
-    if (!action) return fresh ?? { state, reply: "stale" };
+    if (!action) return before;
     const outcome = await this.#act(await this.#withAgents(state), action, rules, now);
-    return { ...outcome, writes: [...(fresh?.writes ?? []), ...(outcome.writes ?? [])] };
+    return { ...outcome, ...both(before, outcome) };
+  }
+
+  /** The template may want its stop at another time by now (rule TI-28). */
+  #renewed(state: WorkspaceState, rules: ScheduleRules, now: number): Turn | undefined {
+    const times = renewedDeadlines(state, rules, now);
+    if (!times) return undefined;
+    const detail = "Its template's required stop was changed.";
+    const isMoved = times.deadline !== state.build.deadline;
+    const kept = isMoved ? note(state, now, { reason: "template", detail, new_deadline: times.deadline }) : [];
+    return this.outcome<Late>(changed(state, { build: { ...times, updated_at: now } }, kept), "done");
   }
 
   async #act(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {
@@ -240,6 +252,15 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 /** True while it is nobody's, and for the turn that gives it to somebody. */
 const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
   isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
+
+/** What two steps of one turn write, and announce once all of it is on disk. */
+const both = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "writes" | "after"> => ({
+  writes: [...(first?.writes ?? []), ...(second?.writes ?? [])],
+  after: () => {
+    first?.after?.();
+    second?.after?.();
+  },
+});
 
 /** A use is no news for watchers: they would hear of it each minute. */
 const used = (state: WorkspaceState, now: number): Turn => ({

@@ -25,6 +25,7 @@ export const ACTIVITY_REASONS = [
   "start",
   "activity",
   "extend",
+  "template",
   "ttl_off",
   "autostop",
   "owner_suspended",

@@ -1,5 +1,6 @@
 // Finding the agent a path names, and whether the caller may see or use its workspace (facts/platform 3.7). Not visible is 404.
-import { notFound } from "#base/errors.ts";
+import { isDormant } from "#actors/workspace/dormancy.ts";
+import { conflict, notFound } from "#base/errors.ts";
 import { findAgentPlace } from "#db/agents.ts";
 import type { Store } from "#db/store.ts";
 import { maySeeWorkspace, mayUseWorkspace } from "../access.ts";
@@ -17,10 +18,14 @@ export const agentAt = async (store: Store, id: string, caller: UserCaller): Pro
   return place;
 };
 
-/** The same for what only those may do who can sign in to the workspace: terminal, ports, containers. */
+/**
+ * The same for what only those may do who can sign in to the workspace: terminal, ports, containers. 409 while it is dormant: nothing
+ * of it is used then (facts/platform 2.6).
+ */
 export const usableAgentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
   const place = await placeOf(store, id);
   if (!place || place.deleted || !mayUseWorkspace(caller, place)) throw notFound();
+  if (isDormant(place)) throw conflict("The workspace is dormant. Wake it up first.");
   return place;
 };
 

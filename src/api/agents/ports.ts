@@ -21,7 +21,7 @@ export const agentPorts = (ctx: ApiContext) =>
     {
       user: true,
       params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
-      response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 500, 503) },
+      response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 409, 500, 503) },
       detail: {
         tags: ["Agents"],
         summary: "List listening ports",

@@ -20,6 +20,7 @@ export class TerminalBridge implements SocketHandler {
   readonly #ctx: Pick<ApiContext, "dialer">;
   readonly #agentId: string;
   readonly #request: TerminalRequest;
+  readonly #used: () => void;
   readonly #objects = new JsonObjects(MAX_INPUT);
   readonly #gone = new AbortController();
   readonly #room = new Wakeup();
@@ -28,10 +29,12 @@ export class TerminalBridge implements SocketHandler {
   #waiting = 0;
   #isFull = false;
 
-  constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest) {
+  /** `used` is called when the terminal has opened and for everything that is typed. */
+  constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest, used: () => void) {
     this.#ctx = ctx;
     this.#agentId = agent_id;
     this.#request = request;
+    this.#used = used;
   }
 
   open(socket: Socket): void {
@@ -57,6 +60,7 @@ export class TerminalBridge implements SocketHandler {
     }
     this.#input.push(bytes);
     this.#typed.ring();
+    this.#used();
   }
 
   drain(): void {
@@ -80,6 +84,7 @@ export class TerminalBridge implements SocketHandler {
       socket.close(CLOSE.internal, wordsOf(error));
       return;
     }
+    this.#used();
     const hangUp = (): void => stream.reset("The client has gone.");
     this.#gone.signal.addEventListener("abort", hangUp, { once: true });
     if (this.#gone.signal.aborted) hangUp();

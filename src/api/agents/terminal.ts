@@ -1,14 +1,16 @@
 // `GET {agent}/pty`: a terminal in the workspace (facts/platform 5.6).
 import { Elysia, t } from "elysia";
 import { invalidField } from "#base/errors.ts";
-import { MAX_SIDE } from "#src/wire/terminal-protocol.ts";
+import { MAX_SIDE, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
 import { mayUseWorkspace } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { closeWhenAccessLost } from "../revocation.ts";
+import { byUser } from "../workspaces/ttl.ts";
 import { usableAgentAt } from "./place.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
+import { useOf } from "./use.ts";
 
 // Without bounds in the schema: Elysia reports those without the name of the parameter.
 const Side = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));
@@ -25,7 +27,7 @@ export const agentTerminal = (ctx: ApiContext) =>
       const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
       const { reconnect, command = "", container = "" } = query;
       if (container !== "") throw invalidField("container", "terminals in containers are not offered");
-      const bridge = new TerminalBridge(ctx, agent_id, {
+      const terminal: TerminalRequest = {
         ID: reconnect.toLowerCase(),
         Height: sideOf("height", query.height),
         Width: sideOf("width", query.width),
@@ -33,7 +35,9 @@ export const agentTerminal = (ctx: ApiContext) =>
         Container: "",
         ContainerUser: "",
         BackendType: "",
-      });
+      };
+      const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
+      const bridge = new TerminalBridge(ctx, agent_id, terminal, used);
       const access = { workspace_id, may: mayUseWorkspace };
       const closing = closeWhenAccessLost(ctx, caller, access, bridge);
       return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
@@ -55,7 +59,7 @@ export const agentTerminal = (ctx: ApiContext) =>
         container_user: t.Optional(t.String({ maxLength: 256, description: "Goes with `container`." })),
         backend_type: t.Optional(t.String({ maxLength: 64, description: "Taken and ignored." })),
       }),
-      response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
+      response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },
       detail: {
         tags: ["Agents"],
         summary: "Open a terminal",

@@ -10,6 +10,7 @@ import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
 import { count, msOf, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
+import { reportAppStatus } from "../app-status.ts";
 import { isLatest, placeOf } from "../place.ts";
 import { manifestOf } from "./manifest.ts";
 import { wordOf } from "./translate.ts";
@@ -69,7 +70,8 @@ export const agentService = (
     if ([...message].length > STATUS_MESSAGE) throw invalidField("message", "must have at most 160 characters");
     if (uri.length > 4096) throw invalidField("uri", "is too long");
     const report = { app_slug: slug, state: wordOf(APP_STATES, state, 0, "state"), message, uri };
-    await ctx.agents.ask(agent_id, "report_app_status", report);
+    const place = await placeOf(ctx.store, agent_id);
+    if (place) await reportAppStatus(ctx, { agent_id, workspace_id: place.workspace_id }, report);
     return {};
   },
 
