@@ -41,6 +41,7 @@ import { Links } from "./api/external-auth/links.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
 import { Sockets } from "./api/socket.ts";
+import { Network } from "./api/tailnet/network.ts";
 import { prepareStarter } from "./api/templates/starter.ts";
 import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
@@ -84,6 +85,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly addresses: Addresses;
   readonly dialer: TunnelDialer;
   readonly agentHttp: AgentHttp;
+  readonly tailnet: Network;
   readonly agents: Directory<AgentActor>;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly versions: Directory<TemplateVersionActor>;
@@ -116,6 +118,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.addresses = new Addresses(this.config.trusted_proxies, (request) => this.requests.peerOf(request));
     this.dialer = new TunnelDialer({ store, clock: this.clock });
     this.agentHttp = new AgentHttp(this.dialer, this.clock);
+    this.tailnet = new Network({ store, clock: this.clock, topics: this.topics });
     const copy = options.copyMessages ? structuredClone : undefined;
     this.agents = new Directory(
       (id) =>

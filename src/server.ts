@@ -19,6 +19,7 @@ import { api } from "./api/index.ts";
 import { methodsByPath } from "./api/methods.ts";
 import { webPages } from "./api/pages.ts";
 import { swaggerPage } from "./api/swagger.ts";
+import { derp } from "./api/tailnet/derp.ts";
 import type { Context } from "./context.ts";
 import { PAGES } from "./web/pages.ts";
 
@@ -59,7 +60,7 @@ export const createApp = (ctx: Context): AnyElysia => {
 };
 
 /** Everything the OpenAPI document describes. */
-const routes = (ctx: Context) => new Elysia().use(health(ctx)).use(api(ctx));
+const routes = (ctx: Context) => new Elysia().use(health(ctx)).use(derp(ctx)).use(api(ctx));
 
 export type ServerOptions = {
   /** A connection on which nothing moves for so long is closed. Tests shorten it. */

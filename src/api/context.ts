@@ -25,6 +25,7 @@ import type { Links } from "./external-auth/links.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import type { Requests } from "./requests.ts";
 import type { Sockets } from "./socket.ts";
+import type { Network } from "./tailnet/network.ts";
 import type { Accounts } from "./users/accounts.ts";
 
 export interface ApiContext {
@@ -39,6 +40,8 @@ export interface ApiContext {
   readonly addresses: Addresses;
   /** Streams into workspaces. */
   readonly dialer: TunnelDialer;
+  /** Coordinator and relay of the private network. */
+  readonly tailnet: Network;
   /** Requests to the HTTP API of agents. */
   readonly agentHttp: AgentHttp;
   readonly agents: Directory<AgentActor>;

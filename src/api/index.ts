@@ -10,6 +10,8 @@ import { externalAuth } from "./external-auth/index.ts";
 import { files } from "./files.ts";
 import { organizations } from "./organizations/index.ts";
 import { provisionerDaemons } from "./provisioner-daemons/index.ts";
+import { derpMaps } from "./tailnet/derp-map.ts";
+import { tailnet } from "./tailnet/tailnet.ts";
 import { templateVersions } from "./template-versions/index.ts";
 import { templates } from "./templates/index.ts";
 import { users } from "./users/index.ts";
@@ -24,6 +26,8 @@ export const api = (ctx: ApiContext) =>
     .use(organizations(ctx))
     .use(provisionerDaemons(ctx))
     .use(agents(ctx))
+    .use(derpMaps(ctx))
+    .use(tailnet(ctx))
     .use(users(ctx))
     .use(externalAuth(ctx))
     .use(files(ctx))

@@ -31,7 +31,7 @@ const MESH: ReadonlySet<number> = new Set([
 
 export class RelayClient {
   /** Its public key, once it has proved it; and the same in hex. */
-  key = new Uint8Array(0);
+  key: Uint8Array = new Uint8Array(0);
   address = "";
   /** Addresses it has sent packets to. */
   readonly sentTo = new Set<string>();
@@ -56,7 +56,10 @@ export class RelayClient {
   /** A message came in; its borders mean nothing. */
   push(message: string | Uint8Array): void {
     if (this.#over) return;
-    if (typeof message === "string") return this.#refuse(CLOSE.unsupported, "only binary messages are allowed here");
+    if (typeof message === "string") {
+      this.#refuse(CLOSE.unsupported, "only binary messages are allowed here");
+      return;
+    }
     try {
       for (const frame of this.#reader.push(message)) {
         this.#take(frame);
@@ -98,16 +101,18 @@ export class RelayClient {
   }
 
   #take({ type, payload }: Frame): void {
-    if (this.address === "") return this.#introduce(type, payload);
-    if (type === FRAME.send_packet) return this.#forward(payload);
-    if (type === FRAME.ping) {
-      if (payload.byteLength !== 8) throw new FrameError("a ping has 8 bytes");
-      this.#relay.spoke(this);
-      return this.tell(encodeFrame(FRAME.pong, payload));
-    }
-    if (type === FRAME.client_info) throw new FrameError("introduced twice");
-    if (MESH.has(type)) this.#refuse(CLOSE.policy, "this relay has no mesh");
+    if (this.address === "") this.#introduce(type, payload);
+    else if (type === FRAME.send_packet) this.#forward(payload);
+    else if (type === FRAME.ping) this.#answerPing(payload);
+    else if (type === FRAME.client_info) throw new FrameError("introduced twice");
+    else if (MESH.has(type)) this.#refuse(CLOSE.policy, "this relay has no mesh");
     // Anything else is for statistics or unknown: skipped (facts/wire 3.2).
+  }
+
+  #answerPing(payload: Uint8Array): void {
+    if (payload.byteLength !== 8) throw new FrameError("a ping has 8 bytes");
+    this.#relay.spoke(this);
+    this.tell(encodeFrame(FRAME.pong, payload));
   }
 
   #introduce(type: number, payload: Uint8Array): void {
@@ -116,7 +121,10 @@ export class RelayClient {
     const key = payload.slice(0, KEY_BYTES);
     const shared = sharedKey(this.#relay.key.secret, key);
     const info = shared && open(shared, payload.subarray(KEY_BYTES));
-    if (!shared || !info) return this.#refuse(CLOSE.policy, "the introduction does not prove the key");
+    if (!shared || !info) {
+      this.#refuse(CLOSE.policy, "the introduction does not prove the key");
+      return;
+    }
     if (!isClientInfo(info)) throw new FrameError("the introduction makes no sense");
     this.#introduction.cancel();
     this.key = key;
@@ -129,9 +137,10 @@ export class RelayClient {
     if (payload.byteLength < KEY_BYTES) throw new FrameError("a packet without a whole address");
     const address = Buffer.from(payload.buffer, payload.byteOffset, KEY_BYTES).toString("hex");
     this.#relay.spoke(this);
-    if (this.#relay.deliver(this, address, payload.subarray(KEY_BYTES))) return this.#remember(address);
-    if (!this.#mayTellNotHere()) return;
-    this.tell(encodeFrame(FRAME.peer_gone, payload.subarray(0, KEY_BYTES), Uint8Array.of(GONE.not_here)));
+    if (this.#relay.deliver(this, address, payload.subarray(KEY_BYTES))) this.#remember(address);
+    else if (this.#mayTellNotHere()) {
+      this.tell(encodeFrame(FRAME.peer_gone, payload.subarray(0, KEY_BYTES), Uint8Array.of(GONE.not_here)));
+    }
   }
 
   #remember(address: string): void {

@@ -1,5 +1,5 @@
 // Between the protocol's times, durations and counters and plain numbers, for whoever serves a service.
-import { type Duration, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Duration, type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 
 /** Milliseconds since 1970; undefined when the time is absent or no number of ours. */
 export const msOf = (time: Timestamp | undefined): number | undefined => {
@@ -7,6 +7,9 @@ export const msOf = (time: Timestamp | undefined): number | undefined => {
   const ms = timestampMs(time);
   return Number.isSafeInteger(ms) ? ms : undefined;
 };
+
+/** Milliseconds since 1970 as a protocol time. */
+export const timeOf = (ms: number): Timestamp => timestampFromMs(ms);
 
 /** Whole seconds as a protocol duration. */
 export const seconds = (count: number): Pick<Duration, "seconds" | "nanos"> => ({ seconds: BigInt(count), nanos: 0 });

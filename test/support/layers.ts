@@ -38,6 +38,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
   { name: /^(jose|pkijs|asn1js)$/, places: ["src/identity"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
+  { name: /^@noble\//, places: ["src/tailnet"] },
   { name: /^(croner|nanoid|@logtape\/.*)$/, places: ["src/base"] },
 ];
 

@@ -2,6 +2,8 @@
 import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { instanceIdentity } from "../instance-identity.ts";
+import { agentCoordinate } from "../tailnet/coordinate.ts";
+import { agentConnection } from "../tailnet/derp-map.ts";
 import { agentAppStatus } from "./app-status.ts";
 import { agentExternalAuth } from "./external-auth.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
@@ -31,4 +33,6 @@ export const agents = (ctx: ApiContext) =>
     .use(agentLogs(ctx))
     .use(agentPorts(ctx))
     .use(agentTerminal(ctx))
+    .use(agentConnection(ctx))
+    .use(agentCoordinate(ctx))
     .use(oneAgent(ctx));

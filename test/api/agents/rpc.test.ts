@@ -214,7 +214,6 @@ describe("calling", () => {
       agent.deleteSubAgent({}),
       agent.pushContextState({}),
       agent.reportBoundaryLogs({}),
-      tailnet.refreshResumeToken({}),
     ];
     for (const call of missing)
       expect(

@@ -135,6 +135,8 @@ describe("who is calling", () => {
     expect(operations.filter((operation) => !isSecured(operation)).map(({ name }) => name)).toEqual([
       "GET /healthz",
       "GET /readyz",
+      "GET /derp",
+      "GET /derp/latency-check",
       "GET /api/v2/buildinfo",
       "GET /api/v2/appearance",
       "POST /api/v2/workspaceagents/cloud-a-instance-identity",

@@ -6,13 +6,14 @@ import { log } from "#base/log.ts";
 import { Agent, Tailnet } from "#src/wire/agent-api.ts";
 import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { serveSession } from "#src/wire/drpc-server.ts";
+import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { mergeRouters, routerFor } from "#src/wire/service.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../../socket.ts";
+import { tailnetService } from "../../tailnet/service.ts";
 import { isLatest, placeOf } from "../place.ts";
 import { agentService } from "./agent-service.ts";
-import { tailnetService } from "./tailnet-service.ts";
 
 export type AgentConnectionOptions = {
   agent_id: string;
@@ -61,7 +62,10 @@ export class AgentConnection implements SocketHandler {
     }
     const router = mergeRouters(
       routerFor(Agent, agentService(this.#ctx, this.#options)),
-      routerFor(Tailnet, tailnetService(this.#ctx)),
+      routerFor(
+        Tailnet,
+        tailnetService(this.#ctx, { peer: { id: agent_id, rules: agentRules(agent_id) }, holder: `self:${agent_id}` }),
+      ),
     );
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });

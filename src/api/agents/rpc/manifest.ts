@@ -7,9 +7,9 @@ import { type AgentScriptRow, listAgentScripts } from "#db/agent-scripts.ts";
 import { findAgent, findAgentPlace } from "#db/agents.ts";
 import type { Store } from "#db/store.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/app.ts";
+import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ManifestInit } from "#src/wire/agent-api.ts";
 import { seconds } from "#src/wire/times.ts";
-import { derpMap } from "./derp-map.ts";
 import { numberOf } from "./translate.ts";
 
 /** The manifest of this agent. 404 when it has gone. */
@@ -35,8 +35,8 @@ export const manifestOf = async (store: Store, agent_id: string, accessUrl: URL)
     directory: agent.directory,
     motdPath: agent.motd_file,
     // Everything goes through our relay.
-    disableDirectConnections: true,
-    derpForceWebsockets: true,
+    disableDirectConnections: RELAY_ONLY.disable_direct_connections,
+    derpForceWebsockets: RELAY_ONLY.derp_force_websockets,
     derpMap: derpMap(accessUrl),
     apps: apps.map(appOf),
     scripts: scripts.map(scriptOf),

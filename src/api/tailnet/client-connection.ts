@@ -1,0 +1,58 @@
+// A person's client in the private network: a WebSocket as a byte stream, yamux on it, the Tailnet service on that (facts/wire 2.1).
+import { log } from "#base/log.ts";
+import { Tailnet } from "#src/wire/agent-api.ts";
+import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
+import { serveSession } from "#src/wire/drpc-server.ts";
+import { routerFor } from "#src/wire/service.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+import type { ApiContext } from "../context.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { type TailnetCaller, tailnetService } from "./service.ts";
+
+/** A client has one stream for each of the five methods, and few calls at a time. */
+const MAX_STREAMS = 32;
+
+export class ClientConnection implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #caller: TailnetCaller;
+  readonly #ended: () => void;
+  #stream: ByteStream | undefined;
+  #session: YamuxSession | undefined;
+
+  /** `ended` is called once, when the socket is gone. */
+  constructor(ctx: ApiContext, caller: TailnetCaller, ended: () => void = () => {}) {
+    this.#ctx = ctx;
+    this.#caller = caller;
+    this.#ended = ended;
+  }
+
+  open(socket: Socket): void {
+    const { clock } = this.#ctx;
+    const stream = new ByteStream({
+      send: (bytes) => socket.transmit(bytes),
+      close: (code = CLOSE.normal, reason = "") => socket.close(code, reason),
+    });
+    const session = new YamuxSession(stream, { role: "server", clock, max_streams: MAX_STREAMS });
+    this.#stream = stream;
+    this.#session = session;
+    const peer = { ...this.#caller.peer, dropped: (reason: string) => stream.close(CLOSE.tryLater, reason) };
+    const router = routerFor(Tailnet, tailnetService(this.#ctx, { ...this.#caller, peer }));
+    const onError = (method: string, error: unknown): void =>
+      log("tailnet").error("{method} failed: {error}", { method, error });
+    void serveSession(session, router, { clock, onError });
+  }
+
+  message(_socket: Socket, data: string | Uint8Array): void {
+    this.#stream?.push(data);
+  }
+
+  drain(): void {
+    this.#stream?.drain();
+  }
+
+  close(_socket: Socket, code: number, reason: string): void {
+    this.#stream?.end(endedBy(code, reason));
+    this.#session?.close();
+    this.#ended();
+  }
+}

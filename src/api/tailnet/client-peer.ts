@@ -1,0 +1,32 @@
+// A client of the private network before it connects: the version it speaks, and which peer it is (facts/wire 2.1). [TL-10] [TL-14]
+import { t } from "elysia";
+import { AppError, invalid } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { peerOfResumeToken } from "#src/tailnet/resume-token.ts";
+import type { ApiContext } from "../context.ts";
+
+export const clientQuery = (version: string) =>
+  t.Object({
+    version: t.Optional(
+      t.String({ description: `\`major.minor\` of the protocol; default ${version}. Any 2.x is served.` }),
+    ),
+    resume_token: t.Optional(
+      t.String({ description: "From RefreshResumeToken of an earlier connection: makes the client the peer it was." }),
+    ),
+  });
+
+/** 400, in words that genuine clients compare, for any major but 2. */
+export const checkVersion = (version: string): void => {
+  if (/^2\.\d{1,4}$/.test(version)) return;
+  throw invalid("Unknown or unsupported API version", [{ field: "version", detail: "must be 2.x" }]);
+};
+
+/** The peer that the client was, or a new one. 401 for a token that is not the holder's; clients then come without it. */
+export const peerId = (ctx: ApiContext, holder: string, resume_token: string | undefined): string => {
+  if (resume_token === undefined || resume_token === "") return uuid();
+  const id = peerOfResumeToken(ctx.encryption, resume_token, holder, ctx.clock.now());
+  if (id !== undefined) return id;
+  throw new AppError("unauthenticated", "Invalid resume token", {
+    validations: [{ field: "resume_token", detail: "it was altered, has expired, or was given for something else" }],
+  });
+};

@@ -1,0 +1,41 @@
+// `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). 404 before anything else for whoever may not enter the
+// workspace; the connection ends when that changes (rule SH-6).
+import { Elysia, t } from "elysia";
+import { clientRules } from "#src/tailnet/peer-rules.ts";
+import { mayUseWorkspace } from "../access.ts";
+import { usableAgentAt } from "../agents/place.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { closeWhenAccessLost } from "../revocation.ts";
+import { ClientConnection } from "./client-connection.ts";
+import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
+
+export const agentCoordinate = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/:workspaceagent/coordinate",
+    async ({ caller, params, query, request }) => {
+      const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+      checkVersion(query.version ?? "1.0");
+      const holder = `agent:${agent_id}:${caller.user_id}`;
+      const rules = clientRules(async (id) => (id === agent_id ? undefined : "this connection is for one agent only"));
+      const connection = new ClientConnection(ctx, {
+        peer: { id: peerId(ctx, holder, query.resume_token), rules },
+        holder,
+      });
+      const closing = closeWhenAccessLost(ctx, caller, { workspace_id, may: mayUseWorkspace }, connection);
+      return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
+    },
+    {
+      user: true,
+      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+      query: clientQuery("1.0, which is refused"),
+      response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
+      detail: {
+        tags: ["Agents"],
+        summary: "Join the network of an agent",
+        description:
+          "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. 1008 when the caller's access ends.",
+      },
+    },
+  );

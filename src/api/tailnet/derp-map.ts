@@ -1,0 +1,69 @@
+// The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for whoever is about to reach an agent (facts/wire 2.5).
+import { Elysia, t } from "elysia";
+import { AgentConnectionInfo } from "#schema/derp-map.ts";
+import { derpMapJson, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
+import { agentAt } from "../agents/place.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { closeWhenKeyGone } from "../revocation.ts";
+import { CLOSE, type SocketHandler } from "../socket.ts";
+
+/** The usual one (facts/platform 5.7). */
+const HOSTNAME_SUFFIX = "coder";
+
+const tags = ["Agents"];
+
+const connectionInfo = (ctx: ApiContext): AgentConnectionInfo => ({
+  derp_map: derpMapJson(ctx.accessUrl),
+  ...RELAY_ONLY,
+  hostname_suffix: HOSTNAME_SUFFIX,
+});
+
+/** `GET /workspaceagents/connection`, and the same for one agent. */
+export const agentConnection = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get("/connection", () => connectionInfo(ctx), {
+      user: true,
+      response: { 200: AgentConnectionInfo, ...fails(401) },
+      detail: { tags, summary: "How agents are reached" },
+    })
+    .get(
+      "/:workspaceagent/connection",
+      async ({ caller, params }) => {
+        await agentAt(ctx.store, params.workspaceagent, caller);
+        return connectionInfo(ctx);
+      },
+      {
+        user: true,
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        response: { 200: AgentConnectionInfo, ...fails(400, 401, 404) },
+        detail: { tags, summary: "How an agent is reached", description: "The same for every agent." },
+      },
+    );
+
+/** `GET /derp-map`. */
+export const derpMaps = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/derp-map",
+      ({ caller, request }) =>
+        ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, showMap(ctx)), { who: caller.user_id }),
+      {
+        user: true,
+        response: { 101: Upgraded, ...fails(400, 401, 503) },
+        detail: {
+          tags,
+          summary: "Follow the relay map",
+          description:
+            "A WebSocket. Each binary message is the whole map as JSON: one at once, further ones when it has changed, which it does not while the server runs. Clients send nothing; one that does is closed with 1002.",
+        },
+      },
+    );
+
+const showMap = (ctx: ApiContext): SocketHandler => ({
+  open: (socket) => void socket.send(new TextEncoder().encode(JSON.stringify(derpMapJson(ctx.accessUrl)))),
+  message: (socket) => socket.close(CLOSE.protocol, "clients send nothing here"),
+});

@@ -1,0 +1,67 @@
+// `/derp`: the embedded relay as a WebSocket, and its latency probe (facts/wire 3.1). No token: a client proves its key inside. Refuses
+// the bare form, `Upgrade: DERP`, with 426, on which clients take the WebSocket (why: src/tailnet/README.md).
+import { Elysia, t } from "elysia";
+import type { Relay } from "#src/tailnet/relay.ts";
+import type { RelayClient } from "#src/tailnet/relay-client.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Generic, Upgraded } from "../responses.ts";
+import type { Socket, SocketHandler } from "../socket.ts";
+
+const tags = ["General"];
+const PROTOCOL = "derp";
+
+export const derp = (ctx: ApiContext) =>
+  new Elysia()
+    .get(
+      "/derp",
+      ({ request, status, set }) => {
+        const asked = request.headers.get("upgrade")?.toLowerCase();
+        const protocols = request.headers.get("sec-websocket-protocol")?.split(",") ?? [];
+        if (asked !== "websocket" || !protocols.some((one) => one.trim().toLowerCase() === PROTOCOL)) {
+          set.headers.upgrade = "websocket";
+          return status(426, { message: "This is a relay: connect with a WebSocket of the subprotocol derp." });
+        }
+        const who = `derp:${ctx.addresses.of(request)}`;
+        const headers = { "sec-websocket-protocol": PROTOCOL };
+        return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay), { who, headers });
+      },
+      {
+        response: { 101: Upgraded, 426: t.Object(Generic.properties), ...fails(400, 503) },
+        detail: {
+          tags,
+          summary: "Connect to the relay",
+          description:
+            "A WebSocket of the subprotocol `derp`: binary messages forming one stream of relay frames. 426 for any other kind of request.",
+          security: [],
+        },
+      },
+    )
+    .get("/derp/latency-check", () => new Response(null), {
+      response: { 200: t.Void({ description: "Nothing; how long it took is the answer." }) },
+      detail: { tags, summary: "How far the relay is", security: [] },
+    });
+
+class RelayConnection implements SocketHandler {
+  readonly #relay: Relay;
+  #client: RelayClient | undefined;
+
+  constructor(relay: Relay) {
+    this.#relay = relay;
+  }
+
+  open(socket: Socket): void {
+    this.#client = this.#relay.connect(socket);
+  }
+
+  message(_socket: Socket, data: string | Uint8Array): void {
+    this.#client?.push(data);
+  }
+
+  drain(): void {
+    this.#client?.drain();
+  }
+
+  close(): void {
+    this.#client?.end();
+  }
+}

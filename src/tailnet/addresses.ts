@@ -1,0 +1,23 @@
+// Addresses inside the private network. An agent's follow from its id, so an agent can claim no other's (facts/wire 2.4). [TL-11]
+
+const PREFIXES = ["fd7a115ca1e0", "fd607a7aa42b"] as const;
+
+/** The addresses this agent may have, in canonical text. */
+export const agentAddresses = (agent_id: string): readonly string[] =>
+  PREFIXES.map((prefix) => {
+    const hex = prefix + agent_id.replaceAll("-", "").slice(12);
+    return canonical((hex.match(/.{4}/g) ?? []).join(":")) as string;
+  });
+
+/** The address of a prefix that holds one IPv6 address only, canonical; undefined for any other text. */
+export const singleAddress = (prefix: string): string | undefined => {
+  const [address = "", bits, ...rest] = prefix.split("/");
+  return bits === "128" && rest.length === 0 ? canonical(address) : undefined;
+};
+
+/** One text for each IPv6 address. */
+const canonical = (address: string): string | undefined => {
+  if (!/^[0-9a-f:.]{2,45}$/i.test(address) || !address.includes(":")) return undefined;
+  const url = `http://[${address}]/`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+};

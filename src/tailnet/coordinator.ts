@@ -1,0 +1,112 @@
+// Who is in the private network and who sees whom: peers by id, and directed tunnels between ids. Two peers see each other when a tunnel
+// leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers come back and say it all again, and
+// what they had goes on meanwhile. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
+import { CoordinateResponse_PeerUpdate_Kind as Kind } from "#src/wire/gen/tailnet_pb.ts";
+import { Peer, type PeerOptions } from "./peer.ts";
+
+/** Tunnels one peer may have open; a person's client has one for each workspace agent. */
+const MAX_TUNNELS = 4096;
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+export class Coordinator {
+  readonly #peers = new Map<string, Peer>();
+  /** Tunnels by source, and the same by destination. */
+  readonly #from = new Map<string, Set<string>>();
+  readonly #to = new Map<string, Set<string>>();
+
+  /** A new stream of this peer. One that it has already ends; its tunnels go on. */
+  join(options: PeerOptions): Peer {
+    const peer = new Peer(this, options);
+    const before = this.#peers.get(peer.id);
+    this.#peers.set(peer.id, peer);
+    before?.overwrite();
+    peer.show(this.#partnersOf(peer.id));
+    return peer;
+  }
+
+  /** How many peers and tunnels there are. */
+  get counts(): { peers: number; tunnels: number } {
+    let tunnels = 0;
+    for (const ids of this.#from.values()) tunnels += ids.size;
+    return { peers: this.#peers.size, tunnels };
+  }
+
+  nodeChanged(peer: Peer): void {
+    if (this.#peers.get(peer.id) !== peer) return;
+    for (const partner of this.#partnersOf(peer.id)) partner.show([peer]);
+  }
+
+  /** Answers why not, when there are too many. The other end need not be there yet. */
+  addTunnel(peer: Peer, id: string): string | undefined {
+    const mine = this.#from.get(peer.id);
+    if (mine?.has(id)) return undefined;
+    if (mine && mine.size >= MAX_TUNNELS) return `more than ${MAX_TUNNELS} tunnels`;
+    addTo(this.#from, peer.id, id);
+    addTo(this.#to, id, peer.id);
+    const other = this.#peers.get(id);
+    if (!other) return undefined;
+    peer.show([other]);
+    other.show([peer]);
+    return undefined;
+  }
+
+  removeTunnel(peer: Peer, id: string): void {
+    if (!this.#from.get(peer.id)?.has(id)) return;
+    this.#forget(peer.id, id);
+    // The other may have a tunnel back; then they still see each other.
+    if (this.#areTogether(peer.id, id)) return;
+    peer.hide(id, Kind.DISCONNECTED, "tunnel removed");
+    this.#peers.get(id)?.hide(peer.id, Kind.DISCONNECTED, "tunnel removed");
+  }
+
+  /** Passes the agent's word on; false when the two share no tunnel or the other is not there. */
+  tellReady(agent: Peer, id: string): boolean {
+    const other = this.#peers.get(id);
+    if (!other || !this.#areTogether(agent.id, id)) return false;
+    other.ready(agent.id);
+    return true;
+  }
+
+  /** The peer's stream is over: its partners are told, and the tunnels it had opened are forgotten. */
+  leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
+    if (this.#peers.get(peer.id) !== peer) return;
+    this.#peers.delete(peer.id);
+    const reason = kind === Kind.LOST ? "the peer's connection was lost" : "the peer has disconnected";
+    for (const partner of [...this.#partnersOf(peer.id)]) partner.hide(peer.id, kind, reason);
+    for (const id of [...(this.#from.get(peer.id) ?? NOBODY)]) this.#forget(peer.id, id);
+  }
+
+  *#partnersOf(id: string): Generator<Peer> {
+    const out = this.#from.get(id) ?? NOBODY;
+    for (const one of out) {
+      const peer = this.#peers.get(one);
+      if (peer) yield peer;
+    }
+    for (const one of this.#to.get(id) ?? NOBODY) {
+      const peer = out.has(one) ? undefined : this.#peers.get(one);
+      if (peer) yield peer;
+    }
+  }
+
+  #areTogether(a: string, b: string): boolean {
+    return (this.#from.get(a)?.has(b) ?? false) || (this.#from.get(b)?.has(a) ?? false);
+  }
+
+  #forget(source: string, destination: string): void {
+    removeFrom(this.#from, source, destination);
+    removeFrom(this.#to, destination, source);
+  }
+}
+
+const addTo = (map: Map<string, Set<string>>, key: string, value: string): void => {
+  const set = map.get(key);
+  if (set) set.add(value);
+  else map.set(key, new Set([value]));
+};
+
+const removeFrom = (map: Map<string, Set<string>>, key: string, value: string): void => {
+  const set = map.get(key);
+  set?.delete(value);
+  if (set?.size === 0) map.delete(key);
+};

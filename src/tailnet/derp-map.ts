@@ -1,0 +1,75 @@
+// The relay map: one region, this server itself (facts/wire 2.5). Peers put the host, port and scheme they themselves use in place of
+// ours, so one map fits all. Used by manifests, the Tailnet service and the routes that show it. [TL-15]
+import type { DerpMap } from "#schema/derp-map.ts";
+import type { DerpMapInit } from "#src/wire/agent-api.ts";
+
+const REGION = 999;
+const REGION_CODE = "coder";
+const REGION_NAME = "Coder Embedded Relay";
+const NODE_NAME = `${REGION}b`;
+/** 0 would mean the usual port; there is no STUN server here. */
+const NO_STUN = -1;
+
+/** What everybody is told beside the map: everything goes through our relay, over WebSockets. */
+export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
+
+/** As peers get it. `home_params` must always be there, an agent reads it unchecked (facts/wire 1.5, trap 1). */
+export const derpMap = (accessUrl: URL): DerpMapInit => ({
+  homeParams: { regionScore: {} },
+  regions: {
+    [REGION]: {
+      regionId: BigInt(REGION),
+      embeddedRelay: true,
+      regionCode: REGION_CODE,
+      regionName: REGION_NAME,
+      avoid: false,
+      nodes: [
+        {
+          name: NODE_NAME,
+          regionId: BigInt(REGION),
+          hostName: hostOf(accessUrl),
+          derpPort: portOf(accessUrl),
+          stunPort: NO_STUN,
+          forceHttp: isPlain(accessUrl),
+        },
+      ],
+    },
+  },
+});
+
+/** The same as JSON, with the specification's names. */
+export const derpMapJson = (accessUrl: URL): DerpMap => ({
+  homeParams: { regionScore: {} },
+  omitDefaultRegions: true,
+  regions: {
+    [REGION]: {
+      avoid: false,
+      embeddedRelay: true,
+      regionCode: REGION_CODE,
+      regionID: REGION,
+      regionName: REGION_NAME,
+      nodes: [
+        {
+          canPort80: false,
+          certName: "",
+          derpport: portOf(accessUrl),
+          forceHTTP: isPlain(accessUrl),
+          hostName: hostOf(accessUrl),
+          insecureForTests: false,
+          ipv4: "",
+          ipv6: "",
+          name: NODE_NAME,
+          regionID: REGION,
+          stunonly: false,
+          stunport: NO_STUN,
+          stuntestIP: "",
+        },
+      ],
+    },
+  },
+});
+
+const isPlain = (url: URL): boolean => url.protocol === "http:";
+const portOf = (url: URL): number => Number(url.port || (isPlain(url) ? 80 : 443));
+/** Without the brackets that an IPv6 address has in a URL. */
+const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");

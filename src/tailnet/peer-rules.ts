@@ -1,0 +1,39 @@
+// What a peer may ask of the coordinator (facts/wire 2.2, "Authorisation per request"). Breaking a rule ends the peer's stream with the
+// reason in an error response. [TL-11] [TL-12]
+import type { Node } from "#src/wire/gen/tailnet_pb.ts";
+import { agentAddresses, singleAddress } from "./addresses.ts";
+
+export interface PeerRules {
+  /** The reason why this node may not be the peer's; undefined when it may. */
+  refuseNode(node: Node): string | undefined;
+  /** The reason why the peer may open no tunnel there; undefined when it may. */
+  refuseTunnel(id: string): Promise<string | undefined>;
+  /** True for agents: they tell clients that they are ready. */
+  mayBeReady: boolean;
+}
+
+/** An agent describes itself, under its own addresses, and opens no tunnels. */
+export const agentRules = (agent_id: string): PeerRules => {
+  const own = agentAddresses(agent_id);
+  return {
+    mayBeReady: true,
+    refuseNode: (node) => refusePrefixes(node, (address) => own.includes(address)),
+    refuseTunnel: async () => "agents cannot open tunnels",
+  };
+};
+
+/** A client has any single addresses, and opens tunnels where `refuseTunnel` lets it. */
+export const clientRules = (refuseTunnel: PeerRules["refuseTunnel"]): PeerRules => ({
+  mayBeReady: false,
+  refuseNode: (node) => refusePrefixes(node, () => true),
+  refuseTunnel,
+});
+
+const refusePrefixes = ({ addresses, allowedIps }: Node, isOwn: (address: string) => boolean): string | undefined => {
+  for (const prefix of [...addresses, ...allowedIps]) {
+    const address = singleAddress(prefix);
+    if (address === undefined) return `invalid address bits, expected 128: ${prefix.slice(0, 64)}`;
+    if (!isOwn(address)) return `invalid node address: ${prefix.slice(0, 64)}`;
+  }
+  return undefined;
+};

@@ -1,0 +1,46 @@
+// What waits to be sent to one peer of the coordinator. Bounded: a peer that does not read loses its stream instead of holding memory
+// (facts/wire 2.2). [TL-13]
+import { Wakeup } from "#src/wire/wakeup.ts";
+
+/** Responses that may wait (facts/wire 2.2). */
+const MAX_RESPONSES = 512;
+/** Bytes of nodes that may wait. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+export class ResponseQueue<T> {
+  readonly #changed = new Wakeup();
+  #waiting: { item: T; bytes: number }[] = [];
+  #bytes = 0;
+  #over = false;
+
+  /** False when there is no room: then the queue is emptied and over. */
+  put(item: T, bytes: number): boolean {
+    if (this.#over) return true;
+    this.#waiting.push({ item, bytes });
+    this.#bytes += bytes;
+    this.#changed.ring();
+    if (this.#waiting.length <= MAX_RESPONSES && this.#bytes <= MAX_BYTES) return true;
+    this.#waiting = [];
+    return false;
+  }
+
+  /** Nothing more comes; `last` is still sent, after what waits. */
+  close(last?: T): void {
+    if (this.#over) return;
+    if (last !== undefined) this.#waiting.push({ item: last, bytes: 0 });
+    this.#over = true;
+    this.#changed.ring();
+  }
+
+  /** The items in order, to the end. */
+  async *take(): AsyncGenerator<T, void, undefined> {
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next) {
+        this.#bytes -= next.bytes;
+        yield next.item;
+      } else if (this.#over) return;
+      else await this.#changed.wait();
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// Lets a client that comes back be the peer it was, so that what it had with agents goes on (facts/wire 2, RefreshResumeToken). Sealed, and
+// good for whom and for what it was given only: nobody becomes another's peer. [TL-14]
+import { type Encryption, UnsealError } from "#base/encryption.ts";
+import { isUuid } from "#base/ids.ts";
+
+const LIFETIME_MS = 24 * 3_600_000;
+/** The client asks for the next one when half of the time has passed. */
+const REFRESH_SECONDS = LIFETIME_MS / 2 / 1000;
+
+export type ResumeToken = { token: string; refresh_in_seconds: number; expires_at: number };
+
+/** `holder` says who may use it where, such as `tailnet:<user id>`. */
+export const makeResumeToken = (encryption: Encryption, peer_id: string, holder: string, now: number): ResumeToken => {
+  const expires_at = now + LIFETIME_MS;
+  return {
+    token: encryption.seal(`${peer_id} ${expires_at}`, contextOf(holder)),
+    refresh_in_seconds: REFRESH_SECONDS,
+    expires_at,
+  };
+};
+
+/** The peer id in it; undefined when it was altered, belongs to another holder or has expired. */
+export const peerOfResumeToken = (
+  encryption: Encryption,
+  token: string,
+  holder: string,
+  now: number,
+): string | undefined => {
+  try {
+    const [id = "", expires_at = ""] = encryption.open(token, contextOf(holder)).split(" ");
+    return isUuid(id) && Number(expires_at) > now ? id : undefined;
+  } catch (error) {
+    if (error instanceof UnsealError) return undefined;
+    throw error;
+  }
+};
+
+const contextOf = (holder: string): string => `tailnet_resume:${holder}`;

@@ -1,0 +1,276 @@
+// The relay over real sockets: peers introduce themselves, exchange packets, come and go; whoever breaks the rules goes alone.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
+import { encodeFrame, FRAME, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
+import { Relay } from "#src/tailnet/relay.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import vectors from "./nacl-vectors.json" with { type: "json" };
+import { RelayPeer } from "./peers.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const text = (message: string): Uint8Array => new TextEncoder().encode(message);
+
+describe("getting there", () => {
+  test("[TL-3] a WebSocket of the subprotocol derp is taken; the bare form is sent to it with 426; the probe answers 200", async () => {
+    await using peer = await RelayPeer.join(server);
+    expect(peer.socket.protocol).toBe("derp");
+    for (const headers of [
+      {},
+      { upgrade: "DERP", connection: "Upgrade" },
+      { upgrade: "websocket", connection: "Upgrade" },
+    ] as Record<string, string>[]) {
+      const response = await fetch(new URL("/derp", server.url), { headers });
+      expect([response.status, response.headers.get("upgrade")]).toEqual([426, "websocket"]);
+      expect(((await response.json()) as { message: string }).message).toContain("derp");
+    }
+    const probe = await fetch(new URL("/derp/latency-check", server.url));
+    expect([probe.status, await probe.text()]).toEqual([200, ""]);
+  });
+
+  testInside("[TL-1] [TL-3] the frames of an introduction are those of an independent implementation", () => {
+    const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
+    const relay = new Relay(new ManualClock(), keyPair(secret));
+    const sent: string[] = [];
+    const client = relay.connect({
+      transmit: (bytes) => sent.push(Buffer.from(bytes).toString("hex")),
+      close: (code, reason) => sent.push(`${code} ${reason}`),
+    });
+    expect(sent).toEqual([vectors.frames.server_key]);
+    client.push(Buffer.from(vectors.frames.client_info, "hex"));
+    expect(client.address).toBe(vectors.frames.client_public);
+    expect(sent[1]?.slice(0, 10)).toBe(vectors.frames.server_info.slice(0, 10));
+    expect(sent).toHaveLength(2);
+  });
+});
+
+describe("packets", () => {
+  test("[TL-4] reach the peer with that key, in order, whole, from whom they come, however messages are cut", async () => {
+    await using a = await RelayPeer.join(server);
+    await using b = await RelayPeer.join(server);
+    a.packet(b, "one");
+    expect(await b.received()).toEqual({ from: a.address, text: "one" });
+    const two = encodeFrame(FRAME.send_packet, b.pair.public, text("two"));
+    const three = encodeFrame(FRAME.send_packet, b.pair.public, text("three"));
+    const both = Buffer.concat([two, three]);
+    for (let at = 0; at < both.byteLength; at += 7) a.send(both.subarray(at, at + 7));
+    a.send(both);
+    for (const word of ["two", "three", "two", "three"]) expect((await b.received()).text).toBe(word);
+    const largest = "x".repeat(MAX_PACKET);
+    b.packet(a, largest);
+    expect((await a.received()).text === largest).toBe(true);
+    b.packet(a, "");
+    expect(await a.received()).toEqual({ from: b.address, text: "" });
+  });
+
+  test("[TL-4] a key that is not here is told as not here; a ping comes back; what is unknown is skipped", async () => {
+    await using a = await RelayPeer.join(server);
+    const nobody = keyPair().public;
+    a.packet(nobody, "hello?");
+    expect(await a.next()).toEqual({
+      type: FRAME.peer_gone,
+      payload: Buffer.concat([nobody, Uint8Array.of(1)]) as never,
+    });
+    a.send(encodeFrame(FRAME.note_preferred, Uint8Array.of(1)));
+    a.send(encodeFrame(0x77, text("of a later version")));
+    a.send(encodeFrame(FRAME.ping, text("12345678")));
+    expect(await a.next()).toEqual({ type: FRAME.pong, payload: text("12345678") });
+    // No more than some of these in a second: whoever goes on sending learns nothing new.
+    for (let i = 0; i < 200; i += 1) a.packet(nobody, "hello?");
+    a.send(encodeFrame(FRAME.ping, text("87654321")));
+    let told = 0;
+    for (let frame = await a.next(); frame?.type === FRAME.peer_gone; frame = await a.next()) told += 1;
+    expect(told).toBeGreaterThan(0);
+    expect(told).toBeLessThan(200);
+  });
+
+  test("[TL-4] when a peer goes, those it had sent to are told, and nobody else; with a second connection it is still here", async () => {
+    await using a = await RelayPeer.join(server);
+    await using c = await RelayPeer.join(server);
+    const b = await RelayPeer.join(server);
+    const again = await RelayPeer.join(server, b.pair);
+    b.packet(a, "hello");
+    await a.received();
+    // The one that spoke last gets what is sent to the key.
+    a.packet(b, "to the first");
+    expect((await b.received()).text).toBe("to the first");
+    await again.settled();
+    a.packet(b, "to the second");
+    expect((await again.received()).text).toBe("to the second");
+    await b[Symbol.asyncDispose]();
+    again.packet(a, "still here");
+    expect((await a.received()).text).toBe("still here");
+    await again[Symbol.asyncDispose]();
+    expect(await a.next()).toEqual({
+      type: FRAME.peer_gone,
+      payload: Buffer.concat([b.pair.public, Uint8Array.of(0)]) as never,
+    });
+    await c.settled();
+  });
+});
+
+describe("peers that do not read", () => {
+  testInside("[TL-5] lose the oldest of what waits for them, hold little memory and stall nobody", async () => {
+    const relay = new Relay(new ManualClock());
+    let isFull = false;
+    const got: number[] = [];
+    const a = introduced(relay, () => 1);
+    const b = introduced(relay, (bytes) => {
+      got.push(bytes.byteLength);
+      return isFull ? -1 : 1;
+    });
+    got.length = 0;
+    isFull = true;
+    const discovery = Buffer.concat([Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac), text("ping")]);
+    for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(60_000)));
+    a.client.push(encodeFrame(FRAME.send_packet, b.key, discovery));
+    expect(b.client.waiting.bytes).toBeLessThan(2 * 1024 * 1024 + 1_000);
+    expect(b.client.waiting.dropped).toBeGreaterThan(4_900);
+    expect(got).toHaveLength(1);
+    isFull = false;
+    b.client.drain();
+    // Discovery goes first: a path that is full is just when another is looked for.
+    expect(got[1]).toBe(5 + 32 + discovery.byteLength);
+    expect(b.client.waiting.bytes).toBe(0);
+    for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, text("small")));
+    expect(got.length).toBeGreaterThan(5_000);
+  });
+
+  test("[TL-5] one that takes nothing holds up neither the sender nor a third", async () => {
+    await using a = await RelayPeer.join(server);
+    await using c = await RelayPeer.join(server);
+    const b = await RelayPeer.join(server);
+    // A client that the runtime keeps from reading would still be read by the runtime: bare TCP is not.
+    await b[Symbol.asyncDispose]();
+    await using stalled = await StalledPeer.join(server);
+    const block = new Uint8Array(MAX_PACKET).fill(7);
+    for (let round = 0; round < 40; round += 1) {
+      for (let i = 0; i < 16; i += 1) a.packet(stalled.key, block);
+      await a.settled();
+    }
+    a.packet(c, "and you?");
+    expect((await c.received()).text).toBe("and you?");
+    c.packet(a, "fine");
+    expect((await a.received()).text).toBe("fine");
+  });
+});
+
+/** A client of a relay without a server, which sends by `transmit`. */
+const introduced = (relay: Relay, transmit: (bytes: Uint8Array) => number) => {
+  const pair = keyPair();
+  const client = relay.connect({ transmit, close: () => {} });
+  const shared = sharedKey(pair.secret, relay.key.public) as Uint8Array;
+  client.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}'))));
+  return { client, key: pair.public };
+};
+
+describe("those who break the rules", () => {
+  const shut = async (messages: (Uint8Array | string)[], introduced: boolean) => {
+    const peer = introduced ? await RelayPeer.join(server) : new RelayPeer(server);
+    if (!introduced) await peer.greeted();
+    for (const message of messages) peer.socket.send(message as never);
+    return peer.closed;
+  };
+  const claims = (size: number, type: number): Uint8Array => {
+    const header = new Uint8Array(5);
+    header[0] = type;
+    new DataView(header.buffer).setUint32(1, size);
+    return header;
+  };
+
+  // biome-ignore format: a table of cases
+  const cases: [string, boolean, () => (Uint8Array | string)[], Awaited<RelayPeer["closed"]>][] = [
+    ["text", false, () => ["hello"], { code: 1003, reason: "only binary messages are allowed here" }],
+    ["a packet before the introduction", false, () => [encodeFrame(FRAME.send_packet, new Uint8Array(40))], { code: 1002, reason: "the first frame must introduce the client" }],
+    ["a ping before the introduction", false, () => [encodeFrame(FRAME.ping, new Uint8Array(8))], { code: 1002, reason: "the first frame must introduce the client" }],
+    ["an introduction cut off", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(40))], { code: 1002, reason: "the introduction is cut off" }],
+    ["somebody else's key", false, () => [encodeFrame(FRAME.client_info, keyPair().public, seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
+    ["a key without a secret", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(32), seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
+    ["an introduction of a gigabyte", false, () => [claims(2 ** 30, FRAME.client_info)], { code: 1009, reason: `a frame of ${2 ** 30} bytes is too large` }],
+    ["a packet above the limit", true, () => [claims(32 + MAX_PACKET + 1, FRAME.send_packet)], { code: 1009, reason: `a frame of ${32 + MAX_PACKET + 1} bytes is too large` }],
+    ["an unknown frame above the limit", true, () => [claims(0xffff_ffff, 0x77)], { code: 1009, reason: "a frame of 4294967295 bytes is too large" }],
+    ["a packet without a whole address", true, () => [encodeFrame(FRAME.send_packet, new Uint8Array(31))], { code: 1002, reason: "a packet without a whole address" }],
+    ["a second introduction", true, () => [encodeFrame(FRAME.client_info, new Uint8Array(100))], { code: 1002, reason: "introduced twice" }],
+    ["a ping of the wrong size", true, () => [encodeFrame(FRAME.ping, new Uint8Array(7))], { code: 1002, reason: "a ping has 8 bytes" }],
+    ["forwarding as in a mesh", true, () => [encodeFrame(FRAME.forward_packet, new Uint8Array(80))], { code: 1008, reason: "this relay has no mesh" }],
+    ["watching as in a mesh", true, () => [encodeFrame(FRAME.watch_connections)], { code: 1008, reason: "this relay has no mesh" }],
+    ["closing another", true, () => [encodeFrame(FRAME.close_peer, new Uint8Array(32))], { code: 1008, reason: "this relay has no mesh" }],
+  ];
+  test.each(cases)("[TL-6] %s: closed with a reason", async (_what, introduced, messages, reason) => {
+    expect(await shut(messages(), introduced)).toEqual(reason);
+  });
+
+  testInside(
+    "[TL-6] who does not introduce itself within 10 seconds is closed; who did is kept alive each minute",
+    async () => {
+      const clock = new ManualClock();
+      await using other = await startTestServer({ clock });
+      const silent = new RelayPeer(other);
+      await silent.greeted();
+      await using polite = await RelayPeer.join(other);
+      clock.advance(10_000);
+      expect(await silent.closed).toEqual({ code: 1008, reason: "no introduction within 10 seconds" });
+      expect(contextOf(other).tailnet.relay.counts).toEqual({ clients: 1, keys: 1 });
+      clock.advance(50_000);
+      expect((await polite.next())?.type).toBe(FRAME.keep_alive);
+    },
+  );
+});
+
+/** A client on bare TCP that introduces itself and then never reads. */
+class StalledPeer implements AsyncDisposable {
+  readonly key: Uint8Array;
+  readonly #socket: Bun.Socket;
+
+  private constructor(key: Uint8Array, socket: Bun.Socket) {
+    this.key = key;
+    this.#socket = socket;
+  }
+
+  static async join(to: TestServer): Promise<StalledPeer> {
+    const pair = keyPair();
+    const done = Promise.withResolvers<void>();
+    let seen = Buffer.alloc(0);
+    let isIntroduced = false;
+    const socket = await Bun.connect({
+      hostname: to.url.hostname,
+      port: Number(to.url.port),
+      socket: {
+        data(one, chunk) {
+          seen = Buffer.concat([seen, chunk]);
+          const head = seen.indexOf("\r\n\r\n");
+          // A WebSocket header of 2 bytes, a frame header of 5, the magic of 8, the key of 32.
+          if (head < 0 || seen.byteLength < head + 4 + 47) return;
+          if (isIntroduced) {
+            one.pause();
+            return done.resolve();
+          }
+          isIntroduced = true;
+          const shared = sharedKey(pair.secret, seen.subarray(head + 4 + 15, head + 4 + 47)) as Uint8Array;
+          const info = encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}')));
+          const header = Buffer.from([0x82, 0x80 | 126, info.byteLength >> 8, info.byteLength & 255, 0, 0, 0, 0]);
+          one.write(Buffer.concat([header, info]));
+        },
+      },
+    });
+    socket.write(
+      `GET /derp HTTP/1.1\r\nHost: ${to.url.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: derp\r\n\r\n",
+    );
+    await done.promise;
+    return new StalledPeer(pair.public, socket);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.terminate();
+  }
+}
