@@ -43,6 +43,7 @@ export class LocalStore implements Store {
   readonly #sequences: Sequences;
   readonly #unlock: () => void;
   #closing: Promise<void> | undefined;
+  #shown = 0;
 
   constructor(
     db: Database,
@@ -60,8 +61,18 @@ export class LocalStore implements Store {
     this.#sequences = new Sequences(this);
   }
 
-  commit(batch: readonly Statement[]): Promise<void> {
-    return this.writer.submit(batch);
+  get shownVersion(): number {
+    return this.#shown;
+  }
+
+  async commit(batch: readonly Statement[]): Promise<void> {
+    if (!batch.some(({ sql }) => isShown(sql))) return this.writer.submit(batch);
+    try {
+      await this.writer.submit(batch);
+    } finally {
+      // Also when it is not known whether it was written.
+      this.#shown += 1;
+    }
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
@@ -113,3 +124,23 @@ export class LocalStore implements Store {
     return prepared;
   }
 }
+
+/** Tables that no list of workspaces shows anything of; written often. */
+const HIDDEN = new Set(
+  "agent_logs agent_stats api_keys chat_events chat_messages chat_queue chats job_logs sequences timers workspace_activity".split(
+    " ",
+  ),
+);
+const shown = new Map<string, boolean>();
+
+/** Whether the statement may change what a list shows. The text of a statement is one of a few hundred. */
+const isShown = (sql: string): boolean => {
+  let known = shown.get(sql);
+  if (known === undefined) {
+    const table = /^\s*(?:insert into|update|delete from)\s+"?(\w+)/i.exec(sql)?.[1];
+    known = table === undefined || !HIDDEN.has(table);
+    if (shown.size < KNOWN) shown.set(sql, known);
+  }
+  return known;
+};
+const KNOWN = 5_000;

@@ -39,6 +39,11 @@ export type SequenceName =
 export interface Store {
   /** Raised at every start; each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
   readonly epoch: number;
+  /**
+   * Raised before `commit` resolves, for each batch that writes anything lists of workspaces show; what was read at a version is right
+   * while it lasts. Undefined where writes of others would not be seen.
+   */
+  readonly shownVersion?: number;
   /** Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once. */
   commit(batch: readonly Statement[]): Promise<void>;
   /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */

@@ -37,8 +37,10 @@ const SQL = `select w.id, w.owner_id, w.organization_id, w.deleted, w.user_acl, 
   from workspaces w
   join templates t on t.id = w.template_id
   join users u on u.id = w.owner_id
-  join organizations o on o.id = w.organization_id
-  where w.id = ?`;
+  join organizations o on o.id = w.organization_id`;
+
+const ONE = `${SQL} where w.id = ?`;
+const SEVERAL = `${SQL} where w.id in (select value from json_each(?))`;
 
 const NOBODY: Acl = {};
 const aclOf = (value: Value | undefined): Acl => (value === "{}" ? NOBODY : (JSON.parse(value as string) as Acl));
@@ -53,4 +55,11 @@ const map = (row: Value[]): WorkspaceStamp => ({
   stamp: `${row[6]} ${row[7]} ${row[8] ?? ""}`,
 });
 
-export const findWorkspaceStamp = (id: string): Query<WorkspaceStamp> => ({ sql: SQL, params: [id], map });
+export const findWorkspaceStamp = (id: string): Query<WorkspaceStamp> => ({ sql: ONE, params: [id], map });
+
+/** The same of several workspaces, in no order. For `scan`. */
+export const listWorkspaceStamps = (ids: readonly string[]): Query<WorkspaceStamp> => ({
+  sql: SEVERAL,
+  params: [JSON.stringify(ids)],
+  map,
+});

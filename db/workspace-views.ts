@@ -85,6 +85,11 @@ export type WorkspaceView = RowOf<ReturnType<typeof selectViews>>;
 /** A workspace with its latest build: {id}. */
 export const findWorkspaceView = query(selectViews(isLatest).where(eq(workspaces.id, sql.placeholder("id"))));
 
+/** Several workspaces with their latest builds, by their ids in a JSON array, in no order: {ids}. For `scan`. */
+export const listWorkspaceViews = query(
+  selectViews(isLatest).where(sql`${workspaces.id} in (select value from json_each(${sql.placeholder("ids")}))`),
+);
+
 const isOwn = eq(workspace_builds.workspace_id, workspaces.id);
 
 /** A build with its workspace: {id} is the build's. */

@@ -11,7 +11,12 @@ import { readWorkspace, type Viewer } from "./workspace.ts";
 /** Bytes of text that are kept; the entries not used for longest go first. */
 const LIMIT_BYTES = 16 * 1024 * 1024;
 
-type Entry = { readonly stamp: string; readonly until: number; readonly json: string };
+/** `until`: nothing in it changes before by the mere passing of time; milliseconds since 1970. */
+export type Made = { readonly until: number; readonly json: string };
+type Entry = Made & { readonly stamp: string };
+
+const keyOf = (id: string, owner_id: string, { compat, user_id }: Viewer): string =>
+  `${id} ${compat} ${user_id === owner_id}`;
 
 export class WorkspaceCache {
   readonly #ctx: ApiContext;
@@ -23,19 +28,28 @@ export class WorkspaceCache {
   }
 
   /** The workspace as this viewer sees it, as JSON; undefined when it is gone. */
-  async read({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
-    const key = `${id} ${viewer.compat} ${viewer.user_id === owner_id}`;
+  async read(stamped: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
+    const known = this.find(stamped, viewer);
+    if (known) return known.json;
+    const workspace = await readWorkspace(this.#ctx, stamped.id, viewer);
+    return workspace && this.keep(stamped, viewer, workspace).json;
+  }
+
+  /** What was made before and is still right. */
+  find({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): Made | undefined {
+    const key = keyOf(id, owner_id, viewer);
     const known = this.#entries.get(key);
-    if (known && known.stamp === stamp && this.#ctx.clock.now() < known.until) {
-      this.#entries.delete(key);
-      this.#entries.set(key, known);
-      return known.json;
-    }
-    const workspace = await readWorkspace(this.#ctx, id, viewer);
-    if (!workspace) return undefined;
-    const json = JSON.stringify(workspace);
-    this.#keep(key, { stamp, until: goodUntil(workspace, this.#ctx.clock.now()), json });
-    return json;
+    if (!known || known.stamp !== stamp || this.#ctx.clock.now() >= known.until) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, known);
+    return known;
+  }
+
+  /** `stamped` was read before the workspace was. */
+  keep({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer, workspace: Workspace): Made {
+    const entry = { stamp, until: goodUntil(workspace, this.#ctx.clock.now()), json: JSON.stringify(workspace) };
+    this.#keep(keyOf(id, owner_id, viewer), entry);
+    return entry;
   }
 
   /** How much is kept. */

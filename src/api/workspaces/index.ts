@@ -18,7 +18,7 @@ import { WorkspaceCache } from "./cache.ts";
 import { dormant } from "./dormant.ts";
 import { extend } from "./extend.ts";
 import { favorite } from "./favorite.ts";
-import { searchWorkspaces } from "./list.ts";
+import { WorkspaceLists } from "./list.ts";
 import { portShares } from "./port-shares.ts";
 import { rename } from "./rename.ts";
 import { ttl } from "./ttl.ts";
@@ -32,9 +32,10 @@ const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
 
 export const workspaces = (ctx: ApiContext) => {
   const cache = new WorkspaceCache(ctx);
+  const lists = new WorkspaceLists(ctx, cache);
   return new Elysia({ prefix: "/workspaces" })
     .use(callers)
-    .get("", ({ caller, query }) => searchWorkspaces(ctx, caller, query.q ?? "", pageOf(query)), {
+    .get("", ({ caller, query }) => lists.answer(caller, query.q ?? "", pageOf(query)), {
       user: true,
       query: t.Object({
         q: t.Optional(

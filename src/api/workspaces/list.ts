@@ -1,25 +1,119 @@
-// The list of workspaces: filtered, counted and ordered on a reader Worker, so that a large one stalls nobody.
-import type { Store } from "#db/store.ts";
-import { countWorkspaces, listWorkspaces } from "#db/workspace-lists.ts";
-import type { Workspaces } from "#schema/workspace.ts";
+// The list of workspaces: filtered, counted and ordered on a reader Worker, so that a large one stalls nobody. What is shown of each
+// comes from the answers made before, as far as they are still right; a whole page is used again while nothing at all has been
+// written that a list shows (rules WK-17, WK-18, WL-1 to WL-5).
+import type { WorkspaceFilter } from "#db/workspace-filter.ts";
+import { countWorkspaces, listWorkspaceIds, RANKS, type Rank } from "#db/workspace-lists.ts";
+import { listWorkspaceStamps, type WorkspaceStamp } from "#db/workspace-stamps.ts";
+import { listWorkspaceViews } from "#db/workspace-views.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import type { Page } from "../paging.ts";
+import type { Made, WorkspaceCache } from "./cache.ts";
 import { workspaceFilter } from "./search.ts";
-import { showWorkspaces } from "./workspace.ts";
+import { showWorkspaces, type Viewer } from "./workspace.ts";
 
-/** The page of workspaces the caller may see that match `q`, and how many there are. */
-export const searchWorkspaces = async (
-  ctx: ApiContext,
-  caller: UserCaller,
-  q: string,
-  { limit, offset }: { limit: number; offset: number },
-): Promise<Workspaces> => {
-  const filter = workspaceFilter(q, caller, ctx.clock.now());
-  const [views, counted] = await Promise.all([
-    ctx.store.scan(listWorkspaces(filter, { viewer_id: caller.user_id, limit, offset })),
-    ctx.store.scan(countWorkspaces(filter)),
-  ]);
-  const onWorker: Pick<Store, "all"> = { all: (query) => ctx.store.scan(query) };
-  const workspaces = await showWorkspaces(ctx, views, caller, onWorker);
-  return { workspaces, count: counted[0]?.count ?? 0 };
+const HEADERS = { "content-type": "application/json; charset=utf-8" };
+
+/** Bytes of pages that are kept; the oldest go first. */
+const PAGES_BYTES = 8 * 1024 * 1024;
+/** Workspaces that are shown at a time. */
+const STEP = 50;
+/** A page is not used longer than this, whatever happens. */
+const PAGE_MS = 10_000;
+
+type KeptPage = Made & { readonly version: number };
+
+export class WorkspaceLists {
+  readonly #ctx: ApiContext;
+  readonly #cache: WorkspaceCache;
+  readonly #pages = new Map<string, KeptPage>();
+  #bytes = 0;
+
+  constructor(ctx: ApiContext, cache: WorkspaceCache) {
+    this.#ctx = ctx;
+    this.#cache = cache;
+  }
+
+  /** The page of workspaces the caller may see that match `q`, and how many there are. 400 for a `q` that cannot be read. */
+  async answer(caller: UserCaller, q: string, page: Page): Promise<Response> {
+    const now = this.#ctx.clock.now();
+    const filter = workspaceFilter(q, caller, now);
+    const version = this.#ctx.store.shownVersion;
+    const key = JSON.stringify([caller.user_id, caller.compat, q, page, filter.scope]);
+    const known = this.#pages.get(key);
+    if (known && known.version === version && now < known.until) return new Response(known.json, { headers: HEADERS });
+    const made = await this.#make(caller, filter, page);
+    const movesWithTime = filter.has_agent !== undefined || filter.healthy !== undefined;
+    if (version !== undefined && !movesWithTime) {
+      this.#keep(key, { ...made, version, until: Math.min(made.until, now + PAGE_MS) });
+    }
+    return new Response(made.json, { headers: HEADERS });
+  }
+
+  async #make(viewer: Viewer, filter: WorkspaceFilter, { limit, offset }: Page): Promise<Made> {
+    const { store } = this.#ctx;
+    const wanted = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
+    const part = (rank: Rank, left: number): Promise<string[]> =>
+      ranksOf(filter).includes(rank)
+        ? store.scan(listWorkspaceIds(filter, rank, { favorites_of: viewer.user_id, limit: left }))
+        : Promise.resolve([]);
+    const [[count = 0], favorites, running] = await Promise.all([
+      store.scan(countWorkspaces(filter)),
+      part("favorites", wanted),
+      part("running", wanted),
+    ]);
+    const first = [...favorites, ...running];
+    const others = first.length < wanted ? await part("others", wanted - first.length) : [];
+    const shown = await this.#shown([...first, ...others].slice(offset, offset + limit), viewer);
+    return {
+      json: `{"workspaces":[${shown.map(({ json }) => json).join(",")}],"count":${count}}`,
+      until: Math.min(Number.MAX_SAFE_INTEGER, ...shown.map(({ until }) => until)),
+    };
+  }
+
+  /** In the order given; one that has gone meanwhile is left out. */
+  async #shown(ids: readonly string[], viewer: Viewer): Promise<Made[]> {
+    if (ids.length === 0) return [];
+    const { store } = this.#ctx;
+    const stamps = new Map((await store.scan(listWorkspaceStamps(ids))).map((stamp) => [stamp.id, stamp]));
+    const made = new Map<string, Made>();
+    const missing: WorkspaceStamp[] = [];
+    for (const stamp of stamps.values()) {
+      const known = this.#cache.find(stamp, viewer);
+      if (known) made.set(stamp.id, known);
+      else missing.push(stamp);
+    }
+    // In steps, so that a list of everything stalls nobody else.
+    for (let at = 0; at < missing.length; at += STEP) {
+      const ids = missing.slice(at, at + STEP).map(({ id }) => id);
+      const views = await store.scan(listWorkspaceViews({ ids: JSON.stringify(ids) }));
+      const workspaces = await showWorkspaces(this.#ctx, views, viewer, { all: (query) => store.scan(query) });
+      for (const workspace of workspaces) {
+        const stamp = stamps.get(workspace.id);
+        if (stamp) made.set(workspace.id, this.#cache.keep(stamp, viewer, workspace));
+      }
+    }
+    return ids.flatMap((id) => made.get(id) ?? []);
+  }
+
+  #keep(key: string, page: KeptPage): void {
+    this.#drop(key);
+    this.#pages.set(key, page);
+    this.#bytes += page.json.length;
+    for (const [oldest] of this.#pages) {
+      if (this.#bytes <= PAGES_BYTES) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): void {
+    this.#bytes -= this.#pages.get(key)?.json.length ?? 0;
+    this.#pages.delete(key);
+  }
+}
+
+/** The parts in which something can be found. */
+const ranksOf = ({ status }: WorkspaceFilter): readonly Rank[] => {
+  if (status === undefined) return RANKS;
+  return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
 };

@@ -1,7 +1,7 @@
 // Reading the search text of the workspaces list (facts/platform 3.3) into a filter. 400 names every key that is wrong.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { SearchQuery } from "#base/query.ts";
-import type { Scope, WorkspaceFilter } from "#db/workspace-lists.ts";
+import type { Scope, WorkspaceFilter } from "#db/workspace-filter.ts";
 import { AGENT_STATUSES } from "#schema/agent.ts";
 import { BUILD_STATUSES } from "#schema/build.ts";
 import { maySeeWorkspace } from "../access.ts";

@@ -1,0 +1,185 @@
+// The lists of workspaces over many of them: how SQLite finds them, and that pages and counts are of one piece for every caller.
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect } from "bun:test";
+import { join } from "node:path";
+import { insertMember } from "#db/members.ts";
+import { workspaces } from "#db/schema/workspaces.ts";
+import { updateBy } from "#db/sql.ts";
+import { countWorkspaces, listWorkspaceIds, RANKS } from "#db/workspace-lists.ts";
+import { listWorkspaceStamps } from "#db/workspace-stamps.ts";
+import { listWorkspaceViews } from "#db/workspace-views.ts";
+import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { UserCaller } from "#src/api/caller.ts";
+import { workspaceFilter } from "#src/api/workspaces/search.ts";
+import type { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { type Many, seedMany } from "#test/support/seed-many.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { openWorld, type World } from "#test/support/workspaces.ts";
+
+const SIZE = { workspaces: 1_200, templates: 30, owners: 40 };
+const updateWorkspace = updateBy(workspaces, workspaces.id);
+
+const place = tempDirectory();
+let world: World;
+let many: Many;
+let people: Record<"owner" | "organization_admin" | "member" | "stranger", { client: Client; id: string }>;
+beforeAll(async () => {
+  world = await openWorld({ directory: place.path });
+  if (!world.server.context) return;
+  const { store, clock } = contextOf(world.server);
+  const now = clock.now();
+  many = await seedMany(store, now, SIZE);
+  const admin = await seedUser(world.server, { username: "boss" });
+  const member = await seedUser(world.server, { username: "mia", organization_id: many.organization_id });
+  const stranger = await seedUser(world.server, { username: "stan" });
+  const times = { created_at: now, updated_at: now };
+  const { organization_id } = many;
+  const [first = "", second = "", third = "", fourth = ""] = many.workspaces;
+  await store.commit([
+    insertMember({ organization_id, user_id: admin.user_id, roles: ["organization-admin"], ...times }),
+    updateWorkspace(first, { user_acl: { [member.user_id]: "use" } }),
+    updateWorkspace(second, { group_acl: { [organization_id]: "use" } }),
+    updateWorkspace(third, { owner_id: member.user_id, favorite: true }),
+    updateWorkspace(fourth, { dormant_at: now }),
+  ]);
+  const as = ({ user_id, token }: { user_id: string; token: string }) => ({
+    id: user_id,
+    client: world.admin.as(token),
+  });
+  const { id } = await world.admin.get<{ id: string }>("/api/v2/users/me");
+  people = {
+    owner: { id, client: world.admin },
+    ...{ organization_admin: as(admin), member: as(member), stranger: as(stranger) },
+  };
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  place[Symbol.dispose]();
+});
+
+/** Every key of the search, alone and with another. */
+const SEARCHES = [
+  "",
+  ...["owner:owner-7", "owner:me", "owner-3/ws", "name:ws-001", "name:w", "template:kind-3", "organization:default"],
+  ...["pending", "running", "stopped", "failed", "deleted", "starting", "canceled"].map((one) => `status:${one}`),
+  ...["has-agent:connecting", "has-agent:connected,timeout", "healthy:true", "healthy:false", "dormant:true"],
+  ...["outdated:true", "outdated:false", "param:size", "param:size=big", "has-ai-task:true"],
+  ...["last_used_after:2020-01-01T00:00:00Z", "last_used_before:2020-01-01T00:00:00Z"],
+  ...["shared:true", "shared:false", "shared_with_user:mia", "shared_with_group:everyone"],
+  ...["id:6f1c2f60-0d43-4d7f-8df9-1b5a51dcb1a0", "status:running owner:owner-7", "status:running name:ws-001"],
+  ...["status:running template:kind-3", "template:kind-3 owner:owner-3", "shared:true status:running"],
+];
+
+const callerOf = (kind: "owner" | "organization_admin" | "member"): UserCaller => {
+  const organizations = { [many.organization_id]: kind === "organization_admin" ? ["organization-admin"] : [] };
+  const roles = kind === "owner" ? ["owner"] : [];
+  return { user_id: people[kind].id, roles, organizations, compat: false } as unknown as UserCaller;
+};
+
+testInside("[WL-1] every search of the list finds workspaces by an index, for whoever asks", () => {
+  using db = new Database(join(place.path, "slipway.db"), { readonly: true });
+  const faults: string[] = [];
+  for (const kind of ["owner", "organization_admin", "member"] as const) {
+    const caller = callerOf(kind);
+    for (const q of SEARCHES) {
+      const filter = workspaceFilter(q, caller, 0);
+      const wanted = { favorites_of: caller.user_id, limit: 50 };
+      const queries = [countWorkspaces(filter), ...RANKS.map((rank) => listWorkspaceIds(filter, rank, wanted))];
+      for (const { sql, params } of queries) {
+        const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
+        const whole = plan.filter(({ detail }) => /^SCAN (w|s|own|a|p|b|workspaces|agents)$/.test(detail));
+        faults.push(...whole.map(({ detail }) => `${kind} ${q}: ${detail} in ${sql}`));
+      }
+    }
+  }
+  for (const { sql, params } of [listWorkspaceStamps(["x"]), listWorkspaceViews({ ids: "[]" })]) {
+    const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
+    faults.push(
+      ...plan.map(({ detail }) => detail).filter((detail) => /^SCAN (w|workspaces|agents|jobs)\b/.test(detail)),
+    );
+  }
+  expect(faults).toEqual([]);
+});
+
+const search = (client: Client, q: string, limit = 0, offset = 0) =>
+  client.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}&limit=${limit}&offset=${offset}`);
+const idsOf = (list: readonly Workspace[]): string[] => list.map(({ id }) => id);
+
+testInside(
+  "[WL-2] pages follow each other without gap or double, and the count is what they hold together",
+  async () => {
+    for (const { client } of [people.owner, people.organization_admin, people.member]) {
+      for (const q of ["", "status:running", "status:failed", "name:ws-00", "owner:owner-7", "param:size=big"]) {
+        const whole = await search(client, q);
+        const ids = idsOf(whole.workspaces);
+        expect([q, whole.count, new Set(ids).size]).toEqual([q, ids.length, ids.length]);
+        const step = Math.max(7, Math.ceil(ids.length / 4));
+        const pages: string[] = [];
+        for (let at = 0; at <= ids.length; at += step) {
+          const page = await search(client, q, step, at);
+          expect(page.count).toBe(whole.count);
+          pages.push(...idsOf(page.workspaces));
+        }
+        expect(pages).toEqual(ids);
+      }
+    }
+  },
+);
+
+testInside("[WL-3] each caller sees and counts what is theirs to see, in the same order as everybody", async () => {
+  const all = (await search(people.owner.client, "")).workspaces;
+  expect(all).toHaveLength(SIZE.workspaces - 1);
+  const dormant = await search(people.owner.client, "dormant:true");
+  expect(idsOf(dormant.workspaces)).toEqual([many.workspaces[3] as string]);
+  const boss = await search(people.organization_admin.client, "");
+  expect(idsOf(boss.workspaces)).toEqual(idsOf(all));
+  const mine = await search(people.member.client, "");
+  // Her own favourite first, then what is shared with her.
+  const [first = "", second = "", third = ""] = many.workspaces;
+  expect(idsOf(mine.workspaces)).toEqual([third, first, second]);
+  expect(mine.count).toBe(3);
+  expect(await search(people.stranger.client, "")).toEqual({ workspaces: [], count: 0 });
+  const order = all.map(({ owner_name, name, latest_build }) => [
+    latest_build.status === "running" ? 0 : 1,
+    owner_name.toLowerCase(),
+    name.toLowerCase(),
+  ]);
+  expect(order).toEqual(order.toSorted((a, b) => (String(a) < String(b) ? -1 : 1)));
+});
+
+testInside("[WL-4] what a search finds is what its words say, looked at one by one", async () => {
+  const all = (await search(people.owner.client, "")).workspaces;
+  const cases: [string, (one: Workspace) => boolean][] = [
+    ["status:stopped", (one) => one.latest_build.status === "stopped"],
+    ["status:pending", (one) => one.latest_build.status === "pending"],
+    ["status:failed", (one) => one.latest_build.status === "failed"],
+    ["owner:owner-11", (one) => one.owner_name === "owner-11"],
+    ["template:kind-3", (one) => one.template_name === "kind-3"],
+    ["name:0011", (one) => one.name.includes("0011")],
+    [
+      "status:running template:kind-4",
+      (one) => one.latest_build.status === "running" && one.template_name === "kind-4",
+    ],
+    ["healthy:false", (one) => !one.health.healthy],
+  ];
+  for (const [q, holds] of cases) {
+    const found = await search(people.organization_admin.client, q);
+    expect([q, idsOf(found.workspaces)]).toEqual([q, idsOf(all.filter(holds))]);
+    expect(found.count).toBe(found.workspaces.length);
+  }
+});
+
+testInside("[WL-5] a page that was made before is not shown again once anything in it has changed", async () => {
+  const { client } = people.owner;
+  const q = "owner:owner-9";
+  const [one] = (await search(client, q, 5)).workspaces;
+  expect((await search(client, q, 5)).workspaces[0]?.name).toBe(one?.name as string);
+  await client.put(`/api/v2/workspaces/${one?.id}/ttl`, { ttl_ms: 3_600_000 });
+  expect((await search(client, q, 5)).workspaces[0]?.ttl_ms).toBe(3_600_000);
+  const { store } = contextOf(world.server);
+  await store.commit([updateWorkspace(one?.id as string, { deleted: true })]);
+  const after = await search(client, q, 5);
+  expect(idsOf(after.workspaces)).not.toContain(one?.id);
+});
