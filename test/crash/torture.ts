@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeMachine } from "#test/bench/machine.ts";
 import { checks as apiFuzz } from "#test/fuzz/api-fuzz.ts";
+import { checks as tokenTiming } from "#test/security/token-timing.ts";
 import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
@@ -34,6 +35,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: storm of connections", numbers: "18", rounds: 20, full: 60 },
   { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
   { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 50 },
+  { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
 ];
 
@@ -44,6 +46,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverFailpoints, ...serverFlush, ...serverFaults],
   ...[...serverSignals, ...serverSlow, ...serverStreams],
+  ...tokenTiming,
   ...apiFuzz,
 ];
 

@@ -19,7 +19,7 @@ describeInside("the authorization matrix", () => {
   beforeAll(async () => {
     town = await openTown();
     eyes = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
-  });
+  }, 60_000);
   afterAll(async () => {
     eyes.close();
     await town[Symbol.asyncDispose]();

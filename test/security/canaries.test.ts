@@ -1,0 +1,164 @@
+// Canaries: a text that stands nowhere else is planted in everything that is secret, then every operation is asked by everybody, well
+// and badly, and no answer, stream or log line may hold one where the specification does not return it (RELIABILITY check 32).
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect } from "bun:test";
+import { join } from "node:path";
+import { configureLogging, log, resetLogging } from "#base/log.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { Client } from "#src/client.ts";
+import { callAs, rowOf } from "#test/api/edge/matrix-call.ts";
+import { CALLERS, type CallerName, openTown, type Town } from "#test/api/edge/matrix-world.ts";
+import type { Operation } from "#test/fuzz/operations.ts";
+import { describeInside, testInside } from "#test/support/inside.ts";
+import { ADMIN } from "#test/support/server.ts";
+
+const canary = (name: string): string => `canary-${name}-8fb1c2`;
+
+/** Names of JSON fields that hold a secret, whatever the route. */
+const SECRET_FIELD = /password|secret|api_key|private_key|token$/;
+const isNoSecret = /^(token_name|max_token_lifetime)$/;
+
+/** Who may see what: `caller operation` where the specification returns it. */
+const ALLOWED: Record<string, RegExp> = {
+  // The environment of an agent is part of it (specification, Workspace agent), and of the plan of a template's version.
+  "agent environment":
+    /^(ada|admin|colleague) (GET|POST|PUT) \/api\/v2\/(workspace|users\/|organizations\/|templateversions\/)/,
+  // An agent gets its owner's pair whole.
+  "git key": /^agent GET \/api\/v2\/workspaceagents\/me\/gitsshkey$/,
+};
+
+const MANIFEST: Manifest = {
+  provisioner: "echo",
+  variables: [{ name: "region", default: canary("variable"), sensitive: true }],
+  resources: [
+    {
+      name: "main",
+      metadata: [{ key: "password", value: canary("metadata"), sensitive: true }],
+      agents: [{ name: "dev", os: "linux", arch: "amd64", env: { SECRET: canary("env") } }],
+    },
+  ],
+};
+
+describeInside("canaries", () => {
+  let town: Town;
+  const secrets = new Map<string, string>();
+  const answers: { who: string; text: string }[] = [];
+  const lines: string[] = [];
+
+  beforeAll(async () => {
+    configureLogging({ level: "trace", format: "json", write: (line) => void lines.push(line) });
+    town = await openTown({ manifest: MANIFEST, client_secret: canary("client-secret") });
+    await plant();
+    await follow();
+    for (const operation of inOrder(town.operations)) {
+      for (const who of CALLERS) await askAll(operation, who);
+    }
+  }, 60_000);
+  afterAll(async () => {
+    await town[Symbol.asyncDispose]();
+    resetLogging();
+  });
+
+  /** What the server has made or was given, and must keep to itself. */
+  const plant = async (): Promise<void> => {
+    secrets.set("first user's password", ADMIN.password);
+    for (const name of ["variable", "metadata", "client-secret", "field"]) secrets.set(name, canary(name));
+    secrets.set("agent environment", canary("env"));
+    for (const [who, token] of Object.entries(town.tokens)) {
+      // Half of a token is as bad; its id is no secret.
+      if (token) secrets.set(`token of ${who}`, token.length === 36 ? token : (token.split("-")[1] as string));
+    }
+    const agent = { ...town.tokens }.agent;
+    const pair = await fetch(new URL("/api/v2/workspaceagents/me/gitsshkey", town.server.url), {
+      headers: { "Service-Session-Token": agent as string },
+    });
+    const { private_key } = (await pair.json()) as { private_key: string };
+    secrets.set("git key", private_key.split("\n")[3] as string);
+    using eyes = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
+    const tables = eyes.query("select name from sqlite_schema where type = 'table'").all() as { name: string }[];
+    for (const { name: table } of tables) {
+      const columns = eyes.query(`select name from pragma_table_info('${table}')`).all() as { name: string }[];
+      for (const { name } of columns.filter((one) => /(password|secret|token)_hash$/.test(one.name))) {
+        for (const [value] of eyes.query(`select distinct "${name}" from "${table}"`).values()) {
+          if (value) secrets.set(`${table}.${name} ${secrets.size}`, String(value));
+        }
+      }
+    }
+  };
+
+  /** What sockets say first: the whole of what they are about. */
+  const follow = async (): Promise<void> => {
+    const { workspace, chat } = town.things;
+    const paths = [`workspaces/${workspace}/watch-ws`, `chats/${chat}/stream`];
+    for (const path of paths) {
+      for (const who of ["ada", "admin"] as const) {
+        using socket = await new Client(town.server.url, town.tokens[who]).socket(`/api/v2/${path}`);
+        answers.push({ who: `${who} GET /api/v2/${path}`, text: JSON.stringify(await socket.json()) });
+      }
+    }
+  };
+
+  const askAll = async (operation: Operation, who: CallerName): Promise<void> => {
+    const row = rowOf(operation.name);
+    const things = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
+    const token = things.caller ?? town.tokens[who];
+    const fields = secretFields(operation);
+    await keep(operation, who, callAs(town, operation, row, token, things));
+    if (fields.length === 0) return;
+    // A canary in each secret field: once as it should be, once beside something wrong.
+    const planted = Object.fromEntries(fields.map((name) => [name, canary("field")]));
+    await keep(operation, who, callAs(town, operation, row, token, things, planted));
+    const wrong = Object.fromEntries(
+      Object.keys(operation.body?.properties ?? {}).map((name) => [name, planted[name] ?? { wrong: true }]),
+    );
+    await keep(operation, who, callAs(town, operation, row, token, things, wrong));
+    const nested = Object.fromEntries(fields.map((name) => [name, [canary("field")]]));
+    await keep(operation, who, callAs(town, operation, row, token, things, nested));
+  };
+
+  const keep = async ({ name }: Operation, who: string, asked: Promise<Response>): Promise<void> => {
+    const response = await asked;
+    const head = JSON.stringify([...response.headers]);
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+    const text = isStream ? await firstOf(response) : await response.text();
+    answers.push({ who: `${who} ${name}`, text: head + text });
+  };
+
+  const found = (text: string): string[] =>
+    [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => name);
+
+  testInside("[SC-4] no answer and no stream holds a secret, but where the specification returns it", () => {
+    expect(secrets.size).toBeGreaterThan(15);
+    expect(answers.length).toBeGreaterThan(town.operations.length * CALLERS.length);
+    const leaks = answers.flatMap(({ who, text }) =>
+      found(text)
+        .filter((name) => !ALLOWED[name]?.test(who))
+        .map((name) => `${name}: ${who}`),
+    );
+    expect([...new Set(leaks)]).toEqual([]);
+    // The canaries are alive: where they may be seen they are.
+    const seen = new Set(answers.flatMap(({ text }) => found(text)));
+    expect(Object.keys(ALLOWED).filter((name) => !seen.has(name))).toEqual([]);
+  });
+
+  testInside("[SC-4] no line of the log holds one, at its most talkative", () => {
+    log("test").info("listening");
+    expect(lines.at(-1)).toContain("listening");
+    expect([...new Set(lines.flatMap(found))]).toEqual([]);
+  });
+});
+
+/** Reads before writes, so that what is read is still whole; signing out last. */
+const inOrder = (operations: readonly Operation[]): Operation[] =>
+  [...operations].sort((a, b) => Number(a.method !== "GET") - Number(b.method !== "GET"));
+
+const secretFields = ({ body }: Operation): string[] =>
+  Object.keys(body?.properties ?? {}).filter((name) => SECRET_FIELD.test(name) && !isNoSecret.test(name));
+
+/** The first events of a stream. */
+const firstOf = async (response: Response): Promise<string> => {
+  const reader = response.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return new TextDecoder().decode(value);
+};

@@ -1,0 +1,107 @@
+// Does the time of a refusal tell how much of a token was right? Tokens wrong at their first and at their last byte, in random order,
+// compared by Welch's t (RELIABILITY check 31). In full by `bun run torture`; CI only runs it in short, since there no time decides.
+import type { Clock } from "#base/clock.ts";
+import { keySecret } from "#base/ids.ts";
+import { AgentTokens } from "#src/api/agent-tokens.ts";
+import { identify } from "#src/api/identify.ts";
+import { SetupLink } from "#src/api/users/first-user.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+type Check = { name: string; run(options: CheckOptions): Promise<string> };
+type CheckOptions = { rounds: number; seed: number; log(line: string): void };
+
+/** Beyond this the two are told apart (dudect's bound is 4.5; the design's is 4). */
+const BOUND = 4;
+/** Slower ones are the machine's doing: collections, other processes. */
+const KEPT = 0.95;
+
+/** One kind of token: a right one, from which character on it is secret, and how it is tried; answers whether it was refused. */
+type Kind = { name: string; right: string; secretFrom: number; refuses(token: string): Promise<boolean> };
+
+export type Timing = { name: string; calls: number; t: number; refused: number };
+
+export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
+  const { store, topics } = contextOf(server);
+  const clock: Clock = new ManualClock(contextOf(server).clock.now());
+  const { owner_token, agent_token } = await seedAgent(server);
+  const agents = new AgentTokens({ store, topics, clock });
+  const link = new SetupLink(clock);
+  const isNobody = async (token: string): Promise<boolean> =>
+    (await identify({ token, place: "header", compat: false }, { store, clock, agents })) instanceof Error;
+  const isNotTheLink = async (token: string): Promise<boolean> => {
+    try {
+      link.redeem(token);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  return [
+    { name: "session token", right: owner_token, secretFrom: owner_token.indexOf("-") + 1, refuses: isNobody },
+    { name: "agent token", right: agent_token, secretFrom: 0, refuses: isNobody },
+    { name: "setup token", right: link.offer(), secretFrom: 0, refuses: isNotTheLink },
+  ];
+};
+
+/** The token with another character at one end of its secret. */
+export const wrongAt = ({ right, secretFrom }: Pick<Kind, "right" | "secretFrom">, end: "first" | "last"): string => {
+  const at = end === "first" ? secretFrom : right.length - 1;
+  // Hex digits, so that an agent token stays a UUID.
+  const other = [..."0123456789abcdef"].filter((one) => one !== right[at]);
+  const pick = other[keySecret().charCodeAt(0) % other.length] as string;
+  return right.slice(0, at) + pick + right.slice(at + 1);
+};
+
+/** `calls` of each end, in random order. */
+export const timingOf = async (kind: Kind, calls: number): Promise<Timing> => {
+  const times: Record<"first" | "last", number[]> = { first: [], last: [] };
+  let refused = 0;
+  for (let i = 0; i < calls / 10; i++) await kind.refuses(wrongAt(kind, "first"));
+  while (times.first.length < calls || times.last.length < calls) {
+    const end = keySecret().charCodeAt(0) % 2 === 0 ? "first" : "last";
+    const token = wrongAt(kind, end);
+    const began = Bun.nanoseconds();
+    const isRefused = await kind.refuses(token);
+    times[end].push(Bun.nanoseconds() - began);
+    if (isRefused) refused++;
+  }
+  const all = [...times.first, ...times.last].sort((a, b) => a - b);
+  const most = all[Math.floor(all.length * KEPT)] as number;
+  const t = welch(
+    times.first.filter((one) => one <= most),
+    times.last.filter((one) => one <= most),
+  );
+  return { name: kind.name, calls: all.length, t, refused };
+};
+
+/** Welch's t of two samples. */
+export const welch = (a: readonly number[], b: readonly number[]): number => {
+  const [x, y] = [momentsOf(a), momentsOf(b)];
+  return (x.mean - y.mean) / Math.sqrt(x.variance / a.length + y.variance / b.length);
+};
+
+const momentsOf = (sample: readonly number[]): { mean: number; variance: number } => {
+  const mean = sample.reduce((sum, one) => sum + one, 0) / sample.length;
+  const squares = sample.reduce((sum, one) => sum + (one - mean) ** 2, 0);
+  return { mean, variance: squares / (sample.length - 1) };
+};
+
+export const checks: readonly Check[] = [
+  {
+    name: "tokens: time of a refusal",
+    async run({ rounds, log }) {
+      await using server = await startTestServer();
+      const seen: string[] = [];
+      for (const kind of await kindsOf(server)) {
+        const { t, calls, refused } = await timingOf(kind, rounds);
+        log(`${kind.name}: t = ${t.toFixed(2)} over ${calls} calls`);
+        if (refused !== calls) throw new Error(`${kind.name}: ${calls - refused} wrong ones were taken`);
+        if (Math.abs(t) >= BOUND) throw new Error(`${kind.name}: first and last byte differ, t = ${t.toFixed(2)}`);
+        seen.push(`${kind.name} t = ${t.toFixed(2)}`);
+      }
+      return `${rounds} calls each with the first and with the last byte wrong: ${seen.join(", ")}`;
+    },
+  },
+];

@@ -1,0 +1,142 @@
+// Tokens: how they are compared, and that none of any kind is written down (RELIABILITY check 31).
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { sameDigest, sha256 } from "#base/ids.ts";
+import { configureLogging, resetLogging } from "#base/log.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { describeInside, testInside } from "#test/support/inside.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
+import { makeKey } from "#test/support/worker.ts";
+import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { kindsOf, timingOf, welch, wrongAt } from "./token-timing.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Where two secrets, or their hashes, may be compared by the language, and why. */
+const PLAIN: Record<string, string> = {
+  "actors/agent/state.ts": "the same agent signing in again: both hashes are the server's own",
+};
+
+testInside("[SC-5] what was sent is never compared with a secret by === but by its hash, in constant time", () => {
+  const compared = /\b\w*(?:secret|token|hash|digest|signature|password)\w*\s*[!=]==\s*(?!\s|undefined|null|")/i;
+  const found = ["src/api", "src/identity", "src/base", "actors", "src/wire"].flatMap((folder) =>
+    [...new Bun.Glob("**/*.ts").scanSync({ cwd: join(ROOT, folder) })].flatMap((file) => {
+      const path = `${folder}/${file}`;
+      const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
+      return lines.some((line) => compared.test(line) && !/^\s*(\/\/|\*)/.test(line)) ? [path] : [];
+    }),
+  );
+  expect(found.filter((path) => !(path in PLAIN))).toEqual([]);
+});
+
+testInside(
+  "[SC-5] digests are compared whole: each single wrong byte is refused, and so are other lengths and no hex",
+  () => {
+    const right = sha256("a secret");
+    expect(right).toBe(createHash("sha256").update("a secret").digest("hex"));
+    expect(sameDigest(right, sha256("a secret"))).toBe(true);
+    for (let at = 0; at < right.length; at++) {
+      const other = right[at] === "0" ? "1" : "0";
+      expect(sameDigest(right, right.slice(0, at) + other + right.slice(at + 1))).toBe(false);
+    }
+    for (const bad of ["", right.slice(2), `${right}00`, "zz"]) expect(sameDigest(right, bad)).toBe(false);
+    expect(sameDigest("", "")).toBe(false);
+  },
+);
+
+describeInside("the time of a refusal", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer();
+  }, 60_000);
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+  });
+
+  test("[SC-5] tokens wrong at either end are refused, on the path that the long form measures", async () => {
+    for (const kind of await kindsOf(server)) {
+      expect(wrongAt(kind, "first")).not.toBe(wrongAt(kind, "last"));
+      const { refused, calls, t } = await timingOf(kind, 200);
+      expect([kind.name, refused]).toEqual([kind.name, calls]);
+      expect(Number.isFinite(t)).toBe(true);
+      // Last, since the setup token counts once: the right one is taken.
+      expect([kind.name, await kind.refuses(kind.right)]).toEqual([kind.name, false]);
+    }
+  });
+
+  test("[SC-5] the measure tells apart what differs, and only that", () => {
+    const sample = (add: number): number[] => Array.from({ length: 1000 }, (_, i) => ((i * 7919) % 1000) + add);
+    expect(welch(sample(0), sample(0))).toBe(0);
+    expect(welch(sample(100), sample(0))).toBeGreaterThan(4);
+    expect(welch(sample(0), sample(100))).toBeLessThan(-4);
+  });
+});
+
+/** Every file below the directory, whole. */
+const filesBelow = (directory: string): { path: string; text: string }[] =>
+  readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .map((name) => join(directory, name))
+    .filter((path) => statSync(path).isFile())
+    .map((path) => ({ path, text: readFileSync(path, "latin1") }));
+
+testInside(
+  "[SC-6] tokens of every kind are in no file and no log line, but for the record a local workspace's daemon is started from",
+  async () => {
+    using directory = tempDirectory();
+    const lines: string[] = [];
+    configureLogging({ level: "trace", format: "json", write: (line) => void lines.push(line) });
+    const secrets = new Map<string, string>();
+    const none = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+    const found = (text: string): string[] => [...secrets].flatMap(([name, one]) => (text.includes(one) ? [name] : []));
+    let running: { path: string; text: string }[];
+    {
+      await using server = await startTestServer({ directory: directory.path, env: none });
+      const anybody = new Client(server.url);
+      const setup_token = new URL(contextOf(server).setupUrl(server.url) ?? "").searchParams.get("token") as string;
+      secrets.set("setup token", setup_token);
+      await anybody.fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token: `${setup_token}x` });
+      await anybody.post("/api/v2/users/first", { ...ADMIN, setup_token });
+      const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+      secrets.set("session", secretOf(admin.token as string));
+      const { key: token } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
+      secrets.set("API token", secretOf(token));
+      secrets.set("browser's key", secretOf((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key));
+      const worker = (await makeKey(admin)).key;
+      secrets.set("provisioner key", secretOf(worker));
+      // Used well and badly, where the address of a request might be noted.
+      const serve = "/api/v2/organizations/default/provisionerdaemons/serve";
+      for (const one of [token, worker, `${token}x`, `${worker}x`, setup_token]) {
+        await anybody.as(one).fetch("GET", serve);
+        await anybody.fetch("GET", `/api/v2/users/me?service_session_token=${one}`);
+        await anybody.fetch("GET", `/api/v2/nothing/${one}`);
+      }
+      const templates = await admin.get<{ id: string; name: string }[]>("/api/v2/templates");
+      const local = templates.find(({ name }) => name === "local")?.id as string;
+      const { id } = await createWorkspace(admin, local);
+      const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+      await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
+      const record = join(server.directory, "workspaces", id, "daemon.json");
+      const { token: agent } = JSON.parse(readFileSync(record, "utf8")) as { token: string };
+      secrets.set("agent token", agent);
+      expect(statSync(record).mode & 0o777).toBe(0o600);
+      expect(statSync(join(server.directory, "workspaces")).mode & 0o777).toBe(0o700);
+      running = filesBelow(directory.path).filter(({ path }) => path !== record);
+      await createBuild(admin, id, "delete");
+      await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
+    }
+    resetLogging();
+    expect(running.some(({ path }) => path.endsWith("slipway.db-wal"))).toBe(true);
+    const written = [...running, ...filesBelow(directory.path), { path: "log", text: lines.join("") }];
+    expect(written.flatMap(({ path, text }) => found(text).map((name) => `${name} in ${path}`))).toEqual([]);
+    expect([...secrets.values()].filter((one) => one.length < 20)).toEqual([]);
+  },
+  60_000,
+);
+
+/** Half of a token is as bad; its id is no secret. */
+const secretOf = (token: string): string => token.split("-")[1] as string;
