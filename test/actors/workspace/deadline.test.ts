@@ -1,7 +1,14 @@
 // When a running workspace ends, as a table: first deadlines, what a template requires, and extensions.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { effectiveTtl, extendProblem, firstDeadline, maxDeadline } from "#actors/workspace/deadline.ts";
+import {
+  type Deadlines,
+  effectiveTtl,
+  extendProblem,
+  firstDeadline,
+  maxDeadline,
+  renewedDeadlines,
+} from "#actors/workspace/deadline.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { DAY, FAILED, HOUR, iso, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
 
@@ -129,5 +136,43 @@ describe("[TI-8] a deadline can be moved", () => {
     ["not of a prebuild", { ...running, workspace: { owner_id: PREBUILDS_USER_ID } }, now + HOUR, "conflict"],
   ])("%s", (_, facts, wanted, kind) => {
     expect(extendProblem(stateWith(facts), wanted, now)?.kind).toBe(kind as "invalid");
+  });
+});
+
+describe("[TI-28] a required stop that is changed while the workspace runs", () => {
+  const now = START + HOUR;
+  const wednesday = rulesWith({ autostop_requirement_days: ["wednesday"] });
+  const after = (build: Deadlines, rules: ReturnType<typeof rulesWith>, at = now, ttl: number | null = null) =>
+    renewedDeadlines(stateWith({ workspace: { ttl_ms: ttl }, build, job: { completed_at: START } }), rules, at);
+
+  test("moves the latest deadline, and a deadline that is past it", () => {
+    const max = maxDeadline(wednesday, START) as number;
+    expect(after({ deadline: null, max_deadline: null }, wednesday)).toEqual({ deadline: max, max_deadline: max });
+    const [soon, late] = [max - HOUR, max + HOUR];
+    const own = DAY;
+    expect(after({ deadline: soon, max_deadline: null }, wednesday, now, own)).toEqual({
+      deadline: soon,
+      max_deadline: max,
+    });
+    expect(after({ deadline: late, max_deadline: null }, wednesday, now, own)).toEqual({
+      deadline: max,
+      max_deadline: max,
+    });
+  });
+
+  test("changes nothing while it is the same, also close to the stop and past it", () => {
+    const max = maxDeadline(wednesday, START) as number;
+    for (const at of [now, max - HOUR, max, max + HOUR]) {
+      expect(after({ deadline: max, max_deadline: max }, wednesday, at)).toBeUndefined();
+    }
+  });
+
+  test("gives two hours when the stop would have been by now, and takes it away when none is required any more", () => {
+    const max = maxDeadline(wednesday, START) as number;
+    const at = max + DAY;
+    const given = after({ deadline: null, max_deadline: null }, wednesday, at);
+    expect(given).toEqual({ deadline: at + 2 * HOUR, max_deadline: at + 2 * HOUR });
+    expect(after(given as Deadlines, wednesday, at + HOUR)).toBeUndefined();
+    expect(after({ deadline: max, max_deadline: max }, rulesWith())).toEqual({ deadline: null, max_deadline: null });
   });
 });
