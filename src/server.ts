@@ -7,6 +7,8 @@ import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { AgentTokens } from "./api/agent-tokens.ts";
+import { isAppPath } from "./api/applications/names.ts";
+import { AppProxy } from "./api/applications/proxy.ts";
 import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
@@ -75,7 +77,10 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 
   const answer = async (request: Request): Promise<Response> => {
     try {
+      const appName = apps.nameOf(request);
+      if (appName) return await ctx.requests.run(request, () => apps.onHost(request, appName));
       checkHost(request, hosts);
+      if (isAppPath(pathOf(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
       const credential = credentialOf(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
       if (isProbe(request)) return await app.fetch(request);
@@ -90,6 +95,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   };
 
   const who = { store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx) };
+  const apps = new AppProxy(ctx, who);
   const handle = async (request: Request): Promise<Response> => {
     const response = await answer(request);
     const id = request.headers.get("x-request-id");

@@ -51,7 +51,8 @@ export const credentialOf = (request: Request): Credential | undefined => {
   return access ? { token: access, place: "query", compat: fromCli } : undefined;
 };
 
-const cookie = (cookies: string, name: string): string | undefined => {
+/** The value of the first cookie of this name in a Cookie header. */
+export const cookie = (cookies: string, name: string): string | undefined => {
   for (const part of cookies.split(";")) {
     const at = part.indexOf("=");
     if (at > 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim() || undefined;
@@ -64,10 +65,13 @@ const refusal = (detail: string): AppError =>
 
 const NOTHING = refusal("A session token must be sent in the header, a cookie or a query parameter.");
 
+/** What callers are looked up with. */
+export type Who = { readonly store: Store; readonly clock: Clock; readonly agents: AgentTokens };
+
 /** Who sent this request, or the 401 to answer where somebody is needed. */
 export const identify = async (
   credential: Credential | undefined,
-  { store, clock, agents }: { store: Store; clock: Clock; agents: AgentTokens },
+  { store, clock, agents }: Who,
 ): Promise<Identity> => {
   if (!credential) return NOTHING;
   const { token, compat } = credential;

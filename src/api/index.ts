@@ -1,6 +1,7 @@
 // Every resource of the API, one line each. A new resource is added here and nowhere else.
 import { Elysia } from "elysia";
 import { agents } from "./agents/index.ts";
+import { applications } from "./applications/index.ts";
 import { buildinfo } from "./buildinfo.ts";
 import { builds } from "./builds/index.ts";
 import { chats } from "./chats/index.ts";
@@ -28,6 +29,7 @@ export const api = (ctx: ApiContext) =>
     .use(agents(ctx))
     .use(derpMaps(ctx))
     .use(tailnet(ctx))
+    .use(applications(ctx))
     .use(users(ctx))
     .use(externalAuth(ctx))
     .use(files(ctx))

@@ -22,6 +22,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
   { name: "Provisioners", description: "Workers of their own that bring workspaces to life, and their keys." },
   { name: "Agents", description: "Workspace agents as people see them: state and logs." },
+  { name: "Applications", description: "Apps and ports on hosts of their own." },
   { name: "Chats", description: "Sessions with a coding agent: messages, queues, turns, and how to follow them." },
   { name: "Models", description: "Who provides language models, and the models that chats can use." },
   { name: "Agent daemon", description: "What the program inside a workspace calls with its agent token." },

@@ -77,8 +77,9 @@ export class Socket {
   }
 
   /** For byte streams, which wait by themselves: Bun's own answer (-1 the socket is full, a `drain` follows; 0 dropped). */
-  transmit(bytes: Uint8Array): number {
-    return this.closing ? 0 : this.#raw.sendBinary(bytes, false);
+  transmit(data: string | Uint8Array): number {
+    if (this.closing) return 0;
+    return typeof data === "string" ? this.#raw.sendText(data, false) : this.#raw.sendBinary(data, false);
   }
 
   /** Frames published to this topic reach the socket until it closes. */

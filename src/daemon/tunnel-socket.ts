@@ -10,7 +10,8 @@ import { WireError } from "#src/wire/wire-error.ts";
 const FULL_AT = 256 * 1024;
 const CONNECT_MS = 10_000;
 
-export type SocketTarget = { unix: string } | { hostname: string; port: number };
+/** With `tls` whatever certificate is shown is taken: it is this machine's own program. */
+export type SocketTarget = { unix: string } | { hostname: string; port: number; tls?: boolean };
 
 /** Connects within ten seconds. Throws WireError `refused` with the reason in words. */
 export const connectSocket = async (target: SocketTarget, clock: Clock): Promise<Duplex> => {
@@ -18,10 +19,11 @@ export const connectSocket = async (target: SocketTarget, clock: Clock): Promise
   const late = Promise.withResolvers<never>();
   const timer = clock.after(CONNECT_MS, () => late.reject(new WireError("refused", "It does not answer.")));
   try {
-    const connecting = Bun.connect({ ...target, allowHalfOpen: true, socket: duplex.events } as never);
+    const tls = "tls" in target && target.tls ? { rejectUnauthorized: false } : undefined;
+    const connecting = Bun.connect({ ...target, tls, allowHalfOpen: !tls, socket: duplex.events } as never);
     connecting.catch(() => {});
     late.promise.catch(() => duplex.reset("It does not answer."));
-    await Promise.race([connecting, late.promise]);
+    await Promise.race([tls ? connecting.then(() => duplex.secured) : connecting, late.promise]);
     return duplex;
   } catch (error) {
     if (error instanceof WireError) throw error;
@@ -37,6 +39,9 @@ export const connectSocket = async (target: SocketTarget, clock: Clock): Promise
 class SocketDuplex implements Duplex {
   readonly #settled = Promise.withResolvers<WireError | undefined>();
   readonly closed = this.#settled.promise;
+  readonly #secured = Promise.withResolvers<void>();
+  /** Settles once TLS stands; only where it was asked for. */
+  readonly secured = this.#secured.promise;
   readonly #readable = new Wakeup();
   readonly #writable = new Wakeup();
   #socket: Socket | undefined;
@@ -49,12 +54,18 @@ class SocketDuplex implements Duplex {
   #failure: WireError | undefined;
   #writing: Promise<void> = Promise.resolve();
 
+  constructor() {
+    this.secured.catch(() => {});
+  }
+
   readonly events = {
     open: (socket: Socket): void => {
       this.#socket = socket;
       // Nobody waits any more: the connection took too long.
       if (this.#failure) socket.terminate();
     },
+    // Whose certificate it is does not matter: it is the workspace's own.
+    handshake: (): void => this.#secured.resolve(),
     data: (_: Socket, chunk: Buffer): void => {
       this.#received.push(chunk);
       this.#unread += chunk.byteLength;
@@ -143,6 +154,7 @@ class SocketDuplex implements Duplex {
 
   #fail(failure: WireError): void {
     this.#failure ??= failure;
+    this.#secured.reject(new WireError("refused", "It does not speak TLS."));
     this.#readable.ring();
     this.#writable.ring();
   }

@@ -6,7 +6,7 @@ import type { Random } from "#base/random.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Lookahead } from "#src/wire/lookahead.ts";
 import { pipe } from "#src/wire/pipe.ts";
-import { encodeOutcome, readTarget } from "#src/wire/tunnel-target.ts";
+import { encodeOutcome, readTarget, type Target } from "#src/wire/tunnel-target.ts";
 import { asWireError, WireError } from "#src/wire/wire-error.ts";
 import type { YamuxSession } from "#src/wire/yamux.ts";
 import { dial, TUNNEL } from "./dial.ts";
@@ -67,10 +67,10 @@ const serve = async (session: YamuxSession, options: TunnelOptions): Promise<voi
 const serveStream = async (raw: Duplex, { clock, services }: TunnelOptions): Promise<void> => {
   const stream = new Lookahead(raw);
   const late = clock.after(HEADER_MS, () => raw.reset("No target was named."));
-  const port = await readTarget(stream).finally(() => late.cancel());
+  const { port, tls } = await readTarget(stream).finally(() => late.cancel());
   let run: (stream: Duplex) => Promise<void>;
   try {
-    run = await (services.get(port) ?? (() => tcp(port, clock)))();
+    run = await ((tls ? undefined : services.get(port)) ?? (() => tcp(port, tls, clock)))();
   } catch (error) {
     const { failure, message } = asWireError(error);
     await stream.write(encodeOutcome(failure === "refused" ? "refused" : "failed", message));
@@ -81,18 +81,18 @@ const serveStream = async (raw: Duplex, { clock, services }: TunnelOptions): Pro
   await run(stream);
 };
 
-const tcp = async (port: number, clock: Clock): Promise<(stream: Duplex) => Promise<void>> => {
+const tcp = async (port: number, tls: boolean, clock: Clock): Promise<(stream: Duplex) => Promise<void>> => {
   if (port < FIRST_TCP) throw new WireError("refused", `The agent does not offer port ${port}.`);
-  const socket = await loopback(port, clock);
+  const socket = await loopback({ port, tls }, clock);
   return (stream) => pipe(stream, socket);
 };
 
 /** Programs listen on either loopback address, or on both. */
-const loopback = async (port: number, clock: Clock): Promise<Duplex> => {
+const loopback = async (target: Target, clock: Clock): Promise<Duplex> => {
   try {
-    return await connectSocket({ hostname: "127.0.0.1", port }, clock);
+    return await connectSocket({ hostname: "127.0.0.1", ...target }, clock);
   } catch (error) {
-    return await connectSocket({ hostname: "::1", port }, clock).catch(() => {
+    return await connectSocket({ hostname: "::1", ...target }, clock).catch(() => {
       throw error;
     });
   }

@@ -5,11 +5,14 @@ import type { Duplex } from "./duplex.ts";
 /** Ports below 9 are the agent's own (facts/wire 4.1); from 9 on they are TCP ports on the workspace's loopback. */
 export const AGENT_PORT = { terminal: 2, http: 4, first_tcp: 9, last_tcp: 65_535 } as const;
 
+/** `tls`: the agent speaks TLS with the port and takes any certificate; the stream carries what is inside. */
+export type DialOptions = { readonly tls?: boolean };
+
 export interface AgentDialer {
   /**
    * A stream to this port of the agent. Throws AppError `invalid` when the agent is not connected (the message names its state),
    * WireError `refused` when nothing listens there or the port is not offered, `timeout` when the agent does not answer, and
    * `closed` when it goes away meanwhile or `signal` fires.
    */
-  dial(agent_id: string, port: number, signal?: AbortSignal): Promise<Duplex>;
+  dial(agent_id: string, port: number, signal?: AbortSignal, options?: DialOptions): Promise<Duplex>;
 }

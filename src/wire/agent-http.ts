@@ -1,4 +1,4 @@
-// Requests to the HTTP API of an agent (port 4), through whatever dialer there is. Keeps a few idle connections for each agent, so that
+// Requests to the HTTP API of an agent (port 4) or to a program of its workspace, through whatever dialer there is. Keeps a few idle connections for each agent, so that
 // the next request needs no new stream (rule TN-9). Every answer is a stranger's: bounded, and never trusted.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AGENT_PORT, type AgentDialer } from "./agent-dialer.ts";
@@ -8,7 +8,14 @@ import { WireError } from "./wire-error.ts";
 const IDLE_MS = 30_000;
 const MOST_IDLE = 4;
 
-export type AgentRequest = Omit<HttpRequest, "body"> & { body?: HttpRequest["body"]; json?: unknown };
+export type AgentRequest = Omit<HttpRequest, "body"> & {
+  body?: HttpRequest["body"];
+  json?: unknown;
+  /** Default: the agent's own API. */
+  port?: number;
+  /** The port speaks TLS. */
+  tls?: boolean;
+};
 
 type Idle = { connection: HttpConnection; timer: Timer };
 
@@ -28,47 +35,50 @@ export class AgentHttp {
    */
   async request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
     const asked = prepared(request);
-    const known = this.#take(agent_id);
-    const connection = known ?? (await this.#dial(agent_id, asked.signal));
+    const target = targetOf(agent_id, request);
+    // Where sending twice would do it twice, no connection is taken that may have died unseen; the agent's own API keeps them open.
+    const isSafe = target.port === AGENT_PORT.http || (asked.body === undefined && SAFE.has(asked.method));
+    const known = isSafe ? this.#take(target.key) : undefined;
+    const connection = known ?? (await this.#dial(target, asked.signal));
     try {
-      return this.#watched(agent_id, connection, await connection.request(asked));
+      return this.#watched(target.key, connection, await connection.request(asked));
     } catch (error) {
       // An idle connection may have died unseen. What changes nothing is asked again on a fresh one.
-      const again = known && asked.method === "GET" && !asked.signal?.aborted && isGone(error);
+      const again = known && SAFE.has(asked.method) && !asked.signal?.aborted && isGone(error);
       if (!again) throw error;
-      const fresh = await this.#dial(agent_id, asked.signal);
-      return this.#watched(agent_id, fresh, await fresh.request(asked));
+      const fresh = await this.#dial(target, asked.signal);
+      return this.#watched(target.key, fresh, await fresh.request(asked));
     }
   }
 
   /** Asks for another protocol, on a connection of its own. */
   async upgrade(agent_id: string, request: AgentRequest): Promise<Upgrade> {
-    const connection = await this.#dial(agent_id, request.signal);
+    const connection = await this.#dial(targetOf(agent_id, request), request.signal);
     return connection.upgrade(prepared(request));
   }
 
-  async #dial(agent_id: string, signal: AbortSignal | undefined): Promise<HttpConnection> {
-    return new HttpConnection(await this.#dialer.dial(agent_id, AGENT_PORT.http, signal));
+  async #dial({ agent_id, port, tls }: Target, signal: AbortSignal | undefined): Promise<HttpConnection> {
+    return new HttpConnection(await this.#dialer.dial(agent_id, port, signal, { tls }));
   }
 
-  #take(agent_id: string): HttpConnection | undefined {
-    const idle = this.#idle.get(agent_id);
+  #take(key: string): HttpConnection | undefined {
+    const idle = this.#idle.get(key);
     const found = idle?.pop();
-    if (idle?.length === 0) this.#idle.delete(agent_id);
+    if (idle?.length === 0) this.#idle.delete(key);
     found?.timer.cancel();
     return found?.connection;
   }
 
   /** The same answer; when its body was read to the end the connection goes back to the idle ones. */
-  #watched(agent_id: string, connection: HttpConnection, response: HttpResponse): HttpResponse {
-    if (connection.reusable) this.#keep(agent_id, connection);
-    else response.whenRead(() => this.#keep(agent_id, connection));
+  #watched(key: string, connection: HttpConnection, response: HttpResponse): HttpResponse {
+    if (connection.reusable) this.#keep(key, connection);
+    else response.whenRead(() => this.#keep(key, connection));
     return response;
   }
 
-  #keep(agent_id: string, connection: HttpConnection): void {
+  #keep(key: string, connection: HttpConnection): void {
     if (!connection.reusable) return;
-    const idle = this.#idle.get(agent_id) ?? [];
+    const idle = this.#idle.get(key) ?? [];
     if (idle.length >= MOST_IDLE) {
       connection.close();
       return;
@@ -77,18 +87,28 @@ export class AgentHttp {
       const at = idle.indexOf(entry);
       if (at < 0) return;
       idle.splice(at, 1);
-      if (idle.length === 0 && this.#idle.get(agent_id) === idle) this.#idle.delete(agent_id);
+      if (idle.length === 0 && this.#idle.get(key) === idle) this.#idle.delete(key);
       entry.timer.cancel();
       connection.close();
     };
     const entry: Idle = { connection, timer: this.#clock.after(IDLE_MS, drop) };
     idle.push(entry);
-    this.#idle.set(agent_id, idle);
+    this.#idle.set(key, idle);
     void connection.lost().then(drop);
   }
 }
 
-const prepared = ({ json, ...request }: AgentRequest): HttpRequest =>
+const SAFE = new Set(["GET", "HEAD"]);
+
+/** `key` names the idle connections that lead there. */
+type Target = { agent_id: string; port: number; tls: boolean; key: string };
+
+const targetOf = (agent_id: string, { port = AGENT_PORT.http, tls = false }: AgentRequest): Target => ({
+  ...{ agent_id, port, tls },
+  key: `${agent_id} ${port}${tls ? " tls" : ""}`,
+});
+
+const prepared = ({ json, port: _port, tls: _tls, ...request }: AgentRequest): HttpRequest =>
   json === undefined
     ? request
     : {

@@ -10,8 +10,10 @@ export type HttpRequest = {
   /** Path and query, as sent. */
   path: string;
   headers?: Iterable<readonly [string, string]>;
-  /** Bytes are sent with their length, anything else chunked. */
+  /** Bytes are sent with their length, anything else chunked unless its length is given. */
   body?: Uint8Array | AsyncIterable<Uint8Array>;
+  /** How long a body that is no bytes will be; it must be exactly that. */
+  length?: number;
   /** Breaks the connection, also while the answer's body is read. */
   signal?: AbortSignal;
 };
@@ -116,10 +118,10 @@ export class HttpConnection {
     this.#stream.reset("The connection is no longer needed.");
   }
 
-  async #exchange({ method, path, headers = [], body, signal }: HttpRequest): Promise<HttpHead> {
+  async #exchange({ method, path, headers = [], body, length, signal }: HttpRequest): Promise<HttpHead> {
     if (!this.reusable) throw new WireError("refused", "The connection is in use.");
     const whole = body === undefined || body instanceof Uint8Array;
-    const head = encodeHead(method, path, headers, whole ? (body?.byteLength ?? 0) : undefined);
+    const head = encodeHead(method, path, headers, whole ? (body?.byteLength ?? 0) : length);
     this.#busy = true;
     const abort = (): void => this.#stream.reset("The request was given up.");
     if (signal?.aborted) abort();
@@ -128,7 +130,7 @@ export class HttpConnection {
     try {
       // An answer may come before the body is out, and then says why nobody reads it.
       this.#sending = true;
-      this.#send(head, body).then(
+      this.#send(head, body, length).then(
         () => {
           this.#sending = false;
         },
@@ -141,16 +143,28 @@ export class HttpConnection {
     }
   }
 
-  async #send(head: Uint8Array, body: HttpRequest["body"]): Promise<void> {
+  async #send(head: Uint8Array, body: HttpRequest["body"], length: number | undefined): Promise<void> {
     if (body === undefined) return this.#stream.write(head);
     if (body instanceof Uint8Array) return this.#stream.write(Buffer.concat([head, body]));
     await this.#stream.write(head);
+    if (length !== undefined) return this.#sendCounted(body, length);
     for await (const part of body) {
       if (part.byteLength === 0) continue;
       const size = new TextEncoder().encode(`${part.byteLength.toString(16)}\r\n`);
       await this.#stream.write(Buffer.concat([size, part, CRLF]));
     }
     await this.#stream.write(LAST_CHUNK);
+  }
+
+  async #sendCounted(body: AsyncIterable<Uint8Array>, length: number): Promise<void> {
+    let left = length;
+    for await (const part of body) {
+      left -= part.byteLength;
+      if (left < 0) break;
+      await this.#stream.write(part);
+    }
+    // What follows would be read as part of the body, or of the next request.
+    if (left !== 0) throw this.#broken("The body has another length than was said.");
   }
 
   async #head(): Promise<HttpHead> {

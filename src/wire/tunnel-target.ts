@@ -1,24 +1,28 @@
 // The first bytes of a stream through the tunnel: the server names a port, the daemon says yes or why not; raw bytes follow
 // (rules TN-1, TN-2). Used by both ends.
 //
-//   server -> daemon   u8 version (1), u16 port
+//   server -> daemon   u8 version (1; 2 = the daemon speaks TLS with the port), u16 port
 //   daemon -> server   u8 outcome (0 open, 1 refused, 2 failed), u16 length, reason in UTF-8; length 0 when open
 import type { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
-const VERSION = 1;
+const PLAIN = 1;
+const TLS = 2;
 const OUTCOMES = ["open", "refused", "failed"] as const;
 const MAX_REASON = 512;
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-export const encodeTarget = (port: number): Uint8Array => Uint8Array.of(VERSION, port >> 8, port & 255);
+export type Target = { readonly port: number; readonly tls: boolean };
 
-/** The port the server asks for. Throws WireError `protocol` for another version of the header. */
-export const readTarget = async (stream: Lookahead): Promise<number> => {
+export const encodeTarget = (port: number, tls = false): Uint8Array =>
+  Uint8Array.of(tls ? TLS : PLAIN, port >> 8, port & 255);
+
+/** What the server asks for. Throws WireError `protocol` for another version of the header. */
+export const readTarget = async (stream: Lookahead): Promise<Target> => {
   const [version, high, low] = (await stream.exactly(3)) as unknown as [number, number, number];
-  if (version !== VERSION) throw new WireError("protocol", "Unknown version of the tunnel's header.");
-  return high * 256 + low;
+  if (version !== PLAIN && version !== TLS) throw new WireError("protocol", "Unknown version of the tunnel's header.");
+  return { port: high * 256 + low, tls: version === TLS };
 };
 
 export const encodeOutcome = (outcome: Outcome, reason = ""): Uint8Array => {

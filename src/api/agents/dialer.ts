@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents.ts";
 import type { Store } from "#db/store.ts";
-import type { AgentDialer } from "#src/wire/agent-dialer.ts";
+import type { AgentDialer, DialOptions } from "#src/wire/agent-dialer.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Lookahead } from "#src/wire/lookahead.ts";
 import { encodeTarget, readOutcome } from "#src/wire/tunnel-target.ts";
@@ -48,7 +48,7 @@ export class TunnelDialer implements AgentDialer {
     return this.#tunnels.size;
   }
 
-  async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
+  async dial(agent_id: string, port: number, signal?: AbortSignal, { tls }: DialOptions = {}): Promise<Duplex> {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new WireError("refused", "There is no such port.");
     const session = this.#tunnels.get(agent_id)?.session ?? (await this.#arriving(agent_id, signal));
     const raw = await session.open();
@@ -62,7 +62,7 @@ export class TunnelDialer implements AgentDialer {
     signal?.addEventListener("abort", giveUp, { once: true });
     try {
       if (signal?.aborted) giveUp();
-      await stream.write(encodeTarget(port));
+      await stream.write(encodeTarget(port, tls));
       await readOutcome(stream);
       return stream;
     } catch (error) {

@@ -16,10 +16,11 @@ export type NewKey = {
   now: number;
 };
 
-/** The key's text, to be shown once, and the statement that keeps its hash. */
-export const newKey = (key: NewKey): { id: string; token: string; statement: Statement } => {
-  const id = keyId();
-  const secret = keySecret();
+/** The key's text, to be shown once, and the statement that keeps its hash. `id` and `secret` are given when it was made before. */
+export const newKey = (
+  key: NewKey,
+  { id, secret }: { id: string; secret: string } = { id: keyId(), secret: keySecret() },
+): { id: string; token: string; statement: Statement } => {
   const statement = insertKey({
     id,
     user_id: key.user_id,

@@ -1,0 +1,35 @@
+// Use of apps and ports as use of their workspace, at most once a minute, so that traffic does not become messages (facts/platform 2.7):
+// traffic of apps says that the workspace was used, a person on one of its ports also moves its deadline (rule AX-14).
+import { log } from "#base/log.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { byUser } from "../workspaces/ttl.ts";
+import type { AppPlace } from "./place.ts";
+
+const EVERY_MS = 60_000;
+const MOST_KEPT = 10_000;
+
+export class AppActivity {
+  readonly #ctx: Pick<ApiContext, "clock" | "workspaces">;
+  readonly #noted = new Map<string, number>();
+
+  constructor(ctx: Pick<ApiContext, "clock" | "workspaces">) {
+    this.#ctx = ctx;
+  }
+
+  /** Cheap: may be called for every chunk. */
+  note({ workspace_id, agent_id, isPort }: AppPlace, caller: UserCaller | undefined): void {
+    const { clock, workspaces } = this.#ctx;
+    // Nobody knows who strangers are, so they keep no workspace awake.
+    const reason = isPort && caller ? "port_forward" : "app_traffic";
+    const key = `${workspace_id} ${reason}`;
+    const at = clock.now();
+    if (at - (this.#noted.get(key) ?? -EVERY_MS) < EVERY_MS) return;
+    if (this.#noted.size >= MOST_KEPT) this.#noted.clear();
+    this.#noted.set(key, at);
+    const by = caller && byUser(caller);
+    workspaces.ask(workspace_id, "record_activity", { reason, at, agent_id, by }).catch((error) => {
+      log("applications").warn("the use of workspace {workspace_id} was not noted: {error}", { workspace_id, error });
+    });
+  }
+}

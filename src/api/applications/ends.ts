@@ -1,0 +1,58 @@
+// Ends what an app's user has open when they may no longer open it: the key or the sign-in behind it is void, roles, sharing or levels
+// have changed, or the workspace's build is another by now (rule AX-9).
+import { findKeyWithUser } from "#db/api-keys.ts";
+import { listMemberships } from "#db/members.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { whenKeyGone } from "../revocation.ts";
+import type { AppCaller } from "./hand-over.ts";
+import type { AppName } from "./names.ts";
+import { type AppPlace, placeOfApp } from "./place.ts";
+
+const LOST = "you may no longer open this app";
+
+export type Opened = { readonly name: AppName; readonly place: AppPlace; readonly by: AppCaller | undefined };
+
+/** Calls `end` once, with a reason. Also when it was lost while the connection was being set up. Returns how to stop listening. */
+export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: string) => void): (() => void) => {
+  const { name, place, by } = opened;
+  const { topics } = ctx;
+  const stops: (() => void)[] = [];
+  let isOver = false;
+  const stop = (): void => {
+    isOver = true;
+    for (const one of stops.splice(0)) one();
+  };
+  const gone = (reason: string): void => {
+    if (isOver) return;
+    stop();
+    end(reason);
+  };
+  const lost = (): void => gone(LOST);
+  const look = async (): Promise<void> => {
+    const caller = by && (await personNow(ctx, by.caller));
+    const now = by && !caller ? undefined : await placeOfApp(ctx, name, caller);
+    const isSame = typeof now === "object" && now.agent_id === place.agent_id && now.port === place.port;
+    if (!isSame) lost();
+  };
+  const again = (): void => void look().catch(lost);
+  stops.push(
+    topics.subscribe("access_changed", place.workspace_id, again),
+    topics.subscribe("agent_gone", place.agent_id, lost),
+  );
+  if (by) {
+    stops.push(topics.subscribe("access_changed", by.caller.user_id, again), whenKeyGone(ctx, by.caller, gone));
+    if (by.parent) stops.push(whenKeyGone(ctx, { ...by.caller, key_id: by.parent }, gone));
+  }
+  again();
+  return stop;
+};
+
+/** The same person with the roles and memberships of this moment. */
+const personNow = async ({ store }: ApiContext, caller: UserCaller): Promise<UserCaller | undefined> => {
+  const key = await store.get(findKeyWithUser({ id: caller.key_id }));
+  if (!key) return undefined;
+  const memberships = await store.all(listMemberships({ user_id: caller.user_id }));
+  const organizations = memberships.map(({ organization_id, roles }) => [organization_id, roles] as const);
+  return { ...caller, roles: key.roles, organizations: Object.fromEntries(organizations) };
+};

@@ -1,0 +1,100 @@
+// How a sign-in reaches an app's host, where the session's cookie does not go: an encrypted key in the address, once, within a minute
+// and for that host only, exchanged there for a cookie that opens nothing else (facts/platform 8.4; rules AX-11 to AX-13).
+import { AppError } from "#base/errors.ts";
+import { keyId, keySecret } from "#base/ids.ts";
+import { findKeyWithUser, isKeyStill } from "#db/api-keys.ts";
+import { CommitError } from "#db/store.ts";
+import type { Identity, UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { cookie, identify, type Who } from "../identify.ts";
+import { newKey } from "../users/keys.ts";
+import { APP_COOKIE, KEY_FORM, SECURE_APP_COOKIE } from "./headers.ts";
+
+/** The query parameter that carries the encrypted key. */
+export const KEY_PARAMETER = "service_app_key";
+const GOOD_FOR_MS = 60_000;
+const COOKIE_SECONDS = 30 * 86_400;
+
+type Offer = { id: string; secret: string; user_id: string; parent: string; until: number };
+type Session = { token: string; parent: string };
+
+/** Who is signed in at an app's host. */
+export type AppCaller = {
+  readonly caller: UserCaller /** The sign-in it came from, when it came from one. */;
+  readonly parent?: string;
+};
+
+export class HandOver {
+  readonly #ctx: ApiContext;
+  /** Ids of keys that were exchanged within the last minutes, with when they may be forgotten. */
+  readonly #used = new Map<string, number>();
+
+  constructor(ctx: ApiContext) {
+    this.#ctx = ctx;
+  }
+
+  /** The encrypted key for this host. It becomes a key only when it is exchanged. */
+  offer(caller: UserCaller, host: string): string {
+    const until = this.#ctx.clock.now() + GOOD_FOR_MS;
+    const offer: Offer = { id: keyId(), secret: keySecret(), user_id: caller.user_id, parent: caller.key_id, until };
+    return this.#ctx.encryption.seal(JSON.stringify(offer), `app_key:${host}`);
+  }
+
+  /** The Set-Cookie header for an offer. Throws 400 when it was used, is too old, or was made for another host. */
+  async exchange(sealed: string, host: string): Promise<string> {
+    const { store, clock, encryption, accessUrl } = this.#ctx;
+    const offer = this.#open<Offer>(sealed, `app_key:${host}`);
+    const now = clock.now();
+    for (const [id, until] of this.#used) if (until <= now) this.#used.delete(id);
+    if (!offer || offer.until <= now || this.#used.has(offer.id)) throw spent();
+    this.#used.set(offer.id, offer.until);
+    const parent = await store.get(findKeyWithUser({ id: offer.parent }));
+    if (!parent) throw spent();
+    const { lifetime_seconds } = parent;
+    const { token, statement } = newKey(
+      { user_id: offer.user_id, login_type: "password", scope: "application_connect", lifetime_seconds, now },
+      offer,
+    );
+    await store.commit([isKeyStill({ id: offer.parent, now }), statement]).catch((error) => {
+      // Used before a restart, or signed out meanwhile.
+      const isSpent = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");
+      throw isSpent ? spent() : error;
+    });
+    const session: Session = { token, parent: offer.parent };
+    const value = encryption.seal(JSON.stringify(session), `app_session:${host}`);
+    const isSecure = accessUrl.protocol === "https:";
+    return `${isSecure ? SECURE_APP_COOKIE : APP_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_SECONDS}${
+      isSecure ? "; Secure" : ""
+    }`;
+  }
+
+  /** Who the cookie of this host speaks for; nobody once the sign-in it came from has ended. */
+  async callerOf(cookies: string, host: string, who: Who): Promise<AppCaller | undefined> {
+    const name = this.#ctx.accessUrl.protocol === "https:" ? SECURE_APP_COOKIE : APP_COOKIE;
+    const session = this.#open<Session>(cookie(cookies, name) ?? "", `app_session:${host}`);
+    if (!session) return undefined;
+    const parent = await this.#ctx.store.get(findKeyWithUser({ id: session.parent }));
+    if (!parent || parent.expires_at <= this.#ctx.clock.now()) return undefined;
+    const caller = await personOf(session.token, who);
+    return caller && { caller, parent: session.parent };
+  }
+
+  #open<T>(sealed: string, context: string): T | undefined {
+    if (sealed === "") return undefined;
+    try {
+      return JSON.parse(this.#ctx.encryption.open(sealed, context)) as T;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** The person an API key speaks for; a token of another kind or one that is void is as good as none for an app. */
+export const personOf = async (token: string, who: Who): Promise<UserCaller | undefined> => {
+  if (!KEY_FORM.test(token)) return undefined;
+  const identity: Identity = await identify({ token, place: "header", compat: false }, who);
+  return identity instanceof AppError || identity.kind !== "user" ? undefined : identity;
+};
+
+const spent = (): AppError =>
+  new AppError("invalid", "This sign-in link was used already or is too old.", { detail: "Open the app once more." });

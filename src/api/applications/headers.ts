@@ -1,0 +1,133 @@
+// What a request takes along to an app, and what an answer brings back. The caller's credentials stay here, hop-by-hop headers concern
+// one connection only, and an app below the access URL may not speak for the whole origin (rules AX-6 to AX-8). Pure.
+import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";
+
+const UPSTREAM = "coder_session_token";
+/** The app's host keeps its session here; over TLS a name that no other host can set. */
+export const APP_COOKIE = "service_app_session";
+export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
+
+const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE]);
+const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM]);
+const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
+/** The form of an API key (facts/platform 8.2). */
+export const KEY_FORM = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
+
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+/** Said anew by us, or for us alone. */
+const NOT_FORWARDED = new Set(["forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
+
+export type Forwarded = {
+  /** The caller's address. */
+  readonly address: string;
+  readonly protocol: string;
+  /** Where the app is mounted, when not at the root. */
+  readonly prefix: string;
+};
+
+type Pair = readonly [string, string];
+
+const namedIn = (connection: string | null): Set<string> =>
+  new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
+
+/** The headers of the request to the app. */
+export const requestHeaders = (from: Headers, { address, protocol, prefix }: Forwarded): Pair[] => {
+  const named = namedIn(from.get("connection"));
+  const sent: Pair[] = [];
+  for (const [name, value] of from) {
+    if (HOP_BY_HOP.has(name) || NOT_FORWARDED.has(name) || OUR_HEADERS.has(name)) continue;
+    if ((named.has(name) && name !== "host") || name.startsWith("x-forwarded-")) continue;
+    if (name === "authorization" && isOurBearer(value)) continue;
+    const kept = name === "cookie" ? appCookies(value) : value;
+    if (kept !== "") sent.push([name, kept]);
+  }
+  sent.push(["x-forwarded-for", address], ["x-forwarded-proto", protocol.replace(":", "")]);
+  sent.push(["x-forwarded-host", from.get("host") ?? ""]);
+  if (prefix !== "") sent.push(["x-forwarded-prefix", prefix]);
+  return sent;
+};
+
+const isOurBearer = (value: string): boolean => KEY_FORM.test(/^bearer\s+(.*)$/i.exec(value)?.[1]?.trim() ?? "");
+
+const appCookies = (cookies: string): string =>
+  cookies
+    .split(";")
+    .map((one) => one.trim())
+    .filter((one) => one !== "" && !OUR_COOKIES.has(nameOf(one)))
+    .join("; ");
+
+const nameOf = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
+
+/** The query without our credentials, everything else as it was written. With its question mark, or empty. */
+export const appQuery = (query: string): string => {
+  const kept = query
+    .replace(/^\?/, "")
+    .split("&")
+    .filter((pair) => pair !== "" && !isOurPair(pair));
+  return kept.length === 0 ? "" : `?${kept.join("&")}`;
+};
+
+const isOurPair = (pair: string): boolean => {
+  const [[name, value] = ["", ""]] = new URLSearchParams(pair);
+  return OUR_QUERIES.has(name) || (name === "access_token" && KEY_FORM.test(value));
+};
+
+/** What an app may say for a host of its own, but not below ours: it would be said for the whole origin. */
+const ORIGIN_WIDE = new Set([
+  "clear-site-data",
+  "strict-transport-security",
+  "service-worker-allowed",
+  "public-key-pins",
+  "nel",
+  "report-to",
+]);
+
+/**
+ * The headers of the answer. `prefix` is where the app is mounted, `sandboxed` whether its pages get no origin: those of other people's
+ * workspaces below our own origin, where a script could act as whoever looks at it.
+ */
+export const responseHeaders = (
+  from: Headers,
+  { prefix, sandboxed }: { prefix: string; sandboxed: boolean },
+): Headers => {
+  const named = namedIn(from.get("connection"));
+  const headers = new Headers();
+  for (const [name, value] of from) {
+    if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
+    if (prefix !== "" && ORIGIN_WIDE.has(name)) continue;
+    headers.append(name, value);
+  }
+  for (const cookie of from.getSetCookie()) {
+    const kept = appCookie(cookie, prefix);
+    if (kept !== undefined) headers.append("set-cookie", kept);
+  }
+  if (sandboxed) headers.append("content-security-policy", SANDBOX);
+  return headers;
+};
+
+/** Scripts run, but in no origin: neither our cookies nor our API are theirs. */
+const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads";
+
+/** An app's cookie for its own host and path alone; undefined for one that has the name of ours. */
+const appCookie = (cookie: string, prefix: string): string | undefined => {
+  const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
+  if (OUR_COOKIES.has(nameOf(pair))) return undefined;
+  const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
+  if (prefix === "") return [pair, ...kept].join("; ");
+  // Browsers refuse such a name with any other path than the root.
+  if (nameOf(pair).startsWith("__Host-")) return undefined;
+  const path = kept.find((one) => /^path\s*=/i.test(one))?.replace(/^path\s*=\s*/i, "");
+  const below =
+    path?.startsWith(`${prefix}/`) || path === prefix ? path : `${prefix}${path?.startsWith("/") ? path : "/"}`;
+  return [pair, ...kept.filter((one) => !/^path\s*(=|$)/i.test(one)), `Path=${below}`].join("; ");
+};

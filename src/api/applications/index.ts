@@ -1,0 +1,63 @@
+// Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
+import { Elysia, t } from "elysia";
+import { AppError, invalidField } from "#base/errors.ts";
+import { ApplicationHost } from "#schema/application.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { pathOf } from "../errors.ts";
+import { fails } from "../responses.ts";
+import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
+import { AppHosts, labelOf } from "./names.ts";
+import { wantsPage } from "./page.ts";
+
+const tags = ["Applications"];
+
+export const applications = (ctx: ApiContext) => {
+  const hosts = (): AppHosts => new AppHosts(ctx.config.wildcard_access_url, ctx.accessUrl);
+  const handOver = new HandOver(ctx);
+  return new Elysia({ prefix: "/applications" })
+    .use(callers)
+    .onError(({ error, request }) => {
+      // A person who came from an app signs in first and then goes on.
+      const isNobody = error instanceof AppError && error.kind === "unauthenticated";
+      if (!isNobody || !wantsPage(request) || !pathOf(request.url).endsWith("/auth-redirect")) return undefined;
+      const { pathname, search } = new URL(request.url);
+      return redirect(`/login?${new URLSearchParams({ redirect: `${pathname}${search}` })}`);
+    })
+    .get("/host", () => ({ host: hosts().wildcard }), {
+      user: true,
+      response: { 200: ApplicationHost, ...fails(401) },
+      detail: { tags, summary: "Get the host of apps" },
+    })
+    .get(
+      "/auth-redirect",
+      ({ caller, query }) => {
+        const target = hosts().target(query.redirect_uri ?? "");
+        const label = target && labelOf(target.name);
+        if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
+        target.url.searchParams.set(KEY_PARAMETER, handOver.offer(caller, label));
+        return redirect(target.url.href);
+      },
+      {
+        user: true,
+        query: t.Object({
+          redirect_uri: t.Optional(
+            t.String({ maxLength: 8192, description: "Where the app is; exactly a host of one." }),
+          ),
+        }),
+        response: { 307: t.Void({ description: "To the app, with an encrypted key." }), ...fails(400, 401, 403) },
+        detail: {
+          tags,
+          summary: "Sign in to an app",
+          description:
+            "Sends a browser back to an app on a host of its own, with an encrypted API key of the scope `application_connect` in the query. It counts once, for a minute and on that host only. A browser without a session is sent to the sign-in page first.",
+        },
+      },
+    );
+};
+
+const redirect = (location: string): Response =>
+  new Response(null, {
+    status: 307,
+    headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" },
+  });

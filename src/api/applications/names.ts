@@ -1,0 +1,101 @@
+// How apps and ports are named: one label below the wildcard host, or a path below the access URL (rules AX-1, AX-2). Pure. A host that
+// is not exactly of this form is no app's, so that nobody is ever sent, with a key, to a host that only looks like one.
+
+/** What a host or a path names; nothing of it need exist. */
+export type AppName = {
+  /** The slug of an app, or a port as digits, behind which `s` means https. */
+  readonly app: string;
+  /** Undefined: the workspace's only agent. */
+  readonly agent: string | undefined;
+  readonly workspace: string;
+  /** A user name; also `me` in paths. */
+  readonly user: string;
+};
+
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const PART = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+const HOST = /^([a-z0-9-]{1,63})\.([a-z0-9._-]+?)(?::(\d{1,5}))?$/;
+
+/** The first label of an app's host; empty when it would not be one (too long, or signs that host names have not). */
+export const labelOf = ({ app, agent, workspace, user }: AppName): string => {
+  const parts = [app, agent ?? "", workspace, user].map((part) => part.toLowerCase());
+  const label = parts.join("--");
+  return parts.every((part) => PART.test(part)) && LABEL.test(label) ? label : "";
+};
+
+export class AppHosts {
+  readonly #suffix: string;
+  readonly #port: string;
+  readonly #protocol: string;
+
+  /** `wildcard` is the setting; without a port it has that of the access URL. */
+  constructor(wildcard: string | undefined, accessUrl: URL) {
+    const [name = "", port = accessUrl.port] = (wildcard ?? "").slice(2).split(":");
+    this.#suffix = name;
+    this.#protocol = accessUrl.protocol;
+    this.#port = port === DEFAULT_PORT[accessUrl.protocol] ? "" : port;
+  }
+
+  /** `*.apps.example.com:8443`; empty when there is none. */
+  get wildcard(): string {
+    return this.#suffix === "" ? "" : `*.${this.#suffix}${this.#port && `:${this.#port}`}`;
+  }
+
+  /** What a Host header names. Its port does not matter: a proxy in front may have dropped it. */
+  nameIn(host: string): AppName | undefined {
+    const [, label, suffix] = HOST.exec(host.toLowerCase()) ?? [];
+    if (label === undefined || this.#suffix === "" || suffix !== this.#suffix) return undefined;
+    const [app, agent, workspace, user, ...rest] = label.split("--");
+    if (!app || !agent || !workspace || !user || rest.length > 0) return undefined;
+    return [app, agent, workspace, user].every((part) => PART.test(part)) ? { app, agent, workspace, user } : undefined;
+  }
+
+  /** The URL somebody wants to be sent to, when it is exactly an app's: scheme, host and port; no user part, no control signs. */
+  target(text: string): { url: URL; name: AppName } | undefined {
+    // What a URL parser would repair is not the URL it was shown to be.
+    if (!/^https?:\/\/[a-z0-9]/i.test(text) || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return undefined;
+    const url = new URL(text);
+    const name = this.nameIn(url.host);
+    const isExact =
+      url.protocol === this.#protocol && url.port === this.#port && `${url.username}${url.password}` === "";
+    return name && isExact && text.toLowerCase().startsWith(`${url.protocol}//${url.host}`) ? { url, name } : undefined;
+  }
+
+  /** `https://8080--main--dev--ann.apps.example.com`, without a slash behind it. */
+  originOf(label: string): string {
+    return `${this.#protocol}//${label}.${this.#suffix}${this.#port && `:${this.#port}`}`;
+  }
+}
+
+const DEFAULT_PORT: Record<string, string> = { "http:": "80", "https:": "443" };
+
+/** A request for something below an app's path. */
+export type AppPath = {
+  readonly name: AppName;
+  /** `/@ann/dev.main/apps/code`, as it was asked for. */
+  readonly prefix: string;
+  /** The rest: empty, or with its slash. */
+  readonly rest: string;
+};
+
+const PATH = /^(\/@([^/]+)\/([^/]+)\/apps\/([^/]+))(\/.*)?$/;
+
+/** True for every path that belongs to apps, also malformed ones. */
+export const isAppPath = (path: string): boolean => path.startsWith("/@");
+
+/** Reads `/@{user}/{workspace}[.{agent}]/apps/{app}/...`; undefined when it is not of that form. */
+export const appPath = (path: string): AppPath | undefined => {
+  const [, prefix = "", user = "", place = "", app = "", rest = ""] = PATH.exec(path) ?? [];
+  const [workspace = "", agent, ...others] = place.toLowerCase().split(".");
+  const name = { user: user.toLowerCase(), workspace, agent, app: app.toLowerCase() };
+  const parts = [name.user, workspace, name.app, ...(agent === undefined ? [] : [agent])];
+  if (others.length > 0 || !parts.every((part) => /^[a-z0-9_-]+$/.test(part))) return undefined;
+  return { name, prefix, rest };
+};
+
+/** The port that `8080` or `8080s` stands for; undefined for anything else. Below 9 are the agent's own. */
+export const portIn = (app: string): { port: number; tls: boolean } | undefined => {
+  const [, digits, secure] = /^([1-9]\d{0,4})(s?)$/.exec(app) ?? [];
+  const port = Number(digits ?? 0);
+  return port >= 9 && port <= 65_535 ? { port, tls: secure === "s" } : undefined;
+};

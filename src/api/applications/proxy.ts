@@ -1,0 +1,150 @@
+// Passes requests on to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
+// AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
+import { AppError } from "#base/errors.ts";
+import type { ApiContext } from "../context.ts";
+import { pathOf } from "../errors.ts";
+import { cookie, credentialOf, SESSION_COOKIE, type Who } from "../identify.ts";
+import { AppActivity } from "./activity.ts";
+import { type AppCaller, HandOver, KEY_PARAMETER, personOf } from "./hand-over.ts";
+import { appQuery } from "./headers.ts";
+import { AppHosts, type AppName, appPath, labelOf } from "./names.ts";
+import { isFromOwnPage } from "./origin.ts";
+import { type Trouble, troubleAnswer, wantsPage } from "./page.ts";
+import { type Passing, passOn } from "./pass.ts";
+import { placeOfApp } from "./place.ts";
+
+/** What is asked for, once it is known by which way. */
+type Asked = {
+  readonly name: AppName;
+  /** Empty on a host of its own. */
+  readonly prefix: string;
+  readonly rest: string;
+  readonly by: AppCaller | undefined;
+  readonly byCookie: boolean;
+};
+
+export class AppProxy {
+  readonly #ctx: ApiContext;
+  readonly #who: Who;
+  readonly #handOver: HandOver;
+  readonly #activity: AppActivity;
+
+  constructor(ctx: ApiContext, who: Who) {
+    this.#ctx = ctx;
+    this.#who = who;
+    this.#handOver = new HandOver(ctx);
+    this.#activity = new AppActivity(ctx);
+  }
+
+  /** The app that the Host header names, if it names one. */
+  nameOf(request: Request): AppName | undefined {
+    const { wildcard_access_url } = this.#ctx.config;
+    return wildcard_access_url === undefined ? undefined : this.#hosts.nameIn(request.headers.get("host") ?? "");
+  }
+
+  /** Answers a request to an app's own host. */
+  async onHost(request: Request, name: AppName): Promise<Response> {
+    const label = labelOf(name);
+    const { headers } = request;
+    const query = queryOf(request.url);
+    const sealed = request.method === "GET" ? new URLSearchParams(query).get(KEY_PARAMETER) : null;
+    if (sealed !== null) return this.#exchange(request, label, sealed);
+    const fromCookie = await this.#handOver.callerOf(headers.get("cookie") ?? "", label, this.#who);
+    const by = fromCookie ?? (await this.#byToken(request));
+    return this.#serve(request, {
+      name,
+      prefix: "",
+      rest: pathOf(request.url),
+      by,
+      byCookie: fromCookie !== undefined,
+    });
+  }
+
+  /** Answers a request for a path below the access URL. */
+  async onPath(request: Request): Promise<Response> {
+    const path = appPath(pathOf(request.url));
+    if (!path) return this.#trouble(request, "not_found");
+    const session = cookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
+    const caller = session && (await personOf(session, this.#who));
+    const by = caller ? { caller } : await this.#byToken(request);
+    return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
+  }
+
+  get #hosts(): AppHosts {
+    return new AppHosts(this.#ctx.config.wildcard_access_url, this.#ctx.accessUrl);
+  }
+
+  /** Programs send a token in a header or in the query. */
+  async #byToken(request: Request): Promise<AppCaller | undefined> {
+    const headers = new Headers(request.headers);
+    headers.delete("cookie");
+    const token = credentialOf(new Request(request.url, { headers }))?.token;
+    const caller = token === undefined ? undefined : await personOf(token, this.#who);
+    return caller && { caller };
+  }
+
+  async #serve(request: Request, asked: Asked): Promise<Response> {
+    const { name, prefix, rest, by, byCookie } = asked;
+    const query = appQuery(queryOf(request.url));
+    const place = await placeOfApp(this.#ctx, name, by?.caller);
+    if (place === "signed_out" && wantsPage(request)) return this.#signIn(asked, query);
+    if (typeof place === "string") return this.#trouble(request, place);
+    const { accessUrl } = this.#ctx;
+    const from = { hosts: this.#hosts, name, accessUrl, onHost: prefix === "" };
+    if (byCookie && !isFromOwnPage(request, from)) return this.#trouble(request, "foreign");
+    if (request.method === "GET" || request.method === "HEAD") {
+      // What an app refers to by relative paths is below its own folder.
+      if (rest === "") return elsewhere(`${prefix}/${query}`);
+      if (rest === "/" && query === "" && place.base.query !== "") return elsewhere(`${prefix}/${place.base.query}`);
+    }
+    const passing: Passing = {
+      ...{ name, place, by, prefix },
+      path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
+      // Below our own origin a script of somebody else's workspace could do whatever the one who looks at it may.
+      sandboxed: prefix !== "" && by?.caller.user_id !== place.owner_id,
+      used: () => this.#activity.note(place, by?.caller),
+      trouble: (trouble) => this.#trouble(request, trouble),
+    };
+    return passOn(this.#ctx, request, passing);
+  }
+
+  #signIn({ name, prefix, rest }: Asked, query: string): Response {
+    const { accessUrl } = this.#ctx;
+    if (prefix !== "") return elsewhere(`/login?${new URLSearchParams({ redirect: `${prefix}${rest}${query}` })}`);
+    const url = new URL("/api/v2/applications/auth-redirect", accessUrl);
+    url.searchParams.set("redirect_uri", `${this.#hosts.originOf(labelOf(name))}${rest}${query}`);
+    return elsewhere(url.href);
+  }
+
+  async #exchange(request: Request, label: string, sealed: string): Promise<Response> {
+    try {
+      const session = await this.#handOver.exchange(sealed, label);
+      const query = new URLSearchParams(queryOf(request.url));
+      query.delete(KEY_PARAMETER);
+      const answer = elsewhere(`${samePath(request.url)}${query.size > 0 ? `?${query}` : ""}`);
+      answer.headers.append("set-cookie", session);
+      return answer;
+    } catch (error) {
+      if (error instanceof AppError && error.kind === "invalid") return this.#trouble(request, "spent");
+      throw error;
+    }
+  }
+
+  #trouble(request: Request, trouble: Trouble): Response {
+    return troubleAnswer(request, trouble, this.#ctx.accessUrl);
+  }
+}
+
+const queryOf = (url: string): string => {
+  const at = url.indexOf("?");
+  return at < 0 ? "" : url.slice(at);
+};
+
+/** A path that begins with two slashes would name another host. */
+const samePath = (url: string): string => pathOf(url).replace(/^\/+/, "/");
+
+const elsewhere = (location: string): Response =>
+  new Response(null, {
+    status: 307,
+    headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" },
+  });

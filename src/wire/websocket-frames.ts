@@ -1,0 +1,132 @@
+// WebSocket messages over any two-way channel, from the client's side: what the server speaks with programs of a workspace after the
+// handshake (rule AX-10). Bounds messages, answers pings, refuses what breaks the protocol. Masks with zeros: the bytes pass no proxy
+// that could be fooled by them, and so they need not be copied.
+import type { Duplex } from "./duplex.ts";
+import { Lookahead } from "./lookahead.ts";
+import { WireError } from "./wire-error.ts";
+
+export type WebSocketMessage =
+  | { kind: "text"; text: string }
+  | { kind: "binary"; bytes: Uint8Array }
+  | { kind: "ping" | "pong"; bytes: Uint8Array }
+  | { kind: "close"; code: number; reason: string };
+
+const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+const FINAL = 0x80;
+const MASKED = 0x80;
+const MAX_CONTROL = 125;
+/** What a closed connection without a code counts as. */
+const NO_CODE = 1005;
+
+export class WebSocketFrames {
+  readonly #stream: Lookahead;
+  readonly #limit: number;
+  // Of a message of which more is to come; control frames may stand in between.
+  #parts: Uint8Array[] = [];
+  #size = 0;
+  #kind: "text" | "binary" | undefined;
+
+  /** `limit` bytes are the longest message taken. */
+  constructor(stream: Duplex, limit: number) {
+    this.#stream = new Lookahead(stream);
+    this.#limit = limit;
+  }
+
+  /** The next message, put together; undefined when the channel ended without a farewell. Throws WireError. */
+  async next(): Promise<WebSocketMessage | undefined> {
+    for (;;) {
+      const first = await this.#stream.read();
+      if (first === undefined) return undefined;
+      this.#stream.unread(first);
+      const { opcode, final, length } = await this.#head();
+      if (opcode >= OPCODE.close) {
+        if (!final || length > MAX_CONTROL) throw broken("A control frame is malformed.");
+        return control(opcode, await this.#stream.exactly(length));
+      }
+      if ((opcode === OPCODE.continuation) !== (this.#kind !== undefined)) throw broken("A message is not continued.");
+      this.#kind ??= opcode === OPCODE.text ? "text" : "binary";
+      this.#size += length;
+      if (this.#size > this.#limit) throw new WireError("too_large", "The message is too large.");
+      this.#parts.push(await this.#stream.exactly(length));
+      if (final) return this.#whole(this.#kind);
+    }
+  }
+
+  #whole(kind: "text" | "binary"): WebSocketMessage {
+    const bytes = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#size = 0;
+    this.#kind = undefined;
+    return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };
+  }
+
+  send(message: WebSocketMessage): Promise<void> {
+    return this.#stream.write(encode(message));
+  }
+
+  /** Nothing more is sent. */
+  end(): Promise<void> {
+    return this.#stream.end();
+  }
+
+  reset(reason: string): void {
+    this.#stream.reset(reason);
+  }
+
+  async #head(): Promise<{ opcode: number; final: boolean; length: number }> {
+    const [first = 0, second = 0] = await this.#stream.exactly(2);
+    const opcode = first & 15;
+    if ((first & 0x70) !== 0 || !KNOWN.has(opcode)) throw broken("A frame of an unknown kind came.");
+    if ((second & MASKED) !== 0) throw broken("A server must not mask.");
+    const short = second & 127;
+    if (short < 126) return { opcode, final: (first & FINAL) !== 0, length: short };
+    const wide = await this.#stream.exactly(short === 126 ? 2 : 8);
+    const view = new DataView(wide.buffer, wide.byteOffset, wide.byteLength);
+    const length = short === 126 ? view.getUint16(0) : Number(view.getBigUint64(0));
+    if (length > this.#limit) throw new WireError("too_large", "The message is too large.");
+    return { opcode, final: (first & FINAL) !== 0, length };
+  }
+}
+
+const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
+
+const broken = (reason: string): WireError => new WireError("protocol", reason);
+
+const decode = (bytes: Uint8Array): string => {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw broken("A text is not UTF-8.");
+  }
+};
+
+const control = (opcode: number, bytes: Uint8Array): WebSocketMessage => {
+  if (opcode === OPCODE.ping) return { kind: "ping", bytes };
+  if (opcode === OPCODE.pong) return { kind: "pong", bytes };
+  if (bytes.byteLength === 0) return { kind: "close", code: NO_CODE, reason: "" };
+  if (bytes.byteLength === 1) throw broken("A farewell is cut off.");
+  const code = new DataView(bytes.buffer, bytes.byteOffset, 2).getUint16(0);
+  return { kind: "close", code, reason: new TextDecoder().decode(bytes.subarray(2)) };
+};
+
+const encode = (message: WebSocketMessage): Uint8Array => {
+  const body = bodyOf(message);
+  const wide = body.byteLength < 126 ? 0 : body.byteLength < 65_536 ? 2 : 8;
+  // Two bytes, the length, and a mask of zeros.
+  const frame = new Uint8Array(2 + wide + 4 + body.byteLength);
+  const view = new DataView(frame.buffer);
+  frame[0] = FINAL | OPCODE[message.kind];
+  frame[1] = MASKED | (wide === 0 ? body.byteLength : wide === 2 ? 126 : 127);
+  if (wide === 2) view.setUint16(2, body.byteLength);
+  if (wide === 8) view.setBigUint64(2, BigInt(body.byteLength));
+  frame.set(body, 2 + wide + 4);
+  return frame;
+};
+
+const bodyOf = (message: WebSocketMessage): Uint8Array => {
+  if (message.kind === "text") return new TextEncoder().encode(message.text);
+  if (message.kind !== "close") return message.bytes;
+  if (message.code === NO_CODE) return new Uint8Array(0);
+  const reason = new TextEncoder().encode(message.reason).subarray(0, MAX_CONTROL - 2);
+  return Uint8Array.of(message.code >> 8, message.code & 255, ...reason);
+};

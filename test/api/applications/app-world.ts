@@ -1,0 +1,87 @@
+// A workspace with apps that run, for tests: everybody who may knock (cast.ts), a connected daemon, and a real program that it reaches
+// over loopback. Requests are addressed to app hosts by their Host header.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Static } from "@sinclair/typebox";
+import { type Clock, systemClock } from "#base/clock.ts";
+import type { ManifestApp } from "#schema/manifest.ts";
+import { ECHO } from "#test/support/workspaces.ts";
+import { type Daemon, startAgentProcess } from "../agents/reach.ts";
+import { openCast } from "../workspaces/cast.ts";
+
+const PROGRAM = fileURLToPath(new URL("./app-program.ts", import.meta.url));
+export const SUFFIX = "apps.example.test";
+
+export type AppProcess = AsyncDisposable & { readonly port: number; readonly process: Bun.Subprocess };
+
+/** Starts the program; with two more arguments, a certificate and a key, it speaks TLS. */
+export const startApp = async (args: readonly string[] = ["0"]): Promise<AppProcess> => {
+  const child = Bun.spawn([process.execPath, "--no-env-file", PROGRAM, ...args], { stdout: "pipe", stderr: "inherit" });
+  const reader = child.stdout.getReader();
+  let text = "";
+  while (!text.includes("\n")) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`the app ended: ${text}`);
+    text += new TextDecoder().decode(value);
+  }
+  return {
+    port: Number(/listening on (\d+)/.exec(text)?.[1]),
+    process: child,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+};
+
+export type Asked = Omit<RequestInit, "headers"> & { token?: string | undefined; headers?: Record<string, string> };
+
+type Options = {
+  apps?: (port: number) => Static<typeof ManifestApp>[];
+  env?: Record<string, string>;
+  clock?: Clock;
+};
+
+/** What an app said of the request it got. */
+export type Echo = { method: string; path: string; headers: Record<string, string> };
+
+export const startAppWorld = async ({ apps = () => [], env, clock = systemClock }: Options = {}) => {
+  const app = await startApp();
+  const agents = [{ name: "dev", apps: apps(app.port) }];
+  const cast = await openCast({
+    ...{ clock, manifest: { ...ECHO, resources: [{ name: "main", agents }] } },
+    env: { SLIPWAY_WILDCARD_ACCESS_URL: `*.${SUFFIX}`, ...env },
+  });
+  const { server, clients, workspace } = cast;
+  const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id as string;
+  const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
+  const daemon: Daemon = await startAgentProcess(server, { agent_id, agent_token: cast.token }, home);
+  const host = (name: string): string => `${name}--dev--dev--ada.${SUFFIX}`;
+  const get = (path: string, { token, headers, ...init }: Asked = {}): Promise<Response> =>
+    fetch(new URL(path, server.url), {
+      redirect: "manual",
+      ...init,
+      headers: { ...(token ? { "Service-Session-Token": token } : {}), ...headers },
+    });
+  return {
+    ...{ cast, server, daemon, app, host, agent_id },
+    owner: clients.owner,
+    token: clients.owner.token as string,
+    /** Below the access URL: `/@ada/dev.dev/apps/{app}` and the rest. */
+    path: (name: string, rest = "/"): string => `/@ada/dev.dev/apps/${name}${rest}`,
+    /** A request below the access URL. Redirects are not followed. */
+    get,
+    /** A request to an app's own host. */
+    at: (name: string, path: string, init: Asked = {}): Promise<Response> =>
+      get(path, { ...init, headers: { ...init.headers, host: host(name) } }),
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await daemon[Symbol.asyncDispose]();
+      await cast[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+};
+export type AppWorld = Awaited<ReturnType<typeof startAppWorld>>;

@@ -1,0 +1,161 @@
+// Requests to apps and ports of a workspace, from end to end: a real server, a real daemon process and a real program beside it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type AppWorld, type Echo, startAppWorld } from "./app-world.ts";
+
+let world: AppWorld;
+beforeAll(async () => {
+  world = await startAppWorld({
+    apps: (port) => [
+      { slug: "mine", url: `http://localhost:${port}` },
+      { slug: "based", url: `http://127.0.0.1:${port}/base/?folder=/home`, share: "authenticated" },
+      { slug: "open", url: `http://localhost:${port}/`, share: "public", subdomain: true },
+      { slug: "shell", command: "htop" },
+      { slug: "far", url: "http://192.0.2.1:80/" },
+    ],
+  });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const echo = async (response: Response): Promise<Echo> => {
+  expect(response.status).toBe(200);
+  return (await response.json()) as Echo;
+};
+
+describe("an app", () => {
+  test("[AX-1] is reached below the access URL and on a host of its own, with its path, query and own base", async () => {
+    const { token } = world;
+    const below = await echo(await world.get(world.path("mine", "/a%20b/c?x=1&y=%26"), { token }));
+    expect(below).toMatchObject({ method: "GET", path: "/a%20b/c?x=1&y=%26" });
+    expect(below.headers["x-forwarded-prefix"]).toBe("/@ada/dev.dev/apps/mine");
+    const onHost = await echo(await world.at("mine", "/c?z", { token }));
+    expect(onHost.path).toBe("/c?z");
+    expect(onHost.headers.host).toBe(world.host("mine"));
+    expect((await echo(await world.get(world.path("based", "/x?q=2"), { token }))).path).toBe("/base/x?q=2");
+    // The one agent of a workspace need not be named, and one's own name may be `me`.
+    expect((await echo(await world.get("/@me/DEV/apps/mine/who", { token }))).path).toBe("/who");
+  });
+
+  test("[AX-1] is sent to its own folder and query first", async () => {
+    const { token } = world;
+    const bare = await world.get(world.path("mine", "?a=1"), { token });
+    expect([bare.status, bare.headers.get("location")]).toEqual([307, `${world.path("mine")}?a=1`]);
+    const based = await world.get(world.path("based"), { token });
+    expect([based.status, based.headers.get("location")]).toEqual([307, `${world.path("based")}?folder=/home`]);
+  });
+
+  test("[AX-3] that is a command, elsewhere, or unknown cannot be opened, and paths that are no app's lead nowhere", async () => {
+    const { token } = world;
+    for (const name of ["shell", "far", "none", "8", "65536"]) {
+      const answer = await world.get(world.path(name), { token });
+      expect([name, answer.status]).toEqual([name, 404]);
+      expect(((await answer.json()) as { message: string }).message).toMatch(/^\S.*\.$/);
+    }
+    for (const path of [
+      "/@ada",
+      "/@ada/dev/apps/",
+      "/@ada/dev.dev.dev/apps/mine/",
+      "/@ada/dev/apps/mi%2fne/",
+      "/@/x/apps/y/",
+    ]) {
+      expect([path, (await world.get(path, { token })).status]).toEqual([path, 404]);
+    }
+  });
+
+  test("[AX-6] gets every method and body, with its length or in chunks, and answers with any status", async () => {
+    const { token } = world;
+    const body = new Uint8Array(3_000_000).map((_, i) => i % 251);
+    const digest = new Bun.CryptoHasher("sha256").update(body).digest("hex");
+    const whole = await world.get(world.path("mine", "/digest"), { token, method: "POST", body });
+    expect(await whole.json()).toEqual({ size: body.length, digest, length: String(body.length) });
+    const stream = new ReadableStream({
+      async start(controller) {
+        for (let at = 0; at < body.length; at += 100_000) controller.enqueue(body.slice(at, at + 100_000));
+        controller.close();
+      },
+    });
+    const parts = await world.at("mine", "/digest", { token, method: "PUT", body: stream });
+    expect(await parts.json()).toEqual({ size: body.length, digest, length: null });
+    for (const method of ["DELETE", "PATCH", "OPTIONS", "POST"]) {
+      expect((await echo(await world.get(world.path("mine", "/m"), { token, method }))).method).toBe(method);
+    }
+    const head = await world.get(world.path("mine", "/bytes?n=1234"), { token, method: "HEAD" });
+    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, "1234", ""]);
+    for (const code of [201, 204, 304, 404, 418, 500]) {
+      expect((await world.get(world.path("mine", `/status?code=${code}`), { token })).status).toBe(code);
+    }
+  });
+
+  test("[AX-6] redirects as it says, and its stream of events comes as it goes", async () => {
+    const { token } = world;
+    const there = await world.get(world.path("mine", "/redirect?to=/elsewhere"), { token });
+    expect([there.status, there.headers.get("location")]).toEqual([302, "/elsewhere"]);
+    const events = await world.get(world.path("mine", "/events"), { token });
+    const reader = events.body?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toBe("data: first\n\n");
+    await reader?.cancel();
+  });
+
+  test("[AX-7] never gets what signs its user in; its own cookies, tokens and queries pass", async () => {
+    const { token } = world;
+    const cookies = `a=1; service_session_token=${token}; coder_session_token=x; service_app_session=y; b=2`;
+    const path = `/q?service_session_token=${token}&keep=1&coder_session_token=${token}&access_token=${token}&access_token=own`;
+    const got = await echo(
+      await world.get(world.path("mine", path), {
+        headers: {
+          ...{ cookie: cookies, "service-session-token": token, "coder-session-token": token },
+          ...{ authorization: `Bearer ${token}`, connection: "keep-alive, x-private", "x-private": "1" },
+          ...{
+            te: "trailers",
+            "x-forwarded-for": "6.6.6.6",
+            "x-forwarded-host": "evil",
+            forwarded: "for=6.6.6.6",
+            "x-mine": "kept",
+          },
+        },
+      }),
+    );
+    expect(JSON.stringify(got)).not.toContain(token);
+    expect(got.path).toBe("/q?keep=1&access_token=own");
+    expect(got.headers).toMatchObject({ cookie: "a=1; b=2", "x-mine": "kept", "x-forwarded-for": "127.0.0.1" });
+    expect(got.headers["x-forwarded-host"]).toBe(world.server.url.host);
+    expect(got.headers["x-forwarded-proto"]).toBe("http");
+    for (const name of ["authorization", "service-session-token", "forwarded", "te"])
+      expect(got.headers[name]).toBeUndefined();
+    const own = await echo(await world.get(world.path("open"), { headers: { authorization: "Bearer of-the-app" } }));
+    expect(own.headers.authorization).toBe("Bearer of-the-app");
+  });
+
+  test("[AX-8] sets cookies for its own host and path only, and nothing for the whole origin", async () => {
+    const { token } = world;
+    const set = (...all: string[]) => `/headers?${all.map((one) => `h=${encodeURIComponent(one)}`).join("&")}`;
+    const path = set(
+      "set-cookie:a=1; Path=/; HttpOnly",
+      "set-cookie:b=2; Domain=example.test; SameSite=Lax",
+      "set-cookie:service_session_token=stolen; Path=/",
+      "clear-site-data:*",
+      "strict-transport-security:max-age=1",
+      "service-worker-allowed:/",
+      'alt-svc:h2="evil:443"',
+      "x-own:yes",
+    );
+    const below = await world.get(world.path("mine", path), { token });
+    expect(below.headers.getSetCookie()).toEqual([
+      "a=1; HttpOnly; Path=/@ada/dev.dev/apps/mine/",
+      "b=2; SameSite=Lax; Path=/@ada/dev.dev/apps/mine/",
+    ]);
+    const kept = ["clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "x-own"];
+    expect(kept.map((name) => below.headers.get(name))).toEqual([null, null, null, null, "yes"]);
+    const onHost = await world.at("mine", path, { token });
+    expect(onHost.headers.getSetCookie()).toEqual(["a=1; Path=/; HttpOnly", "b=2; SameSite=Lax"]);
+    expect(kept.map((name) => onHost.headers.get(name))).toEqual(["*", "max-age=1", "/", null, "yes"]);
+  });
+
+  test("[AX-8] of somebody else has no origin below the access URL, but its own on its host", async () => {
+    const policy = (response: Response) => response.headers.get("content-security-policy") ?? "";
+    const site = world.cast.clients.member.token;
+    expect(policy(await world.get(world.path("open"), { token: world.token }))).toBe("");
+    expect(policy(await world.get(world.path("open"), { token: site }))).toMatch(/^sandbox (?!.*allow-same-origin)/);
+    expect(policy(await world.get(world.path("open")))).toMatch(/^sandbox /);
+    expect(policy(await world.at("open", "/"))).toBe("");
+  });
+});
