@@ -1,8 +1,8 @@
-// Deployment-wide values that are made once.
-import { eq, sql } from "drizzle-orm";
+// Deployment-wide values: some are made once, others can be changed.
+import { and, eq, gte, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
 import { settings } from "./schema/core.ts";
-import { build, insertInto, query, statement } from "./sql.ts";
+import { build, deleteBy, insertInto, query, statement } from "./sql.ts";
 import type { Store } from "./store.ts";
 
 /** {key}. */
@@ -21,6 +21,24 @@ const setOnce = statement<{ key: string; value: string }>(
 
 /** A value that may be set only once: a second insert is refused as `constraint`. */
 export const insertSetting = insertInto(settings);
+
+/** Sets a value, whatever it was. */
+export const putSetting = statement<{ key: string; value: string }>(
+  build
+    .insert(settings)
+    .values({ key: sql.placeholder("key"), value: sql.placeholder("value") })
+    .onConflictDoUpdate({ target: settings.key, set: { value: sql`excluded.value` } }),
+);
+
+/** {from, to}: the keys from the first up to but without the second. */
+export const listSettings = query(
+  build
+    .select()
+    .from(settings)
+    .where(and(gte(settings.key, sql.placeholder("from")), lt(settings.key, sql.placeholder("to")))),
+);
+
+export const deleteSetting = deleteBy(settings, settings.key);
 
 /** The id of this deployment, made on the first call. */
 export const deploymentId = async (store: Store): Promise<string> => {

@@ -276,6 +276,7 @@ export class ChatActor extends Actor<ChatState> {
         provider: model.provider,
         reasoning_effort: next.last_reasoning_effort,
         tools: next.plan_mode === null ? next.dynamic_tools : [],
+        about: { owner_id: next.owner_id, plan_mode: next.plan_mode, workspace_id: next.workspace_id },
       };
       return this.#outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
     });

@@ -4,6 +4,7 @@ import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { Fence, Message, NewMessage, Queued, RetryState, ToolResult } from "./decision.ts";
 import type { PartBatch } from "./episode.ts";
+import type { PromptOf } from "./system-prompt.ts";
 import type { ChatState } from "./writes.ts";
 
 /** Metadata: ordinary updates that raise no version (facts/chats 1.1). */
@@ -77,6 +78,8 @@ export type StartedAttempt = {
   readonly provider: string;
   readonly reasoning_effort: string;
   readonly tools: readonly DynamicTool[];
+  /** What the system prompt depends on. */
+  readonly about: PromptOf;
 };
 
 export type Step = {

@@ -15,6 +15,7 @@ import { toolMessage } from "./draft.ts";
 import { Episode, type PartBatch } from "./episode.ts";
 import { insist, pause } from "./insist.ts";
 import { RETRIES, retryDelay } from "./retry.ts";
+import { systemPrompt } from "./system-prompt.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
 
 export type TurnParts = {
@@ -91,7 +92,7 @@ export class Turn {
     const signal = AbortSignal.any([this.#abort.signal, silence.signal]);
     const watch = watchSilence(clock, () => silence.abort(SILENT));
     try {
-      const messages = await this.#history(begun.chat_key, signal);
+      const messages = await this.#messages(begun, signal);
       const { model_id, reasoning_effort, tools } = begun;
       const attempt = begun.fence.generation_attempt;
       const request = { model_id, messages, tools, reasoning_effort, attempt, signal };
@@ -111,12 +112,15 @@ export class Turn {
     }
   }
 
-  async #history(chat: number, signal: AbortSignal): Promise<PromptMessage[]> {
+  /** The system prompt and the whole history. */
+  async #messages({ chat_key, about }: StartedAttempt, signal: AbortSignal): Promise<PromptMessage[]> {
     const { clock, store } = this.#parts;
-    const everything = listModelHistory({ chat, revision: Number.MAX_SAFE_INTEGER });
+    const everything = listModelHistory({ chat: chat_key, revision: Number.MAX_SAFE_INTEGER });
+    const system = await insist(clock, signal, () => systemPrompt(store, about));
     const rows = await insist(clock, signal, () => store.scan(everything));
-    if (rows === "stale") throw signal.reason;
-    return rows.map(({ role, content }) => ({ role, content }));
+    if (rows === "stale" || system === "stale") throw signal.reason;
+    const history = rows.map(({ role, content }): PromptMessage => ({ role, content }));
+    return system === "" ? history : [{ role: "system", content: [{ type: "text", text: system }] }, ...history];
   }
 
   /** False when the turn is over. */

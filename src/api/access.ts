@@ -196,4 +196,7 @@ export const mayUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean => 
 /** Sending, editing, promoting and answering run with the owner's credentials, so nobody else may (facts/chats 4.1). */
 export const mayDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => chat.owner_id === caller.user_id;
 
+/** What every chat is told, and for how long chats are kept. */
+export const mayConfigureChats = (caller: UserCaller): boolean => isOwner(caller);
+
 export const mayCreateChat = (caller: UserCaller, organization: string): boolean => isMember(caller, organization);

@@ -122,6 +122,10 @@ export const SERVER_SETTINGS = {
     group: "Chats",
     help: "The same for chats that other chats have started: they have slots of their own, so that none waits for its own parent.",
   }),
+  chat_debug_logging: setting(flag, false, {
+    group: "Chats",
+    help: "Whether the model calls of every chat are recorded, with what was said in them. Otherwise administrators may allow users to switch it on for themselves.",
+  }),
   agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",

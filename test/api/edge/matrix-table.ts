@@ -26,6 +26,9 @@ const EVERY_USER = "401 401 401 200 200 200 200";
 /** For members of the organization, be it to read or to be told that it is not theirs to do. */
 const MEMBERS = "401 401 401 404 200 200 200";
 const LEADS = "401 401 401 404 403 403 200";
+/** For the site's owner; others may know that it exists, or not. */
+const SITE_LEADS = "401 401 401 403 403 403 200";
+const SITE_SECRET = "401 401 401 404 404 404 200";
 /** Belongs to ada; there is nothing to see for others but the site's owner. */
 const PRIVATE = "401 401 401 404 404 200 200";
 /** The same, where it takes a socket and a plain request is told so. */
@@ -40,6 +43,8 @@ const W = "/api/v2/workspaces/{workspace}";
 const B = "/api/v2/workspacebuilds/{workspacebuild}";
 const A = "/api/v2/workspaceagents/{workspaceagent}";
 const C = "/api/v2/chats/{chat}";
+/** Of nothing that there is. */
+const NOBODYS_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const said = [{ type: "text", text: "hang: on" }];
 const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
 
@@ -206,8 +211,31 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
 
   "GET /api/v2/chats": EVERY_USER,
   "POST /api/v2/chats": { is: "401 401 401 403 201 201 201", body: { organization_id: "{organization_id}", content: said }, why: "the organization is in the body" },
-  "GET /api/v2/chats/by-workspace": { is: EVERY_USER, query: { workspace_ids: "6ba7b810-9dad-41d1-80b4-00c04fd430c8" } },
+  "GET /api/v2/chats/by-workspace": { is: EVERY_USER, query: { workspace_ids: NOBODYS_ID } },
   "GET /api/v2/chats/watch": as(EVERY_USER, 400),
+  "GET /api/v2/chats/config/auto-archive-days": EVERY_USER,
+  "PUT /api/v2/chats/config/auto-archive-days": { is: as(SITE_LEADS, 204), body: { auto_archive_days: 1 } },
+  "GET /api/v2/chats/config/retention-days": EVERY_USER,
+  "PUT /api/v2/chats/config/retention-days": { is: as(SITE_LEADS, 204), body: { retention_days: 1 } },
+  "GET /api/v2/chats/config/workspace-ttl": EVERY_USER,
+  "PUT /api/v2/chats/config/workspace-ttl": { is: as(SITE_LEADS, 204), body: { workspace_ttl_ms: 60000 } },
+  "GET /api/v2/chats/config/debug-retention-days": SITE_SECRET,
+  "PUT /api/v2/chats/config/debug-retention-days": { is: as(SITE_LEADS, 204), body: { debug_retention_days: 1 } },
+  "GET /api/v2/chats/config/personal-model-overrides": SITE_SECRET,
+  "PUT /api/v2/chats/config/personal-model-overrides": { is: as(SITE_LEADS, 204), body: { allow_users: false } },
+  "GET /api/v2/chats/config/plan-mode-instructions": SITE_SECRET,
+  "PUT /api/v2/chats/config/plan-mode-instructions": { is: as(SITE_LEADS, 204), body: { plan_mode_instructions: "" } },
+  "GET /api/v2/chats/config/system-prompt": SITE_SECRET,
+  "PUT /api/v2/chats/config/system-prompt": { is: as(SITE_LEADS, 204), body: { system_prompt: "" } },
+  "GET /api/v2/chats/config/debug-logging": SITE_SECRET,
+  "PUT /api/v2/chats/config/debug-logging": { is: as(SITE_LEADS, 204), body: { allow_users: false } },
+  "GET /api/v2/chats/config/user-debug-logging": EVERY_USER,
+  "PUT /api/v2/chats/config/user-debug-logging": { is: as(EVERY_USER, 403), body: { debug_logging_enabled: true }, why: "nobody has allowed it" },
+  "GET /api/v2/chats/config/user-prompt": EVERY_USER,
+  "PUT /api/v2/chats/config/user-prompt": { is: EVERY_USER, body: { custom_prompt: "" } },
+  "GET /api/v2/chats/config/user-compaction-thresholds": EVERY_USER,
+  "PUT /api/v2/chats/config/user-compaction-thresholds/{model}": { is: as(EVERY_USER, 400), path: { model: NOBODYS_ID }, body: { threshold_percent: 70 }, why: "there is no such model" },
+  "DELETE /api/v2/chats/config/user-compaction-thresholds/{model}": { is: as(EVERY_USER, 204), path: { model: NOBODYS_ID } },
   [`GET ${C}`]: PRIVATE,
   [`PATCH ${C}`]: { is: as(PRIVATE, 204), body: { title: "mine" } },
   [`POST ${C}/interrupt`]: { is: PRIVATE, fresh: "chat" },

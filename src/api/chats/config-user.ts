@@ -1,0 +1,128 @@
+// What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
+import { Elysia, t } from "elysia";
+import { forbidden, invalidField } from "#base/errors.ts";
+import {
+  deleteCompactionThreshold,
+  putCompactionThreshold,
+  putUserChatSetting,
+  readChatSetting,
+  readCompactionThresholds,
+  readUserChatSetting,
+} from "#db/chat-settings.ts";
+import { ChatConfig, CompactionThreshold } from "#schema/chat-config.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { forced } from "./config.ts";
+import { tags } from "./paths.ts";
+import { promptOf } from "./prompt-text.ts";
+
+const user = true;
+const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;
+const thresholds = t.Object({ thresholds: t.Array(CompactionThreshold) });
+const modelPath = t.Object({ model: t.String({ format: "uuid", description: "Model config id." }) });
+
+/** Routes below `/chats/config`. */
+export const userChatConfig = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/config" })
+    .use(callers)
+    .get(
+      "/user-prompt",
+      async ({ caller }) => ({ custom_prompt: await readUserChatSetting(ctx.store, caller.user_id, "prompt") }),
+      {
+        ...{ user, response: { 200: t.Object({ custom_prompt }), ...fails(401) } },
+        detail: { tags, summary: "Read what one's chats are told" },
+      },
+    )
+    .put(
+      "/user-prompt",
+      async ({ caller, body }) => {
+        const text = promptOf("custom_prompt", body.custom_prompt);
+        await ctx.store.commit([putUserChatSetting(caller.user_id, "prompt", text)]);
+        return { custom_prompt: text };
+      },
+      {
+        ...{ user, body: t.Object({ custom_prompt }) },
+        response: { 200: t.Object({ custom_prompt }), ...fails(400, 401, 413) },
+        detail: { tags, summary: "Set what one's chats are told", description: "Answers the text as it was stored." },
+      },
+    )
+    .get(
+      "/user-debug-logging",
+      async ({ caller }) => {
+        const forcedByServer = ctx.config.chat_debug_logging;
+        const allowed = await readChatSetting(ctx.store, "allow_debug_logging");
+        const wanted = await readUserChatSetting(ctx.store, caller.user_id, "debug_logging");
+        return {
+          debug_logging_enabled: forcedByServer || (allowed && wanted),
+          user_toggle_allowed: allowed && !forcedByServer,
+          forced_by_deployment: forcedByServer,
+        };
+      },
+      {
+        user,
+        response: {
+          200: t.Object({ debug_logging_enabled, user_toggle_allowed, forced_by_deployment }),
+          ...fails(401),
+        },
+        detail: { tags, summary: "Read whether one's model calls are recorded" },
+      },
+    )
+    .put(
+      "/user-debug-logging",
+      async ({ caller, body, status }) => {
+        if (ctx.config.chat_debug_logging) throw forced();
+        if (!(await readChatSetting(ctx.store, "allow_debug_logging"))) {
+          throw forbidden("An administrator has to allow this first.");
+        }
+        await ctx.store.commit([putUserChatSetting(caller.user_id, "debug_logging", body.debug_logging_enabled)]);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, body: t.Object({ debug_logging_enabled }) },
+        response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) },
+        detail: { tags, summary: "Record one's model calls, or not" },
+      },
+    )
+    .get(
+      "/user-compaction-thresholds",
+      async ({ caller }) => {
+        const set = await readCompactionThresholds(ctx.store, caller.user_id);
+        return {
+          thresholds: set.map(([model_config_id, threshold_percent]) => ({ model_config_id, threshold_percent })),
+        };
+      },
+      {
+        ...{ user, response: { 200: thresholds, ...fails(401) } },
+        detail: { tags, summary: "Read when one's chats are compacted, by model" },
+      },
+    )
+    .put(
+      "/user-compaction-thresholds/:model",
+      async ({ caller, params, body, status }) => {
+        const { threshold_percent } = body;
+        if (threshold_percent < 0 || threshold_percent > 100) {
+          throw invalidField("threshold_percent", "must be between 0 and 100");
+        }
+        const model = params.model.toLowerCase();
+        if (!ctx.models.resolve(model)) throw invalidField("model", "names no model you can use");
+        await ctx.store.commit([putCompactionThreshold(caller.user_id, model, threshold_percent)]);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params: modelPath, body: t.Pick(CompactionThreshold, ["threshold_percent"]) },
+        response: { 204: NoContent, ...fails(400, 401, 413) },
+        detail: { tags, summary: "Set when one's chats with a model are compacted" },
+      },
+    )
+    .delete(
+      "/user-compaction-thresholds/:model",
+      async ({ caller, params, status }) => {
+        await ctx.store.commit([deleteCompactionThreshold(caller.user_id, params.model.toLowerCase())]);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params: modelPath, response: { 204: NoContent, ...fails(400, 401) } },
+        detail: { tags, summary: "Let the model decide again when one's chats are compacted" },
+      },
+    );

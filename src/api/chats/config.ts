@@ -1,0 +1,189 @@
+// What administrators set for all chats (facts/chats 4.15). What only they may read does not exist for others (404); what everybody
+// may read they alone may write (403).
+import { Elysia, type Static, type TSchema, t } from "elysia";
+import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/system-prompt.ts";
+import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { type ChatSettings, putChatSetting, readChatSetting } from "#db/chat-settings.ts";
+import { ChatConfig } from "#schema/chat-config.ts";
+import { mayConfigureChats } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { tags } from "./paths.ts";
+import { promptOf } from "./prompt-text.ts";
+
+const user = true;
+const MOST_DAYS = 3_650;
+const LEAST_TTL_MS = 60_000;
+const MOST_TTL_MS = 30 * 24 * 3_600_000;
+
+const readable = (caller: UserCaller): void => {
+  if (!mayConfigureChats(caller)) throw notFound();
+};
+const writable = (caller: UserCaller): void => {
+  if (!mayConfigureChats(caller)) throw forbidden("Only administrators set this.");
+};
+
+const days = (field: string, value: number): number => {
+  if (value < 0 || value > MOST_DAYS) throw invalidField(field, "must be between 0 and 3650");
+  return value;
+};
+const ttl = (field: string, value: number): number => {
+  if (value === 0 || (value >= LEAST_TTL_MS && value <= MOST_TTL_MS)) return value;
+  throw invalidField(field, "must be 0, or between 60000 and 2592000000");
+};
+
+/** A setting that is one member of a body, read and written whole. */
+type Single = {
+  path: string;
+  setting: Exclude<keyof ChatSettings, "system_prompt" | "allow_debug_logging">;
+  member: keyof typeof ChatConfig;
+  summary: string;
+  /** Else administrators alone may read it. */
+  forAll?: boolean;
+  check?: (field: string, value: never) => unknown;
+};
+
+const SINGLES: readonly Single[] = [
+  {
+    ...{ path: "auto-archive-days", setting: "auto_archive_days", member: "auto_archive_days", check: days },
+    ...{ forAll: true, summary: "days after which silent chats are archived" },
+  },
+  {
+    ...{ path: "debug-retention-days", setting: "debug_retention_days", member: "debug_retention_days", check: days },
+    ...{ summary: "days that recorded model calls are kept" },
+  },
+  {
+    ...{ path: "retention-days", setting: "retention_days", member: "retention_days", check: days },
+    ...{ forAll: true, summary: "days that archived chats are kept" },
+  },
+  {
+    ...{ path: "workspace-ttl", setting: "workspace_ttl_ms", member: "workspace_ttl_ms", check: ttl },
+    ...{ forAll: true, summary: "time to live of workspaces that chats make" },
+  },
+  {
+    ...{ path: "personal-model-overrides", setting: "allow_model_overrides", member: "allow_users" },
+    summary: "whether users may choose models of their own",
+  },
+  {
+    ...{ path: "plan-mode-instructions", setting: "plan_mode_instructions", member: "plan_mode_instructions" },
+    ...{ check: promptOf, summary: "what chats in plan mode are told" },
+  },
+];
+
+const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check }: Single) => {
+  const shape = t.Object({ [member]: ChatConfig[member] as TSchema });
+  const denied = forAll ? [] : [404];
+  return new Elysia()
+    .use(callers)
+    .get(
+      `/${path}`,
+      async ({ caller }) => {
+        if (!forAll) readable(caller);
+        return { [member]: await readChatSetting(ctx.store, setting) };
+      },
+      { user, response: { 200: shape, ...fails(401, ...denied) }, detail: { tags, summary: `Read the ${summary}` } },
+    )
+    .put(
+      `/${path}`,
+      async ({ caller, body, status }) => {
+        writable(caller);
+        const given = (body as Record<string, never>)[member] as never;
+        await ctx.store.commit([putChatSetting(setting, (check?.(member, given) ?? given) as never)]);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, body: shape, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
+        detail: { tags, summary: `Set the ${summary}` },
+      },
+    );
+};
+
+const { system_prompt, include_default_system_prompt, default_system_prompt } = ChatConfig;
+const { allow_users, forced_by_deployment } = ChatConfig;
+const SystemPromptBody = t.Object({
+  system_prompt,
+  include_default_system_prompt: t.Optional(include_default_system_prompt),
+});
+
+/** Routes below `/chats/config`. */
+export const chatConfig = (ctx: ApiContext) =>
+  SINGLES.reduce((app, one) => app.use(single(ctx, one)), new Elysia({ prefix: "/config" }).use(callers))
+    .get(
+      "/system-prompt",
+      async ({ caller }) => {
+        readable(caller);
+        const { text, include_default } = await readChatSetting(ctx.store, "system_prompt");
+        return {
+          system_prompt: text,
+          include_default_system_prompt: include_default,
+          default_system_prompt: DEFAULT_SYSTEM_PROMPT,
+        };
+      },
+      {
+        user,
+        response: {
+          200: t.Object({ system_prompt, include_default_system_prompt, default_system_prompt }),
+          ...fails(401, 404),
+        },
+        detail: { tags, summary: "Read what every chat is told" },
+      },
+    )
+    .put(
+      "/system-prompt",
+      async ({ caller, body, status }) => {
+        writable(caller);
+        await ctx.store.commit([putChatSetting("system_prompt", await promptSetting(ctx, body))]);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, body: SystemPromptBody, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
+        detail: {
+          tags,
+          summary: "Set what every chat is told",
+          description:
+            "It counts from the next model call on. Without `include_default_system_prompt` that stays as it is; the first own prompt replaces the one Slipway comes with.",
+        },
+      },
+    )
+    .get(
+      "/debug-logging",
+      async ({ caller }) => {
+        readable(caller);
+        return {
+          allow_users: await readChatSetting(ctx.store, "allow_debug_logging"),
+          forced_by_deployment: ctx.config.chat_debug_logging,
+        };
+      },
+      {
+        ...{ user, response: { 200: t.Object({ allow_users, forced_by_deployment }), ...fails(401, 404) } },
+        detail: { tags, summary: "Read whether users may record model calls" },
+      },
+    )
+    .put(
+      "/debug-logging",
+      async ({ caller, body, status }) => {
+        writable(caller);
+        if (ctx.config.chat_debug_logging) throw forced();
+        await ctx.store.commit([putChatSetting("allow_debug_logging", body.allow_users)]);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, body: t.Object({ allow_users }), response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) } },
+        detail: { tags, summary: "Set whether users may record model calls" },
+      },
+    );
+
+export const forced = (): AppError =>
+  new AppError("conflict", "The server's own settings record the model calls of every chat.");
+
+/** An own prompt that comes without a word on the default one: the first replaces it, later ones leave it as it is. */
+const promptSetting = async (
+  { store }: ApiContext,
+  body: Static<typeof SystemPromptBody>,
+): Promise<ChatSettings["system_prompt"]> => {
+  const text = promptOf("system_prompt", body.system_prompt);
+  const before = await readChatSetting(store, "system_prompt");
+  const untouched = before.text === "" && before.include_default && text !== "";
+  return { text, include_default: body.include_default_system_prompt ?? (untouched ? false : before.include_default) };
+};

@@ -1,0 +1,34 @@
+// Wire shapes of the chat settings: those of the deployment and those of one user (specification, "config"; facts/chats 4.15).
+import { type TSchema, Type as t } from "@sinclair/typebox";
+
+/** Bytes of a prompt, after cleaning. */
+export const PROMPT_BYTES = 131_072;
+
+const prompt = (description: string) => t.String({ description: `${description} At most 128 KiB.` });
+const days = (description: string) => t.Integer({ description: `${description} 0 to 3650.` });
+const forced_by_deployment = t.Boolean({ description: "The server's own setting: every chat is recorded." });
+
+/** Members of one body each, named in it as here. */
+export const ChatConfig = {
+  auto_archive_days: days("Chats in which nothing was said for so many days are archived; 0: never."),
+  debug_retention_days: days("Recorded model calls are deleted after so many days; 0: never."),
+  retention_days: days("Archived chats are deleted after so many days; 0: never."),
+  workspace_ttl_ms: t.Integer({
+    description:
+      "Time to live of workspaces that chats make, in milliseconds: one minute to 30 days; 0: as their template says.",
+  }),
+  plan_mode_instructions: prompt("What every chat in plan mode is told."),
+  custom_prompt: prompt("What all chats of this user are told."),
+  system_prompt: prompt("What every chat of this deployment is told."),
+  include_default_system_prompt: t.Boolean({ description: "The prompt Slipway comes with stands before it." }),
+  default_system_prompt: t.String({ description: "The prompt Slipway comes with." }),
+  allow_users: t.Boolean({ description: "Users may switch this on for themselves." }),
+  debug_logging_enabled: t.Boolean({ description: "This user's model calls are recorded." }),
+  user_toggle_allowed: t.Boolean({ description: "The user may switch it." }),
+  forced_by_deployment,
+} satisfies Record<string, TSchema>;
+
+export const CompactionThreshold = t.Object({
+  model_config_id: t.String({ format: "uuid" }),
+  threshold_percent: t.Integer({ description: "Of the context, from which on it is compacted: 0 to 100, 100 never." }),
+});

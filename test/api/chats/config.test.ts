@@ -1,0 +1,171 @@
+// What administrators and users set for chats, and what a model is told of it.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const CONFIG = "/api/v2/chats/config";
+
+let server: Awaited<ReturnType<typeof startTestServer>>;
+let admin: Client;
+let member: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  member = new Client(server.url, (await seedUser(server)).token);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
+  (await client.fetch(method, `${CONFIG}/${path}`, body)).status;
+
+test.each<[path: string, member: string, fresh: unknown, good: unknown[], bad: unknown[], open: boolean]>([
+  ["auto-archive-days", "auto_archive_days", 0, [1, 3650, 0], [-1, 3651, 1.5, "1"], true],
+  ["debug-retention-days", "debug_retention_days", 30, [0, 3650], [-1, 3651], false],
+  ["retention-days", "retention_days", 30, [0, 3650], [-1, 3651], true],
+  ["workspace-ttl", "workspace_ttl_ms", 0, [60_000, 2_592_000_000, 0], [-1, 59_999, 2_592_000_001], true],
+  ["personal-model-overrides", "allow_users", false, [true, false], ["true", 1], false],
+  ["plan-mode-instructions", "plan_mode_instructions", "", ["Plan well."], [7, "x".repeat(131_073)], false],
+])(
+  "[CC-1] [CC-2] %s: its default, its bounds, and who may read and write it",
+  async (path, name, fresh, good, bad, open) => {
+    const read = async (client: Client) => (await client.get<Record<string, unknown>>(`${CONFIG}/${path}`))[name];
+    expect(await read(admin)).toEqual(fresh);
+    for (const value of good) {
+      expect(await statusOf(admin, "PUT", path, { [name]: value })).toBe(204);
+      expect(await read(admin)).toEqual(value);
+    }
+    const last = good.at(-1);
+    for (const value of bad) expect(await statusOf(admin, "PUT", path, { [name]: value })).toBe(400);
+    expect(await statusOf(admin, "PUT", path, {})).toBe(400);
+    expect(await statusOf(member, "PUT", path, { [name]: good[0] })).toBe(403);
+    expect(await statusOf(member, "GET", path)).toBe(open ? 200 : 404);
+    expect(await read(admin)).toEqual(last);
+  },
+);
+
+test("[CC-3] a first own system prompt replaces the one Slipway comes with, unless it is wanted, too", async () => {
+  const read = () => admin.get<Record<string, unknown>>(`${CONFIG}/system-prompt`);
+  const fresh = await read();
+  expect(fresh).toMatchObject({ system_prompt: "", include_default_system_prompt: true });
+  expect(fresh.default_system_prompt).toContain("Slipway");
+  await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be\u200b brief.\u202e " });
+  expect(await read()).toMatchObject({ system_prompt: "Be brief.", include_default_system_prompt: false });
+  await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be brief.", include_default_system_prompt: true });
+  await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be very brief." });
+  expect(await read()).toMatchObject({ system_prompt: "Be very brief.", include_default_system_prompt: true });
+  expect(await statusOf(admin, "PUT", "system-prompt", { system_prompt: "é".repeat(65_537) })).toBe(400);
+  expect(await statusOf(admin, "PUT", "system-prompt", { system_prompt: "x".repeat(262_144) })).toBe(413);
+  expect(await statusOf(member, "GET", "system-prompt")).toBe(404);
+  expect(await statusOf(member, "PUT", "system-prompt", { system_prompt: "mine" })).toBe(403);
+});
+
+test("[CC-4] a user's prompt is their own, and comes back as it was stored", async () => {
+  const kept = await member.put<{ custom_prompt: string }>(`${CONFIG}/user-prompt`, {
+    custom_prompt: "\ufeff Answer\r\nin\u00ad rhymes.\u0007 ",
+  });
+  expect(kept).toEqual({ custom_prompt: "Answer\nin rhymes." });
+  expect(await member.get<unknown>(`${CONFIG}/user-prompt`)).toEqual(kept);
+  expect(await admin.get<unknown>(`${CONFIG}/user-prompt`)).toEqual({ custom_prompt: "" });
+  expect(await statusOf(member, "PUT", "user-prompt", { custom_prompt: "x".repeat(131_073) })).toBe(400);
+  expect(await member.get<unknown>(`${CONFIG}/user-prompt`)).toEqual(kept);
+});
+
+test("[CC-5] recording one's model calls needs an administrator's word first", async () => {
+  const read = () => member.get<unknown>(`${CONFIG}/user-debug-logging`);
+  expect(await read()).toEqual({
+    ...{ debug_logging_enabled: false, user_toggle_allowed: false, forced_by_deployment: false },
+  });
+  expect(await statusOf(member, "PUT", "user-debug-logging", { debug_logging_enabled: true })).toBe(403);
+  expect(await statusOf(member, "PUT", "debug-logging", { allow_users: true })).toBe(403);
+  await admin.put(`${CONFIG}/debug-logging`, { allow_users: true });
+  await member.put(`${CONFIG}/user-debug-logging`, { debug_logging_enabled: true });
+  expect(await read()).toMatchObject({ debug_logging_enabled: true, user_toggle_allowed: true });
+  await admin.put(`${CONFIG}/debug-logging`, { allow_users: false });
+  expect(await read()).toMatchObject({ debug_logging_enabled: false, user_toggle_allowed: false });
+});
+
+test("[CC-5] a server that records everything lets nobody switch", async () => {
+  await using forced = await startTestServer({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
+  const owner = await new Client(forced.url).signIn(ADMIN.email, ADMIN.password);
+  expect(await owner.get<unknown>(`${CONFIG}/debug-logging`)).toEqual({
+    allow_users: false,
+    forced_by_deployment: true,
+  });
+  expect(await owner.get<unknown>(`${CONFIG}/user-debug-logging`)).toEqual({
+    ...{ debug_logging_enabled: true, user_toggle_allowed: false, forced_by_deployment: true },
+  });
+  expect(await statusOf(owner, "PUT", "debug-logging", { allow_users: true })).toBe(409);
+  expect(await statusOf(owner, "PUT", "user-debug-logging", { debug_logging_enabled: false })).toBe(409);
+});
+
+test("[CC-6] compaction thresholds are kept by model, two at once as well", async () => {
+  const { models } = await openModels();
+  const path = (id: string) => `user-compaction-thresholds/${id}`;
+  const [first, second] = models as [string, string];
+  const set = [
+    statusOf(member, "PUT", path(first), { threshold_percent: 70 }),
+    statusOf(member, "PUT", path(second), { threshold_percent: 100 }),
+  ];
+  expect(await Promise.all(set)).toEqual([204, 204]);
+  const read = () => member.get<{ thresholds: unknown[] }>(`${CONFIG}/user-compaction-thresholds`);
+  expect((await read()).thresholds).toHaveLength(2);
+  expect((await read()).thresholds).toContainEqual({ model_config_id: first, threshold_percent: 70 });
+  expect(await statusOf(member, "PUT", path(first), { threshold_percent: 101 })).toBe(400);
+  expect(await statusOf(member, "PUT", path(crypto.randomUUID()), { threshold_percent: 1 })).toBe(400);
+  expect(await statusOf(member, "DELETE", path(first))).toBe(204);
+  expect(await read()).toEqual({ thresholds: [{ model_config_id: second, threshold_percent: 100 }] });
+  expect(await admin.get<unknown>(`${CONFIG}/user-compaction-thresholds`)).toEqual({ thresholds: [] });
+});
+
+/** Two models of a provider that is never called. */
+const openModels = async (): Promise<{ models: string[] }> => {
+  const provider = await admin.post<{ id: string }>("/api/v2/chats/providers", {
+    ...{ provider: "openai-compat", display_name: "Nobody", base_url: "http://127.0.0.1:9/v1", api_key: "k" },
+    enabled: true,
+  });
+  const make = (model: string) =>
+    admin.post<{ id: string }>("/api/v2/chats/model-configs", {
+      ...{ provider_id: provider.id, model, display_name: model, enabled: true, context_limit: 1000 },
+    });
+  return { models: [(await make("one")).id, (await make("two")).id] };
+};
+
+testInside(
+  "[CC-7] a model is told the deployment's prompt, its owner's and the mode's, as they are at that moment",
+  async () => {
+    await using world = await openChatWorld();
+    const boss = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+    const told = async (act: () => Promise<unknown>): Promise<string> => {
+      await act();
+      const call = await world.models.next();
+      call.say("ok");
+      call.finish();
+      const [system] = call.request.messages;
+      return system?.role === "system" ? system.content.map(({ text }) => text ?? "").join("") : "";
+    };
+    const chat = { id: "" };
+    const first = await told(async () => Object.assign(chat, await createChat(world)));
+    expect(first).toContain("Slipway");
+    expect(first).toContain("not bound to a workspace");
+    await settled(world, chat.id);
+    await boss.put(`${CONFIG}/system-prompt`, { system_prompt: "House rule: be kind." });
+    await boss.put(`${CONFIG}/plan-mode-instructions`, { plan_mode_instructions: "Plans have three steps." });
+    await world.owner.put(`${CONFIG}/user-prompt`, { custom_prompt: "Speak Welsh." });
+    const second = await told(() => sendMessage(world, chat.id, "again"));
+    expect(second).toStartWith("House rule: be kind.");
+    expect(second).toContain("Speak Welsh.");
+    expect(second).not.toContain("three steps");
+    await settled(world, chat.id);
+    await world.owner.patch(`/api/v2/chats/${chat.id}`, { plan_mode: "plan" });
+    expect(await told(() => sendMessage(world, chat.id, "plan"))).toEndWith("Plans have three steps.");
+  },
+);
+
+/** Waits for the end of the turn. */
+const settled = async (world: ChatWorld, id: string): Promise<void> => {
+  using follower = await Follower.open(world.owner, id);
+  await follower.until(({ status }) => status === "waiting");
+};
