@@ -38,6 +38,20 @@ export const VERBS: readonly Verb[] = [
     load: () => import("./logs.ts"),
   },
   {
+    name: "gitssh",
+    help: "Be git's ssh inside a workspace, with its owner's key.",
+    usage: "[arguments of ssh]",
+    details: () => "Set as GIT_SSH_COMMAND by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN.",
+    load: () => import("./gitssh.ts"),
+  },
+  {
+    name: "gitaskpass",
+    help: "Answer git's questions for passwords inside a workspace, with its owner's linked accounts.",
+    usage: "PROMPT",
+    details: () => "Set as GIT_ASKPASS by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN.",
+    load: () => import("./gitaskpass.ts"),
+  },
+  {
     name: "health",
     help: "Ask a running server whether it is ready; exit code 0 or 1.",
     usage: "[settings]",

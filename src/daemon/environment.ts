@@ -15,12 +15,15 @@ export const scriptEnvironment = (options: {
   manifest: Manifest;
   url: URL;
   token: string;
+  /** What git needs to work here; whatever is set otherwise goes first. */
+  git: Environment;
 }): Environment => {
-  const { env, manifest, url, token } = options;
+  const { env, manifest, url, token, git } = options;
   const own = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const set = Object.entries(manifest.environmentVariables).map(([name, value]) => [name, expand(value, env)]);
   return {
     HOME: homedir(),
+    ...git,
     ...Object.fromEntries(own),
     ...Object.fromEntries(set),
     SLIPWAY: "true",

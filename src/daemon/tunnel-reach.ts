@@ -8,7 +8,7 @@ import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { pipe } from "#src/wire/pipe.ts";
 import { WireError } from "#src/wire/wire-error.ts";
-import { folderOf, placeOf, scriptEnvironment } from "./environment.ts";
+import { type Environment, folderOf, placeOf, scriptEnvironment } from "./environment.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { type HttpApi, serveHttpApi } from "./http.ts";
 import { Processes } from "./http-processes.ts";
@@ -25,6 +25,7 @@ export type ReachOptions = {
   clock: Clock;
   random: Random;
   groups: ProcessGroups;
+  git: Environment;
 };
 
 export class Reach {

@@ -7,6 +7,7 @@ import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "./apps.ts";
 import type { Connection } from "./connection.ts";
 import { folderOf, scriptEnvironment } from "./environment.ts";
+import { type GitHelpers, gitHelpers } from "./git-helpers.ts";
 import { ProcessGroups } from "./groups.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Logs } from "./logs.ts";
@@ -38,6 +39,7 @@ const LAST_WORDS_MS = 1_000;
 
 export class Work {
   readonly #options: WorkOptions;
+  readonly #git: GitHelpers = gitHelpers();
   readonly #groups: ProcessGroups;
   readonly #runner: ScriptRunner;
   readonly #reach: Reach;
@@ -49,13 +51,13 @@ export class Work {
     this.#groups = new ProcessGroups({ clock, token });
     this.#runner = new ScriptRunner({
       clock,
-      env: scriptEnvironment(options),
+      env: scriptEnvironment({ ...options, git: this.#git.env }),
       directory: folderOf(manifest.directory, env),
       groups: this.#groups,
       logs,
       reports,
     });
-    this.#reach = new Reach({ ...options, groups: this.#groups });
+    this.#reach = new Reach({ ...options, groups: this.#groups, git: this.#git.env });
   }
 
   /** Starts everything and returns at once. */
@@ -88,6 +90,7 @@ export class Work {
     await this.#reach.end();
     await this.#groups.endAll(GRACE_MS);
     await within(clock, LAST_WORDS_MS, this.#runner.idle());
+    this.#git[Symbol.dispose]();
     lifecycle.enter(outcome);
   }
 
@@ -109,7 +112,7 @@ export class Work {
       connection,
       clock,
       signal,
-      env: scriptEnvironment(this.#options),
+      env: scriptEnvironment({ ...this.#options, git: this.#git.env }),
       directory: folderOf(manifest.directory, env),
       groups: this.#groups,
     });

@@ -21,6 +21,7 @@ export const needs = {
   git: program("git"),
   ssh: program("ssh"),
   sshKeygen: program("ssh-keygen"),
+  sshd: program("/usr/sbin/sshd", "sshd"),
   openssl: program("openssl"),
   strace: program("strace"),
   cc: program("gcc", "cc", "clang"),

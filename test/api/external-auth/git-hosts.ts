@@ -1,0 +1,96 @@
+// Git hosts on this machine for tests, with the programs of real ones: `git http-backend` behind a check of the token, and OpenSSH's
+// server, one process for each connection.
+import { spawn } from "node:child_process";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+
+/** Runs a program to its end. */
+export const run = async (command: string[], env?: Record<string, string>): Promise<string> => {
+  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe", ...(env ? { env } : {}) });
+  const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}: ${errors}`);
+  return out.trim();
+};
+
+/** An empty repository that takes pushes. */
+export const bareRepository = async (git: string, path: string): Promise<string> => {
+  await run([git, "init", "-q", "--bare", "--initial-branch=main", path]);
+  await run([git, "-C", path, "config", "http.receivepack", "true"]);
+  return path;
+};
+
+/** Serves the repositories below `root` to whoever has a token that `counts`, as the user name or the password. */
+export const httpGitHost = (git: string, root: string, counts: (token: string) => boolean) => {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const basic = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+      const parts = Buffer.from(basic, "base64").toString().split(":");
+      if (!parts.some((part) => part !== "" && counts(part))) {
+        return new Response("", { status: 401, headers: { "www-authenticate": 'Basic realm="git"' } });
+      }
+      const { pathname, search } = new URL(request.url);
+      const child = Bun.spawn([git, "http-backend"], {
+        env: {
+          ...{ PATH: Bun.env.PATH ?? "", GIT_PROJECT_ROOT: root, GIT_HTTP_EXPORT_ALL: "1", REMOTE_USER: "somebody" },
+          ...{ PATH_INFO: pathname, QUERY_STRING: search.slice(1), REQUEST_METHOD: request.method },
+          CONTENT_TYPE: request.headers.get("content-type") ?? "",
+          HTTP_CONTENT_ENCODING: request.headers.get("content-encoding") ?? "",
+          GIT_PROTOCOL: request.headers.get("git-protocol") ?? "",
+        },
+        stdin: new Blob([await request.arrayBuffer()]),
+        stdout: "pipe",
+        stderr: "ignore",
+      });
+      const bytes = Buffer.from(await child.stdout.bytes());
+      const end = bytes.indexOf("\r\n\r\n");
+      const lines = bytes.subarray(0, end).toString().split("\r\n");
+      const headers = lines.map((line) => line.split(": ") as [string, string]);
+      const status = Number(headers.find(([name]) => name === "Status")?.[1]?.slice(0, 3) ?? 200);
+      return new Response(new Uint8Array(bytes.subarray(end + 4)), { status, headers });
+    },
+  });
+  return { url: new URL(server.url), [Symbol.dispose]: () => void server.stop(true) };
+};
+
+/** An ssh server that lets this user in with one key. */
+export const sshHost = async (sshd: string, keygen: string, folder: string, public_key: string) => {
+  const [hostKey, keys, config] = ["host", "authorized", "config"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", hostKey]);
+  writeFileSync(keys, `${public_key}\n`, { mode: 0o600 });
+  chmodSync(folder, 0o700);
+  const settings = [`HostKey ${hostKey}`, `AuthorizedKeysFile ${keys}`, "StrictModes no", "UsePAM no", "PidFile none"];
+  writeFileSync(
+    config,
+    `${[...settings, "PasswordAuthentication no", "PermitRootLogin prohibit-password"].join("\n")}\n`,
+  );
+  // The folder sshd shuts its unprivileged half into; only the system's own start script makes it.
+  if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
+  const user = await run(["id", "-un"]);
+  let heard = "";
+  const server = createServer((socket) => {
+    const child = spawn(sshd, ["-i", "-e", "-f", config], { stdio: ["pipe", "pipe", "pipe"] });
+    child.stderr.on("data", (text) => {
+      heard += text;
+    });
+    child.stdin.on("error", () => {});
+    socket.on("error", () => child.kill());
+    socket.pipe(child.stdin);
+    child.stdout.pipe(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    url: (path: string) => `ssh://${user}@127.0.0.1:${port}${path}`,
+    /** What sshd has written. */
+    log: () => heard,
+    [Symbol.dispose]: () => void server.close(),
+  };
+};

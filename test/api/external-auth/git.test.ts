@@ -1,0 +1,147 @@
+// Git in a real workspace: it clones and pushes over https with the owner's linked account and over ssh with the owner's key, with
+// nothing set up there. The hosts are git's own http-backend and OpenSSH's server.
+import { expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { Build } from "#schema/build.ts";
+import type { GitSshKey } from "#schema/git-ssh-key.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { run as askpass } from "#src/cli/gitaskpass.ts";
+import { EXIT } from "#src/cli/verb.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { bareRepository, httpGitHost, run, sshHost } from "./git-hosts.ts";
+import { FakeProvider } from "./provider.ts";
+import { LOCAL, link } from "./world.ts";
+
+const cloneAndPush = (url: string, name: string): string =>
+  [
+    `git clone -q ${url} ${name}`,
+    `(cd ${name} && git checkout -q -B main && echo of ${name} > file && git add file && git commit -qm first && git push -q origin main)`,
+    `echo pushed ${name}`,
+  ].join("\n");
+
+testNeeding(
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen],
+  "[EA-17] [EA-18] a startup script clones and pushes over https once the owner has linked an account, and over ssh with the owner's key",
+  async () => {
+    using provider = new FakeProvider();
+    await using place = await ServerPlace.make();
+    const root = join(place.scratch, "hosted");
+    for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
+    await bareRepository(needs.git.file, join(root, "web.git"));
+    const overSsh = await bareRepository(needs.git.file, join(root, "secure.git"));
+    using web = httpGitHost(needs.git.file, root, (token) => provider.counts(token));
+    const setting = provider.setting("git", { regex: `^${web.url.origin}/` });
+    await place.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
+    const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+    const { public_key } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
+    using secure = await sshHost(needs.sshd.file, needs.sshKeygen.file, join(root, "ssh"), public_key);
+    const script = [
+      ...["set -e", 'cd "$HOME"', 'export TMPDIR="$HOME/tmp"', 'mkdir "$TMPDIR"'],
+      ...["git config --global user.email a@example.com", "git config --global user.name A"],
+      cloneAndPush(new URL("web.git", web.url).href, "web"),
+      cloneAndPush(secure.url(overSsh), "secure"),
+      // The key lies there only while ssh runs.
+      'echo "all done, $(ls "$TMPDIR" | wc -l) files left"',
+    ].join("\n");
+    const scripts = [{ display_name: "Git", script, run_on_start: true }];
+    const resources = [{ name: "main", agents: [{ name: "main", scripts }] }];
+    const template = await makeTemplate(admin, JSON.stringify({ provisioner: "local", resources }));
+    const body = { name: "dev", template_id: template.id };
+    const { latest_build } = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+    using log = await admin.socket(`/api/v2/workspacebuilds/${latest_build.id}/logs?follow`);
+    await log.closed;
+    const build = await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`);
+    const agent = build.resources[0]?.agents?.[0];
+    using follower = await admin.socket(`/api/v2/workspaceagents/${agent?.id}/logs?follow`);
+    const seen: string[] = [];
+    const until = async (words: string): Promise<void> => {
+      while (!seen.some((line) => line.includes(words))) {
+        const lines = (await follower.json<AgentLog[]>()).map(({ output }) => output);
+        seen.push(...lines);
+        if (lines.some((line) => /fatal|denied/.test(line))) throw new Error(`${seen.join("\n")}\n${secure.log()}`);
+      }
+    };
+    await until("link your account at");
+    expect(seen.at(-1)).toContain(new URL("/external-auth/git", place.client.url).href);
+    await link(admin, provider, "git");
+    await until("all done");
+    for (const name of ["web", "secure"]) {
+      const repository = join(root, `${name}.git`);
+      expect(await run([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);
+    }
+    expect(seen.at(-1)).toContain("done, 0 files left");
+    // No token was told to anybody.
+    expect(seen.filter((line) => line.includes("canary"))).toEqual([]);
+  },
+);
+
+/** The verb as git calls it, against a server that a test plays. */
+const asked = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) => {
+  const urls: URL[] = [];
+  await using server = {
+    running: Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        urls.push(new URL(request.url));
+        return answer(new URL(request.url));
+      },
+    }),
+    [Symbol.asyncDispose]: () => server.running.stop(true),
+  };
+  const printed: string[] = [];
+  const errors: string[] = [];
+  const code = await askpass({
+    argv: [prompt],
+    env: { SLIPWAY_AGENT_URL: server.running.url.origin, SLIPWAY_AGENT_TOKEN: "11111111-2222-4333-8444-555555555555" },
+    readFile: () => "",
+    signal: new AbortController().signal,
+    clock: { ...systemClock, after: (_, later) => systemClock.after(0, later) },
+    isTerminal: false,
+    print: (text) => printed.push(text),
+    printError: (text) => errors.push(text),
+  });
+  return { code, printed, errors, urls };
+};
+
+const linked = {
+  access_token: "t0ken",
+  username: "oauth2",
+  password: "t0ken",
+  type: "gitlab",
+  url: "",
+  token_extra: {},
+};
+
+test("[EA-18] git's two questions are answered; the token itself, which git puts into the second, is not sent along", async () => {
+  const name = await asked("Username for 'https://git.example': ", () => Response.json(linked));
+  expect([name.code, name.printed, name.errors]).toEqual([EXIT.ok, ["oauth2"], []]);
+  const password = await asked("Password for 'https://t0ken:x@git.example/a/b.git': ", () => Response.json(linked));
+  expect([password.code, password.printed]).toEqual([EXIT.ok, ["t0ken"]]);
+  expect(password.urls.map(({ searchParams }) => searchParams.get("match"))).toEqual(["https://git.example/a/b.git"]);
+});
+
+test("[EA-19] a URL of no provider is left to git, in silence; other refusals are said; the wait goes on over a restart", async () => {
+  const none = await asked("Username for 'https://elsewhere.example': ", () =>
+    Response.json({ message: "no" }, { status: 404 }),
+  );
+  expect([none.code, none.printed, none.errors]).toEqual([EXIT.failed, [], []]);
+  const refused = await asked("Username for 'https://git.example': ", () =>
+    Response.json({ message: "No." }, { status: 403 }),
+  );
+  expect([refused.code, refused.printed, refused.errors]).toEqual([EXIT.failed, [], ["slipway gitaskpass: No.\n"]]);
+  let waits = 0;
+  const patient = await asked("Username for 'https://git.example': ", (url) => {
+    if (!url.searchParams.has("listen"))
+      return Response.json({ ...linked, url: "https://slipway.example/external-auth/git" });
+    return ++waits < 3 ? Response.json({ message: "Stopping." }, { status: 503 }) : Response.json(linked);
+  });
+  expect([patient.code, patient.printed, waits]).toEqual([EXIT.ok, ["oauth2"], 3]);
+  expect(patient.errors.join("")).toContain("https://slipway.example/external-auth/git");
+});
