@@ -1,0 +1,70 @@
+// Runs in a network namespace of its own, started by offline.test.ts: raises loopback, makes sure that nothing else can be reached, and
+// then walks a newcomer's path through a real `serve` process. Prints what it saw as one line of JSON.
+import { dlopen, FFIType, ptr } from "bun:ffi";
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { startServe } from "#test/api/edge/serve-process.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const AF_INET = 2;
+const SOCK_DGRAM = 2;
+const SIOCSIFFLAGS = 0x8914;
+const IFF_UP_RUNNING = 0x41;
+
+/** What `ip link set lo up` does, where there is no `ip`. */
+const raiseLoopback = (): void => {
+  const { symbols } = dlopen("libc.so.6", {
+    socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
+    ioctl: { args: [FFIType.i32, FFIType.u64, FFIType.ptr], returns: FFIType.i32 },
+  });
+  const request = Buffer.alloc(40);
+  request.write("lo");
+  request.writeInt16LE(IFF_UP_RUNNING, 16);
+  const done = symbols.ioctl(symbols.socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, ptr(request));
+  if (done !== 0) throw new Error("loopback does not come up");
+};
+
+/** Whether something beyond this machine answers, or might. */
+const reaches = async (url: string): Promise<boolean> => {
+  try {
+    await fetch(url);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+raiseLoopback();
+const outside = [await reaches("http://192.0.2.1/"), await reaches("http://example.com/")];
+using directory = tempDirectory();
+await using serve = await startServe(directory.path);
+const client = await new Client(serve.url).signIn(ADMIN.email, ADMIN.password);
+const [template] = await client.get<{ id: string; name: string }[]>("/api/v2/templates");
+const value = "for i in 1 2 3; do echo line $i; done";
+const { id } = await createWorkspace(client, template?.id ?? "", "dev", {
+  rich_parameter_values: [{ name: "startup_script", value }],
+});
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+try {
+  const ready = await awaitWorkspace(client, id, (one) =>
+    /ready|error|timeout/.test(agentOf(one)?.lifecycle_state ?? ""),
+  );
+  // What was said before is told, too; the last lines may come after the agent has called itself ready.
+  const output: string[] = [];
+  using follower = await client.socket(`/api/v2/workspaceagents/${agentOf(ready)?.id}/logs?follow=true`);
+  while (!output.includes("line 3")) {
+    const lines = (await follower.json<AgentLog[]>()).map((one) => one.output);
+    output.push(...lines.filter((line) => line.startsWith("line ")));
+  }
+  const page = await (await client.fetch("GET", "/swagger")).text();
+  const assets = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => new URL(path, serve.url));
+  const statuses = await Promise.all(assets.map(async (url) => [url.origin, (await fetch(url)).status]));
+  const same = statuses.every(([origin, status]) => origin === serve.url.origin && status === 200);
+  const state = agentOf(ready)?.lifecycle_state;
+  process.stdout.write(`${JSON.stringify({ outside, state, output, assets: assets.length, same })}\n`);
+} finally {
+  await createBuild(client, id, "delete");
+  await awaitWorkspace(client, id, (one) => one.latest_build.status === "deleted");
+}

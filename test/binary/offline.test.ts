@@ -1,0 +1,35 @@
+// With the network really cut: in a network namespace that has nothing but loopback, where the system lets us make one.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { type Need, testNeeding } from "#test/support/needs.ts";
+
+const STORY = fileURLToPath(new URL("./offline-story.ts", import.meta.url));
+
+/** The first way to a namespace of our own that works here: as root, or as root of a user namespace. */
+const way = [
+  ["unshare", "-n"],
+  ["unshare", "-rn"],
+].find((command) => Bun.which("unshare") && Bun.spawnSync([...command, process.execPath, "--version"]).exitCode === 0);
+
+const namespace: Need = {
+  found: process.platform === "linux" && way !== undefined,
+  reason: "needs unshare and the right to a network namespace",
+  file: way?.[0] ?? "",
+};
+
+testNeeding(
+  [namespace],
+  "[RP-7] without a network a fresh server starts, people sign in, and a workspace's startup script is heard line by line",
+  async () => {
+    const child = Bun.spawn([...(way ?? []), process.execPath, "--no-env-file", STORY], {
+      env: process.env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [out, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect([code, errors]).toEqual([0, ""]);
+    const seen = JSON.parse(out) as { assets: number };
+    expect(seen).toMatchObject({ outside: [false, false], state: "ready", same: true });
+    expect(seen).toMatchObject({ output: ["line 1", "line 2", "line 3"] });
+    expect(seen.assets).toBeGreaterThan(1);
+  },
+);
