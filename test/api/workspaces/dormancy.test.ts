@@ -176,3 +176,33 @@ test("[TI-24] a change of the template reaches all of its workspaces, however ma
   });
   expect(left).toBe(0);
 });
+
+test("[TI-28] a required stop that the template begins to want, moves or drops reaches what runs, and people are told", async () => {
+  await using time = await openClockwork();
+  const one = await time.make();
+  const change = async (days_of_week: string[]): Promise<(string | undefined)[]> => {
+    await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, {
+      autostop_requirement: { days_of_week, weeks: 1 },
+    });
+    await time.pass(1000);
+    const { deadline, max_deadline } = (await read(time.owner, one)).latest_build;
+    return [minuteOf(deadline), minuteOf(max_deadline)];
+  };
+  expect(await change(["wednesday"])).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
+  expect((await time.activity(one.id)).entries[0]).toMatchObject({ reason: "template", actor: { kind: "server" } });
+  expect(await change(["friday"])).toEqual(["2030-01-04T00:00", "2030-01-04T00:00"]);
+  expect(await change([])).toEqual([undefined, undefined]);
+  expect(await change(["wednesday"])).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
+  expect((await time.pass(12 * HOUR, one.id))?.latest_build).toMatchObject({ reason: "autostop", status: "stopped" });
+});
+
+test("[TI-29] a dormant workspace opens no terminal and shows no ports", async () => {
+  await using time = await openClockwork();
+  const one = await time.make();
+  const agent = `/api/v2/workspaceagents/${one.latest_build.resources[0]?.agents[0]?.id}`;
+  const asked = [`${agent}/listening-ports`, `${agent}/pty?reconnect=${one.id}`];
+  const statuses = () => Promise.all(asked.map(async (path) => (await time.owner.fetch("GET", path)).status));
+  expect(await statuses()).not.toContain(409);
+  await setDormant(time, one, true);
+  expect(await statuses()).toEqual([409, 409]);
+});

@@ -1,0 +1,37 @@
+// A daemon that waits for whoever gets its workspace.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { awaitClaim } from "#src/daemon/reinit.ts";
+
+/** A server that answers these statuses one after the other, and what it was asked. */
+const answering = (...statuses: number[]) => {
+  const asked: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => {
+      const { pathname, search } = new URL(request.url);
+      asked.push(`${pathname}${search} ${request.headers.get("service-session-token")}`);
+      return Response.json({ message: "as told" }, { status: statuses.shift() ?? 500 });
+    },
+  });
+  return { asked, url: new URL(`http://127.0.0.1:${server.port}/`), [Symbol.dispose]: () => void server.stop(true) };
+};
+const waiting = (url: URL, signal = new AbortController().signal) =>
+  awaitClaim({ url, token: "secret", clock: systemClock, random: () => 0, signal });
+
+test("[PB-11] asks again for as long as the server cannot say, and is told once", async () => {
+  using server = answering(503, 401, 500, 200);
+  expect(await waiting(server.url)).toBe(true);
+  expect(server.asked).toEqual(Array(4).fill("/api/v2/workspaceagents/me/reinit?wait=true secret"));
+});
+
+test("[PB-11] never asks again after a 409, nor when it is told to stop", async () => {
+  using server = answering(409);
+  expect(await waiting(server.url)).toBe(false);
+  expect(server.asked.length).toBe(1);
+  const stop = new AbortController();
+  const over = waiting(server.url, stop.signal);
+  stop.abort();
+  expect(await over).toBe(false);
+});
