@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents.ts";
 import { WorkspaceAgent } from "#schema/agent.ts";
+import { hasAppHosts } from "../applications/names.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
@@ -15,7 +16,13 @@ export const oneAgent = (ctx: ApiContext) =>
     async ({ caller, params }) => {
       const { agent_id } = await agentAt(ctx.store, params.workspaceagent, caller);
       const row = await ctx.store.get(findAgent({ id: agent_id }));
-      const [agent] = await showAgentRows(ctx.store, row ? [row] : [], ctx.clock.now(), caller.compat);
+      const [agent] = await showAgentRows(
+        ctx.store,
+        row ? [row] : [],
+        ctx.clock.now(),
+        caller.compat,
+        hasAppHosts(ctx),
+      );
       if (!agent) throw notFound();
       return agent;
     },

@@ -6,27 +6,31 @@ import { type AgentAppRow, listAgentAppsOf } from "#db/agent-apps.ts";
 import { type AgentMetadataRow, listAgentMetadataOf } from "#db/agent-metadata.ts";
 import { type AgentScriptRow, listAgentScriptsOf } from "#db/agent-scripts.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents.ts";
+import { listAgentNames } from "#db/app-places.ts";
 import { type AppStatusRow, listAppStatusesOf } from "#db/app-statuses.ts";
 import { type LogSourceRow, listLogSourcesOf } from "#db/log-sources.ts";
 import type { Store } from "#db/store.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { App, AppStatus } from "#schema/app.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
+import { type AppName, labelOf } from "../applications/names.ts";
 
 /**
  * The agents of these resources by resource id, each list in the order it is shown (display order, then name). `now` is in
- * milliseconds since 1970; `compat` decides the form of nullable ids.
+ * milliseconds since 1970; `compat` decides the form of nullable ids, `hasAppHosts` whether apps have hosts of their own.
  */
 export const showAgents = async (
   store: Pick<Store, "all">,
   resourceIds: readonly string[],
   now: number,
   compat: boolean,
+  hasAppHosts: boolean,
 ): Promise<Map<string, WorkspaceAgent[]>> => {
   const shown = new Map<string, WorkspaceAgent[]>(resourceIds.map((id) => [id, []]));
   if (resourceIds.length === 0) return shown;
   const rows = await store.all(listAgentsOfResources({ resource_ids: JSON.stringify(resourceIds) }));
-  for (const agent of await showAgentRows(store, rows, now, compat)) shown.get(agent.resource_id)?.push(agent);
+  for (const agent of await showAgentRows(store, rows, now, compat, hasAppHosts))
+    shown.get(agent.resource_id)?.push(agent);
   return shown;
 };
 
@@ -36,6 +40,7 @@ export const showAgentRows = async (
   rows: readonly AgentRow[],
   now: number,
   compat: boolean,
+  hasAppHosts: boolean,
 ): Promise<WorkspaceAgent[]> => {
   if (rows.length === 0) return [];
   const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
@@ -46,10 +51,13 @@ export const showAgentRows = async (
     store.all(listLogSourcesOf(of)).then(byAgent),
     store.all(listAgentMetadataOf(of)).then(byAgent),
   ]);
+  const needsNames = hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
+  const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
   return rows.map((row) =>
     showAgent(
       row,
       {
+        names: names?.get(row.id)?.[0],
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
         scripts: scripts.get(row.id) ?? [],
@@ -66,6 +74,8 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
   Map.groupBy(rows, (row) => row.agent_id);
 
 type Parts = {
+  /** What the hosts of its apps are made of; undefined where there are none. */
+  names: Omit<AppName, "app"> | undefined;
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
   scripts: readonly AgentScriptRow[];
@@ -107,14 +117,14 @@ const showAgent = (row: AgentRow, parts: Parts, now: number, compat: boolean): W
     logs_length: row.logs_length,
     logs_overflowed: row.logs_overflowed,
     latency: {},
-    apps: parts.apps.map((app) => showApp(app, parts.statuses)),
+    apps: parts.apps.map((app) => showApp(app, parts)),
     scripts: parts.scripts.map(showScript),
     log_sources: parts.sources.map(showLogSource),
     metadata: parts.metadata.map((one) => showMetadata(one, now)),
   };
 };
 
-const showApp = (app: AgentAppRow, statuses: readonly AppStatusRow[]): App => ({
+const showApp = (app: AgentAppRow, { statuses, names }: Pick<Parts, "statuses" | "names">): App => ({
   id: app.id,
   slug: app.slug,
   display_name: app.display_name,
@@ -122,7 +132,7 @@ const showApp = (app: AgentAppRow, statuses: readonly AppStatusRow[]): App => ({
   url: app.url,
   external: app.external,
   subdomain: app.subdomain,
-  subdomain_name: "",
+  subdomain_name: app.subdomain && names ? labelOf({ ...names, app: app.slug }) : "",
   hidden: app.hidden,
   group: app.group,
   icon: app.icon,

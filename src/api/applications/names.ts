@@ -23,6 +23,10 @@ export const labelOf = ({ app, agent, workspace, user }: AppName): string => {
   return parts.every((part) => PART.test(part)) && LABEL.test(label) ? label : "";
 };
 
+/** True where apps have hosts of their own. */
+export const hasAppHosts = ({ config }: { config: { wildcard_access_url?: string | undefined } }): boolean =>
+  config.wildcard_access_url !== undefined;
+
 export class AppHosts {
   readonly #suffix: string;
   readonly #port: string;

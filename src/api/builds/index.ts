@@ -8,12 +8,14 @@ import { JobLog } from "#schema/job.ts";
 import { Resource } from "#schema/resource.ts";
 import { isOwner, mayStartStop } from "../access.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
+import { hasAppHosts } from "../applications/names.ts";
 import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { jobLogs } from "../jobs/logs.ts";
 import { fails, Generic } from "../responses.ts";
 import { buildAt, showBuilds } from "./build.ts";
 import { resourcesOf } from "./resources.ts";
+import { buildState } from "./state.ts";
 import { timingsOf } from "./timings.ts";
 
 const tags = ["Builds"];
@@ -94,7 +96,7 @@ export const builds = (ctx: ApiContext) =>
       "/:workspacebuild/resources",
       async ({ caller, params }) => {
         const { job } = await buildAt(ctx, params.workspacebuild, caller);
-        const resources = await resourcesOf(ctx.store, [job], ctx.clock.now(), caller.compat);
+        const resources = await resourcesOf(ctx.store, [job], ctx.clock.now(), caller.compat, hasAppHosts(ctx));
         return resources.get(job.id) ?? [];
       },
       {
@@ -104,6 +106,7 @@ export const builds = (ctx: ApiContext) =>
         detail: { tags, summary: "Resources of a build", description: "Empty until the build has succeeded." },
       },
     )
+    .use(buildState(ctx))
     .get(
       "/:workspacebuild/timings",
       async ({ caller, params }) => timingsOf(ctx.store, await buildAt(ctx, params.workspacebuild, caller)),

@@ -15,6 +15,7 @@ export const resourcesOf = async (
   jobs: readonly Job[],
   now: number,
   compat: boolean,
+  hasAppHosts: boolean,
 ): Promise<Map<string, Resource[]>> => {
   const [first, ...rest] = jobs.filter((job) => jobStatus(job) === "succeeded").map(({ id }) => id);
   const shown = new Map<string, Resource[]>();
@@ -29,6 +30,7 @@ export const resourcesOf = async (
     rows.map(({ id }) => id),
     now,
     compat,
+    hasAppHosts,
   );
   for (const row of rows) {
     const list = shown.get(row.job_id) ?? [];

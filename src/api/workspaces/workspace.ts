@@ -12,6 +12,7 @@ import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import type { Resource } from "#schema/resource.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { maySeeWorkspace } from "../access.ts";
+import { hasAppHosts } from "../applications/names.ts";
 import { showBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { UserCaller } from "../caller.ts";
@@ -58,7 +59,7 @@ export const showWorkspaces = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Workspace[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await resourcesOf(store, jobs, ctx.clock.now(), viewer.compat);
+  const resources = await resourcesOf(store, jobs, ctx.clock.now(), viewer.compat, hasAppHosts(ctx));
   const people = await peopleOf(
     store,
     views.map(({ workspace }) => workspace.user_acl),

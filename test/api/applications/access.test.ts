@@ -1,0 +1,147 @@
+// Who may open apps and shared ports of a workspace, what they are told otherwise, and what of theirs ends when they no longer may.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { CallerName } from "../workspaces/cast.ts";
+import { type AppWorld, type Echo, startAppWorld } from "./app-world.ts";
+
+let world: AppWorld;
+beforeAll(async () => {
+  world = await startAppWorld({
+    apps: (port) =>
+      (["owner", "organization", "authenticated", "public"] as const).map((share) => ({
+        ...{ slug: share, url: `http://localhost:${port}`, share },
+      })),
+  });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const tokenOf = (name: CallerName): string | undefined => world.cast.clients[name].token;
+const share = (share_level: string, port = world.app.port, protocol = "http") =>
+  world.owner.post(`${world.cast.path}/port-share`, { agent_name: "dev", port, protocol, share_level });
+const page = { accept: "text/html,application/xhtml+xml" };
+
+/** Every caller's status, below the access URL and on the app's host, which must agree. */
+const statuses = async (app: string): Promise<Record<string, number>> => {
+  const all: Record<string, number> = {};
+  for (const name of [
+    "owner",
+    "shared use",
+    "member",
+    "template admin",
+    "auditor",
+    "site owner",
+    "agent",
+    "guest",
+  ] as const) {
+    const token = tokenOf(name);
+    const [below, onHost] = [await world.get(world.path(app), { token }), await world.at(app, "/", { token })];
+    expect([name, below.status]).toEqual([name, onHost.status]);
+    all[name] = below.status;
+  }
+  return all;
+};
+
+const USERS = { owner: 200, "shared use": 200, "site owner": 200 };
+const OTHERS = { member: 404, "template admin": 404, auditor: 404, agent: 401, guest: 401 };
+const MEMBERS = { member: 200, "template admin": 200, auditor: 200 };
+
+describe("an app or a port", () => {
+  test("[AX-4] is opened by those its level lets in, and by nobody else", async () => {
+    expect(await statuses("owner")).toEqual({ ...USERS, ...OTHERS });
+    expect(await statuses("organization")).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
+    expect(await statuses("authenticated")).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
+    expect(await statuses("public")).toEqual({ ...USERS, ...MEMBERS, agent: 200, guest: 200 });
+  });
+
+  test("[AX-4] that is a port without a share is for those who use the workspace; a share opens it, unsharing closes it", async () => {
+    const port = String(world.app.port);
+    expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS });
+    await share("organization");
+    expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
+    await share("public");
+    expect((await statuses(port)).guest).toBe(200);
+    const gone = await world.owner.fetch("DELETE", `${world.cast.path}/port-share`, {
+      agent_name: "dev",
+      port: world.app.port,
+    });
+    expect(gone.status).toBe(200);
+    expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS });
+  });
+
+  test("[AX-3] asks a person without a session to sign in, whether it is there or not", async () => {
+    for (const app of ["owner", "none"]) {
+      const below = await world.get(world.path(app, "/x?y=1"), { headers: page });
+      const back = new URLSearchParams({ redirect: world.path(app, "/x?y=1") });
+      expect([below.status, below.headers.get("location")]).toEqual([307, `/login?${back}`]);
+      const onHost = await world.at(app, "/x?y=1", { headers: page });
+      const there = new URL(onHost.headers.get("location") ?? "");
+      expect([onHost.status, there.origin, there.pathname]).toEqual([
+        307,
+        world.server.url.origin,
+        "/api/v2/applications/auth-redirect",
+      ]);
+      expect(there.searchParams.get("redirect_uri")).toBe(`http://${world.host(app)}:${world.server.url.port}/x?y=1`);
+    }
+    const program = await world.get(world.path("owner"));
+    expect([program.status, program.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  });
+
+  test("[AX-4] takes writes and WebSockets with the cookie from its own pages only", async () => {
+    const cookie = `service_session_token=${world.token}`;
+    const post = async (headers: Record<string, string>) =>
+      (await world.get(world.path("owner"), { method: "POST", headers: { cookie, ...headers } })).status;
+    const { origin } = world.server.url;
+    expect(await post({ origin })).toBe(200);
+    expect(await post({})).toBe(200);
+    for (const foreign of ["https://evil.example", "null", `${origin}.evil.example`, `http://${world.host("owner")}`]) {
+      expect([foreign, await post({ origin: foreign })]).toEqual([foreign, 403]);
+    }
+    expect(await post({ "sec-fetch-site": "same-site" })).toBe(403);
+  });
+
+  test("[AX-2] has hosts of exactly one form; they answer for the app alone", async () => {
+    const { token } = world;
+    const to = async (host: string) => (await world.get("/api/v2/users/me", { token, headers: { host } })).status;
+    const good = world.host("owner");
+    const got = (await (await world.get("/api/v2/users/me", { token, headers: { host: good } })).json()) as Echo;
+    expect(got.path).toBe("/api/v2/users/me");
+    expect(await to(`${good}:1234`)).toBe(200);
+    expect(await to(good.toUpperCase())).toBe(200);
+    const wrong = [
+      ...["apps.example.test", "x.apps.example.test", `a.${good}`, `${good}.evil.example`, `evil${good.slice(5)}x`],
+      ...[
+        good.replace("apps.", "apps-"),
+        good.replace("--dev--dev", "--dev"),
+        good.replace("--dev--dev", "--dev--dev--dev"),
+      ],
+      ...[`-${good}`, good.replace("--ada", "----ada"), good.replace("--ada", "--ada-")],
+    ];
+    for (const host of wrong) expect([host, await to(host)]).toEqual([host, 421]);
+  });
+
+  test("[AX-5] of a workspace that cannot be reached says why to its users alone, as a page or as the generic body", async () => {
+    await using other = await startAppWorld({
+      apps: (port) => [{ slug: "mine", url: `http://localhost:${port}`, share: "public" }],
+    });
+    const { cast, token } = other;
+    const look = async (who: CallerName = "owner") => {
+      const asked = { token: cast.clients[who].token };
+      const answer = await other.get(other.path("mine"), asked);
+      const html = await other.get(other.path("mine"), { ...asked, headers: page });
+      expect(answer.status).toBe(html.status);
+      return { status: answer.status, ...((await answer.json()) as { message: string }), html: await html.text() };
+    };
+    await other.app[Symbol.asyncDispose]();
+    const silent = await look();
+    expect(silent).toMatchObject({ status: 502, message: "The app does not answer." });
+    expect(silent.html).toContain("<h1>The app does not answer</h1>");
+    const response = await other.get(other.path("mine"), { token, headers: page });
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'/);
+    await other.daemon[Symbol.asyncDispose]();
+    expect(await look()).toMatchObject({ status: 503, message: "The workspace cannot be reached." });
+    await cast.clients.owner.put(`${cast.path}/dormant`, { dormant: true });
+    expect(await look()).toMatchObject({ status: 503, message: "The workspace sleeps." });
+    const stranger = await look("member");
+    expect(stranger).toMatchObject({ status: 404, message: "Nothing to open here." });
+  });
+});
