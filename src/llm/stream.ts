@@ -17,7 +17,7 @@ export type Call = {
   readonly now: () => number;
 };
 
-/** Throws `ModelError`; ends without `finish` when the provider did not say that its answer is complete. */
+/** Throws `ModelError`, also when the provider did not say that its answer is complete, or refused without a word. */
 export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerator<ModelEvent> {
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
@@ -26,10 +26,16 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
     const { stream } = await call.model.doStream(options);
     const names = new Map<string, string>();
     const reader = stream.getReader();
+    let spoke = false;
     for (;;) {
       const { value: part, done } = await reader.read();
-      if (done) return;
-      yield* eventsOf(part, names, call.config.context_limit);
+      if (done) throw new Error(ENDED_EARLY);
+      for (const event of eventsOf(part, names, call.config.context_limit)) {
+        if (event.type === "finish" && event.reason === "content_filter" && !spoke) throw refusalOf(call);
+        spoke ||= event.type !== "usage" && event.type !== "finish";
+        yield event;
+        if (event.type === "finish") return;
+      }
     }
   } catch (error) {
     if (request.signal.aborted) throw request.signal.reason;
@@ -38,6 +44,11 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
     gone.abort();
   }
 }
+
+const ENDED_EARLY = "The stream ended early.";
+
+const refusalOf = ({ provider: { provider, display_name } }: Call): ModelError =>
+  new ModelError("content_filter", "", { provider, display_name });
 
 const optionsOf = async (
   { config, provider, attachments }: Call,

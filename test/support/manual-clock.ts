@@ -7,6 +7,7 @@ export class ManualClock implements Clock {
   #now: number;
   readonly #started: number;
   readonly #timers = new Set<Entry>();
+  readonly #waiting: (() => void)[] = [];
 
   constructor(start = Date.UTC(2030, 0, 1)) {
     this.#now = start;
@@ -53,8 +54,16 @@ export class ManualClock implements Clock {
     }
   }
 
+  /** Resolves once something waits that becomes due in exactly `ms`. */
+  async timerIn(ms: number): Promise<void> {
+    while (![...this.#timers].some(({ at }) => at === this.#now + ms)) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
   #add(entry: Entry): Timer {
     this.#timers.add(entry);
+    for (const wake of this.#waiting.splice(0)) wake();
     return { cancel: () => this.#timers.delete(entry) };
   }
 }

@@ -88,12 +88,12 @@ describe("a conversation", () => {
     const { body } = await world.upstream.next();
     expect(body).toMatchObject({
       ...{ model: "test-model", stream: true, reasoning_effort: "medium", temperature: 0.5, max_tokens: 99 },
-      messages: [
-        { role: "user", content: "first" },
-        { role: "assistant", content: "one" },
-        { role: "user", content: "second" },
-      ],
     });
+    expect((body.messages as { role: string; content: string }[]).filter(({ role }) => role !== "system")).toEqual([
+      { role: "user", content: "first" },
+      { role: "assistant", content: "one" },
+      { role: "user", content: "second" },
+    ]);
   });
 
   test("[MO-34] a chat whose model is disabled or deleted goes on with the default one", async () => {

@@ -1,0 +1,95 @@
+// The table of failures, row by row, in the words providers use.
+import { describe, expect, test } from "bun:test";
+import type { ChatErrorKind } from "#schema/chat-error.ts";
+import { classify, retryAfter } from "#src/llm/classify.ts";
+import { withoutSecrets } from "#src/llm/secrets.ts";
+
+type Row = [status: number | undefined, text: string, kind: ChatErrorKind, retryable: boolean];
+
+const TABLE: Row[] = [
+  [undefined, "the request was interrupted by shutdown", "generic", false],
+  [500, "context canceled", "generic", false],
+  [400, "response continuity diagnostic: reasoning item missing", "generic", false],
+  [undefined, "stream ended early", "timeout", true],
+  [400, "Previous response with id 'resp_1' not found.", "generic", true],
+  [400, '{"code":"previous_response_not_found"}', "generic", true],
+  [529, "", "overloaded", true],
+  [503, "The model is overloaded. Please try again later.", "overloaded", true],
+  [undefined, '{"type":"overloaded_error","message":"Overloaded"}', "overloaded", true],
+  [429, '{"error":{"code":"insufficient_quota"}}', "usage_limit", false],
+  [402, "Payment required", "usage_limit", false],
+  [400, "Your credit balance is too low to access the API", "usage_limit", false],
+  [400, "Budget has been exceeded! Current cost: 12", "usage_limit", false],
+  [401, "", "auth", false],
+  [400, "API key not valid. Please pass a valid API key.", "auth", false],
+  [undefined, "invalid x-api-key: invalid api key", "auth", false],
+  [403, "", "auth", false],
+  [undefined, "403 Forbidden", "auth", false],
+  [429, "", "rate_limit", true],
+  [undefined, "Rate limit reached for requests", "rate_limit", true],
+  [400, '{"code":"provider_disabled"}', "provider_disabled", false],
+  [408, "", "timeout", true],
+  [502, "<html>Bad Gateway</html>", "timeout", true],
+  [503, "", "timeout", true],
+  [504, "", "timeout", true],
+  [undefined, "unexpected EOF", "timeout", true],
+  [undefined, "ECONNRESET: The socket connection was closed unexpectedly", "timeout", true],
+  [undefined, "ConnectionRefused: Unable to connect", "timeout", true],
+  [undefined, "http2: server sent GOAWAY", "timeout", true],
+  [404, "The model `gpt-9` does not exist or you do not have access to it.", "config", false],
+  [404, 'model "llama" not found, try pulling it first', "config", false],
+  [400, "This model's maximum context length is 8192 tokens", "config", false],
+  [400, "prompt is too long: 210000 tokens > 200000 maximum", "config", false],
+  [400, '{"code":"context_length_exceeded"}', "config", false],
+  [500, "", "generic", true],
+  [undefined, '{"type":"server_error"}', "generic", true],
+  [400, "messages.0: something else", "generic", false],
+  [404, "", "generic", false],
+  [302, "", "generic", false],
+  [undefined, "", "generic", false],
+];
+
+describe("why a call failed", () => {
+  test.each(TABLE)("[MO-10] status %p saying %p is %s, to be tried again: %p", (status, text, kind, retryable) => {
+    expect(classify({ status, text })).toEqual({ kind, retryable });
+  });
+
+  test("[MO-10] the first row that fits counts: no quota is not a rate, and a stream that broke off is no timeout of its words", () => {
+    expect(classify({ status: 429, text: "rate limit: you exceeded your current quota" }).kind).toBe("usage_limit");
+    expect(classify({ status: 401, text: "too many requests" }).kind).toBe("auth");
+    expect(classify({ status: undefined, text: "quota", ended_early: true })).toEqual({
+      kind: "timeout",
+      retryable: true,
+    });
+  });
+});
+
+describe("when to come again", () => {
+  const now = Date.parse("2026-05-01T12:00:00Z");
+
+  test.each([
+    [{ "retry-after": "7" }, 7_000],
+    [{ "retry-after-ms": "1500", "retry-after": "9" }, 1_500],
+    [{ "retry-after": "Fri, 01 May 2026 12:00:30 GMT" }, 30_000],
+    [{ "retry-after": "Fri, 01 May 2026 11:00:00 GMT" }, 0],
+    [{ "retry-after": "soon" }, 0],
+    [{ "retry-after": "-5" }, 0],
+    [{ "retry-after": "999999999" }, 3_600_000],
+    [{}, 0],
+    [undefined, 0],
+  ])("[MO-11] %j means %d ms", (headers, ms) => {
+    expect(retryAfter(headers as Record<string, string> | undefined, now)).toBe(ms);
+  });
+});
+
+describe("secrets in what a provider says", () => {
+  test.each([
+    ["Incorrect API key provided: my-own-secret. Find yours", "Incorrect API key provided: [hidden]. Find yours"],
+    ["Incorrect API key provided: sk-proj-abcdef123456*****7890.", "Incorrect API key provided: [hidden]"],
+    ["Authorization: Bearer abcdefghijkl was refused", "Authorization: Bearer [hidden] was refused"],
+    ["key AIzaSyA1234567890abcdefg is wrong", "key [hidden] is wrong"],
+    ["nothing secret here", "nothing secret here"],
+  ])("[MO-12] %p is told as %p", (said, told) => {
+    expect(withoutSecrets(said, "my-own-secret")).toBe(told);
+  });
+});

@@ -1,0 +1,120 @@
+// Where a base URL may lead. A listener on this machine stands for everything that must not be reached.
+import { describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { guardedFetch, type MayReach, placeOfAddress, type Resolve } from "#src/llm/fetch.ts";
+import { ModelError } from "#src/llm/model.ts";
+
+const NOWHERE: MayReach = { private: false, hosts: [] };
+
+/** Counts who connects and answers whatever is asked. */
+const openListener = async (answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok") => {
+  const asked: string[] = [];
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (bytes) => {
+      asked.push(bytes.toString());
+      socket.end(answer);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return { asked, port, [Symbol.dispose]: () => void server.close() };
+};
+
+const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error) => error,
+  );
+
+describe("an address", () => {
+  test.each([
+    ["127.0.0.1", "private"],
+    ["127.8.8.8", "private"],
+    ["10.1.2.3", "private"],
+    ["172.31.0.1", "private"],
+    ["192.168.1.1", "private"],
+    ["100.100.100.100", "private"],
+    ["::1", "private"],
+    ["fd12::1", "private"],
+    ["::ffff:127.0.0.1", "private"],
+    ["169.254.169.254", "never"],
+    ["::ffff:169.254.169.254", "never"],
+    ["::ffff:a9fe:a9fe", "never"],
+    ["fe80::1", "never"],
+    ["fd00:ec2::254", "never"],
+    ["64:ff9b::a9fe:a9fe", "never"],
+    ["0.0.0.0", "never"],
+    ["::", "never"],
+    ["224.0.0.1", "never"],
+    ["255.255.255.255", "never"],
+    ["localhost", "never"],
+    ["93.184.216.34", "public"],
+    ["2606:4700::1111", "public"],
+  ])("[MO-20] %s is %s", (address, place) => {
+    expect(placeOfAddress(address)).toBe(place as "public");
+  });
+});
+
+describe("a base URL", () => {
+  test.each([
+    "http://127.0.0.1:PORT/",
+    "http://2130706433:PORT/",
+    "http://0x7f000001:PORT/",
+    "http://0177.0.0.1:PORT/",
+    "http://[::ffff:127.0.0.1]:PORT/",
+    "http://localhost:PORT/",
+    "http://internal.example:PORT/",
+    "ftp://127.0.0.1:PORT/",
+    "file:///etc/hostname",
+  ])("[MO-20] %s reaches nobody here unless it is allowed", async (pattern) => {
+    using listener = await openListener();
+    const get = guardedFetch(NOWHERE, async () => ["127.0.0.1"]);
+    const failure = await failureOf(get(pattern.replace("PORT", String(listener.port))));
+    expect(failure).toBeInstanceOf(ModelError);
+    expect((failure as ModelError).kind).toBe("config");
+    expect(listener.asked).toEqual([]);
+  });
+
+  test("[MO-20] one address of a name that may not be reached is enough to refuse it", async () => {
+    using listener = await openListener();
+    const get = guardedFetch(NOWHERE, async () => ["93.184.216.34", "127.0.0.1"]);
+    expect(await failureOf(get(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
+    expect(listener.asked).toEqual([]);
+  });
+
+  test("[MO-20] private networks can be allowed, and single hosts by name; the metadata address only by name", async () => {
+    using listener = await openListener();
+    const here: Resolve = async () => ["127.0.0.1"];
+    const open = guardedFetch({ private: true, hosts: [] }, here);
+    expect(await (await open(`http://localhost:${listener.port}/`)).text()).toBe("ok");
+    const named = guardedFetch({ private: false, hosts: ["Ollama"] }, here);
+    expect(await (await named(`http://ollama:${listener.port}/`)).text()).toBe("ok");
+    const metadata = guardedFetch({ private: true, hosts: [] }, async () => ["169.254.169.254"]);
+    expect(await failureOf(metadata("http://metadata.example/"))).toBeInstanceOf(ModelError);
+  });
+
+  test("[MO-21] a name is looked up once, and the connection goes to the address that was looked at", async () => {
+    using listener = await openListener();
+    let lookups = 0;
+    const changing: Resolve = async () => {
+      lookups += 1;
+      return lookups === 1 ? ["127.0.0.1"] : ["169.254.169.254"];
+    };
+    const get = guardedFetch({ private: true, hosts: [] }, changing);
+    const response = await get(`http://models.example:${listener.port}/v1`, { headers: { "x-own": "kept" } });
+    expect(await response.text()).toBe("ok");
+    expect(lookups).toBe(1);
+    expect(listener.asked[0]?.toLowerCase()).toContain(`host: models.example:${listener.port}`);
+    expect(listener.asked[0]?.toLowerCase()).toContain("x-own: kept");
+  });
+
+  test("[MO-22] no redirect is followed", async () => {
+    using target = await openListener();
+    const answer = `HTTP/1.1 307 Elsewhere\r\nlocation: http://127.0.0.1:${target.port}/\r\ncontent-length: 0\r\n\r\n`;
+    using listener = await openListener(answer);
+    const get = guardedFetch({ private: true, hosts: [] });
+    expect((await get(`http://127.0.0.1:${listener.port}/`)).status).toBe(307);
+    expect(target.asked).toEqual([]);
+  });
+});

@@ -1,0 +1,81 @@
+// From stored messages to what providers are given.
+import { expect, test } from "bun:test";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { PromptMessage } from "#src/llm/model.ts";
+import { type Attachment, noAttachments, promptOf } from "#src/llm/prompt.ts";
+
+const message = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
+const call = (id: string): MessagePart => ({ type: "tool-call", tool_call_id: id, tool_name: "look", args: { at: 1 } });
+const result = (id: string, value: unknown, is_error = false): MessagePart => ({
+  ...{ type: "tool-result", tool_call_id: id, tool_name: "look", result: value, is_error },
+});
+
+test("[MO-35] words, code that is pointed at, and context become text; what says nothing to a model is left out", async () => {
+  const prompt = await promptOf(
+    [
+      message("system", { type: "text", text: "be kind" }),
+      message(
+        "user",
+        { type: "text", text: "why" },
+        { type: "file-reference", file_name: "a.ts", start_line: 2, end_line: 3, content: "x = 1" },
+        { type: "hook-context", text: "it is late" },
+        { type: "hook-notice", text: "for people" },
+      ),
+      message("assistant", { type: "reasoning", text: "hm" }, { type: "source", url: "https://x.example" }),
+      message("assistant", { type: "reasoning", text: "hm", provider_metadata: { a: { signature: "s" } } }),
+    ],
+    noAttachments,
+  );
+  expect(prompt).toEqual([
+    { role: "system", content: "be kind" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "why" },
+        { type: "text", text: '<file name="a.ts:2-3">\nx = 1\n</file>' },
+        { type: "text", text: "it is late" },
+      ],
+    },
+    { role: "assistant", content: [{ type: "reasoning", text: "hm", providerOptions: { a: { signature: "s" } } }] },
+  ]);
+});
+
+test("[MO-35] every call gets a result: those of one step stand together, a lost one is said to be lost", async () => {
+  const prompt = await promptOf(
+    [
+      message("assistant", call("1"), call("2"), call("3")),
+      message("tool", result("1", { ok: true })),
+      message("tool", result("2", "no", true)),
+      message("assistant", call("4")),
+      message("user", { type: "text", text: "go on" }),
+    ],
+    noAttachments,
+  );
+  expect(prompt.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant", "tool", "user"]);
+  const results = prompt.flatMap(({ role, content }) => (role === "tool" ? content : []));
+  expect(results).toMatchObject([
+    { toolCallId: "1", output: { type: "json", value: { ok: true } } },
+    { toolCallId: "2", output: { type: "error-text", value: "no" } },
+    { toolCallId: "3", output: { type: "error-text" } },
+    { toolCallId: "4", output: { type: "error-text" } },
+  ]);
+});
+
+test("[MO-35] attachments come as what they are: text as text, images as files, gone ones as a remark", async () => {
+  const files: Record<string, Attachment> = {
+    note: { name: "note.md", media_type: "text/markdown", bytes: new TextEncoder().encode("# hi") },
+    cat: { name: "cat.png", media_type: "image/png", bytes: new Uint8Array([1, 2, 3]) },
+  };
+  const parts = ["note", "cat", "lost"].map((file_id): MessagePart => ({ type: "file", file_id, name: file_id }));
+  const [first] = await promptOf([message("user", ...parts)], async (id) => files[id]);
+  expect(first?.content).toEqual([
+    { type: "text", text: '<file name="note.md">\n# hi\n</file>' },
+    {
+      type: "file",
+      filename: "cat.png",
+      mediaType: "image/png",
+      data: { type: "data", data: new Uint8Array([1, 2, 3]) },
+    },
+    { type: "text", text: '[The attachment "lost" is no longer there.]' },
+  ] as never);
+});
