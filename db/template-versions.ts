@@ -76,6 +76,31 @@ export const listVersionsOf = query(
     .offset(sql.placeholder("offset")),
 );
 
+/**
+ * Versions of a template that nothing needs: not archived, not the active one, and the latest build of no workspace that is there.
+ * With `all` 0 only those whose import has failed or was cancelled: {template_id, all}. For `scan`.
+ */
+export const listUnusedVersions = query(
+  build
+    .select({ id: template_versions.id })
+    .from(template_versions)
+    .innerJoin(jobs, eq(jobs.id, template_versions.job_id))
+    .innerJoin(templates, eq(templates.id, template_versions.template_id))
+    .where(
+      and(
+        eq(template_versions.template_id, sql.placeholder("template_id")),
+        eq(template_versions.archived, false),
+        sql`${template_versions.id} <> ${templates.active_version_id}`,
+        sql`${jobs.completed_at} is not null`,
+        sql`(${sql.placeholder("all")} = 1 or ${jobs.error} <> '' or ${jobs.canceled_at} is not null)`,
+        sql`not exists (select 1 from workspaces w join workspace_builds b on b.id = w.latest_build_id
+          where w.template_id = ${template_versions.template_id} and w.deleted = 0
+          and b.template_version_id = ${template_versions.id})`,
+      ),
+    )
+    .orderBy(asc(template_versions.created_at), asc(template_versions.id)),
+);
+
 /** Versions whose import job has not ended, oldest first: taken up again at start. */
 export const listOpenImports = query(
   build

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
-import { ProvisionError, type Provisioner, WorkerLost } from "#src/provisioners/provisioner.ts";
+import { ProvisionError, type Provisioner, type ProvisionRequest, WorkerLost } from "#src/provisioners/provisioner.ts";
 import type { Directory } from "../directory.ts";
 import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
@@ -79,7 +79,7 @@ export class BuildRunner implements Builds {
   }
 
   async #work(
-    { request, orphan }: Exclude<StartedJob, "stale">,
+    { request, orphan, verbose }: Exclude<StartedJob, "stale">,
     workspace_id: string,
     job_id: string,
     signal: AbortSignal,
@@ -91,9 +91,12 @@ export class BuildRunner implements Builds {
       workspaces.ask(workspace_id, "touchJob", { job_id }).catch(() => {});
     });
     try {
-      const provisioner = this.#provisioner(request.manifest.provisioner);
+      if (verbose) for (const line of detailsOf(request)) report.say("provisioner_daemon", "debug", "Request", line);
       signal.throwIfAborted();
-      const { state } = orphan ? { state: null } : await provisioner.run(request, report, signal);
+      // What is forgotten needs nobody who could have removed it.
+      const { state } = orphan
+        ? { state: null }
+        : await this.#provisioner(request.manifest.provisioner).run(request, report, signal);
       await report.settled();
       await insist(this.#parts.clock, () => workspaces.ask(workspace_id, "completeJob", { job_id, state }), signal);
     } catch (error) {
@@ -142,6 +145,16 @@ export class BuildRunner implements Builds {
     await insist(this.#parts.clock, () => this.#parts.workspaces().ask(workspace_id, "failJob", args), signal);
   }
 }
+
+/** What whoever asked for more in the log is told; no values, because some are secrets. */
+const detailsOf = ({ manifest, transition, build_number, parameters, state }: ProvisionRequest): string[] => [
+  `Build ${build_number}, ${transition}, by the provisioner ${manifest.provisioner}.`,
+  `Parameters: ${Object.keys(parameters).join(", ") || "none"}.`,
+  `Resources: ${manifest.resources.map(({ name }) => name).join(", ")}.`,
+  state === null
+    ? "The build before has left no state."
+    : `The build before has left ${state.length} characters of state.`,
+];
 
 /** Only what a provisioner says on purpose is shown to people. */
 const wordsFor = (error: unknown): string =>

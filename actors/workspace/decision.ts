@@ -34,6 +34,8 @@ export type NewBuild = {
   readonly reason: string;
   readonly orphan: boolean;
   readonly log_level: string;
+  /** Takes the place of what the build before has left; for repairs. */
+  readonly told?: string;
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
   /** Of the template version: what must do the job, and from which upload. */
   readonly provisioner: string;

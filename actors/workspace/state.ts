@@ -149,7 +149,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
     build.transition === "start" && workspace.dormant_at !== null
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
       : {};
-  const begun = begin({ ...workspace, ...awake }, build, number, state.build.state, now);
+  const begun = begin({ ...workspace, ...awake }, build, number, build.told ?? state.build.state, now);
   const { version, status } = begun.state.workspace;
   const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
   return {
@@ -167,7 +167,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
 /** The rows of a build that now becomes the latest. A build that fails leaves what the one before had left. */
 const begin = (
   workspace: WorkspaceRow,
-  { job_id, job_key, parameters, provisioner, file_id, tags: asked, ...build }: NewBuild,
+  { job_id, job_key, parameters, provisioner, file_id, tags: asked, told: _told, ...build }: NewBuild,
   build_number: number,
   left: string | null,
   now: number,

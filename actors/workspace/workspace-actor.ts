@@ -2,7 +2,7 @@
 // and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
-import { findBuild } from "#db/builds.ts";
+import { findBuild, updateBuild } from "#db/builds.ts";
 import { findJob } from "#db/jobs.ts";
 import { listStoredPortShares } from "#db/port-shares.ts";
 import { findTemplateEvenDeleted } from "#db/templates.ts";
@@ -51,7 +51,9 @@ export type Late = "done" | "stale";
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild };
 
 /** What a worker gets to do; "stale" when the job no longer waits for one. */
-export type StartedJob = { readonly request: ProvisionRequest; readonly orphan: boolean } | "stale";
+export type StartedJob =
+  | { readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean }
+  | "stale";
 
 export class WorkspaceActor extends ScheduledActor {
   readonly #parts: WorkspaceParts;
@@ -134,7 +136,12 @@ export class WorkspaceActor extends ScheduledActor {
       const plan = await planBuild(store, state, now, accessUrl().href, made);
       const { request, rows, agent_ids, daily_cost } = plan;
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
-      return this.#settle<StartedJob>(state, decision, { request, orphan: state.build.orphan }, "stale");
+      return this.#settle<StartedJob>(
+        state,
+        decision,
+        { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug" },
+        "stale",
+      );
     });
   }
 
@@ -163,6 +170,21 @@ export class WorkspaceActor extends ScheduledActor {
 
   failJob(args: { readonly job_id: string; readonly error: string; readonly error_code: string }): Promise<Late> {
     return this.turn((state) => this.#late(state, { type: "fail", now: this.#parts.clock.now(), ...args }));
+  }
+
+  /** Replaces what a build has left behind. 409 while the workspace has an active build, which may be told it just now. */
+  putBuildState(args: { readonly build_id: string; readonly state: string | null }): Promise<void> {
+    return this.turn((state) => {
+      const { build_id } = args;
+      if (isActive(state.job)) throw conflict("A build of the workspace is active.");
+      const patch = { state: args.state, updated_at: this.#parts.clock.now() };
+      const isLatest = build_id === state.build.id;
+      return {
+        state: isLatest ? { ...state, build: { ...state.build, ...patch } } : state,
+        writes: [updateBuild(build_id, patch, { expect: 1 })],
+        reply: undefined,
+      };
+    });
   }
 
   /** Cancels a build. 400 when it has ended or was asked to before, 412 when it is not in the status the caller expects. */

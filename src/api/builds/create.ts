@@ -10,6 +10,7 @@ import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { showBuilds } from "./build.ts";
 import { newBuild, usableManifest, versionOf } from "./new-build.ts";
+import { stateFrom } from "./state.ts";
 
 /** The new pending build. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
 export const createBuild = async (
@@ -46,7 +47,7 @@ export const createBuild = async (
     store,
     version,
     manifest,
-    { ...body, initiator_id: caller.user_id, reason: reasonOf(body) },
+    { ...body, initiator_id: caller.user_id, reason: reasonOf(body), ...told(body) },
     previous,
   );
   await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id });
@@ -60,7 +61,13 @@ const checkWishes = (body: CreateBuild): void => {
   if (body.orphan && body.transition !== "delete") throw invalidField("orphan", "is only for the transition delete");
   if (body.orphan && body.state) throw invalidField("orphan", "is not possible together with state");
   if (body.dry_run) throw invalidField("dry_run", "is not supported for builds of a workspace");
-  if (body.state) throw invalidField("state", "is not supported by the provisioners of this server");
+  if (body.state !== undefined && stateFrom(body.state) === undefined)
+    throw invalidField("state", "must be base64 of UTF-8 text");
+};
+
+const told = ({ state }: CreateBuild): { told?: string } => {
+  const text = state ? stateFrom(state) : undefined;
+  return text === undefined ? {} : { told: text };
 };
 
 const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCaller): void => {
@@ -68,6 +75,9 @@ const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCal
   if (!may(caller, workspace)) throw forbidden(`You may not ${body.transition} this workspace.`);
   if (body.orphan && !mayManageTemplates(caller, workspace.organization_id)) {
     throw forbidden("Only those who manage templates may delete a workspace and leave its resources.");
+  }
+  if (body.state && !mayManageTemplates(caller, workspace.organization_id)) {
+    throw forbidden("Only those who manage templates may say what the build before has left.");
   }
   if (body.log_level === "debug" && !mayManageTemplates(caller, workspace.organization_id)) {
     throw new AppError("forbidden", "Forbidden.", {

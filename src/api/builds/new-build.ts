@@ -40,6 +40,8 @@ type Wishes = Pick<CreateBuild, "rich_parameter_values" | "template_version_pres
   readonly reason: string;
   readonly orphan?: boolean;
   readonly log_level?: string;
+  /** As NewBuild has it. */
+  readonly told?: string;
 };
 
 /** The build with fresh ids. 400 for a preset or parameter that does not fit; `previous` are the values of the build before. */
@@ -74,6 +76,8 @@ export const newBuild = async (
     parameters: Object.entries(values).map(([name, value]) => ({ name, value })),
     provisioner: manifest.provisioner,
     file_id: version.row.file_id,
-    tags: buildTags(manifest, version.row.organization_id),
+    // What is only forgotten needs no worker of its own: the built-in one is always there.
+    tags: wishes.orphan ? {} : buildTags(manifest, version.row.organization_id),
+    ...(wishes.told === undefined ? {} : { told: wishes.told }),
   };
 };

@@ -11,6 +11,7 @@ import { organizationAt, organizationPath } from "../organizations/organization.
 import { fails } from "../responses.ts";
 import { BuildTimes } from "./build-times.ts";
 import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "./change.ts";
+import { templateDaus } from "./daus.ts";
 import { searchTemplates } from "./search.ts";
 import { managedTemplateAt, showTemplate, templateAt, templatePath } from "./template.ts";
 import { templateVersionsOf } from "./versions.ts";
@@ -38,7 +39,8 @@ export const templates = (ctx: ApiContext) => {
     .use(manifestSchema())
     .use(inOrganization(ctx, show))
     .use(oneTemplate(ctx, show))
-    .use(templateVersionsOf(ctx));
+    .use(templateVersionsOf(ctx))
+    .use(templateDaus(ctx));
 };
 
 type Show = (shown: ShownTemplate) => Promise<Template>;

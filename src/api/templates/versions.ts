@@ -1,7 +1,7 @@
 // The versions of one template: the list, one by name, and which is active.
 import { Elysia, t } from "elysia";
-import { notFound } from "#base/errors.ts";
-import { findVersionByName, listVersionsOf } from "#db/template-versions.ts";
+import { kindOf, notFound } from "#base/errors.ts";
+import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/template-versions.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/template-version.ts";
 import { callers } from "../caller.ts";
@@ -39,6 +39,45 @@ export const templateVersionsOf = (ctx: ApiContext) =>
         }),
         response: { 200: t.Array(TemplateVersion), ...fails(400, 401, 404) },
         detail: { tags, summary: "List the versions of a template", description: "Oldest first." },
+      },
+    )
+    .post(
+      "/archive",
+      async ({ caller, params, body }) => {
+        const { template } = await managedTemplateAt(ctx, params.template, caller);
+        const unused = await ctx.store.scan(listUnusedVersions({ template_id: template.id, all: body.all ? 1 : 0 }));
+        const archived_ids: string[] = [];
+        for (const { id } of unused) {
+          // One that was made the active one meanwhile stays.
+          const done = await ctx.versions.ask(id, "archive", { archived: true }).then(
+            () => true,
+            (error: unknown) => {
+              if (kindOf(error) === "invalid") return false;
+              throw error;
+            },
+          );
+          if (done) archived_ids.push(id);
+        }
+        return { template_id: template.id, archived_ids };
+      },
+      {
+        user: true,
+        params: templatePath,
+        body: t.Object({
+          all: t.Optional(t.Boolean({ description: "Not only those whose import failed: all that nothing uses." })),
+        }),
+        response: {
+          200: t.Object({
+            template_id: t.String({ format: "uuid" }),
+            archived_ids: t.Array(t.String({ format: "uuid" }), { description: "What was archived just now." }),
+          }),
+          ...fails(400, 401, 403, 404, 413, 503),
+        },
+        detail: {
+          tags,
+          summary: "Archive the versions of a template that nothing uses",
+          description: "Never the active one, nor one that the latest build of a workspace was made from.",
+        },
       },
     )
     .get(

@@ -1,0 +1,78 @@
+// What a build has left behind for the next one to be told (process ids, containers): reading it, and putting something else in its
+// place after a repair by hand. Only for those who look after templates: it may hold secrets (rules BD-5 and BD-6).
+import { Elysia, t } from "elysia";
+import { forbidden, invalidField } from "#base/errors.ts";
+import { findBuild } from "#db/builds.ts";
+import type { WorkspaceView } from "#db/workspace-views.ts";
+import { mayManageTemplates } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { buildAt } from "./build.ts";
+
+const tags = ["Builds"];
+const user = true;
+const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "Build id." }) });
+
+/** Characters of base64. */
+const LIMIT = 1_398_104;
+
+export const buildState = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:workspacebuild/state",
+      async ({ caller, params }) => {
+        const { build } = await managed(ctx, params.workspacebuild, caller);
+        const row = await ctx.store.get(findBuild({ id: build.id }));
+        return new Response(row?.state ?? "", { headers: { "content-type": "application/octet-stream" } });
+      },
+      {
+        user,
+        params,
+        response: {
+          200: t.Any({ description: "The bytes as the provisioner left them." }),
+          ...fails(400, 401, 403, 404),
+        },
+        detail: { tags, summary: "State of a build", description: "What its provisioner has left for the next build." },
+      },
+    )
+    .put(
+      "/:workspacebuild/state",
+      async ({ caller, params, body, status }) => {
+        const { build, workspace } = await managed(ctx, params.workspacebuild, caller);
+        const state = stateFrom(body.state);
+        if (state === undefined) throw invalidField("state", "must be base64 of UTF-8 text");
+        await ctx.workspaces.ask(workspace.id, "putBuildState", { build_id: build.id, state: state || null });
+        return status(204, undefined);
+      },
+      {
+        user,
+        params,
+        body: t.Object({ state: t.String({ maxLength: LIMIT, description: "Base64; empty for none." }) }),
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
+        detail: {
+          tags,
+          summary: "Replace the state of a build",
+          description: "For repairs by hand: the next build of the workspace is told it. 409 while a build is active.",
+        },
+      },
+    );
+
+const managed = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
+  const view = await buildAt(ctx, id, caller);
+  if (!mayManageTemplates(caller, view.workspace.organization_id)) {
+    throw forbidden("Only those who look after templates see what builds have left.");
+  }
+  return view;
+};
+
+/** The text; undefined when it is not base64 of UTF-8. */
+export const stateFrom = (base64: string): string | undefined => {
+  if (base64.length > LIMIT || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(base64, "base64"));
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,84 @@
+// What builds leave behind: read, replaced after a repair, told to the next build; and builds that nobody is there to do.
+import { expect, test } from "bun:test";
+import type { Build } from "#schema/build.ts";
+import type { JobLog } from "#schema/job.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+const statusOf = async (call: Promise<unknown>): Promise<number> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof ApiError ? error.status : 200;
+};
+const textAt = async (client: Client, path: string): Promise<string> => (await client.fetch("GET", path)).text();
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+test("[BD-5] the state of a build is read and replaced by those who look after templates; the next build keeps it", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { template_id, organization_id } = await seedTemplate(server);
+  const mine = admin.as((await seedUser(server, { organization_id })).token);
+  const { id, latest_build } = await createWorkspace(mine, template_id);
+  await awaitBuild(admin, id);
+  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  expect(await textAt(admin, at)).toBe("echo");
+  expect(await statusOf(mine.get(at))).toBe(403);
+  expect(await statusOf(mine.put(at, { state: base64("x") }))).toBe(403);
+  expect(await statusOf(admin.put(at, { state: "not base64!" }))).toBe(400);
+  await admin.put(at, { state: base64("mended") });
+  expect(await textAt(admin, at)).toBe("mended");
+  const next = await createBuild(admin, id, "start");
+  await awaitBuild(admin, id);
+  // The provisioner of tests answers what it was told.
+  expect(await textAt(admin, `/api/v2/workspacebuilds/${next.id}/state`)).toBe("mended");
+  await admin.put(at, { state: "" });
+  expect(await textAt(admin, at)).toBe("");
+});
+
+test("[BD-5] not while a build is active", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
+  const { latest_build } = await createWorkspace(world.admin, template_id);
+  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  expect(await statusOf(world.admin.put(at, { state: "" }))).toBe(409);
+});
+
+test("[BD-6] a build is told another state, and says more when asked to", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { template_id, organization_id } = await seedTemplate(server, {
+    ...ECHO,
+    parameters: [{ name: "size", default: "small" }],
+  });
+  const mine = admin.as((await seedUser(server, { organization_id })).token);
+  const { id } = await createWorkspace(mine, template_id);
+  await awaitBuild(admin, id);
+  expect(await statusOf(createBuild(mine, id, "start", { state: base64("other") }))).toBe(403);
+  expect(await statusOf(createBuild(admin, id, "start", { state: "?" }))).toBe(400);
+  const build = await createBuild(admin, id, "start", { state: base64("other"), log_level: "debug" });
+  await awaitBuild(admin, id);
+  expect(await textAt(admin, `/api/v2/workspacebuilds/${build.id}/state`)).toBe("other");
+  const logs = await admin.get<JobLog[]>(`/api/v2/workspacebuilds/${build.id}/logs`);
+  expect(logs.filter(({ log_level }) => log_level === "debug").map(({ output }) => output)).toEqual([
+    "Build 2, start, by the provisioner echo.",
+    "Parameters: size.",
+    "Resources: main.",
+    "The build before has left 5 characters of state.",
+  ]);
+});
+
+test("[BD-4] an orphaning delete of a workspace whose worker is gone for ever ends it at once", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const external = { ...ECHO, provisioner: "external" as const, external: { provisioner: "echo" as const } };
+  const { template_id } = await seedTemplate(server, external);
+  const { id, latest_build } = await createWorkspace(admin, template_id);
+  await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
+  const build = await createBuild(admin, id, "delete", { orphan: true });
+  using follower = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow=true`);
+  expect((await follower.closed).code).toBe(1000);
+  expect((await admin.get<Build>(`/api/v2/workspacebuilds/${build.id}`)).status).toBe("deleted");
+});

@@ -1,0 +1,58 @@
+// Versions that nothing uses are put away together; and how many people use a template.
+import { expect, test } from "bun:test";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import { ApiError } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const statusOf = async (call: Promise<unknown>): Promise<number> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof ApiError ? error.status : 200;
+};
+
+test("[TP-27] archiving all leaves the active version and those that workspaces stand on; else only what failed goes", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const template = await makeTemplate(admin);
+  const { id: template_id, active_version_id: first } = template;
+  const { id } = await createWorkspace(admin, template_id);
+  await awaitBuild(admin, id);
+  const broken = await importVersion(admin, "provisioner: nowhere\n", { template_id, name: "broken" });
+  const unused = await importVersion(admin, ECHO, { template_id, name: "unused" });
+  const active = await importVersion(admin, ECHO, { template_id, name: "active" });
+  const at = `/api/v2/templates/${template_id}/versions`;
+  await admin.patch(at, { id: active.id });
+  const member = admin.as((await seedUser(world.server, { organization_id: template.organization_id })).token);
+  expect(await statusOf(member.post(`${at}/archive`, { all: true }))).toBe(403);
+  expect(await admin.post(`${at}/archive`, {})).toEqual({ template_id, archived_ids: [broken.id] });
+  expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [unused.id] });
+  const left = await admin.get<TemplateVersion[]>(at);
+  expect(left.map((one) => one.id)).toEqual([first, active.id]);
+  const gone = await createBuild(admin, id, "delete");
+  using follower = await admin.socket(`/api/v2/workspacebuilds/${gone.id}/logs?follow=true`);
+  await follower.closed;
+  expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [first] });
+});
+
+test("[TP-28] people who used a template are counted by day, for those who may know", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const template = await makeTemplate(admin);
+  await createWorkspace(admin, template.id);
+  await createWorkspace(admin, template.id, "second");
+  const at = `/api/v2/templates/${template.id}/daus`;
+  type Daus = { entries: { date: string; amount: number }[]; tz_hour_offset: number };
+  const { entries, tz_hour_offset } = await admin.get<Daus>(`${at}?tz_offset=2`);
+  expect([entries.length, tz_hour_offset]).toEqual([61, 2]);
+  expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
+  expect(entries.every(({ date }) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);
+  for (const wrong of ["", "?tz_offset=5.5", "?tz_offset=15", "?tz_offset=x"]) {
+    expect([wrong, await statusOf(admin.get(at + wrong))]).toEqual([wrong, 400]);
+  }
+  const member = admin.as((await seedUser(world.server, { organization_id: template.organization_id })).token);
+  expect(await statusOf(member.get(`${at}?tz_offset=0`))).toBe(403);
+});
