@@ -10,6 +10,7 @@ import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
 import { checks as serverFlush } from "./server-flush.ts";
+import { checks as serverPrebuilds } from "./server-prebuilds.ts";
 import { checks as serverSignals } from "./server-signals.ts";
 import { checks as serverSlow } from "./server-slow.ts";
 import { checks as serverStreams } from "./server-streams.ts";
@@ -24,6 +25,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "store: power loss", numbers: "3, 4", rounds: 300, full: 1000 },
   { name: "store: failing disk", numbers: "5, 6", rounds: 30, full: 200 },
   { name: "server: kill -9", numbers: "1, 19", rounds: 50, full: 200 },
+  { name: "server: claims of prebuilds", numbers: "1", rounds: 20, full: 100 },
   { name: "server: failpoints", numbers: "2", rounds: 5, full: 20 },
   { name: "server: flushed, then answered", numbers: "4", rounds: 5, full: 50 },
   { name: "server: failing disk", numbers: "5, 6", rounds: 3, full: 20 },
@@ -44,7 +46,7 @@ type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 
 const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
-  ...[...serverCrash, ...serverFailpoints, ...serverFlush, ...serverFaults],
+  ...[...serverCrash, ...serverPrebuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
   ...[...serverSignals, ...serverSlow, ...serverStreams],
   ...tokenTiming,
   ...apiFuzz,

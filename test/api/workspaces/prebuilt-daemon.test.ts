@@ -3,7 +3,9 @@
 import { expect, test } from "bun:test";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
+import type { Uses } from "#actors/workspace/activity-uses.ts";
 import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 
@@ -36,7 +38,15 @@ type Page = { workspaces: Workspace[] };
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
 const isReady = (one: Workspace): boolean => agentOf(one)?.lifecycle_state === "ready";
 
-test("[PB-8] [PB-10] the daemon of a claimed workspace goes on as its new agent: it runs the scripts as the new owner, gets ready, and its process is the same", async () => {
+/** A terminal that opens is noted as use. */
+const isUse = async (client: Client, id: string, agent_id: string, uses: Uses): Promise<void> => {
+  uses.take(id);
+  using terminal = await client.socket(`/api/v2/workspaceagents/${agent_id}/pty?reconnect=${id}&command=cat`);
+  terminal.send(JSON.stringify({ data: "hello\n" }));
+  while (!uses.take(id)) await new Promise((done) => setImmediate(done));
+};
+
+test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace goes on as its new agent: it runs the scripts as the new owner, gets ready, its process is the same, and a terminal on it is use", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { id: template_id, active_version_id } = await makeTemplate(admin, JSON.stringify(MANIFEST));
@@ -50,7 +60,10 @@ test("[PB-8] [PB-10] the daemon of a claimed workspace goes on as its new agent:
   }
   const { id } = kept;
   const folder = join(realpathSync(server.directory), "workspaces", id);
-  const starts = (): string[] => readFileSync(join(folder, "home", "starts"), "utf8").trim().split("\n");
+  const starts = (): string[] =>
+    readFileSync(join(folder, "home", "starts"), "utf8")
+      .trim()
+      .split("\n");
   const processId = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
   const before = processId();
   expect(starts()).toEqual([`prebuilds prebuilds ${kept.name}`]);
@@ -62,6 +75,7 @@ test("[PB-8] [PB-10] the daemon of a claimed workspace goes on as its new agent:
   expect(agentOf(ready)?.id).not.toBe(agentOf(kept)?.id as string);
   expect(starts()).toEqual([`prebuilds prebuilds ${kept.name}`, "admin admin mine"]);
   expect(processId()).toBe(before);
+  if (server.context) await isUse(admin, id, agentOf(ready)?.id ?? "", server.context.uses);
   await createBuild(admin, id, "stop");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(starts().at(-1)).toBe("stopped admin");

@@ -1,0 +1,9 @@
+// The short form of the test that kills a server while kept workspaces are taken; `bun run torture` has the long one.
+import { expect, test } from "bun:test";
+import { serverPrebuilds } from "./server-prebuilds.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+test(`[PB-14] killed while people take what was kept ready, a server gives nothing twice and takes nothing back (seed ${SEED})`, async () => {
+  expect(await serverPrebuilds({ rounds: 2, seed: SEED, log: () => {} })).toContain("none lost");
+}, 120_000);
