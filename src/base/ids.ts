@@ -1,5 +1,5 @@
 // Identifiers and secrets. UUIDs name things in the API; short random strings are credentials.
-import { timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { customAlphabet } from "nanoid";
 
 const ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -21,6 +21,9 @@ export const keySecret = customAlphabet(ALPHANUMERIC, 22);
 
 /** A one-time secret for links, 43 letters and digits, 256 bits. */
 export const linkToken = customAlphabet(ALPHANUMERIC, 43);
+
+/** So many random bytes, for keys and nonces. */
+export const secretBytes = (count: number): Uint8Array => new Uint8Array(randomBytes(count));
 
 /** SHA-256 of a secret, hex. Secrets are stored only in this form. */
 export const sha256 = (secret: string | Uint8Array): string =>

@@ -1,6 +1,6 @@
 // Addresses inside the private network. An agent's follow from its id, so an agent can claim no other's (facts/wire 2.4). [TL-11]
 
-const PREFIXES = ["fd7a115ca1e0", "fd607a7aa42b"] as const;
+const PREFIXES = ["fd7a115ca1e0", "fd60627aa42b"] as const;
 
 /** The addresses this agent may have, in canonical text. */
 export const agentAddresses = (agent_id: string): readonly string[] =>

@@ -1,7 +1,8 @@
 // NaCl boxes: X25519 from node:crypto, XSalsa20-Poly1305 from @noble/ciphers. Used by the relay's handshake, where opening a box is the
 // proof that a client has the private half of the key it names (facts/wire 3.2). Refuses keys that lead to no secret. [TL-1]
-import { createPrivateKey, createPublicKey, diffieHellman, randomBytes } from "node:crypto";
+import { createPrivateKey, createPublicKey, diffieHellman } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
+import { secretBytes } from "#base/ids.ts";
 
 export const KEY_BYTES = 32;
 export const NONCE_BYTES = 24;
@@ -19,7 +20,7 @@ export interface KeyPair {
 }
 
 /** A fresh pair, or the one of these 32 secret bytes. */
-export const keyPair = (secret: Uint8Array = randomBytes(KEY_BYTES)): KeyPair => {
+export const keyPair = (secret: Uint8Array = secretBytes(KEY_BYTES)): KeyPair => {
   const pem = createPrivateKey(privateKey(secret)).export({ format: "pem", type: "pkcs8" });
   const der = createPublicKey(pem).export({ format: "der", type: "spki" });
   return { secret, public: new Uint8Array(der.subarray(PUBLIC_HEAD.length)) };
@@ -39,7 +40,7 @@ export const sharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | un
 };
 
 /** Nonce and box, as the frames carry them. */
-export const seal = (shared: Uint8Array, plain: Uint8Array, nonce: Uint8Array = randomBytes(NONCE_BYTES)): Uint8Array =>
+export const seal = (shared: Uint8Array, plain: Uint8Array, nonce: Uint8Array = secretBytes(NONCE_BYTES)): Uint8Array =>
   Buffer.concat([nonce, xsalsa20poly1305(shared, nonce).encrypt(plain)]);
 
 /** What is in a nonce and box; undefined when it was altered or sealed with other keys. */

@@ -1,0 +1,413 @@
+// Peers find each other: agents over their own connection, people's clients over theirs, everything over real sockets.
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { updateWorkspace } from "#db/workspaces.ts";
+import { agentAddresses, singleAddress } from "#src/tailnet/addresses.ts";
+import { Coordinator } from "#src/tailnet/coordinator.ts";
+import { clientRules } from "#src/tailnet/peer-rules.ts";
+import {
+  type CoordinateResponse_PeerUpdate,
+  CoordinateResponse_PeerUpdate_Kind as Kind,
+} from "#src/wire/gen/tailnet_pb.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { describeInside, testInside } from "#test/support/inside.ts";
+import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { connectTailnet, coordinate, RelayPeer } from "./peers.ts";
+
+let server: TestServer;
+let seeded: Seeded;
+beforeAll(async () => {
+  if (process.env.SLIPWAY_TEST_BINARY !== undefined) return;
+  server = await startTestServer();
+});
+// An agent of its own for each test: what a test before has left lets go of it in its own time.
+beforeEach(async () => {
+  if (process.env.SLIPWAY_TEST_BINARY === undefined) seeded = await seedAgent(server);
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+});
+
+const pathOf = (agent_id: string): string => `/api/v2/workspaceagents/${agent_id}/coordinate?version=2.0`;
+const client = (path = pathOf(seeded.agent_id), token = seeded.owner_token) => connectTailnet(server, path, token);
+const agent = (of: Seeded = seeded) => connectAgent(server, of.agent_token);
+const counts = () => contextOf(server).tailnet.coordinator.counts;
+
+const update = (id: string, node: object = {}) => {
+  const [address = ""] = agentAddresses(id).map((one) => `${one.slice(1, -1)}/128`);
+  return { updateSelf: { node: { preferredDerp: 999, addresses: [address], allowedIps: [address], ...node } } };
+};
+const tunnel = (id: string) => ({ addTunnel: { id: uuidBytes(id) } });
+const ready = (...ids: string[]) => ({ readyForHandshake: ids.map((id) => ({ id: uuidBytes(id) })) });
+
+/** What is told of whom, in short. */
+const short = (told: CoordinateResponse_PeerUpdate | string): [string, string, number?] | string =>
+  typeof told === "string"
+    ? told
+    : [Kind[told.kind], uuidFromBytes(told.id), ...(told.node ? ([Number(told.node.id)] as const) : ([] as const))];
+const updateOf = async (stream: Awaited<ReturnType<typeof coordinate>>): Promise<CoordinateResponse_PeerUpdate> => {
+  const told = await stream.next();
+  if (typeof told === "string") throw new Error(told);
+  return told;
+};
+
+describeInside("finding each other", () => {
+  testInside(
+    "[TL-8] a client and an agent exchange nodes, the agent says it is ready, and packets go through the relay",
+    async () => {
+      await using agentSide = await agent();
+      await using clientSide = await client();
+      await using agentRelay = await RelayPeer.join(server);
+      await using clientRelay = await RelayPeer.join(server);
+      const key = (peer: RelayPeer) => Buffer.concat([Buffer.from("np"), peer.pair.public]);
+
+      const atAgent = await coordinate(agentSide.tailnet);
+      await atAgent.send(
+        update(seeded.agent_id, { id: 1n, key: key(agentRelay), disco: `discokey:${"a".repeat(64)}` }),
+      );
+      const atClient = await coordinate(clientSide.tailnet);
+      await atClient.send({ ...update(uuid(), { id: 2n, key: key(clientRelay) }), ...tunnel(seeded.agent_id) });
+
+      const seenByClient = await updateOf(atClient);
+      expect(short(seenByClient)).toEqual(["NODE", seeded.agent_id, 1]);
+      expect(seenByClient.node).toMatchObject({ preferredDerp: 999, disco: `discokey:${"a".repeat(64)}` });
+      const seenByAgent = await updateOf(atAgent);
+      const client_id = uuidFromBytes(seenByAgent.id);
+      expect(short(seenByAgent)).toEqual(["NODE", client_id, 2]);
+
+      await atAgent.send(ready(client_id));
+      expect(short(await atClient.next())).toEqual(["READY_FOR_HANDSHAKE", seeded.agent_id]);
+
+      clientRelay.packet(seenByClient.node?.key.subarray(2) as Uint8Array, "handshake");
+      expect(await agentRelay.received()).toEqual({ from: clientRelay.address, text: "handshake" });
+      agentRelay.packet(seenByAgent.node?.key.subarray(2) as Uint8Array, "response");
+      expect(await clientRelay.received()).toEqual({ from: agentRelay.address, text: "response" });
+
+      await atClient.send({ disconnect: {} });
+      expect(short(await atAgent.next())).toEqual(["DISCONNECTED", client_id]);
+      expect(await atClient.next()).toBe("end");
+      await atAgent.send({ disconnect: {} });
+      expect(await atAgent.next()).toBe("end");
+      expect(counts()).toEqual({ peers: 0, tunnels: 0 });
+    },
+  );
+
+  testInside(
+    "[TL-9] a tunnel may be there before its end is; what is known is not told again; lost is not disconnected",
+    async () => {
+      await using clientSide = await client();
+      const atClient = await coordinate(clientSide.tailnet);
+      await atClient.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
+      await clientSide.tailnet.postTelemetry({ events: [{ application: "test" }] });
+      let client_id = "";
+      {
+        await using agentSide = await agent();
+        const atAgent = await coordinate(agentSide.tailnet);
+        const seen = await updateOf(atAgent);
+        client_id = uuidFromBytes(seen.id);
+        expect(short(seen)).toEqual(["NODE", client_id, 2]);
+        await atAgent.send(update(seeded.agent_id, { id: 1n }));
+        await atAgent.send(update(seeded.agent_id, { id: 1n }));
+        await atAgent.send(update(seeded.agent_id, { id: 3n }));
+        expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
+        expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 3]);
+      }
+      expect(short(await atClient.next())).toEqual(["LOST", seeded.agent_id]);
+      await using again = await agent();
+      const atAgent = await coordinate(again.tailnet);
+      expect(short(await atAgent.next())).toEqual(["NODE", client_id, 2]);
+      // It goes before it has said what it is: nobody was told of it, so nobody is told that it went.
+      await atAgent.send({ disconnect: {} });
+      expect(await atAgent.next()).toBe("end");
+      const back = await coordinate(again.tailnet);
+      await back.send(update(seeded.agent_id, { id: 4n }));
+      expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 4]);
+      expect(short(await back.next())).toEqual(["NODE", client_id, 2]);
+      await atClient.send({ removeTunnel: { id: uuidBytes(seeded.agent_id) } });
+      expect(short(await atClient.next())).toEqual(["DISCONNECTED", seeded.agent_id]);
+      expect(short(await back.next())).toEqual(["DISCONNECTED", client_id]);
+      await back.send(ready(client_id));
+      expect(await back.next()).toContain("ready for handshake error");
+      // That was no reason to end.
+      await atClient.send(tunnel(seeded.agent_id));
+      expect(short(await back.next())).toEqual(["NODE", client_id, 2]);
+    },
+  );
+
+  testInside(
+    "[TL-14] a new stream of the same peer takes the place of the old one and is shown what it was shown",
+    async () => {
+      await using clientSide = await client();
+      const atClient = await coordinate(clientSide.tailnet);
+      await atClient.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
+      await using agentSide = await agent();
+      const first = await coordinate(agentSide.tailnet);
+      await first.send(update(seeded.agent_id, { id: 1n }));
+      expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
+      expect((await updateOf(first)).kind).toBe(Kind.NODE);
+      const second = await coordinate(agentSide.tailnet);
+      expect((await updateOf(second)).node?.id).toBe(2n);
+      expect(await first.next()).toBe("peer ID overwritten by new connection");
+      expect(await first.next()).toBe("end");
+      await second.send(update(seeded.agent_id, { id: 5n }));
+      expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 5]);
+    },
+  );
+});
+
+describeInside("what peers may", () => {
+  testInside(
+    "[TL-10] wrong versions, tokens and resume tokens are refused in the words that clients compare",
+    async () => {
+      const ask = async (path: string, token: string) => {
+        const headers = { "Coder-Session-Token": token, upgrade: "websocket", connection: "upgrade" };
+        const response = await fetch(new URL(path, server.url), { headers });
+        const body = (await response.json()) as { message: string; validations?: { field: string }[] };
+        return [response.status, body.message, body.validations?.[0]?.field];
+      };
+      const version = [400, "Unknown or unsupported API version", "version"];
+      const base = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate`;
+      for (const query of ["", "?version=1.0", "?version=3.0", "?version=x"])
+        expect(await ask(base + query, seeded.owner_token)).toEqual(version);
+      expect(await ask("/api/v2/tailnet?version=3.0", seeded.owner_token)).toEqual(version);
+      const resume = [401, "Invalid resume token", "resume_token"];
+      for (const path of [`${base}?version=2.0`, "/api/v2/tailnet?version=2.3"])
+        expect(await ask(`${path}&resume_token=made-up`, seeded.owner_token)).toEqual(resume);
+      const stranger = await seedUser(server);
+      expect((await ask(base, stranger.token))[0]).toBe(404);
+      expect((await ask(base, seeded.agent_token))[0]).toBe(401);
+      const other = await seedAgent(server);
+      expect((await ask(pathOf(other.agent_id), seeded.owner_token))[0]).toBe(404);
+    },
+  );
+
+  testInside(
+    "[TL-11] an agent has its own addresses and opens no tunnels; what breaks that ends its stream, not its connection",
+    async () => {
+      await using agentSide = await agent();
+      const other = uuid();
+      const own = `${agentAddresses(seeded.agent_id)[0]?.slice(1, -1)}`;
+      const wrong: [object, string][] = [
+        [update(other), "invalid node address"],
+        [update(seeded.agent_id, { allowedIps: ["fd7a:115c:a1e0::/48"] }), "invalid address bits"],
+        [update(seeded.agent_id, { addresses: [`${own}/127`] }), "invalid address bits"],
+        [update(seeded.agent_id, { addresses: ["10.0.0.1/32"] }), "invalid address bits"],
+        [update(seeded.agent_id, { allowedIps: ["nonsense"] }), "invalid address bits"],
+        [update(seeded.agent_id, { endpoints: Array(2_000).fill("x".repeat(100)) }), "is too large"],
+        [{ updateSelf: {} }, "an update without a node"],
+        [tunnel(other), "agents cannot open tunnels"],
+      ];
+      for (const [request, reason] of wrong) {
+        const stream = await coordinate(agentSide.tailnet);
+        await stream.send(request);
+        expect(await stream.next()).toContain(reason);
+        expect(await stream.next()).toBe("end");
+      }
+      const stream = await coordinate(agentSide.tailnet);
+      await stream.send(
+        update(seeded.agent_id, { addresses: agentAddresses(seeded.agent_id).map((one) => `${one.slice(1, -1)}/128`) }),
+      );
+      await stream.send(ready(other));
+      expect(await stream.next()).toContain("ready for handshake error");
+      await agentSide.agent.getServiceBanner({});
+    },
+  );
+
+  testInside("[TL-11] an agent's addresses follow from its id", () => {
+    const [first, second] = agentAddresses("00112233-4455-6677-8899-aabbccddeeff");
+    expect([first, second]).toEqual([
+      "[fd7a:115c:a1e0:6677:8899:aabb:ccdd:eeff]",
+      "[fd60:627a:a42b:6677:8899:aabb:ccdd:eeff]",
+    ]);
+    expect(singleAddress("FD7A:115C:A1E0:6677:8899:AABB:CCDD:EEFF/128")).toBe(first as string);
+    for (const wrong of ["", "::1", "::1/64", "::1/128/128", "1.2.3.4/128", "a]b:c/128", "::1%eth0/128", "::g/128"])
+      expect(singleAddress(wrong)).toBeUndefined();
+  });
+
+  testInside("[TL-12] a client of one agent tunnels there only; it says nothing about readiness", async () => {
+    const other = await seedAgent(server);
+    const wrong: [object, string][] = [
+      [tunnel(other.agent_id), "for one agent only"],
+      [{ addTunnel: { id: new Uint8Array(3) } }, "no valid id"],
+      [ready(seeded.agent_id), "only agents"],
+      [update(uuid(), { addresses: ["fd7a::/64"] }), "invalid address bits"],
+    ];
+    await using connection = await client();
+    for (const [request, reason] of wrong) {
+      const stream = await coordinate(connection.tailnet);
+      await stream.send(request);
+      expect(await stream.next()).toContain(reason);
+      expect(await stream.next()).toBe("end");
+    }
+  });
+
+  testInside(
+    "[TL-12] a client of all agents tunnels to those its user may enter, for as long as they may",
+    async () => {
+      const shared = await seedAgent(server);
+      const hidden = await seedAgent(server);
+      const guest = await seedUser(server, { organization_id: shared.organization_id });
+      const { store, topics } = contextOf(server);
+      await store.commit([updateWorkspace(shared.workspace_id, { user_acl: { [guest.user_id]: "use" } })]);
+      await using agentSide = await agent(shared);
+      const atAgent = await coordinate(agentSide.tailnet);
+      await atAgent.send(update(shared.agent_id, { id: 1n }));
+      await using connection = await client("/api/v2/tailnet?version=2.3", guest.token);
+      for (const id of [hidden.agent_id, uuid()]) {
+        const stream = await coordinate(connection.tailnet);
+        await stream.send(tunnel(id));
+        expect(await stream.next()).toContain("not found or you do not have permission");
+      }
+      const stream = await coordinate(connection.tailnet);
+      await stream.send({ ...update(uuid(), { id: 2n }), ...tunnel(shared.agent_id) });
+      expect(short(await stream.next())).toEqual(["NODE", shared.agent_id, 1]);
+      expect((await updateOf(atAgent)).kind).toBe(Kind.NODE);
+      await store.commit([updateWorkspace(shared.workspace_id, { user_acl: {} })]);
+      topics.publish("access_changed", shared.workspace_id, {});
+      expect(short(await stream.next())).toEqual(["DISCONNECTED", shared.agent_id]);
+      expect((await updateOf(atAgent)).kind).toBe(Kind.DISCONNECTED);
+      await stream.send(tunnel(shared.agent_id));
+      expect(await stream.next()).toContain("not found or you do not have permission");
+    },
+  );
+
+  testInside(
+    "[TL-12] a connection to one agent ends with access to its workspace, every connection with its key",
+    async () => {
+      const shared = await seedAgent(server);
+      const guest = await seedUser(server, { organization_id: shared.organization_id });
+      const { store, topics } = contextOf(server);
+      await store.commit([updateWorkspace(shared.workspace_id, { user_acl: { [guest.user_id]: "use" } })]);
+      const one = await client(pathOf(shared.agent_id), guest.token);
+      await one.tailnet.postTelemetry({});
+      await store.commit([updateWorkspace(shared.workspace_id, { user_acl: {} })]);
+      topics.publish("access_changed", shared.workspace_id, {});
+      expect((await one.closed).code).toBe(1008);
+      const all = await client("/api/v2/tailnet", guest.token);
+      const map = new WebSocket(Object.assign(new URL("/api/v2/derp-map", server.url), { protocol: "ws:" }), {
+        headers: { "Coder-Session-Token": guest.token },
+      } as never);
+      const mapClosed = new Promise<number>((resolve) => {
+        map.onclose = ({ code }) => resolve(code);
+      });
+      await new Promise((resolve) => {
+        map.onmessage = resolve;
+      });
+      await all.tailnet.postTelemetry({});
+      topics.publish("key_gone", guest.user_id, {});
+      expect([(await all.closed).code, await mapClosed]).toEqual([1008, 1008]);
+    },
+  );
+
+  testInside("[TL-12] a newer build ends the agent's part; its clients are told that it is lost", async () => {
+    const old = await seedAgent(server);
+    await using connection = await client(pathOf(old.agent_id), old.owner_token);
+    const stream = await coordinate(connection.tailnet);
+    await stream.send(tunnel(old.agent_id));
+    await using agentSide = await agent(old);
+    const atAgent = await coordinate(agentSide.tailnet);
+    await atAgent.send(update(old.agent_id, { id: 1n }));
+    expect(short(await stream.next())).toEqual(["NODE", old.agent_id, 1]);
+    await supersede(server, old);
+    expect(short(await stream.next())).toEqual(["LOST", old.agent_id]);
+  });
+});
+
+describeInside("coming back", () => {
+  testInside(
+    "[TL-14] with its resume token a client is the peer it was; nobody else is, and not elsewhere",
+    async () => {
+      await using agentSide = await agent();
+      const atAgent = await coordinate(agentSide.tailnet);
+      const tunnelled = async (path: string) => {
+        await using connection = await client(path);
+        const stream = await coordinate(connection.tailnet);
+        await stream.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
+        const seen = await updateOf(atAgent);
+        const made = await connection.tailnet.refreshResumeToken({});
+        await stream.send({ disconnect: {} });
+        expect((await updateOf(atAgent)).kind).toBe(Kind.DISCONNECTED);
+        return { id: uuidFromBytes(seen.id), ...made };
+      };
+      for (const path of [pathOf(seeded.agent_id), "/api/v2/tailnet?version=2.3"]) {
+        const first = await tunnelled(path);
+        expect(first.refreshIn?.seconds).toBe(43_200n);
+        const now = contextOf(server).clock.now() / 1000;
+        expect(Math.abs(Number(first.expiresAt?.seconds) - now - 86_400)).toBeLessThan(60);
+        const query = `&resume_token=${encodeURIComponent(first.token)}`;
+        expect((await tunnelled(path + query)).id).toBe(first.id);
+        expect((await tunnelled(path)).id).not.toBe(first.id);
+        const stranger = await seedUser(server);
+        const elsewhere = path.startsWith("/api/v2/tailnet") ? pathOf(seeded.agent_id) : "/api/v2/tailnet?version=2.3";
+        for (const [where, token] of [
+          ["/api/v2/tailnet?version=2.3", stranger.token],
+          [elsewhere, seeded.owner_token],
+        ] as const) {
+          const headers = { "Coder-Session-Token": token };
+          const response = await fetch(new URL(where + query, server.url), { headers });
+          expect([response.status, ((await response.json()) as { message: string }).message]).toEqual([
+            401,
+            "Invalid resume token",
+          ]);
+        }
+      }
+    },
+  );
+
+  testInside("[TL-14] a resume token holds 24 hours", async () => {
+    const { makeResumeToken, peerOfResumeToken } = await import("#src/tailnet/resume-token.ts");
+    const { encryption } = contextOf(server);
+    const id = uuid();
+    const { token, expires_at } = makeResumeToken(encryption, id, "tailnet:a", 1_000);
+    expect(expires_at).toBe(1_000 + 86_400_000);
+    expect(peerOfResumeToken(encryption, token, "tailnet:a", expires_at - 1)).toBe(id);
+    expect(peerOfResumeToken(encryption, token, "tailnet:a", expires_at)).toBeUndefined();
+    expect(peerOfResumeToken(encryption, token, "tailnet:b", 0)).toBeUndefined();
+    expect(peerOfResumeToken(encryption, `${token.slice(0, -2)}xx`, "tailnet:a", 0)).toBeUndefined();
+  });
+});
+
+describeInside("peers that do not read", () => {
+  testInside("[TL-13] a peer for which too much waits is dropped with a reason; the others go on", async () => {
+    const coordinator = new Coordinator();
+    const rules = clientRules(async () => undefined);
+    const dropped: string[] = [];
+    const slow = coordinator.join({ id: uuid(), rules, dropped: (reason) => dropped.push(reason) });
+    const quick = coordinator.join({ id: uuid(), rules });
+    const talker = coordinator.join({ id: uuid(), rules });
+    const seen: number[] = [];
+    const reading = (async () => {
+      for await (const { peerUpdates = [] } of quick.responses()) {
+        for (const { node, kind } of peerUpdates) seen.push(kind === Kind.NODE ? Number(node?.id) : -Number(kind));
+      }
+    })();
+    coordinator.addTunnel(slow, talker.id);
+    coordinator.addTunnel(quick, talker.id);
+    coordinator.addTunnel(slow, quick.id);
+    for (let i = 1; i <= 2_000; i += 1) {
+      talker.known = { node: { id: BigInt(i) } as never, bytes: Buffer.from(String(i)) };
+      coordinator.nodeChanged(talker);
+      // A turn of the loop, in which readers read.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    talker.lost();
+    quick.lost();
+    await reading;
+    expect(dropped).toEqual(["the peer does not read what it is sent"]);
+    const left = [];
+    for await (const response of slow.responses()) left.push(response);
+    expect(left).toEqual([{ error: "the peer does not read what it is sent" }]);
+    expect(seen).toEqual([...Array.from({ length: 2_000 }, (_, i) => i + 1), -Kind.LOST]);
+    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+  });
+
+  testInside("[TL-13] there is a bound on the tunnels of one peer", () => {
+    const coordinator = new Coordinator();
+    const peer = coordinator.join({ id: uuid(), rules: clientRules(async () => undefined) });
+    for (let i = 0; i < 4_096; i += 1) expect(coordinator.addTunnel(peer, `agent ${i}`)).toBeUndefined();
+    expect(coordinator.addTunnel(peer, "one more")).toContain("4096 tunnels");
+    peer.lost();
+    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+  });
+});
