@@ -2,9 +2,8 @@
 import { Elysia, t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { ApplicationHost } from "#schema/application.ts";
-import { callers } from "../caller.ts";
+import { callers, userOf } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pathOf } from "../errors.ts";
 import { fails } from "../responses.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 import { AppHosts, labelOf } from "./names.ts";
@@ -17,13 +16,6 @@ export const applications = (ctx: ApiContext) => {
   const handOver = new HandOver(ctx);
   return new Elysia({ prefix: "/applications" })
     .use(callers)
-    .onError(({ error, request }) => {
-      // A person who came from an app signs in first and then goes on.
-      const isNobody = error instanceof AppError && error.kind === "unauthenticated";
-      if (!isNobody || !wantsPage(request) || !pathOf(request.url).endsWith("/auth-redirect")) return undefined;
-      const { pathname, search } = new URL(request.url);
-      return redirect(`/login?${new URLSearchParams({ redirect: `${pathname}${search}` })}`);
-    })
     .get("/host", () => ({ host: hosts().wildcard }), {
       user: true,
       response: { 200: ApplicationHost, ...fails(401) },
@@ -31,7 +23,8 @@ export const applications = (ctx: ApiContext) => {
     })
     .get(
       "/auth-redirect",
-      ({ caller, query }) => {
+      ({ request, query }) => {
+        const caller = userOf(request);
         const target = hosts().target(query.redirect_uri ?? "");
         const label = target && labelOf(target.name);
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
@@ -39,7 +32,11 @@ export const applications = (ctx: ApiContext) => {
         return redirect(target.url.href);
       },
       {
-        user: true,
+        // A person who came from an app signs in first and then goes on; a program is told.
+        transform: ({ request }) => {
+          if (!wantsPage(request)) userOf(request);
+        },
+        beforeHandle: ({ request }) => (isSomebody(request) ? undefined : signIn(request)),
         query: t.Object({
           redirect_uri: t.Optional(
             t.String({ maxLength: 8192, description: "Where the app is; exactly a host of one." }),
@@ -48,12 +45,27 @@ export const applications = (ctx: ApiContext) => {
         response: { 307: t.Void({ description: "To the app, with an encrypted key." }), ...fails(400, 401, 403) },
         detail: {
           tags,
+          security: [{ session_token: [] }],
           summary: "Sign in to an app",
           description:
             "Sends a browser back to an app on a host of its own, with an encrypted API key of the scope `application_connect` in the query. It counts once, for a minute and on that host only. A browser without a session is sent to the sign-in page first.",
         },
       },
     );
+};
+
+const isSomebody = (request: Request): boolean => {
+  try {
+    return userOf(request) !== undefined;
+  } catch (error) {
+    if (error instanceof AppError && error.kind === "unauthenticated") return false;
+    throw error;
+  }
+};
+
+const signIn = ({ url }: Request): Response => {
+  const { pathname, search } = new URL(url);
+  return redirect(`/login?${new URLSearchParams({ redirect: `${pathname}${search}` })}`);
 };
 
 const redirect = (location: string): Response =>

@@ -1,0 +1,223 @@
+// How a sign-in reaches an app's own host, and where nobody is ever sent (facts/platform 8.4).
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Workspace } from "#schema/workspace.ts";
+import { AppHosts } from "#src/api/applications/names.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { type AppWorld, type Echo, SUFFIX, startAppWorld } from "./app-world.ts";
+
+const page = { accept: "text/html" };
+let world: AppWorld;
+beforeAll(async () => {
+  world = await startAppWorld({
+    apps: (port) => [
+      { slug: "mine", url: `http://localhost:${port}`, subdomain: true },
+      { slug: "other", url: `http://localhost:${port}`, subdomain: true },
+      { slug: "plain", url: `http://localhost:${port}` },
+    ],
+  });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const urlOf = (app: string, path = "/"): string => `http://${world.host(app)}:${world.server.url.port}${path}`;
+const authRedirect = (
+  redirect_uri: string,
+  asked: { token?: string | undefined; headers?: Record<string, string> } = {},
+) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, asked);
+/** Where the server sends the caller, as path and query of the app's host. */
+const keyed = async (app: string, path = "/", token: string | undefined = world.token): Promise<string> => {
+  const answer = await authRedirect(urlOf(app, path), { token });
+  expect(answer.status).toBe(307);
+  const url = new URL(answer.headers.get("location") ?? "");
+  expect(url.host).toBe(new URL(urlOf(app)).host);
+  return url.pathname + url.search;
+};
+const cookieOf = (response: Response): string => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+
+describe("signing in to an app", () => {
+  test("[AX-13] leads from the app over the server back to the app, with a cookie for this host alone", async () => {
+    const first = await world.at("mine", "/deep?x=1", { headers: page });
+    const server = new URL(first.headers.get("location") ?? "");
+    const session = { cookie: `service_session_token=${world.token}`, ...page };
+    const second = await world.get(server.pathname + server.search, { headers: session });
+    const back = new URL(second.headers.get("location") ?? "");
+    expect([second.status, back.host, back.pathname]).toEqual([307, new URL(urlOf("mine")).host, "/deep"]);
+    expect(second.headers.get("referrer-policy")).toBe("no-referrer");
+    const third = await world.at("mine", back.pathname + back.search, { headers: page });
+    expect([third.status, third.headers.get("location")]).toEqual([307, "/deep?x=1"]);
+    expect(third.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^service_app_session=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/),
+    ]);
+    const cookie = cookieOf(third);
+    const fourth = await world.at("mine", "/deep?x=1", { headers: { ...page, cookie: `${cookie}; own=1` } });
+    const echo = (await fourth.json()) as Echo;
+    expect([echo.path, echo.headers.cookie]).toEqual(["/deep?x=1", "own=1"]);
+    expect((await world.at("other", "/", { headers: { cookie } })).status).toBe(401);
+    expect((await world.get(world.path("mine"), { headers: { cookie } })).status).toBe(401);
+    expect((await world.get("/api/v2/users/me", { headers: { cookie } })).status).toBe(401);
+  });
+
+  test("[AX-13] takes a key once, on its own host, unaltered, and not the cookie of the server's host", async () => {
+    const path = await keyed("mine");
+    expect((await world.at("other", path)).status).toBe(400);
+    expect((await world.at("mine", `${path.slice(0, -2)}xx`)).status).toBe(400);
+    // Of many at the same moment one may.
+    const all = await Promise.all(Array.from({ length: 8 }, () => world.at("mine", path)));
+    expect(all.map(({ status }) => status).sort()).toEqual([307, 400, 400, 400, 400, 400, 400, 400]);
+    const again = await world.at("mine", path, { headers: page });
+    expect([again.status, again.headers.get("location")]).toEqual([400, null]);
+    expect(await again.text()).toContain("This link was used");
+    const wrong = await world.at("mine", "/", { headers: { cookie: `service_session_token=${world.token}` } });
+    expect(wrong.status).toBe(401);
+  });
+
+  test("[AX-13] ends with the sign-in it came from", async () => {
+    const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+    const cookie = cookieOf(await world.at("mine", await keyed("mine", "/", admin.token)));
+    expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(200);
+    const unused = await keyed("mine", "/", admin.token);
+    await admin.post("/api/v2/users/logout");
+    expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(401);
+    expect((await world.at("mine", unused)).status).toBe(400);
+  });
+
+  test("[AX-13] sends a person without a session to the sign-in page first; a program is told 401", async () => {
+    const answer = await authRedirect(urlOf("mine"), { headers: page });
+    const asked = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: urlOf("mine") })}`;
+    const expected = `/login?${new URLSearchParams({ redirect: asked })}`;
+    expect([answer.status, answer.headers.get("location")]).toEqual([307, expected]);
+    expect((await authRedirect(urlOf("mine"))).status).toBe(401);
+  });
+
+  test("[AX-12] never sends a key to anything but an app's host", async () => {
+    const host = new URL(urlOf("mine")).host;
+    const wrong = [
+      ...[
+        "",
+        "/",
+        "//evil.example",
+        "https:evil.example",
+        "\\\\evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+      ],
+      ...[
+        `https://${host}@evil.example/`,
+        `http://${host}@evil.example/`,
+        `http://user@${host}/`,
+        `http://u:p@${host}/`,
+      ],
+      ...[
+        `http://${host}.evil.example/`,
+        `http://evil${host}x/`,
+        `https://${host}/`,
+        `http://${world.host("mine")}:1/`,
+      ],
+      ...[
+        `http://${world.host("mine")}/`,
+        `http://${host}%0d%0aset-cookie:x=1/`,
+        `http://${host}/\r\nx: y`,
+        `http://${host}\\@evil/`,
+      ],
+      ...[
+        `http:\\\\${host}/`,
+        `http:/${host}/`,
+        `http:${host}/`,
+        ` http://${host}/`,
+        `http://${host}\t/`,
+        `ftp://${host}/`,
+      ],
+      ...[
+        `http://${host.replace("mine", "m\u0131ne")}/`,
+        `http://${host.replace("apps", "\uff41pps")}/`,
+        `http://${host}%2eevil.example/`,
+      ],
+      ...[
+        `http://${SUFFIX}/`,
+        `http://${SUFFIX}:${world.server.url.port}/`,
+        `http://x.${SUFFIX}:${world.server.url.port}/`,
+      ],
+      ...[`http://${host}:80/`, `${world.server.url.origin}/`, `data:text/html,${host}`, `http://[::1]/`],
+    ];
+    for (const uri of wrong) {
+      const answer = await authRedirect(uri, { token: world.token });
+      expect([uri, answer.status, answer.headers.get("location")]).toEqual([uri, 400, null]);
+    }
+    const mixed = await authRedirect(`HTTP://${host.toUpperCase()}/A`, { token: world.token });
+    expect(new URL(mixed.headers.get("location") ?? "").host).toBe(host);
+    expect((await world.get("/api/v2/applications/auth-redirect", { token: world.token })).status).toBe(400);
+  });
+
+  test("[AX-11] has a wildcard host and labels that agents show; without the setting both are empty", async () => {
+    const { owner, server } = world;
+    const port = server.url.port;
+    expect(await owner.get<unknown>("/api/v2/applications/host")).toEqual({ host: `*.${SUFFIX}:${port}` });
+    const namesOf = ({ latest_build }: Workspace) =>
+      latest_build.resources[0]?.agents[0]?.apps.map(({ slug, subdomain_name }) => [slug, subdomain_name]).sort();
+    const names = [
+      ["mine", "mine--dev--dev--ada"],
+      ["other", "other--dev--dev--ada"],
+      ["plain", ""],
+    ];
+    const workspace = await owner.get<Workspace>(world.cast.path);
+    expect(namesOf(workspace)).toEqual(names);
+    const { apps } = await owner.get<{ apps: { slug: string; subdomain_name: string }[] }>(
+      `/api/v2/workspaceagents/${world.agent_id}`,
+    );
+    expect(apps.map(({ slug, subdomain_name }) => [slug, subdomain_name]).sort()).toEqual(names);
+    await using bare = await startTestServer();
+    const admin = await new Client(bare.url).signIn(ADMIN.email, ADMIN.password);
+    expect(await admin.get<unknown>("/api/v2/applications/host")).toEqual({ host: "" });
+    const uri = new URLSearchParams({ redirect_uri: urlOf("mine") });
+    expect((await admin.fetch("GET", `/api/v2/applications/auth-redirect?${uri}`)).status).toBe(400);
+    expect((await fetch(new URL("/", bare.url), { headers: { host: world.host("mine") } })).status).toBe(421);
+  });
+
+  test("[AX-2][AX-12] names and hosts are read the same way, with and without a port of the setting's own", () => {
+    const behind = new AppHosts("*.apps.example.com", new URL("https://slipway.example.com"));
+    expect(behind.wildcard).toBe("*.apps.example.com");
+    const name = { app: "8080", agent: "main", workspace: "dev", user: "ann" };
+    expect(behind.nameIn("8080--main--dev--ann.apps.example.com:443")).toEqual(name);
+    expect(behind.target("https://8080--main--dev--ann.apps.example.com/x")?.name).toEqual(name);
+    expect(behind.target("https://8080--main--dev--ann.apps.example.com:8443/x")).toBeUndefined();
+    expect(behind.target("http://8080--main--dev--ann.apps.example.com/x")).toBeUndefined();
+    const ported = new AppHosts("*.apps.example.com:8443", new URL("https://slipway.example.com"));
+    expect(ported.target("https://8080--main--dev--ann.apps.example.com:8443/x")?.name).toEqual(name);
+    expect(ported.originOf("x")).toBe("https://x.apps.example.com:8443");
+  });
+});
+
+describe("behind TLS and as time passes", () => {
+  const clock = new ManualClock();
+
+  test("[AX-13] the cookie is Secure and has a name no other host can set; the key is worth nothing after a minute", async () => {
+    await using server = await startTestServer({
+      clock,
+      env: {
+        SLIPWAY_WILDCARD_ACCESS_URL: `*.${SUFFIX}`,
+        SLIPWAY_ACCESS_URL: "https://slipway.example.test",
+        SLIPWAY_ALLOWED_HOSTS: "127.0.0.1",
+      },
+    });
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const host = `mine--dev--dev--ada.${SUFFIX}`;
+    const offer = async (): Promise<string> => {
+      const uri = new URLSearchParams({ redirect_uri: `https://${host}/` });
+      const answer = await fetch(new URL(`/api/v2/applications/auth-redirect?${uri}`, server.url), {
+        redirect: "manual",
+        headers: { "Service-Session-Token": admin.token ?? "" },
+      });
+      return new URL(answer.headers.get("location") ?? "").search;
+    };
+    const exchange = async (search: string) =>
+      fetch(new URL(`/${search}`, server.url), { redirect: "manual", headers: { host } });
+    const good = await exchange(await offer());
+    expect(good.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-service_app_session=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/),
+    ]);
+    const old = await offer();
+    clock.advance(60_000);
+    expect((await exchange(old)).status).toBe(400);
+  });
+});
