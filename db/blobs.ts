@@ -1,5 +1,6 @@
 // Uploaded bytes, on disk under the data directory by the SHA-256 of their content: files/<first two digits>/<hash>. What `put` has
 // answered is flushed, name and all, so that a row may name it (rule TP-2). Never overwrites, never trusts a name from outside.
+import { rmSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "#base/errors.ts";
@@ -13,6 +14,9 @@ export type Blob = { readonly hash: string; readonly size: number };
 export class Blobs {
   readonly #root: string;
   readonly #temporary: string;
+  /** Hashes that came since the last sweep, and before it since the one before: their rows may still be on their way. */
+  #recent = new Set<string>();
+  #older = new Set<string>();
 
   /** `directory` is the data directory. */
   constructor(directory: string) {
@@ -40,6 +44,7 @@ export class Blobs {
       const folder = join(this.#root, hash.slice(0, 2));
       await mkdir(folder, { recursive: true, mode: 0o700 });
       failpoint("in_upload");
+      this.#recent.add(hash);
       await rename(temporary, join(folder, hash));
       await flushDirectory(folder);
       await flushDirectory(this.#root);
@@ -49,6 +54,22 @@ export class Blobs {
       const { code } = error as { code?: string };
       if (code !== "ENOSPC" && code !== "EDQUOT") throw error;
       throw new AppError("storage_full", "The server's disk is full: nothing was saved.", { cause: error });
+    }
+  }
+
+  /** Removes what no row names any more, except what came since the sweep before the last. `listNamed` is asked once. */
+  async sweep(listNamed: () => Promise<ReadonlySet<string>>): Promise<void> {
+    const spared = new Set([...this.#older, ...this.#recent]);
+    this.#older = this.#recent;
+    this.#recent = new Set();
+    const named = await listNamed();
+    for (const folder of await readdir(this.#root)) {
+      if (!/^[0-9a-f]{2}$/.test(folder)) continue;
+      for (const name of await readdir(join(this.#root, folder))) {
+        if (named.has(name) || spared.has(name) || this.#recent.has(name)) continue;
+        // At once, so that an upload of the same bytes comes either before the look or after the removal.
+        rmSync(join(this.#root, folder, name), { force: true });
+      }
     }
   }
 

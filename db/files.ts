@@ -1,5 +1,7 @@
 // Uploaded files: one row for each content a user has sent. The bytes are in the blob store (db/blobs.ts) under the row's hash.
 import { and, eq, sql } from "drizzle-orm";
+import { union } from "drizzle-orm/sqlite-core";
+import { chat_files } from "./schema/chat-files.ts";
 import { files, template_versions } from "./schema/templates.ts";
 import { build, insertInto, query } from "./sql.ts";
 
@@ -35,6 +37,8 @@ export const listOrganizationsOfFile = query(
 );
 
 /** The hashes that some row names. */
-export const listHashes = query(build.selectDistinct({ hash: files.hash }).from(files));
+export const listHashes = query(
+  union(build.select({ hash: files.hash }).from(files), build.select({ hash: chat_files.hash }).from(chat_files)),
+);
 
 export const insertFile = insertInto(files);

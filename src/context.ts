@@ -3,18 +3,18 @@ import { join } from "node:path";
 import { AgentActor } from "#actors/agent/agent-actor.ts";
 import type { ChatActor } from "#actors/chat/chat-actor.ts";
 import type { Generations } from "#actors/chat/generations.ts";
-import { openChats } from "#actors/chat/house.ts";
+import { type ChatHouse, openChats } from "#actors/chat/house.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
 import { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import { JobQueue } from "#actors/job-queue.ts";
+import { ModelSettings } from "#actors/model-settings.ts";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { Scheduler } from "#actors/scheduler.ts";
 import { DRY_RUN, DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
 import { ImportRunner } from "#actors/template-version/import-runner.ts";
 import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
-import { ModelSettings } from "#actors/model-settings.ts";
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import { Uses } from "#actors/workspace/activity-uses.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
@@ -29,6 +29,7 @@ import { log } from "#base/log.ts";
 import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
 import { Blobs } from "#db/blobs.ts";
+import { readAttachment } from "#db/chat-files.ts";
 import { openLocalStore } from "#db/local.ts";
 import type { Store } from "#db/store.ts";
 import type { Timer } from "#db/timers.ts";
@@ -92,6 +93,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
+  readonly chatUpkeep: ChatHouse["upkeep"];
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;
@@ -190,16 +192,20 @@ export class Context implements ApiContext, AsyncDisposable {
       { copy },
     );
     const mayReach = { private: listensOnLoopback(this.config), hosts: this.config.model_hosts ?? [] };
-    const configured = new ConfiguredModels({ clock: this.clock, mayReach });
+    const configured = new ConfiguredModels({
+      ...{ clock: this.clock, mayReach },
+      attachments: (id) => readAttachment({ store, blobs: this.blobs }, id),
+    });
     this.models = options.models ?? configured;
     this.modelSettings = new ModelSettings({
       ...{ store, clock: this.clock, encryption: this.encryption, models: configured },
     });
     const { clock, topics, models } = this;
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
-    const { chats, generations } = openChats({ store, clock, topics, models, slots, copy });
+    const { chats, generations, upkeep } = openChats({ store, clock, topics, models, blobs: this.blobs, slots, copy });
     this.chats = chats;
     this.generations = generations;
+    this.chatUpkeep = upkeep;
     this.scheduler = new Scheduler(
       store,
       this.clock,
@@ -210,6 +216,7 @@ export class Context implements ApiContext, AsyncDisposable {
         this.versions.sweep();
         this.dryRuns.sweep();
         this.chats.sweep();
+        this.chatUpkeep.sweep();
       },
     );
   }
@@ -253,6 +260,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.uses.flush();
     await this.generations.stop();
     await this.chats.stop();
+    await this.chatUpkeep.stop();
     await this.versions.stop();
     await this.dryRuns.stop();
     await this.workspaces.stop();

@@ -6,16 +6,17 @@ import { NIL_UUID } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
 import { indexTitle } from "#db/chat-search.ts";
-import { insertChat, listChildren, markChatRead, movePin, pinChat, unpinChat, updateChat } from "#db/chats.ts";
+import { insertChat, listChildren, markChatRead, unpinChat } from "#db/chats.ts";
 import { findAssistantBefore, findMessage, listMessageIds } from "#db/messages.ts";
-import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { Actor, type Outcome } from "../actor.ts";
 import type { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { outsideTurn } from "../mailbox.ts";
 import { announce, resume, startTurn, tellOwner } from "./announce.ts";
+import { attachWrites } from "./attach.ts";
 import { birthOf } from "./birth.ts";
 import type { Change, Command, CommandType } from "./decision.ts";
 import type { Generations } from "./generations.ts";
@@ -37,7 +38,7 @@ import {
 import { readChat } from "./read.ts";
 import type { SearchUpkeep } from "./search-upkeep.ts";
 import { numbersFor, transition } from "./state.ts";
-import { type ChatState, messageWrites, writesOf } from "./writes.ts";
+import { type ChatState, joined, messageWrites, patchWrites, pinWrites, writesOf } from "./writes.ts";
 
 export type { StartedAttempt } from "./messages.ts";
 
@@ -89,6 +90,7 @@ export class ChatActor extends Actor<ChatState> {
           insertChat({ ...row, pending_calls: [...pending_calls] }),
           ...messageWrites(key, inserted),
           indexTitle(key, state.title),
+          ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
         ],
         after: () => {
           this.#parts.index.note();
@@ -108,7 +110,7 @@ export class ChatActor extends Actor<ChatState> {
       const change = await this.#decide(state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
-      return this.#outcome(state, change, { queued, messages }, patch);
+      return this.#outcome(state, change, { queued, messages }, patch, said.content);
     });
   }
 
@@ -136,7 +138,7 @@ export class ChatActor extends Actor<ChatState> {
         },
       });
       const reply = { deleted_ids: deleted.map(({ id }) => id), messages: change.inserted.filter(isVisible) };
-      return this.#outcome(state, change, reply, patch);
+      return this.#outcome(state, change, reply, patch, content);
     });
   }
 
@@ -359,11 +361,16 @@ export class ChatActor extends Actor<ChatState> {
     change: Change<ChatState>,
     reply: Reply,
     patch: ChatPatch = {},
+    content: readonly MessagePart[] = [],
   ): Outcome<ChatState, Reply> {
     const patched = { ...change, state: { ...change.state, ...patch } };
     return {
       state: patched.state,
-      writes: [...writesOf(before, patched), ...patchWrites(before, patch)],
+      writes: [
+        ...writesOf(before, patched),
+        ...patchWrites(before, patch),
+        ...attachWrites(before.key, content, this.#parts.clock.now()),
+      ],
       after: () => announce(this.#parts, before, patched),
       reply,
     };
@@ -371,22 +378,3 @@ export class ChatActor extends Actor<ChatState> {
 }
 
 const NO_MODEL = { id: NIL_UUID, provider: "" };
-
-/** Two transitions in one commit. */
-const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
-  ...second,
-  inserted: [...first.inserted, ...second.inserted],
-  deleted_from: first.deleted_from ?? second.deleted_from,
-  effects: second.effects,
-});
-
-const patchWrites = ({ id, key }: ChatState, patch: ChatPatch): Statement[] => [
-  ...(Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })]),
-  ...(patch.title === undefined ? [] : [indexTitle(key, patch.title)]),
-];
-
-/** In memory `pin_order` only says whether the chat is pinned: its place changes with those of others. */
-const pinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {
-  if (pin === 0) return unpinChat(id, owner_id);
-  return pin_order === 0 ? pinChat(id, owner_id) : movePin(id, owner_id, pin);
-};

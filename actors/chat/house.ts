@@ -1,19 +1,22 @@
 // Puts the parts of chats together: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Topics } from "#base/topics.ts";
+import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
+import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
 import { SearchUpkeep } from "./search-upkeep.ts";
+import { ChatUpkeep, type Chore } from "./upkeep.ts";
 
 export type ChatHouse = {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   /** What is done beside the chats, now and then. */
-  readonly upkeep: { sweep(): void; stop(): Promise<void> };
+  readonly upkeep: Chore;
 };
 
 type Parts = {
@@ -21,15 +24,16 @@ type Parts = {
   readonly clock: Clock;
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
+  readonly blobs: Blobs;
   readonly slots: Slots;
   readonly copy?: (<T>(args: T) => T) | undefined;
 };
 
-export const openChats = ({ store, clock, topics, models, slots, copy }: Parts): ChatHouse => {
+export const openChats = ({ store, clock, topics, models, blobs, slots, copy }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const generations = new Generations({ store, clock, models, publish, chats: () => chats }, slots);
   const index = new SearchUpkeep(store);
   const parts = { store, clock, topics, models, generations, index, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
-  return { chats, generations, upkeep: index };
+  return { chats, generations, upkeep: new ChatUpkeep([index, new FileKeeper({ store, blobs, clock })]) };
 };

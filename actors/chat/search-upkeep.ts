@@ -3,11 +3,12 @@
 import { log } from "#base/log.ts";
 import { mergeSearch, readPieces, SEARCH_TABLES, type SearchTable } from "#db/chat-search.ts";
 import type { Store } from "#db/store.ts";
+import type { Chore } from "./upkeep.ts";
 
 /** Pieces that may lie about: each commit adds one, and a search looks into every one. */
 const PIECES = 64;
 
-export class SearchUpkeep {
+export class SearchUpkeep implements Chore {
   readonly #store: Pick<Store, "get" | "commit">;
   #fresh = 0;
   #isStopping = false;
@@ -36,9 +37,13 @@ export class SearchUpkeep {
     return this.#running;
   }
 
-  async stop(): Promise<void> {
-    this.#isStopping = true;
+  async idle(): Promise<void> {
     await this.#running;
+  }
+
+  stop(): Promise<void> {
+    this.#isStopping = true;
+    return this.idle();
   }
 
   async #merge(): Promise<void> {

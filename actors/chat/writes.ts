@@ -1,10 +1,11 @@
 // From a transition to the statements that store it: the difference between the state before and after, as one batch. Pure.
-import { forgetMessagesFrom, indexMessages } from "#db/chat-search.ts";
-import { type ChatRow, saveExecution } from "#db/chats.ts";
+import { forgetMessagesFrom, indexMessages, indexTitle } from "#db/chat-search.ts";
+import { type ChatRow, movePin, pinChat, saveExecution, unpinChat, updateChat } from "#db/chats.ts";
 import { deleteMessagesFrom, deleteQueued, insertMessages, insertQueued, updateQueued } from "#db/messages.ts";
 import type { Statement } from "#db/sql.ts";
 import { clearTimer, setTimer } from "#db/timers.ts";
 import type { Change, Message, Queued } from "./decision.ts";
+import type { ChatPatch } from "./messages.ts";
 
 /** A chat in memory: its row, and its queue in order. */
 export type ChatState = Omit<ChatRow, "last_error" | "retry_state"> &
@@ -59,4 +60,24 @@ const deadlineWrites = (
 ): Statement[] => {
   if (before === next) return [];
   return [next === null ? clearTimer("chat", id, "deadline") : setTimer("chat", id, "deadline", next)];
+};
+
+/** Two transitions in one commit. */
+export const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
+  ...second,
+  inserted: [...first.inserted, ...second.inserted],
+  deleted_from: first.deleted_from ?? second.deleted_from,
+  effects: second.effects,
+});
+
+/** Metadata; the title goes to the index, too. */
+export const patchWrites = ({ id, key }: ChatState, patch: ChatPatch): Statement[] => [
+  ...(Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })]),
+  ...(patch.title === undefined ? [] : [indexTitle(key, patch.title)]),
+];
+
+/** In memory `pin_order` only says whether the chat is pinned: its place changes with those of others. */
+export const pinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {
+  if (pin === 0) return unpinChat(id, owner_id);
+  return pin_order === 0 ? pinChat(id, owner_id) : movePin(id, owner_id, pin);
 };

@@ -7,6 +7,7 @@ import type { Chat, CreateChat } from "#schema/chat.ts";
 import { mayCreateChat, mayUseWorkspace } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { attachablesOf } from "./attachments.ts";
 import {
   clientTypeOf,
   contentOf,
@@ -29,7 +30,10 @@ export const createChat = async (
 ): Promise<Chat> => {
   const organization_id = body.organization_id.toLowerCase();
   if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
-  const content = contentOf(body.content);
+  const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
+  if (key !== undefined && (await ctx.store.get(findChatPlace({ id })))) return readChat(ctx, id);
+  const chat = { organization_id, key: null };
+  const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
   const model = modelOf(ctx, body.model_config_id);
   const plan_mode = planModeOf(body.plan_mode) ?? null;
@@ -38,8 +42,6 @@ export const createChat = async (
   const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
   const client_type = clientTypeOf(body.client_type);
   const last_reasoning_effort = effortOf(body.reasoning_effort) ?? "";
-  const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
-  if (key !== undefined && (await ctx.store.get(findChatPlace({ id })))) return readChat(ctx, id);
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
   const made = ctx.chats.ask(id, "create", {

@@ -11,6 +11,7 @@ import { pageQuery } from "../paging.ts";
 import { fails } from "../responses.ts";
 import { changeChat } from "./change.ts";
 import { createChat } from "./create.ts";
+import { chatFiles } from "./files.ts";
 import { listChats } from "./list.ts";
 import { chatMessages } from "./messages.ts";
 import { modelConfigs } from "./model-configs.ts";
@@ -98,6 +99,7 @@ export const chats = (ctx: ApiContext) =>
       },
     )
     .use(chatWatch(ctx))
+    .use(chatFiles(ctx))
     .use(modelProviders(ctx))
     .use(modelConfigs(ctx))
     .use(availableModels(ctx))

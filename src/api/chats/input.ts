@@ -4,6 +4,7 @@ import { type AppError, invalid } from "#base/errors.ts";
 import type { DynamicTool } from "#db/chats.ts";
 import type { CreateChat } from "#schema/chat.ts";
 import type { InputPart, MessagePart } from "#schema/chat-part.ts";
+import type { Attachables } from "./attachments.ts";
 
 const TOOLS_LIMIT = 250;
 const LABELS_LIMIT = 50;
@@ -13,14 +14,14 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const bytes = (text: string): number => Buffer.byteLength(text);
 
 /** The parts to store. 400 that names the part and the field. */
-export const contentOf = (parts: readonly InputPart[]): MessagePart[] => {
+export const contentOf = (parts: readonly InputPart[], files: Attachables = new Map()): MessagePart[] => {
   if (parts.length === 0) {
     throw invalid("Content is required.", [{ field: "content", detail: "must not be empty" }]);
   }
-  return parts.map(partOf);
+  return parts.map((part, index) => partOf(part, index, files));
 };
 
-const partOf = (part: InputPart, index: number): MessagePart => {
+const partOf = (part: InputPart, index: number, files: Attachables): MessagePart => {
   const wrong = (field: string, problem: string): AppError =>
     invalid(
       "Invalid input part.",
@@ -38,8 +39,13 @@ const partOf = (part: InputPart, index: number): MessagePart => {
       if (file_name.trim() === "") throw wrong("file_name", "must not be empty");
       return { type: "file-reference", file_name, start_line, end_line, content };
     }
-    case "file":
-      throw wrong("file_id", part.file_id ? "names no file you can attach" : "is required");
+    case "file": {
+      if (!part.file_id) throw wrong("file_id", "is required");
+      const file_id = part.file_id.toLowerCase();
+      const file = files.get(file_id) ?? { problem: "names no file you can attach" };
+      if ("problem" in file) throw wrong("file_id", file.problem);
+      return { type: "file", file_id, name: file.name, media_type: file.media_type };
+    }
     default:
       throw wrong("type", "must be text, file or file-reference");
   }

@@ -8,6 +8,7 @@ import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage,
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
+import { attachablesOf } from "./attachments.ts";
 import { modelOf } from "./create.ts";
 import { behaviorOf, contentOf, effortOf, planModeOf, serversOf } from "./input.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
@@ -48,9 +49,10 @@ export const chatMessages = (ctx: ApiContext) =>
       "/:chat/messages",
       async ({ caller, params, body, request }) => {
         const request_key = requestKey(request, "send");
-        const { id } = await ownChat(ctx, params.chat, caller);
+        const chat = await ownChat(ctx, params.chat, caller);
+        const { id } = chat;
         const behavior = behaviorOf(body.busy_behavior);
-        const content = contentOf(body.content);
+        const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
         const { queued, messages } = await ctx.chats.ask(id, "send", {
           ...{ content, created_by: caller.user_id, behavior, patch, request_key },
@@ -84,9 +86,10 @@ export const chatMessages = (ctx: ApiContext) =>
     .patch(
       "/:chat/messages/:message",
       async ({ caller, params, body }) => {
-        const { id } = await ownChat(ctx, params.chat, caller);
+        const chat = await ownChat(ctx, params.chat, caller);
+        const { id } = chat;
         const message_id = numberOf("message", params.message);
-        const content = contentOf(body.content);
+        const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           ...{ message_id, content, created_by: caller.user_id, patch },

@@ -1,5 +1,6 @@
 // Finding the chat a request is about, and who may do what to it: hidden is 404, visible but another's is 403 (facts/chats 4.1).
 import { AppError, forbidden, notFound } from "#base/errors.ts";
+import { listChatFiles } from "#db/chat-files.ts";
 import { type ChatView, findChatView, listChildViews } from "#db/chat-views.ts";
 import { type ChatPlace, findChatPlace } from "#db/chats.ts";
 import type { Chat } from "#schema/chat.ts";
@@ -35,5 +36,6 @@ export const readChat = async ({ store, generations }: ApiContext, id: string): 
   const view = await store.get(findChatView(id));
   if (!view) throw notFound();
   const children: ChatView[] = view.chat.parent_chat_id === null ? await store.all(listChildViews([id])) : [];
-  return showChat(view, children, generations.isWaiting(id));
+  const files = await store.all(listChatFiles({ chat: view.chat.key }));
+  return showChat(view, children, generations.isWaiting(id), files);
 };

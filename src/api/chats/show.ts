@@ -1,6 +1,7 @@
 // From rows to what callers see: chats, messages, queued messages, parts. What is internal is stripped here and nowhere else.
 import type { Message, Queued } from "#actors/chat/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
+import type { ChatFileRow } from "#db/chat-files.ts";
 import type { ChatView } from "#db/chat-views.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
@@ -11,7 +12,11 @@ const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== "")) as never;
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
-const showOne = ({ chat, owner_name, owner_username }: ChatView, queued_for_capacity: boolean): ChildChat => ({
+const showOne = (
+  { chat, owner_name, owner_username }: ChatView,
+  queued_for_capacity: boolean,
+  files: readonly ChatFileRow[] = [],
+): ChildChat => ({
   id: chat.id,
   organization_id: chat.organization_id,
   owner_id: chat.owner_id,
@@ -44,12 +49,25 @@ const showOne = ({ chat, owner_name, owner_username }: ChatView, queued_for_capa
   mcp_server_ids: chat.mcp_server_ids,
   warnings: [],
   children: [],
-  files: [],
+  files: files.map((file) => ({
+    id: file.id,
+    organization_id: file.organization_id,
+    owner_id: file.owner_id,
+    created_at: rfc3339(file.created_at),
+    mime_type: file.media_type,
+    name: file.name,
+    size_bytes: file.size,
+  })),
 });
 
 /** A root chat with the children that are archived as it is. */
-export const showChat = (view: ChatView, children: readonly ChatView[], queuedForCapacity = false): Chat => ({
-  ...showOne(view, queuedForCapacity),
+export const showChat = (
+  view: ChatView,
+  children: readonly ChatView[],
+  queuedForCapacity = false,
+  files: readonly ChatFileRow[] = [],
+): Chat => ({
+  ...showOne(view, queuedForCapacity, files),
   children: children
     .filter(({ chat }) => chat.parent_chat_id === view.chat.id && chat.archived === view.chat.archived)
     .map((child) => showOne(child, false)),

@@ -1,0 +1,10 @@
+// The files that a message names come to belong to its chat in the same commit (facts/chats 3.4).
+import { linkChatFiles } from "#db/chat-files.ts";
+import type { Statement } from "#db/sql.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+
+/** `chat` is the key; `stale` refuses the batch when another chat has taken one of the files meanwhile. */
+export const attachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {
+  const ids = content.flatMap(({ type, file_id }) => (type === "file" && file_id ? [file_id] : []));
+  return linkChatFiles(chat, [...new Set(ids)], now);
+};

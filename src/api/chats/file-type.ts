@@ -1,0 +1,93 @@
+// What a file is, told by its bytes; its name only decides between kinds of text (facts/chats 4.14). Nothing is opened or unpacked:
+// an image of absurd size is as good as any other. Pure.
+import { invalid, invalidField } from "#base/errors.ts";
+import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chat-file.ts";
+
+const SIGNATURES: readonly (readonly [ChatFileType, (head: string) => boolean])[] = [
+  ["image/png", (head) => head.startsWith("\u0089PNG\r\n\u001a\n")],
+  ["image/jpeg", (head) => head.startsWith("\u00ff\u00d8\u00ff")],
+  ["image/gif", (head) => head.startsWith("GIF87a") || head.startsWith("GIF89a")],
+  ["image/webp", (head) => head.startsWith("RIFF") && head.slice(8, 12) === "WEBP"],
+  ["application/pdf", (head) => head.startsWith("%PDF-")],
+];
+const SVG_LOOKED_AT = 65_536;
+/** Control characters of texts: blanks, line ends, escape sequences. */
+const IN_TEXT = new Set([9, 10, 11, 12, 13, 27]);
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** For clients that do not know what they send. */
+export const ANY_TYPE = "application/octet-stream";
+
+/** What the request says it sends, without parameters. 400 for what is never taken. */
+export const declaredType = (header: string | null): ChatFileType | typeof ANY_TYPE => {
+  const name = (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  const known = [...CHAT_FILE_TYPES, ANY_TYPE] as const;
+  const found = known.find((type) => type === name);
+  if (found) return found;
+  throw invalidField("Content-Type", `must be one of ${known.join(", ")}`);
+};
+
+/** The type to store. 400 for bytes of no allowed type, and for those that are something else than declared. */
+export const checkedType = (
+  bytes: Uint8Array,
+  name: string,
+  declared: ReturnType<typeof declaredType>,
+): ChatFileType => {
+  const found = typeOf(bytes, name);
+  if (!found) throw invalid("Unsupported file type.", [], "Images, PDF and text can be uploaded; SVG cannot.");
+  if (declared === ANY_TYPE || declared === found) return found;
+  const isKindOfText = ["text/markdown", "text/csv", "application/json"].includes(found);
+  if (declared === "text/plain" && isKindOfText) return found;
+  throw invalidField("Content-Type", `says ${declared}, but the file is ${found}`);
+};
+
+const typeOf = (bytes: Uint8Array, name: string): ChatFileType | undefined => {
+  const head = String.fromCharCode(...bytes.subarray(0, 16));
+  const signed = SIGNATURES.find(([, fits]) => fits(head));
+  if (signed) return signed[0];
+  const text = bytes.some((byte) => byte < 32 && !IN_TEXT.has(byte)) ? undefined : decoded(bytes);
+  if (text === undefined || isSvg(text.slice(0, SVG_LOOKED_AT))) return undefined;
+  const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase();
+  if (extension === "json" && isJson(text)) return "application/json";
+  if (extension === "md" || extension === "markdown") return "text/markdown";
+  return extension === "csv" ? "text/csv" : "text/plain";
+};
+
+/** True when the first element is svg: before it there may be blanks, declarations, a document type and comments. */
+const isSvg = (text: string): boolean => {
+  for (let at = text.startsWith("\ufeff") ? 1 : 0; ; ) {
+    while (/\s/.test(text.charAt(at))) at += 1;
+    const end = text.startsWith("<!--", at) ? "-->" : text.startsWith("<?", at) ? "?>" : "";
+    const isDoctype = /^<!doctype/i.test(text.slice(at, at + 9));
+    if (end === "" && !isDoctype) return /^<(\w+:)?svg[\s/>]/i.test(text.slice(at, at + 64));
+    const close = isDoctype ? endOfDoctype(text, at) : text.indexOf(end, at);
+    if (close < 0) return false;
+    at = close + (isDoctype ? 1 : end.length);
+  }
+};
+
+/** A document type may hold declarations in brackets, each with its own `>`. */
+const endOfDoctype = (text: string, from: number): number => {
+  const simple = text.indexOf(">", from);
+  const bracket = text.indexOf("[", from);
+  if (bracket < 0 || simple < bracket) return simple;
+  const closed = text.indexOf("]", bracket);
+  return closed < 0 ? -1 : text.indexOf(">", closed);
+};
+
+const decoded = (bytes: Uint8Array): string | undefined => {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+};
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,109 @@
+// Files for chats: uploading one, and reading it again. What was answered is on disk. What a file is, is told by its bytes, and a browser
+// that opens one is told to believe nothing else (rules FL-1 to FL-6).
+import { Elysia, t } from "elysia";
+import { AppError, forbidden, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chat-files.ts";
+import { findChatPlace } from "#db/chats.ts";
+import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chat-file.ts";
+import { isOwner, mayCreateChat, maySeeChat } from "../access.ts";
+import { leaveUnread, ownParser } from "../body.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { bounded } from "../files.ts";
+import { fails } from "../responses.ts";
+import { Throttle } from "../users/throttle.ts";
+import { dispositionOf, fileNameOf } from "./file-name.ts";
+import { ANY_TYPE, checkedType, declaredType } from "./file-type.ts";
+import { tags } from "./paths.ts";
+
+/** Bytes of one upload (specification, "Limits"). */
+const FILE_LIMIT = 10_485_760;
+const UPLOADS_A_MINUTE = 120;
+const YEAR_SECONDS = 31_536_000;
+
+// The handler reads the body itself, as a stream.
+const unread = leaveUnread(FILE_LIMIT);
+ownParser("/api/experimental/chats/files", unread);
+
+export const chatFiles = (ctx: ApiContext) => {
+  const uploads = new Throttle(ctx.clock, UPLOADS_A_MINUTE);
+  return new Elysia({ prefix: "/files" })
+    .use(callers)
+    .post(
+      "",
+      async ({ caller, query, request, set }) => {
+        uploads.count(caller.user_id);
+        const id = await upload(ctx, caller, query.organization, request);
+        set.status = 201;
+        return { id };
+      },
+      {
+        user: true,
+        parse: ownParser("/api/v2/chats/files", unread),
+        query: t.Object({ organization: t.String({ format: "uuid", description: "The organization of the chat." }) }),
+        response: { 201: UploadedChatFile, ...fails(400, 401, 403, 413, 429) },
+        detail: {
+          tags,
+          summary: "Upload a file for a chat",
+          description: `The bytes as the body, at most ${FILE_LIMIT}; the name in \`Content-Disposition: attachment; filename="..."\`. What it is, is told by its bytes. A file that no message names within 30 days is forgotten.`,
+          // JSON is taken, too, but as bytes like all others; the document would have it parsed.
+          "x-accepts": [ANY_TYPE, ...CHAT_FILE_TYPES.filter((type) => type !== "application/json")],
+        } as object,
+      },
+    )
+    .get("/:file", ({ caller, params }) => download(ctx, caller, params.file), {
+      user: true,
+      params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload answered." }) }),
+      response: fails(400, 401, 404),
+      detail: {
+        tags,
+        summary: "Read a file of a chat",
+        description: "For whoever uploaded it and for whoever may see the chat it belongs to.",
+        "x-answers": [...CHAT_FILE_TYPES],
+      } as object,
+    });
+};
+
+/** Stores the body under an id of its own. A body that is too large is 413, whatever else is wrong; then the order of facts/chats 4.14. */
+const upload = async (ctx: ApiContext, caller: UserCaller, organization: string, request: Request): Promise<string> => {
+  const organization_id = organization.toLowerCase();
+  const bytes = Buffer.concat(await Array.fromAsync(bounded(request, FILE_LIMIT)));
+  if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
+  const declared = declaredType(request.headers.get("content-type"));
+  const name = fileNameOf(request.headers.get("content-disposition"));
+  if (bytes.byteLength === 0) throw new AppError("invalid", "The request body is empty.");
+  const media_type = checkedType(bytes, name, declared);
+  const { hash, size } = await ctx.blobs.put(inOnePiece(bytes));
+  const id = uuid();
+  const row = { id, organization_id, owner_id: caller.user_id, hash, name, media_type, size, chat: null };
+  await ctx.store.commit([insertChatFile({ ...row, created_at: ctx.clock.now() })]);
+  return id;
+};
+
+async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+const download = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<Response> => {
+  const file = await ctx.store.get(findChatFile({ id: id.toLowerCase() }));
+  if (!file || !(await mayRead(ctx, caller, file))) throw notFound();
+  const { hash, name, media_type } = file;
+  return new Response(Bun.file(ctx.blobs.pathOf(hash)), {
+    headers: {
+      "content-type": media_type.startsWith("text/") ? `${media_type}; charset=utf-8` : media_type,
+      "content-disposition": dispositionOf(media_type === "application/pdf" ? "attachment" : "inline", name),
+      "cache-control": `private, max-age=${YEAR_SECONDS}, immutable`,
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "default-src 'none'; sandbox",
+    },
+  });
+};
+
+/** Whoever uploaded it, the site owner, and whoever may see the chat it belongs to. */
+const mayRead = async ({ store }: ApiContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
+  if (file.owner_id === caller.user_id || isOwner(caller)) return true;
+  const chat = file.chat === null ? undefined : await store.get(findChatIdByKey({ key: file.chat }));
+  const place = chat && (await store.get(findChatPlace(chat)));
+  return place !== undefined && maySeeChat(caller, place);
+};

@@ -1,0 +1,29 @@
+// Files that people upload for chats (specification "Chat file", facts/chats 3.4 and 4.14).
+import { type Static, Type as t } from "@sinclair/typebox";
+
+/** Everything that may be uploaded. */
+export const CHAT_FILE_TYPES = [
+  "application/json",
+  "application/pdf",
+  "image/gif",
+  "image/jpeg",
+  "image/png",
+  "image/webp",
+  "text/csv",
+  "text/markdown",
+  "text/plain",
+] as const;
+export type ChatFileType = (typeof CHAT_FILE_TYPES)[number];
+
+export const ChatFile = t.Object({
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  owner_id: t.String({ format: "uuid" }),
+  created_at: t.String({ format: "date-time" }),
+  mime_type: t.String(),
+  name: t.String(),
+  size_bytes: t.Integer(),
+});
+export type ChatFile = Static<typeof ChatFile>;
+
+export const UploadedChatFile = t.Object({ id: t.String({ format: "uuid" }) });

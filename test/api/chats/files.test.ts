@@ -1,0 +1,268 @@
+// Files of chats: what may be uploaded, how it comes back, whose it is, which messages may name it, and when it is forgotten.
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { FileKeeper } from "#actors/chat/file-keeper.ts";
+import { findChatFile, readAttachment } from "#db/chat-files.ts";
+import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chat.ts";
+import type { Generic } from "#schema/generic.ts";
+import { dispositionOf, fileNameOf } from "#src/api/chats/file-name.ts";
+import { checkedType } from "#src/api/chats/file-type.ts";
+import { Client } from "#src/client.ts";
+import { type ChatWorld, createChat, openChatWorld, said } from "#test/support/chats.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
+  "base64",
+);
+const SVG =
+  '<?xml version="1.0"?>\n<!-- <b> --><!DOCTYPE svg [<!ENTITY a "b">]>\n<svg xmlns="http://www.w3.org/2000/svg"/>';
+
+type Upload = { name?: string; type?: string; disposition?: string | null; organization?: string; token?: string };
+
+const upload = (world: ChatWorld, body: string | Uint8Array, options: Upload = {}): Promise<Response> => {
+  const { name = "notes.txt", type = "text/plain", organization = world.organization_id } = options;
+  const { disposition = `attachment; filename="${name}"` } = options;
+  return fetch(new URL(`/api/v2/chats/files?organization=${organization}`, world.server.url), {
+    method: "POST",
+    headers: {
+      "Service-Session-Token": options.token ?? (world.owner.token as string),
+      "content-type": type,
+      ...(disposition === null ? {} : { "content-disposition": disposition }),
+    },
+    body: body as string,
+  });
+};
+const uploaded = async (world: ChatWorld, body: string | Uint8Array, options: Upload = {}): Promise<string> => {
+  const response = await upload(world, body, options);
+  const text = await response.text();
+  expect([response.status, text.slice(0, 300)]).toEqual([201, expect.any(String)]);
+  return (JSON.parse(text) as { id: string }).id;
+};
+const file = (file_id: string) => ({ type: "file", file_id });
+
+describe("uploading", () => {
+  test("[FL-1] a file comes back as it was, under its name, and a browser is told to believe its type", async () => {
+    await using world = await openChatWorld();
+    const id = await uploaded(world, PNG, { name: "a dot.png", type: "image/png" });
+    const response = await world.owner.fetch("GET", `/api/v2/chats/files/${id}`);
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(PNG);
+    const header = (name: string) => response.headers.get(name);
+    expect(header("content-type")).toBe("image/png");
+    expect(header("content-disposition")).toBe(`inline; filename="a dot.png"; filename*=UTF-8''a%20dot.png`);
+    expect(header("cache-control")).toBe("private, max-age=31536000, immutable");
+    expect(header("x-content-type-options")).toBe("nosniff");
+    const pdf = await uploaded(world, "%PDF-1.7 and so on", { name: "a.pdf", type: "application/pdf" });
+    const other = await world.owner.fetch("GET", `/api/experimental/chats/files/${pdf}`);
+    expect(other.headers.get("content-disposition")).toStartWith("attachment;");
+    // The same content again is another file.
+    expect(await uploaded(world, PNG, { name: "a dot.png", type: "image/png" })).not.toBe(id);
+    expect((await world.owner.fetch("GET", `/api/v2/chats/files/${crypto.randomUUID()}`)).status).toBe(404);
+    expect((await world.owner.fetch("GET", "/api/v2/chats/files/word")).status).toBe(400);
+  });
+
+  test("[FL-2] wrong organizations, types, names, sizes and contents are refused", async () => {
+    await using world = await openChatWorld();
+    const stranger = (await seedUser(world.server)).organization_id;
+    const cases: [string | Uint8Array, Upload, number][] = [
+      ["a", { organization: "word" }, 400],
+      ["a", { organization: stranger }, 403],
+      ["a", { type: "text/html" }, 400],
+      ["a", { type: "image/svg+xml" }, 400],
+      ["a", { disposition: null }, 400],
+      ["a", { disposition: "attachment" }, 400],
+      ["a", { name: "x".repeat(256) }, 400],
+      ["", {}, 400],
+      [SVG, { name: "x.txt" }, 400],
+      [SVG, { name: "x.svg", type: "application/octet-stream" }, 400],
+      [PNG, { name: "x.png", type: "image/jpeg" }, 400],
+      [PNG, { name: "x.txt" }, 400],
+      [new Uint8Array([1, 2, 3, 0]), { type: "application/octet-stream" }, 400],
+      ["{", { name: "x.json", type: "application/json" }, 400],
+      [Buffer.alloc(10_485_761, 97), {}, 413],
+    ];
+    for (const [body, options, status] of cases) {
+      const response = await upload(world, body, options);
+      expect([options, response.status]).toEqual([options, status]);
+      expect(((await response.json()) as Generic).message).toBeString();
+    }
+    await uploaded(world, Buffer.alloc(10_485_760, 97));
+  });
+
+  test("[FL-2] what a file is, is told by its bytes; its name decides between kinds of text", () => {
+    const typeOf = (body: string | Uint8Array, name: string) =>
+      checkedType(Buffer.from(body), name, "application/octet-stream");
+    expect(typeOf(PNG, "x.txt")).toBe("image/png");
+    expect(typeOf("GIF89a…", "x")).toBe("image/gif");
+    expect(typeOf(new Uint8Array([0xff, 0xd8, 0xff, 0xe0]), "x")).toBe("image/jpeg");
+    expect(typeOf("RIFF0000WEBPVP8 ", "x")).toBe("image/webp");
+    expect(typeOf('{"a":1}', "x.json")).toBe("application/json");
+    expect(typeOf("{", "x.json")).toBe("text/plain");
+    expect(typeOf("# Title", "x.MD")).toBe("text/markdown");
+    expect(typeOf("a,b", "x.csv")).toBe("text/csv");
+    expect(typeOf("<html><body><svg/></body></html>", "x.html")).toBe("text/plain");
+    expect(typeOf("\u001b[31mred\u001b[0m", "log")).toBe("text/plain");
+    expect(checkedType(Buffer.from("a,b"), "x.csv", "text/plain")).toBe("text/csv");
+    for (const svg of [SVG, "<svg>", "\ufeff <SVG/>", "<!-- a --> <x:svg/>"]) expect(() => typeOf(svg, "x")).toThrow();
+    expect(() => typeOf(`<!doctype ${"[".repeat(60_000)}`, "x")).not.toThrow();
+  });
+
+  test("[FL-3] names are cleaned, never paths, and encoded so that every client reads them", () => {
+    const named = (name: string) => fileNameOf(`attachment; filename="${name}"`);
+    expect(named("../../etc/passwd")).toBe("../../etc/passwd");
+    expect(named("a\u0000b\u0007.txt")).toBe("ab.txt");
+    expect(named("\u202egnp.exe")).toBe("gnp.exe");
+    expect(named(' a \\"b\\" ')).toBe('a "b"');
+    expect(fileNameOf("attachment; filename=plain.txt; x=y")).toBe("plain.txt");
+    expect(fileNameOf("attachment; filename=\"x\"; filename*=UTF-8''%e2%82%ac%20rates.txt")).toBe("€ rates.txt");
+    expect(fileNameOf(`attachment; filename="${Buffer.from("grün.txt").toString("latin1")}"`)).toBe("grün.txt");
+    for (const none of [null, "", "attachment", 'attachment; filename=""', 'attachment; filename="\u0001"']) {
+      expect(() => fileNameOf(none)).toThrow();
+    }
+    expect(() => named("é".repeat(128))).toThrow();
+    expect(dispositionOf("inline", 'a"b\\c\r\nd€.txt')).toBe(
+      `inline; filename="a_b_c__d_.txt"; filename*=UTF-8''a%22b%5Cc%0D%0Ad%E2%82%AC.txt`,
+    );
+  });
+});
+
+describe("in messages", () => {
+  test("[FL-4] a message names its file; everybody sees its name and type, and the model is given its bytes", async () => {
+    await using world = await openChatWorld();
+    const notes = await uploaded(world, "remember the milk", { name: "notes.md", type: "text/markdown" });
+    const chat = await createChat(world, "look", { content: [...said("look"), file(notes.toUpperCase())] });
+    expect(chat.files).toEqual([
+      {
+        ...{ id: notes, organization_id: world.organization_id, owner_id: world.user_id, name: "notes.md" },
+        ...{ mime_type: "text/markdown", size_bytes: 17, created_at: expect.any(String) },
+      },
+    ]);
+    const part = { type: "file", file_id: notes, name: "notes.md", media_type: "text/markdown" };
+    const { request } = await world.models.next();
+    expect(request.messages.at(-1)?.content as unknown[]).toEqual([{ type: "text", text: "look" }, part]);
+    const { store, blobs } = contextOf(world.server);
+    const attachment = await readAttachment({ store, blobs }, notes);
+    expect(new TextDecoder().decode(attachment?.bytes)).toBe("remember the milk");
+    expect(await readAttachment({ store, blobs }, crypto.randomUUID())).toBeUndefined();
+    const picture = await uploaded(world, PNG, { name: "p.png", type: "image/png" });
+    const sent = await world.owner.post<CreatedMessage>(`/api/v2/chats/${chat.id}/messages`, {
+      content: [file(picture)],
+    });
+    expect(sent.queued_message?.content as unknown[]).toEqual([
+      { type: "file", file_id: picture, name: "p.png", media_type: "image/png" },
+    ]);
+    const read = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+    expect(read.files.map(({ id }) => id).sort()).toEqual([notes, picture].sort());
+    const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
+    expect((messages.at(-1) as ChatMessage).content[1]?.name).toBe("notes.md");
+  });
+
+  test("[FL-5] files that are missing, another's, of another organization or another chat's are refused; nothing changes", async () => {
+    await using world = await openChatWorld();
+    const { organization_id, owner } = world;
+    const other = await seedUser(world.server, { organization_id });
+    const theirs = await uploaded(world, "x", { token: other.token });
+    const mine = await uploaded(world, "x");
+    const chat = await createChat(world, "one", { content: [file(mine)] });
+    const fresh = await uploaded(world, "y");
+    const wrong = async (content: unknown[], id?: string) => {
+      const [path, body] = id
+        ? [`/api/v2/chats/${id}/messages`, { content }]
+        : ["/api/v2/chats", { organization_id, content }];
+      const response = await owner.fetch("POST", path, body);
+      const answer = (await response.json()) as Generic;
+      return [response.status, answer.validations?.[0]?.field ?? answer.message];
+    };
+    expect(await wrong([file(crypto.randomUUID())])).toEqual([400, "content.0.file_id"]);
+    expect(await wrong([...said("a"), file(theirs)])).toEqual([400, "content.1.file_id"]);
+    expect(await wrong([file(mine)])).toEqual([400, "content.0.file_id"]);
+    expect(await wrong([file("word")])).toEqual([400, "content.0.file_id"]);
+    expect(await wrong([{ type: "file" }])).toEqual([400, "content.0.file_id"]);
+    // The first part that is wrong is the one that is told.
+    expect(await wrong([{ type: "text", text: "" }, file(theirs)], chat.id)).toEqual([400, "content.0.text"]);
+    const many = Array.from({ length: 51 }, () => file(crypto.randomUUID()));
+    expect(await wrong(many, chat.id)).toEqual([400, "Attachment limit exceeded."]);
+    const { context } = world.server;
+    expect((await context?.store.get(findChatFile({ id: fresh })))?.chat).toBeNull();
+    // Its own chat may name it again.
+    expect((await owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, { content: [file(mine)] })).status).toBe(
+      200,
+    );
+    // Only those who see the chat read its files.
+    const reader = new Client(world.server.url, other.token);
+    expect((await reader.fetch("GET", `/api/v2/chats/files/${mine}`)).status).toBe(404);
+    expect((await owner.fetch("GET", `/api/v2/chats/files/${theirs}`)).status).toBe(404);
+  });
+
+  test("[FL-5] two chats that name one file at the same moment: one of them gets it", async () => {
+    await using world = await openChatWorld();
+    const id = await uploaded(world, "x");
+    const make = () =>
+      world.owner.fetch("POST", "/api/v2/chats", { organization_id: world.organization_id, content: [file(id)] });
+    const answers = await Promise.all([make(), make()]);
+    const statuses = answers.map(({ status }) => status).sort();
+    expect(statuses[0]).toBe(201);
+    expect([400, 409]).toContain(statuses[1] as number);
+    expect((await world.owner.get<Chat[]>("/api/v2/chats")).length).toBe(1);
+  });
+
+  test("[FL-6] a chat keeps its newest fifty files; a request that is repeated names its files again", async () => {
+    const clock = new ManualClock();
+    await using world = await openChatWorld({ clock });
+    const ids: string[] = [];
+    for (let index = 0; index < 51; index++) {
+      ids.push(await uploaded(world, `file ${index}`));
+      clock.advance(1_000);
+    }
+    const headers = { "Idempotency-Key": "once" };
+    const make = () =>
+      fetch(new URL("/api/v2/chats", world.server.url), {
+        method: "POST",
+        headers: {
+          ...headers,
+          "Service-Session-Token": world.owner.token as string,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify({ organization_id: world.organization_id, content: ids.slice(0, 50).map(file) }),
+      });
+    const chat = (await (await make()).json()) as Chat;
+    expect(chat.files.length).toBe(50);
+    expect([(await make()).status, (await world.owner.get<Chat[]>("/api/v2/chats")).length]).toEqual([201, 1]);
+    clock.advance(1_000);
+    await world.owner.post(`/api/v2/chats/${chat.id}/messages`, { content: [file(ids[50] as string)] });
+    const { files } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+    expect(files.length).toBe(50);
+    expect(files.at(-1)?.id).toBe(ids[50] as string);
+    // One of the first fifty has made room: history still names it.
+    const gone = ids.filter((id) => !files.some((one) => one.id === id));
+    expect(gone.length).toBe(1);
+    expect((await world.owner.fetch("GET", `/api/v2/chats/files/${gone[0]}`)).status).toBe(404);
+  });
+});
+
+test("[FL-7] files that no message names go after thirty days, and bytes that nobody names with them", async () => {
+  await using world = await openChatWorld();
+  const { store, blobs } = contextOf(world.server);
+  let now = Date.now();
+  const keeper = new FileKeeper({ store, blobs, clock: { now: () => now } });
+  const orphan = await uploaded(world, "nobody wants this");
+  const kept = await uploaded(world, "somebody wants this");
+  await createChat(world, "x", { content: [file(kept)] });
+  const pathOf = async (id: string) => blobs.pathOf((await store.get(findChatFile({ id })))?.hash as string);
+  const [orphanPath, keptPath] = [await pathOf(orphan), await pathOf(kept)];
+  const sweepIn = async (ms: number) => {
+    now += ms;
+    keeper.sweep();
+    await keeper.idle();
+  };
+  const DAY = 86_400_000;
+  await sweepIn(29 * DAY);
+  expect(await store.get(findChatFile({ id: orphan }))).toBeDefined();
+  await sweepIn(2 * DAY);
+  expect(await store.get(findChatFile({ id: orphan }))).toBeUndefined();
+  // Bytes that came lately may belong to a row that is on its way: they go a sweep later.
+  await sweepIn(DAY);
+  expect([existsSync(orphanPath), existsSync(keptPath)]).toEqual([false, true]);
+  expect(await store.get(findChatFile({ id: kept }))).toBeDefined();
+});
