@@ -1,5 +1,7 @@
 // The pages for people, by path. Bun bundles each with its script and style; src/api/pages.ts serves them.
 import cliAuth from "./cli-auth.html";
+import externalAuth from "./external-auth.html";
+import externalAuthLink from "./external-auth-link.html";
 import home from "./home.html";
 import login from "./login.html";
 import setup from "./setup.html";
@@ -10,5 +12,8 @@ export const PAGES = {
   "/login": login,
   "/setup": setup,
   "/settings/tokens": tokens,
+  "/settings/external-auth": externalAuth,
+  "/external-auth/:provider": externalAuthLink,
+  "/external-auth/:provider/callback": externalAuthLink,
   "/cli-auth": cliAuth,
 } as const;

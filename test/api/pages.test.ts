@@ -10,7 +10,16 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-describe.each(["/", "/login", "/setup", "/settings/tokens", "/cli-auth"])("the page %s", (path) => {
+describe.each([
+  "/",
+  "/login",
+  "/setup",
+  "/settings/tokens",
+  "/settings/external-auth",
+  "/external-auth/x",
+  "/external-auth/x/callback",
+  "/cli-auth",
+])("the page %s", (path) => {
   test("[PG-1] forbids everything inline or foreign, framing and referrers, and is not kept", async () => {
     const response = await fetch(new URL(path, server.url));
     expect(response.status).toBe(200);

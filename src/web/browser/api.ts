@@ -4,10 +4,12 @@ import type { Generic } from "#schema/generic.ts";
 /** What the server refused, in words for people. */
 export class Problem extends Error {
   readonly status: number;
+  readonly detail: string;
 
   constructor(status: number, body: Generic) {
     super(wordsOf(status, body));
     this.status = status;
+    this.detail = body.detail ?? "";
   }
 }
 

@@ -71,14 +71,31 @@ export const onSubmit = (send: (values: Record<string, string>) => Promise<void>
 
 /** Shows a secret that is seen only once, with a button that copies it. */
 export const showSecret = (key: string): void => {
+  the("made").hidden = false;
+  offerCopy(key);
+  the("copy").focus();
+};
+
+/** Asks in the dialog #sure; true for yes. */
+export const askWhether = (question: string): Promise<boolean> => {
+  const dialog = the<HTMLDialogElement>("sure");
+  the("sure-text").textContent = question;
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+};
+
+/** Shows a text with a button that copies it. */
+export const offerCopy = (text: string): void => {
   const output = the("key");
   const copy = the<HTMLButtonElement>("copy");
-  output.textContent = key;
-  the("made").hidden = false;
+  output.textContent = text;
   copy.textContent = "Copy";
   copy.onclick = async () => {
     try {
-      await navigator.clipboard.writeText(key);
+      await navigator.clipboard.writeText(text);
       copy.textContent = "Copied";
     } catch {
       // No clipboard without https: select it, so that one key press copies.
@@ -86,5 +103,4 @@ export const showSecret = (key: string): void => {
       copy.textContent = "Selected";
     }
   };
-  copy.focus();
 };

@@ -1,7 +1,7 @@
 // The tokens page: make, list, delete.
 import type { ApiKey } from "#schema/api-key.ts";
 import { call } from "./api.ts";
-import { make, mustBeSignedIn, onSubmit, showProblem, showSecret, the } from "./page.ts";
+import { askWhether, make, mustBeSignedIn, onSubmit, showProblem, showSecret, the } from "./page.ts";
 
 const TOKENS = "/users/me/keys/tokens";
 const HOUR = 3_600_000;
@@ -24,16 +24,6 @@ const lifetimeOf = (days: string, date: string): string => {
   const left = Math.floor((endOf(date) - Date.now()) / 1000);
   if (!(left > 0)) throw new Error("Choose a day that is not over.");
   return `${left}s`;
-};
-
-const askWhether = (question: string): Promise<boolean> => {
-  const dialog = the<HTMLDialogElement>("sure");
-  the("sure-text").textContent = question;
-  dialog.returnValue = "no";
-  dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
-  });
 };
 
 const rowOf = (token: ApiKey): HTMLElement => {

@@ -16,6 +16,8 @@ export class FakeProvider implements Disposable {
   readonly requests: string[] = [];
   /** Seconds that access tokens count. */
   life = 3600;
+  /** Seconds between two polls for a device code. */
+  interval = 5;
   /** New tokens come without expiry. */
   forever = false;
   /** A refresh gives another refresh token and the old one is void. */
@@ -104,6 +106,10 @@ export class FakeProvider implements Disposable {
     }
     if (pathname === "/authorize") return Response.redirect(this.#agreeTo(request.url, searchParams), 302);
     if (pathname === "/user") return this.#user(request);
+    if (pathname === "/device") {
+      this.typeIn(searchParams.get("user_code") ?? "");
+      return new Response("Thank you.");
+    }
     const form = new URLSearchParams(await request.text());
     if (pathname === "/device/code") return this.#device(form);
     if (!isClient(request, form)) return refused("invalid_client", 401);
@@ -173,7 +179,7 @@ export class FakeProvider implements Disposable {
       user_code,
       verification_uri,
       expires_in: 600,
-      interval: 5,
+      interval: this.interval,
     });
   }
 

@@ -1,0 +1,117 @@
+// Links one account: sends the person to the service and takes what comes back, or shows a code to type there and waits.
+import type { ExternalAuth, ExternalAuthDevice } from "#schema/external-auth.ts";
+import { call, Problem } from "./api.ts";
+import { mustBeSignedIn, offerCopy, showProblem, the } from "./page.ts";
+
+const [, , id = "", isCallback] = location.pathname.split("/");
+const PATH = `/external-auth/${id}`;
+const pause = (seconds: number): Promise<void> => new Promise((done) => setTimeout(done, seconds * 1000));
+
+const say = (words: string): void => {
+  the("state").textContent = words;
+};
+
+/** Shows the one button; it can be pressed once. */
+const offer = (words: string, act: () => Promise<void>): void => {
+  const button = the<HTMLButtonElement>("go");
+  button.textContent = words;
+  button.hidden = false;
+  button.disabled = false;
+  button.onclick = async () => {
+    button.disabled = true;
+    showProblem("");
+    await act().catch((error) => {
+      showProblem(error);
+      button.disabled = false;
+    });
+  };
+};
+
+const toService = async (): Promise<void> => {
+  const { url } = await call<{ url: string }>("POST", `${PATH}/start`);
+  location.assign(url);
+};
+
+/** What the service's page sent along; codes and states are taken out of the address before anything else happens. */
+const comeBack = async (name: string): Promise<void> => {
+  const { code, state, error, error_description } = Object.fromEntries(new URLSearchParams(location.search));
+  history.replaceState(null, "", `/external-auth/${id}`);
+  if (!code || !state) {
+    offer(`Sign in at ${name}`, toService);
+    say("The account was not linked.");
+    throw new Error(
+      error === "access_denied" ? `You said no at ${name}.` : error_description || error || `${name} sent no code.`,
+    );
+  }
+  try {
+    await call("POST", `${PATH}/callback`, { code, state });
+  } catch (error) {
+    offer(`Sign in at ${name}`, toService);
+    say("The account was not linked.");
+    throw error;
+  }
+};
+
+const WORDS: Record<string, string> = {
+  access_denied: "You said no at the service.",
+  expired_token: "The code has expired.",
+};
+
+const byDevice = async (name: string): Promise<void> => {
+  the("go").hidden = true;
+  const begun = await call<ExternalAuthDevice>("GET", `${PATH}/device`);
+  the<HTMLAnchorElement>("page").href = begun.verification_uri;
+  the("page").textContent = `Open ${name}`;
+  the("device").hidden = false;
+  offerCopy(begun.user_code);
+  say("Waiting for the code to be typed in.");
+  let seconds = begun.interval;
+  for (;;) {
+    await pause(seconds);
+    try {
+      await call("POST", `${PATH}/device`, { device_code: begun.device_code });
+      the("device").hidden = true;
+      return;
+    } catch (error) {
+      const detail = error instanceof Problem ? error.detail : "";
+      if (detail === "slow_down") seconds += 5;
+      // A service that cannot be reached now may be there at the next try.
+      const goesOn = detail === "slow_down" || detail === "authorization_pending";
+      if (goesOn || (error instanceof Problem && (error.status === 0 || error.status === 503))) continue;
+      the("device").hidden = true;
+      say("The account was not linked.");
+      offer("Get a new code", () => link(name));
+      throw new Error(WORDS[detail] ?? (error instanceof Error ? error.message : String(error)));
+    }
+  }
+};
+
+const link = async (name: string): Promise<void> => {
+  await byDevice(name);
+  isLinked(name);
+};
+
+const isLinked = (name: string): void => {
+  the("go").hidden = true;
+  say(`Your account at ${name} is linked. Your workspaces use it from now on; you can close this page.`);
+};
+
+await mustBeSignedIn();
+try {
+  const known = await call<ExternalAuth>("GET", PATH);
+  const name = known.display_name;
+  the("title").textContent = `Link your account at ${name}`;
+  document.title = `Link ${name} · Slipway`;
+  if (isCallback) {
+    await comeBack(name);
+    isLinked(name);
+  } else if (known.authenticated) isLinked(name);
+  else if (known.device) await link(name);
+  else {
+    say(`${name} asks you whether Slipway may use your account, and sends you back here.`);
+    offer(`Sign in at ${name}`, toService);
+  }
+} catch (error) {
+  if (error instanceof Problem && error.status === 404) say("There is no such service on this server.");
+  else showProblem(error);
+}

@@ -1,0 +1,80 @@
+// The page of linked accounts: what is linked, linking, unlinking, and the public half of the git key.
+import type {
+  ExternalAuthLink,
+  ExternalAuthList,
+  ExternalAuthProvider,
+  ExternalAuthUnlinked,
+} from "#schema/external-auth.ts";
+import type { GitSshKey } from "#schema/git-ssh-key.ts";
+import { call } from "./api.ts";
+import { askWhether, make, mustBeSignedIn, offerCopy, showProblem, the } from "./page.ts";
+
+const PATH = "/external-auth";
+
+const say = (words: string): void => {
+  the("done").textContent = words;
+  the("done").hidden = words === "";
+};
+
+const unlink = async ({ id, display_name }: ExternalAuthProvider): Promise<void> => {
+  if (!(await askWhether(`Unlink ${display_name}? Your workspaces cannot use the account any more.`))) return;
+  showProblem("");
+  try {
+    const { token_revoked } = await call<ExternalAuthUnlinked>("DELETE", `${PATH}/${id}`);
+    const there = token_revoked
+      ? ""
+      : " Its token still counts at the service until it ends there: take it back in its settings.";
+    say(`${display_name} is unlinked.${there}`);
+  } catch (error) {
+    showProblem(error);
+  }
+  await list();
+};
+
+const rowOf = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefined): HTMLElement => {
+  const { id, display_name } = provider;
+  const words = !link ? "Not linked" : link.authenticated ? "Linked" : "Link it again";
+  const mark = !link ? "" : link.authenticated ? "running" : "failed";
+  const actions: HTMLElement[] = [];
+  if (!link?.authenticated) {
+    const label = `Link ${display_name}`;
+    actions.push(make("a", { class: "button primary", href: `/external-auth/${id}`, "aria-label": label }, "Link"));
+  }
+  if (link) {
+    const button = make(
+      "button",
+      { type: "button", class: "danger", "aria-label": `Unlink ${display_name}` },
+      "Unlink",
+    );
+    button.addEventListener("click", () => void unlink(provider));
+    actions.push(button);
+  }
+  const reason = link?.validate_error ? [make("div", { class: "hint" }, link.validate_error)] : [];
+  return make(
+    "tr",
+    {},
+    make("td", {}, make("strong", {}, display_name)),
+    make("td", {}, make("span", { class: `state ${mark}` }, words), ...reason),
+    make("td", { class: "act" }, make("div", { class: "choices" }, ...actions)),
+  );
+};
+
+const list = async (): Promise<void> => {
+  const { providers, links } = await call<ExternalAuthList>("GET", PATH);
+  const rows = providers.map((provider) =>
+    rowOf(
+      provider,
+      links.find(({ provider_id }) => provider_id === provider.id),
+    ),
+  );
+  the("providers")
+    .querySelector("tbody")
+    ?.replaceChildren(...rows);
+  the("providers").hidden = rows.length === 0;
+  the("none").hidden = rows.length > 0;
+};
+
+await mustBeSignedIn();
+await list().catch(showProblem);
+const { public_key } = await call<GitSshKey>("GET", "/users/me/gitsshkey");
+offerCopy(public_key);

@@ -1,0 +1,69 @@
+// A person links accounts: by signing in at the service, and by a code; says no once, and unlinks. With a folder, pictures go there.
+// node external-auth.mjs CHROMIUM SERVER PROVIDER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
+import { inChromium } from "./chromium.mjs";
+
+const [file, server, provider, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
+const viewport = { width: Number(width), height: 800 };
+
+await inChromium(file, { colorScheme, viewport }, async (page) => {
+  const picture = async (name) => {
+    if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
+  };
+  const at = () => new URL(page.url()).pathname;
+  const row = (name) => page.getByRole("row").filter({ hasText: name });
+  const result = {};
+
+  await page.goto(new URL("/settings/external-auth", server).href);
+  await page.waitForURL("**/login?*");
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/settings/external-auth");
+  await row("Git of web").getByText("Not linked").waitFor();
+  result.key = await page.locator("#key").filter({ hasText: "ssh-ed25519" }).textContent();
+  await picture("accounts");
+
+  // By keyboard alone.
+  await page.getByRole("link", { name: "Link Git of web" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Sign in at Git of web" }).waitFor();
+  await picture("link");
+  await page.getByRole("button", { name: "Sign in at Git of web" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Your account at Git of web is linked.").waitFor();
+  result.after = page.url();
+  await picture("linked");
+
+  await page.goto(new URL("/external-auth/codes", server).href);
+  const code = await page
+    .locator("#key")
+    .filter({ hasText: /^[0-9A-F]{8}$/ })
+    .textContent();
+  result.service = await page.getByRole("link", { name: "Open Git of codes" }).getAttribute("href");
+  await picture("device");
+  await fetch(`${provider}device?user_code=${code}`);
+  await page.getByText("Your account at Git of codes is linked.").waitFor();
+
+  await page.getByRole("link", { name: "All accounts" }).click();
+  await row("Git of codes").getByText("Linked", { exact: true }).waitFor();
+  await picture("accounts-linked");
+  await page.getByRole("button", { name: "Unlink Git of web" }).click();
+  await picture("unlink");
+  await page.getByRole("button", { name: "Keep it" }).click();
+  result.kept = await row("Git of web").locator(".state").textContent();
+  await page.getByRole("button", { name: "Unlink Git of web" }).click();
+  await page.getByRole("button", { name: "Unlink", exact: true }).click();
+  await page.getByText("Git of web is unlinked.").waitFor();
+  result.unlinked = await row("Git of web").locator(".state").textContent();
+
+  await page.goto(new URL("/external-auth/web/callback?error=access_denied&state=x", server).href);
+  result.saidNo = await page.getByRole("alert").filter({ hasText: "You said no" }).textContent();
+  await page.goto(new URL("/external-auth/web/callback?code=stolen&state=of-somebody-else", server).href);
+  result.foreign = await page.getByRole("alert").filter({ hasText: "state" }).textContent();
+  result.leftInAddress = new URL(page.url()).search;
+  await picture("refused");
+  await page.goto(new URL("/external-auth/none", server).href);
+  await page.getByText("There is no such service").waitFor();
+  result.at = at();
+  return result;
+});

@@ -1,0 +1,42 @@
+// The pages of external accounts in a real browser, with a provider that speaks the real protocol.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { FakeProvider } from "#test/api/external-auth/provider.ts";
+import { startWith } from "#test/api/external-auth/world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+
+const SCRIPT = fileURLToPath(new URL("external-auth.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[EA-20] a person links accounts by signing in there and by a code, by mouse and by keyboard, says no, and unlinks",
+  async () => {
+    using provider = new FakeProvider();
+    provider.interval = 1;
+    await using server = await startWith([provider.setting("web"), provider.setting("codes", { device_flow: true })]);
+    const given = [server.url.href, provider.url.href, ADMIN.email, ADMIN.password];
+    const pictures = Bun.env.PICTURES ? Bun.env.PICTURES.split(" ") : [];
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given, ...pictures], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const told = JSON.parse(output) as Record<string, unknown> & { requests: string[]; complaints: string[] };
+    expect(told).toMatchObject({
+      // Neither code nor state stays in the address.
+      after: new URL("/external-auth/web", server.url).href,
+      service: new URL("/device", provider.url).href,
+      kept: "Linked",
+      unlinked: "Not linked",
+      saidNo: "You said no at Git of web.",
+      leftInAddress: "",
+    });
+    expect(told.key).toMatch(/^ssh-ed25519 /);
+    expect(told.foreign).toContain("does not belong to this session");
+    const known = [server.url.origin, provider.url.origin, "data:"];
+    expect(told.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
+    expect(told.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+  },
+);
