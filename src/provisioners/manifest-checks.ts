@@ -1,6 +1,7 @@
 // What the schema of a manifest cannot say: names that must differ, placeholders that must exist, defaults and presets that must pass
 // their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
 import type { Manifest, ManifestAgent, ManifestParameter } from "#schema/manifest.ts";
+import { checkConditions } from "./conditions-check.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./manifest.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
@@ -18,6 +19,7 @@ const FORM_TYPES: Record<string, readonly string[]> = {
 /** Everything wrong with a manifest that fits the schema; empty when it can be built from. */
 export const checkManifest = (manifest: Manifest): Finding[] => [
   ...checkParameters(manifest),
+  ...checkConditions(manifest),
   ...checkVariables(manifest),
   ...checkPresets(manifest),
   ...checkResources(manifest),

@@ -2,6 +2,7 @@
 // Pure; used by the import (defaults, presets) and by whoever makes a build.
 import { AppError, type Validation } from "#base/errors.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/manifest.ts";
+import { parameterFor } from "./conditions.ts";
 import { compilePattern } from "./pattern.ts";
 
 /** Characters of a value. */
@@ -119,8 +120,11 @@ export const resolveParameters = ({ manifest, given, previous, preset }: Paramet
   }
   for (const [name, value] of Object.entries(preset?.parameters ?? {})) wanted.set(name, String(value));
   const values: Record<string, string> = {};
-  for (const parameter of parameters) {
-    const { name } = parameter;
+  for (const whole of parameters) {
+    const { name } = whole;
+    const parameter = parameterFor(whole, values);
+    // What is not asked has no value, whatever a form may still send for it.
+    if (!parameter) continue;
     const before = previous && Object.hasOwn(previous, name) ? previous[name] : undefined;
     const value = wanted.get(name) ?? (parameter.ephemeral ? undefined : before) ?? defaultOf(parameter);
     const fixed = before !== undefined && !parameter.mutable && value !== before;

@@ -51,7 +51,7 @@ const showParameter = (parameter: ManifestParameter): TemplateParameter => {
     validation_min: validation?.min,
     validation_max: validation?.max,
     validation_monotonic: validation?.monotonic,
-    required: parameter.default === undefined,
+    required: parameter.default === undefined && parameter.when === undefined,
     ephemeral: parameter.ephemeral ?? false,
   };
 };

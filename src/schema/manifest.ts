@@ -8,8 +8,20 @@ const name = t.String({ pattern: "^[a-zA-Z0-9]+(?:[-_][a-zA-Z0-9]+)*$", minLengt
 const text = t.String({ maxLength: 4096 });
 const seconds = t.Integer({ minimum: 0, maximum: 2_592_000 });
 
+const scalar = t.Union([text, t.Number(), t.Boolean()]);
+
+/** Values that parameters further up must have: name -> the value, or those of which it must be one. All must hold. */
+export const ManifestCondition = t.Record(
+  t.String({ pattern: "^[a-zA-Z_][a-zA-Z0-9_-]*$" }),
+  t.Union([scalar, t.Array(scalar, { minItems: 1, maxItems: 256 })]),
+);
+
 export const ManifestOption = t.Object(
-  { name: text, value: text, description: t.Optional(text), icon: t.Optional(text) },
+  {
+    ...{ name: text, value: text, description: t.Optional(text), icon: t.Optional(text) },
+    /** Offered only then. */
+    when: t.Optional(ManifestCondition),
+  },
   closed,
 );
 
@@ -26,6 +38,10 @@ export const ManifestParameter = t.Object(
     mutable: t.Optional(t.Boolean()),
     /** No default means required. Always text: "3", "true", "[\"a\"]". */
     default: t.Optional(t.Union([text, t.Number(), t.Boolean()])),
+    /** Asked only then; without it there is no value. */
+    when: t.Optional(ManifestCondition),
+    /** Other defaults: the first whose condition holds is taken, else `default`. */
+    defaults: t.Optional(t.Array(t.Object({ when: ManifestCondition, value: scalar }, closed), { maxItems: 64 })),
     /** Asked for this build only and not kept. */
     ephemeral: t.Optional(t.Boolean()),
     options: t.Optional(t.Array(ManifestOption, { maxItems: 256 })),
@@ -276,6 +292,7 @@ export const Manifest = t.Object(
 );
 
 export type Manifest = Static<typeof Manifest>;
+export type ManifestCondition = Static<typeof ManifestCondition>;
 export type ManifestParameter = Static<typeof ManifestParameter>;
 export type ManifestVariable = Static<typeof ManifestVariable>;
 export type ManifestPreset = Static<typeof ManifestPreset>;

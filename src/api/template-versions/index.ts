@@ -23,6 +23,7 @@ import { organizationAt, organizationPath } from "../organizations/organization.
 import { fails } from "../responses.ts";
 import { createVersion } from "./create.ts";
 import { dryRuns } from "./dry-run.ts";
+import { dynamicParameters } from "./dynamic-parameters.ts";
 import { managedVersionAt, manifestOf, showVersion, versionAt, versionPath } from "./version.ts";
 
 const tags = ["Templates"];
@@ -33,7 +34,8 @@ export const templateVersions = (ctx: ApiContext) =>
     .use(organizationVersions(ctx))
     .use(oneVersion(ctx))
     .use(versionContents(ctx))
-    .use(dryRuns(ctx));
+    .use(dryRuns(ctx))
+    .use(dynamicParameters(ctx));
 
 const organizationVersions = (ctx: ApiContext) =>
   new Elysia({ prefix: "/organizations" }).use(callers).post(

@@ -1,0 +1,86 @@
+// A form's parameters as they are for the values given so far: which are asked, with which options and defaults, and what is wrong
+// with each (rules DY-1 to DY-3). Pure; nothing is refused, faults are told beside what they are about.
+import type { Diagnostic, DynamicParameter, DynamicParameters } from "#schema/dynamic-parameters.ts";
+import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
+import { parameterFor } from "./conditions.ts";
+import { checkValue, defaultOf, formTypeOf, typeOf } from "./parameters.ts";
+
+const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
+  severity: "error",
+  summary,
+  detail,
+  extra: { code },
+});
+
+/** `inputs` by parameter name; what is left out takes its default. */
+export const evaluate = (
+  manifest: Manifest,
+  inputs: Readonly<Record<string, string>>,
+): Omit<DynamicParameters, "id"> => {
+  const values: Record<string, string> = {};
+  const parameters: DynamicParameter[] = [];
+  for (const whole of manifest.parameters ?? []) {
+    const parameter = parameterFor(whole, values);
+    if (!parameter) continue;
+    const value = Object.hasOwn(inputs, whole.name) ? inputs[whole.name] : defaultOf(parameter);
+    const reason = value === undefined ? undefined : checkValue(parameter, value);
+    const diagnostics =
+      value === undefined
+        ? [fault("A value is required.", `The parameter ${whole.name} has no default.`, "required")]
+        : reason
+          ? [fault("The value is not valid.", reason)]
+          : [];
+    if (value !== undefined && !reason) values[whole.name] = value;
+    parameters.push(show(parameter, parameters.length, value, diagnostics));
+  }
+  const known = new Set((manifest.parameters ?? []).map(({ name }) => name));
+  const unknown = Object.keys(inputs).filter((name) => !known.has(name));
+  return {
+    diagnostics: unknown.map((name) => fault("There is no such parameter.", name)),
+    parameters,
+  };
+};
+
+const text = (value: string | undefined) => ({ value: value ?? "", valid: value !== undefined });
+
+const show = (
+  parameter: ManifestParameter,
+  order: number,
+  value: string | undefined,
+  diagnostics: Diagnostic[],
+): DynamicParameter => {
+  const { validation } = parameter;
+  return {
+    name: parameter.name,
+    display_name: parameter.display_name ?? "",
+    description: parameter.description ?? "",
+    type: typeOf(parameter),
+    form_type: formTypeOf(parameter),
+    styling: {},
+    mutable: parameter.mutable ?? false,
+    default_value: text(defaultOf(parameter)),
+    icon: parameter.icon ?? "",
+    options: (parameter.options ?? []).map((option) => ({
+      name: option.name,
+      description: option.description ?? "",
+      value: text(option.value),
+      icon: option.icon ?? "",
+    })),
+    validations: validation
+      ? [
+          {
+            validation_error: validation.error ?? "",
+            validation_regex: validation.regex ?? null,
+            validation_min: validation.min ?? null,
+            validation_max: validation.max ?? null,
+            validation_monotonic: validation.monotonic ?? null,
+          },
+        ]
+      : [],
+    required: parameter.default === undefined,
+    order,
+    ephemeral: parameter.ephemeral ?? false,
+    value: text(value),
+    diagnostics,
+  };
+};

@@ -1,0 +1,160 @@
+// A form whose questions depend on each other: by WebSocket, by POST, and then as a workspace that is made of the answers.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { DynamicParameters } from "#schema/dynamic-parameters.ts";
+import type { Template } from "#schema/template.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
+import { createWorkspace } from "#test/support/workspaces.ts";
+
+let server: TestServer;
+let admin: Client;
+let template: Template;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  template = await makeTemplate(admin, YAML);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const YAML = JSON.stringify({
+  provisioner: "echo",
+  parameters: [
+    {
+      name: "cloud",
+      default: "near",
+      options: [
+        { name: "Near", value: "near" },
+        { name: "Far", value: "far" },
+      ],
+    },
+    {
+      name: "region",
+      default: "here",
+      defaults: [{ when: { cloud: "far" }, value: "mars" }],
+      options: [
+        { name: "Here", value: "here", when: { cloud: "near" } },
+        { name: "Mars", value: "mars", when: { cloud: "far" } },
+        { name: "Moon", value: "moon", when: { cloud: ["far"] } },
+      ],
+    },
+    { name: "fuel", type: "number", when: { cloud: "far" }, validation: { min: 3, max: 9 } },
+  ],
+  resources: [{ name: "main", agents: [{ name: "main" }] }],
+});
+
+const at = () => `/api/v2/templateversions/${template.active_version_id}/dynamic-parameters`;
+const brief = ({ id, diagnostics, parameters }: DynamicParameters) => ({
+  id,
+  faults: diagnostics.map(({ detail }) => detail),
+  asked: parameters.map(({ name, value, options, diagnostics: wrong }) =>
+    [name, value.value, options.map((one) => one.value.value).join("|"), wrong[0]?.detail ?? ""].join(" ").trim(),
+  ),
+});
+const statusOf = async (call: Promise<unknown>): Promise<number> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof ApiError ? error.status : 200;
+};
+
+test("[DY-1] what is asked, offered and taken by default depends on the values further up", async () => {
+  const ask = (inputs: object) => admin.post<DynamicParameters>(`${at()}/evaluate`, { id: 4, inputs });
+  expect(brief(await ask({}))).toEqual({ id: 4, faults: [], asked: ["cloud near near|far", "region here here"] });
+  const far = await ask({ cloud: "far" });
+  expect(brief(far)).toEqual({
+    ...{ id: 4, faults: [] },
+    asked: ["cloud far near|far", "region mars mars|moon", "fuel   The parameter fuel has no default."],
+  });
+  expect(far.parameters[2]).toMatchObject({ required: true, value: { value: "", valid: false } });
+  expect(far.parameters[2]?.diagnostics[0]).toMatchObject({ severity: "error", extra: { code: "required" } });
+});
+
+test("[DY-2] what is wrong is told beside the parameter, and nothing is refused", async () => {
+  const inputs = { cloud: "far", region: "here", fuel: "12", wings: "two" };
+  const told = await admin.post<DynamicParameters>(`${at()}/evaluate`, { inputs });
+  expect(brief(told)).toEqual({
+    ...{ id: 0, faults: ["wings"] },
+    asked: ["cloud far near|far", "region here mars|moon must be one of mars, moon", "fuel 12  must be at most 9"],
+  });
+});
+
+test("[DY-3] a workspace is made by the same rules: what is not asked has no value, what is asked must have one", async () => {
+  const make = (name: string, values: Record<string, string>) =>
+    createWorkspace(admin, template.id, name, {
+      rich_parameter_values: Object.entries(values).map(([key, value]) => ({ name: key, value })),
+    });
+  const parametersOf = async (id: string) => {
+    const { latest_build } = await admin.get<{ latest_build: { id: string } }>(`/api/v2/workspaces/${id}`);
+    return admin.get<{ name: string; value: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
+  };
+  expect(await statusOf(make("far", { cloud: "far" }))).toBe(400);
+  expect(await statusOf(make("far", { cloud: "far", fuel: "5", region: "here" }))).toBe(400);
+  const near = await make("near", { fuel: "5" });
+  expect(await parametersOf(near.id)).toEqual([
+    { name: "cloud", value: "near" },
+    { name: "region", value: "here" },
+  ]);
+  const far = await make("far", { cloud: "far", fuel: "5" });
+  expect(await parametersOf(far.id)).toEqual([
+    { name: "cloud", value: "far" },
+    { name: "fuel", value: "5" },
+    { name: "region", value: "mars" },
+  ]);
+});
+
+test("[DY-4] conditions look only at parameters further up, for values those can have", async () => {
+  const parameters = [
+    { name: "a", type: "bool", default: true, when: { b: "x" } },
+    { name: "b", default: "x", when: { a: "maybe" }, defaults: [{ when: { a: true }, value: "y" }] },
+  ];
+  const resources = [{ name: "main" }];
+  const { job, id } = await importVersion(admin, JSON.stringify({ provisioner: "echo", parameters, resources }));
+  expect(job.status).toBe("failed");
+  const logs = await admin.get<{ output: string }[]>(`/api/v2/templateversions/${id}/logs`);
+  const told = logs.map(({ output }) => output).join("\n");
+  expect(told).toContain("is no parameter further up");
+  expect(told).toContain("can never be: must be true or false");
+});
+
+test("[DY-5] by WebSocket: a first answer unasked, then one for each request with its id", async () => {
+  using socket = await admin.socket(at());
+  expect(brief(await socket.json<DynamicParameters>()).id).toBe(-1);
+  const ids = [3, 1, 2];
+  for (const id of ids) socket.send(JSON.stringify({ id, inputs: id === 1 ? { cloud: "far" } : {} }));
+  const answers: DynamicParameters[] = [];
+  for (const _ of ids) answers.push(await socket.json<DynamicParameters>());
+  expect(answers.map(({ id, parameters }) => [id, parameters.length])).toEqual([
+    [3, 2],
+    [1, 3],
+    [2, 2],
+  ]);
+});
+
+test("[DY-6] a message that is no request closes the form", async () => {
+  for (const message of [
+    "no",
+    "{}",
+    JSON.stringify({ id: 1, inputs: { a: 1 } }),
+    JSON.stringify({ id: "x", inputs: {} }),
+  ]) {
+    using socket = await admin.socket(at());
+    await socket.json();
+    socket.send(message);
+    expect([message, (await socket.closed).code]).toEqual([message, 1008]);
+  }
+});
+
+test("[DY-7] a version that cannot be filled in is refused before the upgrade", async () => {
+  const broken = await importVersion(admin, "provisioner: nowhere\n");
+  const path = `/api/v2/templateversions/${broken.id}/dynamic-parameters`;
+  expect(await statusOf(admin.post(`${path}/evaluate`, { inputs: {} }))).toBe(400);
+  const refused = await admin.socket(path).then(
+    () => "opened",
+    (error: Error) => error.message,
+  );
+  expect(refused).toContain("400");
+});
