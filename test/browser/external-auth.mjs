@@ -59,7 +59,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.goto(new URL("/external-auth/web/callback?error=access_denied&state=x", server).href);
   result.saidNo = await page.getByRole("alert").filter({ hasText: "You said no" }).textContent();
   await page.goto(new URL("/external-auth/web/callback?code=stolen&state=of-somebody-else", server).href);
-  result.foreign = await page.getByRole("alert").filter({ hasText: "state" }).textContent();
+  result.foreign = await page.getByRole("alert").filter({ hasText: "session" }).textContent();
   result.leftInAddress = new URL(page.url()).search;
   await picture("refused");
   await page.goto(new URL("/external-auth/none", server).href);

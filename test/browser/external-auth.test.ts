@@ -34,7 +34,7 @@ testNeeding(
       leftInAddress: "",
     });
     expect(told.key).toMatch(/^ssh-ed25519 /);
-    expect(told.foreign).toContain("does not belong to this session");
+    expect(told.foreign).toContain("not begun here in this session");
     const known = [server.url.origin, provider.url.origin, "data:"];
     expect(told.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
     expect(told.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);

@@ -33,9 +33,7 @@ export const verifierIn = (
   const state = opened(encryption, text, contextOf(provider_id)) as State | undefined;
   const isOwn = state?.user_id === caller.user_id && state.key_id === caller.key_id && state.until > clock.now();
   if (!state || !isOwn) {
-    throw invalid("This sign-in was not begun here, or too long ago. Begin it again.", [
-      { field: "state", detail: "does not belong to this session" },
-    ]);
+    throw invalid("This sign-in was not begun here in this session, or too long ago. Begin it again.");
   }
   return state.verifier;
 };
