@@ -3,8 +3,6 @@ import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { updateWorkspace } from "#db/workspaces.ts";
 import { agentAddresses, singleAddress } from "#src/tailnet/addresses.ts";
-import { Coordinator } from "#src/tailnet/coordinator.ts";
-import { clientRules } from "#src/tailnet/peer-rules.ts";
 import {
   type CoordinateResponse_PeerUpdate,
   CoordinateResponse_PeerUpdate_Kind as Kind,
@@ -365,49 +363,5 @@ describeInside("coming back", () => {
     expect(peerOfResumeToken(encryption, token, "tailnet:a", expires_at)).toBeUndefined();
     expect(peerOfResumeToken(encryption, token, "tailnet:b", 0)).toBeUndefined();
     expect(peerOfResumeToken(encryption, `${token.slice(0, -2)}xx`, "tailnet:a", 0)).toBeUndefined();
-  });
-});
-
-describeInside("peers that do not read", () => {
-  testInside("[TL-13] a peer for which too much waits is dropped with a reason; the others go on", async () => {
-    const coordinator = new Coordinator();
-    const rules = clientRules(async () => undefined);
-    const dropped: string[] = [];
-    const slow = coordinator.join({ id: uuid(), rules, dropped: (reason) => dropped.push(reason) });
-    const quick = coordinator.join({ id: uuid(), rules });
-    const talker = coordinator.join({ id: uuid(), rules });
-    const seen: number[] = [];
-    const reading = (async () => {
-      for await (const { peerUpdates = [] } of quick.responses()) {
-        for (const { node, kind } of peerUpdates) seen.push(kind === Kind.NODE ? Number(node?.id) : -Number(kind));
-      }
-    })();
-    coordinator.addTunnel(slow, talker.id);
-    coordinator.addTunnel(quick, talker.id);
-    coordinator.addTunnel(slow, quick.id);
-    for (let i = 1; i <= 2_000; i += 1) {
-      talker.known = { node: { id: BigInt(i) } as never, bytes: Buffer.from(String(i)) };
-      coordinator.nodeChanged(talker);
-      // A turn of the loop, in which readers read.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    talker.lost();
-    quick.lost();
-    await reading;
-    expect(dropped).toEqual(["the peer does not read what it is sent"]);
-    const left = [];
-    for await (const response of slow.responses()) left.push(response);
-    expect(left).toEqual([{ error: "the peer does not read what it is sent" }]);
-    expect(seen).toEqual([...Array.from({ length: 2_000 }, (_, i) => i + 1), -Kind.LOST]);
-    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
-  });
-
-  testInside("[TL-13] there is a bound on the tunnels of one peer", () => {
-    const coordinator = new Coordinator();
-    const peer = coordinator.join({ id: uuid(), rules: clientRules(async () => undefined) });
-    for (let i = 0; i < 4_096; i += 1) expect(coordinator.addTunnel(peer, `agent ${i}`)).toBeUndefined();
-    expect(coordinator.addTunnel(peer, "one more")).toContain("4096 tunnels");
-    peer.lost();
-    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
   });
 });

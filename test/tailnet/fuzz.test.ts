@@ -1,0 +1,192 @@
+// Nonsense into the relay and into the Tailnet sockets: random, cut off, too large, out of order. Whoever sends it is closed with a
+// reason; memory stays flat, and two peers that talk meanwhile notice nothing.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { Client } from "#src/client.ts";
+import { FRAME, FrameError, FrameReader, HEADER_BYTES, MAX_CLIENT_INFO, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
+import { Relay } from "#src/tailnet/relay.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { connectTailnet, coordinate, RelayPeer } from "./peers.ts";
+
+const ROUNDS = 30;
+
+// A generator of its own, so that a failure can be run again.
+const chance = (seed: number) => {
+  let state = seed;
+  return (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+};
+
+const nonsense = (next: (below: number) => number): Uint8Array => {
+  const bytes = new Uint8Array(next(400));
+  for (let i = 0; i < bytes.length; i += 1) bytes[i] = next(256);
+  // Most frames look right at their beginning, or nothing behind the header would ever be tried.
+  if (bytes.length >= HEADER_BYTES && next(4) > 0) {
+    bytes[0] = [FRAME.send_packet, FRAME.ping, FRAME.client_info, FRAME.forward_packet, next(256)][next(5)] as number;
+    new DataView(bytes.buffer).setUint32(1, next(3) === 0 ? next(2 ** 31) : next(bytes.length));
+  }
+  return bytes;
+};
+
+/** Two peers that talk through it all; answers how many words arrived. */
+const talking = async (server: TestServer, during: () => Promise<void>): Promise<void> => {
+  await using a = await RelayPeer.join(server);
+  await using b = await RelayPeer.join(server);
+  let isOver = false;
+  const work = during().finally(() => {
+    isOver = true;
+  });
+  for (let i = 0; !isOver || i < 5; i += 1) {
+    a.packet(b, `word ${i}`);
+    expect(await b.received()).toEqual({ from: a.address, text: `word ${i}` });
+  }
+  await work;
+};
+
+test("[TL-7] nonsense into the relay closes its sender with a reason and disturbs nobody", async () => {
+  await using server = await startTestServer();
+  await talking(server, async () => {
+    for (let seed = 1; seed <= ROUNDS; seed += 1) {
+      const next = chance(seed);
+      const peer = seed % 2 === 0 ? await RelayPeer.join(server) : new RelayPeer(server);
+      if (seed % 2 === 1) await peer.greeted();
+      for (let i = 0; i < 20; i += 1) if (peer.socket.readyState === WebSocket.OPEN) peer.send(nonsense(next));
+      // An end that cannot be taken for anything else: a frame of four gigabytes, whatever came before.
+      for (let i = 0; i < 40; i += 1)
+        if (peer.socket.readyState === WebSocket.OPEN) peer.send(new Uint8Array(16_384).fill(0xff));
+      const { code, reason } = await peer.closed;
+      expect([seed, [1002, 1008, 1009].includes(code), reason.length > 0]).toEqual([seed, true, true]);
+    }
+  });
+});
+
+test("[TL-7] nonsense into a Tailnet socket closes it with a reason; the others go on", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  await using calm = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
+  const url = Object.assign(new URL("/api/v2/tailnet", server.url), { protocol: "ws:" });
+  for (let seed = 1; seed <= ROUNDS; seed += 1) {
+    const next = chance(seed);
+    const socket = new WebSocket(url, { headers: { "Service-Session-Token": admin.token } } as never);
+    const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+      socket.onclose = ({ code, reason }) => resolve({ code, reason });
+    });
+    await new Promise((resolve) => {
+      socket.onopen = resolve;
+    });
+    if (seed % 10 === 0) socket.send("text");
+    else {
+      // A stream that is opened well and then speaks nonsense; then a header of no version there is.
+      socket.send(Uint8Array.of(0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0));
+      const body = nonsense(next);
+      const head = new Uint8Array(12);
+      head[7] = 1;
+      new DataView(head.buffer).setUint32(8, body.length);
+      socket.send(head);
+      socket.send(body);
+      socket.send(new Uint8Array(12).fill(0xee));
+    }
+    const { code, reason } = await closed;
+    expect([seed, code, reason.length > 0]).toEqual([seed, seed % 10 === 0 ? 1003 : 1002, true]);
+    await calm.tailnet.postTelemetry({});
+  }
+});
+
+testInside("[TL-7] calls of nonsense end the call; nobody is left in the network, and memory stays flat", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
+  const round = async (seed: number) => {
+    const next = chance(seed);
+    await using connection = await connectTailnet(server, path, seeded.owner_token);
+    const stream = await coordinate(connection.tailnet);
+    const requests = [
+      { addTunnel: { id: nonsense(next) } },
+      { removeTunnel: { id: nonsense(next) } },
+      { readyForHandshake: Array.from({ length: next(50) + 1 }, () => ({ id: nonsense(next) })) },
+      { updateSelf: { node: { key: new Uint8Array(200_000) } } },
+      { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
+    ];
+    await stream.send(requests[next(requests.length)] as object);
+    const told = await stream.next();
+    expect([seed, typeof told, told === "end"]).toEqual([seed, "string", false]);
+    expect(await stream.next()).toBe("end");
+    await connection.tailnet.postTelemetry({});
+  };
+  for (let seed = 1; seed <= ROUNDS; seed += 1) await round(seed);
+  const { coordinator } = contextOf(server).tailnet;
+  expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+});
+
+test("[TL-2] frames come out whole however they are cut; a frame above its limit is refused before it has come in", () => {
+  const frame = fc.record({ type: fc.integer({ min: 0, max: 255 }), payload: fc.uint8Array({ maxLength: 300 }) });
+  const cut = (bytes: Uint8Array, sizes: number[]): Uint8Array[] => {
+    const pieces: Uint8Array[] = [];
+    for (let at = 0, i = 0; at < bytes.length; i += 1) {
+      const size = sizes.length === 0 ? bytes.length : (sizes[i % sizes.length] as number);
+      pieces.push(bytes.subarray(at, at + size));
+      at += size;
+    }
+    return pieces;
+  };
+  fc.assert(
+    fc.property(fc.array(frame, { maxLength: 8 }), fc.array(fc.integer({ min: 1, max: 40 })), (frames, sizes) => {
+      const bytes = Buffer.concat(
+        frames.map(({ type, payload }) => {
+          const head = Buffer.alloc(HEADER_BYTES);
+          head[0] = type;
+          head.writeUInt32BE(payload.length, 1);
+          return Buffer.concat([head, payload]);
+        }),
+      );
+      const reader = new FrameReader();
+      const read = cut(bytes, sizes).flatMap((piece) =>
+        [...reader.push(piece)].map(({ type, payload }) => ({ type, payload: new Uint8Array(payload) })),
+      );
+      expect(read).toEqual(frames.map(({ type, payload }) => ({ type, payload: new Uint8Array(payload) })));
+    }),
+    { numRuns: 200 },
+  );
+  for (const [type, most] of [
+    [FRAME.client_info, MAX_CLIENT_INFO],
+    [FRAME.send_packet, MAX_PACKET + 32],
+    [0x99, MAX_PACKET + 32],
+  ] as const) {
+    const head = (length: number): Uint8Array => {
+      const bytes = new Uint8Array(HEADER_BYTES);
+      bytes[0] = type;
+      new DataView(bytes.buffer).setUint32(1, length);
+      return bytes;
+    };
+    expect([...new FrameReader().push(head(most))]).toEqual([]);
+    expect(() => [...new FrameReader().push(head(most + 1))]).toThrow(FrameError);
+  }
+});
+
+test("[TL-7] a flood of frames that never become whole leaves nothing behind", () => {
+  const relay = new Relay(new ManualClock());
+  const head = new Uint8Array(HEADER_BYTES);
+  head[0] = FRAME.client_info;
+  new DataView(head.buffer).setUint32(1, MAX_CLIENT_INFO);
+  const part = new Uint8Array(8_192);
+  const flood = (clients: number): void => {
+    for (let i = 0; i < clients; i += 1) {
+      const client = relay.connect({ transmit: () => 1, close: () => {} });
+      client.push(head);
+      for (let sent = 0; sent < 31; sent += 1) client.push(part);
+      client.end();
+    }
+    Bun.gc(true);
+  };
+  flood(50);
+  const before = process.memoryUsage().rss;
+  for (let i = 0; i < 4; i += 1) flood(200);
+  // 200 MB came in, each byte of which was held for a while.
+  expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
+  expect(relay.counts).toEqual({ clients: 0, keys: 0 });
+});

@@ -1,0 +1,196 @@
+// What the private network tells beside who is there: the relay map in all its places, and a user's workspaces.
+import { expect, test } from "bun:test";
+import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import { Client } from "#src/client.ts";
+import { derpMap, derpMapJson } from "#src/tailnet/derp-map.ts";
+import { Workspace_Status as Status } from "#src/wire/agent-api.ts";
+import type { WorkspaceUpdate } from "#src/wire/gen/tailnet_pb.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { connectTailnet } from "./peers.ts";
+
+test("[TL-15] the relay map and the connection info have exactly the specification's names, and name this server", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const map = {
+    homeParams: { regionScore: {} },
+    omitDefaultRegions: true,
+    regions: {
+      999: {
+        avoid: false,
+        embeddedRelay: true,
+        regionCode: "coder",
+        regionID: 999,
+        regionName: "Coder Embedded Relay",
+        nodes: [
+          {
+            canPort80: false,
+            certName: "",
+            derpport: Number(server.url.port),
+            forceHTTP: true,
+            hostName: "127.0.0.1",
+            insecureForTests: false,
+            ipv4: "",
+            ipv6: "",
+            name: "999b",
+            regionID: 999,
+            stunonly: false,
+            stunport: -1,
+            stuntestIP: "",
+          },
+        ],
+      },
+    },
+  };
+  const info = {
+    derp_force_websockets: true,
+    derp_map: map,
+    disable_direct_connections: true,
+    hostname_suffix: "coder",
+  };
+  expect(await admin.get<unknown>("/api/v2/workspaceagents/connection")).toEqual(info);
+  const url = Object.assign(new URL("/api/v2/derp-map", server.url), { protocol: "ws:" });
+  const socket = new WebSocket(url, { headers: { "Service-Session-Token": admin.token } } as never);
+  socket.binaryType = "arraybuffer";
+  const closed = new Promise<number>((resolve) => {
+    socket.onclose = ({ code }) => resolve(code);
+  });
+  const message = await new Promise<unknown>((resolve) => {
+    socket.onmessage = ({ data }) => resolve(data);
+  });
+  // A binary message, as clients expect.
+  expect(message).toBeInstanceOf(ArrayBuffer);
+  expect(JSON.parse(new TextDecoder().decode(message as ArrayBuffer))).toEqual(map);
+  socket.send("more, please");
+  expect(await closed).toBe(1002);
+});
+
+testInside("[TL-15] one agent's connection info is for those who see it; agents get the same map", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const path = `/api/v2/workspaceagents/${seeded.agent_id}/connection`;
+  const owner = new Client(server.url, seeded.owner_token);
+  expect(await owner.get<unknown>(path)).toEqual(await owner.get<unknown>("/api/v2/workspaceagents/connection"));
+  const stranger = new Client(server.url, (await seedUser(server)).token);
+  expect((await stranger.fetch("GET", path)).status).toBe(404);
+  await using agent = await connectAgent(server, seeded.agent_token);
+  const maps = agent.tailnet.streamDERPMaps({});
+  const { value } = await maps.next();
+  const region = value?.regions["999"];
+  expect(value?.homeParams).toBeDefined();
+  expect(region).toMatchObject({ regionId: 999n, embeddedRelay: true, regionCode: "coder" });
+  expect(region?.nodes[0]).toMatchObject({
+    name: "999b",
+    stunPort: -1,
+    derpPort: Number(server.url.port),
+    forceHttp: true,
+  });
+  await maps.return();
+  expect((await agent.agent.getManifest({})).derpMap?.regions["999"]?.nodes[0]?.name).toBe("999b");
+});
+
+test("[TL-15] behind TLS the relay is at the access URL's port, without force", () => {
+  const [json] = derpMapJson(new URL("https://slip.example.com/")).regions["999"]?.nodes ?? [];
+  expect(json).toMatchObject({ hostName: "slip.example.com", derpport: 443, forceHTTP: false });
+  const [six] = derpMapJson(new URL("http://[::1]:7080/")).regions["999"]?.nodes ?? [];
+  expect(six).toMatchObject({ hostName: "::1", derpport: 7080, forceHTTP: true });
+  expect(derpMap(new URL("https://slip.example.com/")).regions).toMatchObject({
+    999: { nodes: [{ hostName: "slip.example.com", derpPort: 443, forceHttp: false }] },
+  });
+});
+
+testInside(
+  "[TL-16] a client follows its user's workspaces: first all of them, then what has changed, and nobody else's",
+  async () => {
+    await using server = await startTestServer();
+    const { store, topics, clock } = contextOf(server);
+    const mine = await seedAgent(server);
+    const other = await seedAgent(server);
+    await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", mine.owner_token);
+    const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidBytes(mine.owner_id) });
+    const next = async () => shortOf((await updates.next()).value as WorkspaceUpdate);
+    const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
+      await store.commit([updateWorkspace(id, set)]);
+      topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
+    };
+    expect(await next()).toEqual({
+      workspaces: [[mine.workspace_id, "dev", "PENDING"]],
+      agents: [[mine.agent_id, "main", mine.workspace_id]],
+      gone: [],
+      gone_agents: [],
+    });
+    await change(other.workspace_id, { status: "running" });
+    // Nothing that is shown has changed, so nothing is told.
+    topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
+    await change(mine.workspace_id, { status: "running", name: "renamed" });
+    expect(await next()).toEqual({
+      workspaces: [[mine.workspace_id, "renamed", "RUNNING"]],
+      agents: [],
+      gone: [],
+      gone_agents: [],
+    });
+    const id = uuid();
+    const now = clock.now();
+    const first = (await store.get(findWorkspace({ id: mine.workspace_id }))) as WorkspaceRow;
+    await store.commit([
+      insertWorkspace({
+        ...first,
+        id,
+        name: "second",
+        latest_build_id: uuid(),
+        created_at: now,
+        updated_at: now,
+      }),
+    ]);
+    topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
+    expect((await next()).workspaces).toEqual([[id, "second", "RUNNING"]]);
+    // The build that comes next has no agents.
+    await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
+    expect(await next()).toEqual({
+      workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],
+      agents: [],
+      gone: [],
+      gone_agents: [mine.agent_id],
+    });
+    await change(id, { deleted: true });
+    expect((await next()).gone).toEqual([id]);
+    await updates.return();
+  },
+);
+
+testInside("[TL-16] only one's own workspaces are followed, and only over the connection of a user", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const stranger = await seedUser(server);
+  const refused = async (tailnet: Awaited<ReturnType<typeof connectTailnet>>["tailnet"], owner: Uint8Array) => {
+    try {
+      await tailnet.workspaceUpdates({ workspaceOwnerId: owner }).next();
+      return "taken";
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const owner = uuidBytes(seeded.owner_id);
+  await using all = await connectTailnet(server, "/api/v2/tailnet", stranger.token);
+  await using one = await connectTailnet(
+    server,
+    `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`,
+    seeded.owner_token,
+  );
+  await using agent = await connectAgent(server, seeded.agent_token);
+  for (const { tailnet } of [all, one, agent]) expect(await refused(tailnet, owner)).toContain("may not follow");
+  expect(await refused(all.tailnet, new Uint8Array(3))).toContain("may not follow");
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  await using site = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
+  expect(await refused(site.tailnet, owner)).toBe("taken");
+});
+
+const shortOf = ({ upsertedWorkspaces, upsertedAgents, deletedWorkspaces, deletedAgents }: WorkspaceUpdate) => ({
+  workspaces: upsertedWorkspaces.map((one) => [uuidFromBytes(one.id), one.name, Status[one.status]]),
+  agents: upsertedAgents.map((one) => [uuidFromBytes(one.id), one.name, uuidFromBytes(one.workspaceId)]),
+  gone: deletedWorkspaces.map((one) => uuidFromBytes(one.id)),
+  gone_agents: deletedAgents.map((one) => uuidFromBytes(one.id)),
+});

@@ -1,0 +1,87 @@
+// Peers of the coordinator that do not read, or ask for too much: they go, the others go on.
+import { describe, expect, test } from "bun:test";
+import { uuid, uuidBytes } from "#base/ids.ts";
+import { Coordinator } from "#src/tailnet/coordinator.ts";
+import { clientRules } from "#src/tailnet/peer-rules.ts";
+import { CoordinateResponse_PeerUpdate_Kind as Kind } from "#src/wire/gen/tailnet_pb.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { testInside } from "#test/support/inside.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
+import { connectTailnet, coordinate } from "./peers.ts";
+
+describe("peers that do not read", () => {
+  test("[TL-13] a peer for which too much waits is dropped with a reason; the others go on", async () => {
+    const coordinator = new Coordinator();
+    const rules = clientRules(async () => undefined);
+    const dropped: string[] = [];
+    const slow = coordinator.join({ id: uuid(), rules, dropped: (reason) => dropped.push(reason) });
+    const quick = coordinator.join({ id: uuid(), rules });
+    const talker = coordinator.join({ id: uuid(), rules });
+    const seen: number[] = [];
+    const reading = (async () => {
+      for await (const { peerUpdates = [] } of quick.responses()) {
+        for (const { node, kind } of peerUpdates) seen.push(kind === Kind.NODE ? Number(node?.id) : -Number(kind));
+      }
+    })();
+    coordinator.addTunnel(slow, talker.id);
+    coordinator.addTunnel(quick, talker.id);
+    coordinator.addTunnel(slow, quick.id);
+    for (let i = 1; i <= 2_000; i += 1) {
+      talker.known = { node: { id: BigInt(i) } as never, bytes: Buffer.from(String(i)) };
+      coordinator.nodeChanged(talker);
+      // A turn of the loop, in which readers read.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    talker.lost();
+    quick.lost();
+    await reading;
+    expect(dropped).toEqual(["the peer does not read what it is sent"]);
+    const left = [];
+    for await (const response of slow.responses()) left.push(response);
+    expect(left).toEqual([{ error: "the peer does not read what it is sent" }]);
+    expect(seen).toEqual([...Array.from({ length: 2_000 }, (_, i) => i + 1), -Kind.LOST]);
+    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+  });
+
+  test("[TL-13] there is a bound on the tunnels of one peer", () => {
+    const coordinator = new Coordinator();
+    const peer = coordinator.join({ id: uuid(), rules: clientRules(async () => undefined) });
+    for (let i = 0; i < 4_096; i += 1) expect(coordinator.addTunnel(peer, `agent ${i}`)).toBeUndefined();
+    expect(coordinator.addTunnel(peer, "one more")).toContain("4096 tunnels");
+    peer.lost();
+    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+  });
+});
+
+testInside(
+  "[TL-13] a client that does not read its stream is closed with a reason; another client of the same agent misses nothing",
+  async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
+    const tunnel = { addTunnel: { id: uuidBytes(seeded.agent_id) } };
+    const slow = await connectTailnet(server, path, seeded.owner_token);
+    await using quick = await connectTailnet(server, path, seeded.owner_token);
+    await using agent = await connectAgent(server, seeded.agent_token);
+    const unread = await coordinate(slow.tailnet);
+    await unread.send(tunnel);
+    const read = await coordinate(quick.tailnet);
+    await read.send(tunnel);
+    // Calls on the same connections, answered after the tunnels were taken in.
+    await slow.tailnet.postTelemetry({});
+    await quick.tailnet.postTelemetry({});
+    const talker = await coordinate(agent.tailnet);
+    const padding = Array(500).fill(`203.0.113.1:${"1".repeat(60)}`);
+    let isOver = false;
+    const over = slow.closed.finally(() => {
+      isOver = true;
+    });
+    for (let id = 1n; !isOver; id += 1n) {
+      await talker.send({ updateSelf: { node: { id, endpoints: padding } } });
+      const told = await read.next();
+      expect(typeof told === "string" ? told : told.node?.id).toBe(id);
+    }
+    expect(await over).toEqual({ code: 1013, reason: "the peer does not read what it is sent" });
+  },
+);
