@@ -48,16 +48,18 @@ class Taker {
   }
 }
 
-/** What is wrong with who has what. */
-const problems = (takers: readonly Taker[], mine: readonly Workspace[]): string[] => {
+/** What is wrong with who has what. A list may miss what changes while it is made, so what it lacks is asked for by its id. */
+const problems = async (world: World, takers: readonly Taker[]): Promise<string[]> => {
   const wrong = takers.flatMap((taker) => taker.wrong);
+  const mine = await owned(world, "me");
   const byName = new Map(mine.map((one) => [one.name, one]));
   const holders = new Map<string, string>();
   for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
     if (holders.has(id)) wrong.push(`${id} was given as ${name} and as ${holders.get(id)}`);
     holders.set(id, name);
-    const found = byName.get(name);
-    if (found?.id !== id) wrong.push(`${name} was given as ${id} and is ${found?.id ?? "gone"}`);
+    const listed = byName.get(name);
+    const found = listed ?? (await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`).catch(() => undefined));
+    if (found?.id !== id || found.name !== name) wrong.push(`${name} was given as ${id} and is ${found?.id ?? "gone"}`);
   }
   const asked = new Set(takers.flatMap((taker) => [...taker.asked]));
   for (const { name } of mine) if (!asked.has(name)) wrong.push(`nobody asked for ${name}`);
@@ -99,13 +101,13 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
     await Promise.all(running);
     mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
     server = await place.start({ env: ENV });
-    mustBeRight(seed, `kill ${round}`, problems(takers, await owned(world, "me")));
+    mustBeRight(seed, `kill ${round}`, await problems(world, takers));
     log(`kill ${round}: ${answers} answers`);
   }
   await until(allReady);
-  const mine = await owned(world, "me");
   await until(async () => (await owned(world, "me")).every(isReady));
-  mustBeRight(seed, "the end", problems(takers, mine));
+  const mine = await owned(world, "me");
+  mustBeRight(seed, "the end", await problems(world, takers));
   await place.stop();
   mustBeRight(seed, "the end", databaseProblems(place.directory));
   const claimed = mine.filter(({ latest_build }) => latest_build.build_number === 2).length;

@@ -190,23 +190,40 @@ testInside("[PB-4] a build that fails is tried again later and later, and given 
   await ready(world, 1);
 });
 
-testInside(
-  "[PB-3] an unclaimed one is replaced when its time is over, and its builds wait for those of people",
-  async () => {
-    await using world = await openWorld();
-    const { admin, server } = world;
-    const { store, prebuilds } = contextOf(server);
-    const presets = [{ name: "Small", parameters: { size: "small" }, prebuilds: { instances: 1, ttl_ms: 3_600_000 } }];
-    const { template_id } = await templateOf(admin, keeping(1, { presets }));
-    const [old] = await ready(world, 1);
-    await prebuilds.reconcile(template_id);
-    expect((await ready(world, 1))[0]?.id).toBe(old?.id as string);
-    await store.commit([{ sql: "update jobs set completed_at = completed_at - 3600000", rows: [[]] }]);
-    await prebuilds.reconcile(template_id);
-    const [fresh] = await ready(world, 1, ({ id }) => id !== old?.id);
-    expect(fresh?.is_prebuild).toBe(true);
-  },
-);
+testInside("[PB-3] an unclaimed one is replaced when its time is over", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { store, prebuilds } = contextOf(server);
+  const presets = [{ name: "Small", parameters: { size: "small" }, prebuilds: { instances: 1, ttl_ms: 3_600_000 } }];
+  const { template_id } = await templateOf(admin, keeping(1, { presets }));
+  const [old] = await ready(world, 1);
+  await prebuilds.reconcile(template_id);
+  expect((await ready(world, 1))[0]?.id).toBe(old?.id as string);
+  await store.commit([{ sql: "update jobs set completed_at = completed_at - 3600000", rows: [[]] }]);
+  await prebuilds.reconcile(template_id);
+  const [fresh] = await ready(world, 1, ({ id }) => id !== old?.id);
+  expect(fresh?.is_prebuild).toBe(true);
+});
+
+testInside("[PB-3] what is only kept ready waits for what people have asked for, however late they ask", async () => {
+  await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
+  const { admin, server } = world;
+  const { clock, jobs, prebuilds } = contextOf(server);
+  const { template_id, preset } = await templateOf(admin, keeping(1));
+  await ready(world, 1);
+  const free = Promise.withResolvers<void>();
+  jobs.submit({ id: crypto.randomUUID(), created_at: clock.now(), urgency: "person", run: () => free.promise });
+  const wish = (name: string, kind: string) =>
+    create(admin, { name, template_id, template_version_preset_id: preset(kind) });
+  const claimed = await wish("mine", "Small");
+  await prebuilds.reconcile(template_id);
+  const [next] = (await owned(admin, "prebuilds")).workspaces;
+  const late = await wish("late", "Large");
+  const places = [claimed, late, next].map((one) => jobs.position(one?.latest_build.job.id ?? "").queue_position);
+  expect(places).toEqual([1, 2, 3]);
+  free.resolve();
+  await awaitBuild(admin, late.id);
+});
 
 test("[PB-7] a claim whose workspace is claimed already, deleted or stopped falls back to a new workspace", async () => {
   await using world = await openWorld();
