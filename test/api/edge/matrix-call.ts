@@ -12,6 +12,8 @@ export const rowOf = (name: string): Row => {
   return typeof row === "string" ? { is: row } : row;
 };
 
+const NAMED = { "Content-Disposition": 'attachment; filename="hello.txt"' };
+
 /** The bare answer. Members of `more` are put into the body, over what the row has there. */
 export const callAs = (
   { server }: Pick<Town, "server">,
@@ -33,7 +35,7 @@ export const callAs = (
   const [body, headers] =
     row.sends === undefined
       ? [json && { ...(json as object), ...more }, undefined]
-      : [new Uint8Array(512), { "Content-Type": row.sends }];
+      : [row.sends.startsWith("text/") ? "hello" : new Uint8Array(512), { "Content-Type": row.sends, ...NAMED }];
   return new Client(server.url, token).fetch(operation.method, path, body, headers ? { headers } : {});
 };
 

@@ -85,6 +85,19 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     return { chat: id, message: String(messages[0]?.id), queuedMessage: String(sent.queued_message.id) };
   };
 
+  let made = 0;
+  /** A provider of models with one model, neither in use. */
+  const addProvider = async () => {
+    const name = `spare${++made}`;
+    const kind = { provider: "openai-compat", display_name: name, base_url: "http://127.0.0.1:1/v1", api_key: "k" };
+    const { id: provider } = await admin.post<{ id: string }>("/api/v2/chats/providers", kind);
+    const model = { provider_id: provider, model: name, enabled: false, is_default: false };
+    const { id: model_config } = await admin.post<{ id: string }>("/api/v2/chats/model-configs", model);
+    // Nobody talks to it.
+    await admin.patch(`/api/v2/chats/providers/${provider}`, { enabled: false });
+    return { provider, model_config };
+  };
+
   /** A dry run of ada that has ended. */
   const addDryRun = async (): Promise<string> => {
     const runs = `/api/v2/templateversions/${template.version_id}/dry-run`;
@@ -94,6 +107,10 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     return id;
   };
 
+  // Chats go on with the model that is built in, whatever other providers come and go.
+  await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
+  await admin.post("/api/v2/chats/model-configs", { provider: "demo", model: "demo", enabled: true, is_default: true });
+
   const { token: agent, ...own } = await addWorkspace(ada, "dev");
   const { token: otherAgent } = await addWorkspace(bob, "dev");
   const { id: key } = await addKey(people.ada.user_id, "ci");
@@ -101,11 +118,17 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
   const headers = { "Content-Type": "application/x-tar" };
   const { hash: file } = await admin.post<{ hash: string }>("/api/v2/files", new Uint8Array(1024), { headers });
 
+  const { id: chat_file } = await ada.post<{ id: string }>(
+    `/api/v2/chats/files?organization=${organization_id}`,
+    "hello",
+    { headers: { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="hello.txt"' } },
+  );
+
   const things: Things = {
     ...{ user: "ada", organization: "default", template: template.template_id, templateversion: template.version_id },
     ...{ ...own, ...(await addChat()), key, workspacename: "dev", buildnumber: "1", status: "suspend" },
     ...{ zoe: people.zoe.user_id, bob: people.bob.user_id, organization_id, file, task: uuid(), name: "ci" },
-    ...{ externalauth: PROVIDER.id, fresh: "nothing-yet", job: await addDryRun() },
+    ...{ externalauth: PROVIDER.id, fresh: "nothing-yet", ...(await addProvider()), chat_file, job: await addDryRun() },
   };
 
   const tokens: Record<CallerName, string | undefined> = {
@@ -120,7 +143,6 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     ...{ foreigner: people.zoe.user_id, colleague: people.bob.user_id, ada: people.ada.user_id },
   };
 
-  let made = 0;
   /** Things that a call uses up, made anew for each caller that may. */
   const makers = {
     user: async () => ({ user: (await seedUser(server, { username: `spare${++made}`, organization_id })).user_id }),
@@ -155,6 +177,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
       await ada.post(`/api/v2/workspaces/${own.workspace}/port-share`, share);
       return {};
     },
+    provider: addProvider,
     name: async () => ({ fresh: `spare${++made}` }),
   } satisfies Record<string, (who: CallerName) => Promise<Things>>;
 
