@@ -1,0 +1,76 @@
+// What can be claimed, and what a claim makes of it.
+import { describe, expect, test } from "bun:test";
+import { type Claim, claimed, isClaim } from "#actors/workspace/claim.ts";
+import type { Change, NewBuild } from "#actors/workspace/decision.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { FAILED, type Facts, HOUR, PENDING, START, stateWith } from "./schedule-state.ts";
+
+const READY: Facts = {
+  workspace: { owner_id: PREBUILDS_USER_ID, name: "prebuild-1", group_acl: { everyone: "admin" }, favorite: true },
+  build: { initiator_id: PREBUILDS_USER_ID, template_version_preset_id: "preset" },
+};
+const build: NewBuild = {
+  ...{ id: "build-2", job_id: "job-2", job_key: 2, transition: "start", reason: "initiator", initiator_id: "ada" },
+  ...{ template_version_id: NIL_UUID, template_version_preset_id: "preset", orphan: false, log_level: "" },
+  ...{ parameters: [{ name: "size", value: "small" }], provisioner: "echo", file_id: NIL_UUID, tags: {} },
+};
+const CLAIM: Claim = {
+  ...{ owner_id: "ada", name: "mine", autostart_schedule: null, ttl_ms: HOUR, automatic_updates: "always", build },
+};
+const ready = (more: Facts = {}) =>
+  stateWith({
+    workspace: { ...READY.workspace, ...more.workspace },
+    build: { ...READY.build, ...more.build },
+    job: { ...READY.job, ...more.job },
+  });
+
+describe("[PB-7] what is not to be had is stale", () => {
+  // biome-ignore format: a table of cases
+  const cases: [string, Facts, Partial<NewBuild>?][] = [
+    ["somebody's", { workspace: { owner_id: "bob" } }],
+    ["deleted", { workspace: { deleted: true } }],
+    ["dormant", { workspace: { dormant_at: START } }],
+    ["being built", { job: PENDING }],
+    ["failed", { job: FAILED }],
+    ["stopped", { build: { transition: "stop" } }],
+    ["started by somebody else", { build: { initiator_id: "bob" } }],
+    ["of another version", {}, { template_version_id: "other" }],
+    ["of another preset", {}, { template_version_preset_id: "other" }],
+  ];
+  test.each(cases)("%s", (_, facts, other = {}) => {
+    expect(claimed(ready(facts), { ...CLAIM, build: { ...build, ...other } }, START)).toBeUndefined();
+  });
+});
+
+test("[PB-7] a claim changes owner, name and times, ends every share, and queues the build, guarded by whose it was", () => {
+  const { state, writes, events, effects } = claimed({ ...ready(), agent_ids: ["a"] }, CLAIM, START + HOUR) as Change;
+  expect(state.workspace).toMatchObject({
+    ...{ owner_id: "ada", name: "mine", ttl_ms: HOUR, automatic_updates: "always", last_used_at: START + HOUR },
+    ...{ group_acl: {}, user_acl: {}, favorite: false, latest_build_id: "build-2" },
+  });
+  expect(state.build).toMatchObject({ id: "build-2", build_number: 2, initiator_id: "ada", deadline: null });
+  expect(writes[0]?.sql).toContain("owner_id");
+  expect(writes[0]?.expect).toBe(1);
+  expect(events).toContainEqual({ topic: "agent_gone", agent_id: "a" });
+  expect(events).toContainEqual({ topic: "access_changed" });
+  expect(effects).toEqual([{ do: "submit", job_id: "job-2" }]);
+  // The next one who comes finds it taken.
+  expect(claimed(state, { ...CLAIM, name: "other" }, START + HOUR)).toBeUndefined();
+});
+
+describe("[PB-9] the build of the claim", () => {
+  const after = (initiator_id: string) =>
+    ({ get: async () => ({ initiator_id }) }) as unknown as Parameters<typeof isClaim>[0];
+  const asked = { workspace_id: "w", build_number: 2, initiator_id: "ada", transition: "start" } as const;
+  const cases: [string, boolean, Promise<boolean>][] = [
+    ["follows one of the keeper", true, isClaim(after(PREBUILDS_USER_ID), { owner_id: "ada" }, asked)],
+    ["follows no other", false, isClaim(after("ada"), { owner_id: "ada" }, asked)],
+    ["is not the first", false, isClaim(after(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, build_number: 1 })],
+    ["starts", false, isClaim(after(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, transition: "stop" })],
+    ["is an owner's", false, isClaim(after(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, asked)],
+  ];
+  test.each(cases)("%s", async (_, answer, is) => {
+    expect(await is).toBe(answer);
+  });
+});
