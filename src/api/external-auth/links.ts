@@ -36,7 +36,7 @@ export class Links {
   readonly client: OAuthClient;
   readonly #options: LinksOptions;
   readonly #refreshes = new Map<string, Promise<LinkRow | undefined>>();
-  /** Link and version -> when the provider last said that its token counts. */
+  /** Link and version -> when the provider was last asked and did not say that its token counts no more. */
   readonly #valid = new Map<string, number>();
 
   constructor(options: LinksOptions) {
@@ -155,7 +155,7 @@ export class Links {
     const since = this.#valid.get(key);
     if (since !== undefined && now - since < VALID_MS) return { state: "valid", account: undefined };
     const validity = await this.client.validate(provider, this.#open(row).access_token);
-    if (validity.state === "valid") {
+    if (validity.state !== "invalid") {
       if (this.#valid.size >= MAX_REMEMBERED) this.#valid.clear();
       this.#valid.set(key, now);
     }

@@ -88,6 +88,8 @@ export const sshHost = async (sshd: string, keygen: string, folder: string, publ
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
   return {
+    /** For a person's own configuration: the host by another name. */
+    configuration: (name: string) => `Host ${name}\n  HostName 127.0.0.1\n  Port ${port}\n  User ${user}\n`,
     url: (path: string) => `ssh://${user}@127.0.0.1:${port}${path}`,
     /** What sshd has written. */
     log: () => heard,

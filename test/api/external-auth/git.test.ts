@@ -46,6 +46,8 @@ testNeeding(
       ...["git config --global user.email a@example.com", "git config --global user.name A"],
       cloneAndPush(new URL("web.git", web.url).href, "web"),
       cloneAndPush(secure.url(overSsh), "secure"),
+      `cat > .ssh/config <<END\n${secure.configuration("nick")}END`,
+      `git ls-remote ssh://nick${overSsh} main`,
       // The key lies there only while ssh runs.
       'echo "all done, $(ls "$TMPDIR" | wc -l) files left"',
     ].join("\n");

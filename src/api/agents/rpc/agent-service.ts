@@ -26,7 +26,7 @@ export const agentService = (
   ctx: ApiContext,
   { agent_id, api_version }: { agent_id: string; api_version: string },
 ): Partial<AgentHandlers> => ({
-  getManifest: () => manifestOf(ctx.store, agent_id, ctx.accessUrl),
+  getManifest: () => manifestOf(ctx, agent_id),
   getServiceBanner: () => ({ enabled: false }),
   getAnnouncementBanners: () => ({ announcementBanners: [] }),
 

@@ -5,15 +5,17 @@ import { type AgentAppRow, listAgentApps } from "#db/agent-apps.ts";
 import { listAgentMetadata } from "#db/agent-metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agent-scripts.ts";
 import { findAgent, findAgentPlace } from "#db/agents.ts";
-import type { Store } from "#db/store.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/app.ts";
 import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ManifestInit } from "#src/wire/agent-api.ts";
 import { seconds } from "#src/wire/times.ts";
+import type { ApiContext } from "../../context.ts";
 import { numberOf } from "./translate.ts";
 
+type Parts = Pick<ApiContext, "store" | "accessUrl" | "links">;
+
 /** The manifest of this agent. 404 when it has gone. */
-export const manifestOf = async (store: Store, agent_id: string, accessUrl: URL): Promise<ManifestInit> => {
+export const manifestOf = async ({ store, accessUrl, links }: Parts, agent_id: string): Promise<ManifestInit> => {
   const [agent, place, apps, scripts, metadata] = await Promise.all([
     store.get(findAgent({ id: agent_id })),
     store.get(findAgentPlace({ id: agent_id })),
@@ -30,7 +32,8 @@ export const manifestOf = async (store: Store, agent_id: string, accessUrl: URL)
     ownerUsername: place.owner_username,
     workspaceId: uuidBytes(place.workspace_id),
     workspaceName: place.workspace_name,
-    gitAuthConfigs: 0,
+    // Whether git is to ask for passwords here: genuine agents set that up only then.
+    gitAuthConfigs: links.providers.size,
     environmentVariables: agent.environment_variables,
     directory: agent.directory,
     motdPath: agent.motd_file,
