@@ -2,10 +2,10 @@
 // the same, and each of them gets the newest state, once, in order; changes that come while it is read are one more reading
 // (rules WK-9 to WK-11).
 import { INACTIVE_MS } from "#actors/agent/status.ts";
-import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { ApiContext } from "../context.ts";
+import { Silences } from "./silences.ts";
 import { readWorkspace, type Viewer } from "./workspace.ts";
 
 export interface Watcher {
@@ -19,16 +19,18 @@ export interface Watcher {
 export class Watchers {
   readonly #ctx: ApiContext;
   readonly #watched = new Map<string, Watched>();
+  readonly #silences: Silences;
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
+    this.#silences = new Silences(ctx.clock);
   }
 
   /** The watcher gets the workspace now and after each change, until the returned function is called. */
   watch(id: string, watcher: Watcher): () => void {
     let watched = this.#watched.get(id);
     if (!watched) {
-      watched = new Watched(this.#ctx, id);
+      watched = new Watched(this.#ctx, id, this.#silences);
       this.#watched.set(id, watched);
     }
     const one = watched;
@@ -54,11 +56,12 @@ class Watched {
   #changed = false;
   #reading = false;
   #statuses = "";
-  #silence: Timer | undefined;
+  readonly #silences: Silences;
 
-  constructor(ctx: ApiContext, id: string) {
+  constructor(ctx: ApiContext, id: string, silences: Silences) {
     this.#ctx = ctx;
     this.#id = id;
+    this.#silences = silences;
     const wake = () => this.#wake();
     this.#leave = [ctx.topics.subscribe("workspace", id, wake), ctx.topics.subscribe("workspace_changed", id, wake)];
   }
@@ -73,7 +76,7 @@ class Watched {
     this.#last.delete(watcher);
     if (this.#last.size > 0) return false;
     for (const leave of this.#leave.splice(0)) leave();
-    this.#silence?.cancel();
+    this.#silences.forget(this);
     return true;
   }
 
@@ -125,12 +128,10 @@ class Watched {
 
   // That an agent has gone silent is not announced by anybody: look again when it would be.
   #listenForSilence(workspace: Workspace): void {
-    this.#silence?.cancel();
-    this.#silence = undefined;
     const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(silentAt);
-    if (dues.length === 0) return;
-    const wait = Math.max(Math.min(...dues) - this.#ctx.clock.now(), 1_000);
-    this.#silence = this.#ctx.clock.after(wait, () => void this.#checkSilence());
+    // It may have lost its last watcher while it was read.
+    if (dues.length === 0 || this.#last.size === 0) this.#silences.forget(this);
+    else this.#silences.expect(this, Math.min(...dues), () => void this.#checkSilence());
   }
 
   async #checkSilence(): Promise<void> {

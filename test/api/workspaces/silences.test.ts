@@ -1,0 +1,49 @@
+// One timer for all watched workspaces, however many are watched.
+import { expect, test } from "bun:test";
+import type { Timer } from "#base/clock.ts";
+import { Silences } from "#src/api/workspaces/silences.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+/** Counts the timers that are set and have neither fired nor been cancelled. */
+class CountingClock extends ManualClock {
+  readonly live = new Set<object>();
+
+  override after(ms: number, run: () => void): Timer {
+    const key = {};
+    this.live.add(key);
+    const timer = super.after(ms, () => {
+      this.live.delete(key);
+      run();
+    });
+    return {
+      cancel: () => {
+        this.live.delete(key);
+        timer.cancel();
+      },
+    };
+  }
+}
+
+test("[WK-22] two thousand watched workspaces have one timer, each is looked at once when it is due, and none is left behind", () => {
+  const clock = new CountingClock();
+  const silences = new Silences(clock);
+  const start = clock.now();
+  const looked: number[] = [];
+  const things = Array.from({ length: 2_000 }, (_, i) => ({ i }));
+  for (const thing of things.toReversed()) {
+    silences.expect(thing, start + 5_000 + thing.i * 10, () => looked.push(thing.i));
+    expect(clock.live.size).toBe(1);
+  }
+  clock.advance(4_999);
+  expect(looked).toEqual([]);
+  silences.forget(things[3] as object);
+  silences.expect(things[4] as object, start + 90_000, () => looked.push(-4));
+  clock.advance(25_000);
+  expect(looked.length).toBe(1_998);
+  expect(new Set(looked).size).toBe(1_998);
+  expect(clock.live.size).toBe(1);
+  silences.forget(things[4] as object);
+  expect(clock.live.size).toBe(0);
+  clock.advance(100_000);
+  expect(looked).not.toContain(-4);
+});
