@@ -9,15 +9,34 @@ import { describeMachine, fileSystemOf, pinnedCores, processorTicks } from "./ma
 import { productCommand } from "./product.ts";
 import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
 import type { Bench, Row } from "./row.ts";
+import { latency, send, tokens } from "./rows-chats.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
 import { get, known, start } from "./rows-server.ts";
 import { terminal, tunnel } from "./rows-tunnel.ts";
+import { builds, list, watchers } from "./rows-workspaces.ts";
 import { type Sides, startSide, writeSample } from "./sides.ts";
 
 /** Interrupts are counted as others' too, so that it is never quite 0. */
 const others = "cores used by other programs";
 
-const rows: Row[] = [ingest, steady, get, fanout, stalled, idle, start, known, tunnel, terminal];
+const rows: Row[] = [
+  ingest,
+  steady,
+  get,
+  fanout,
+  stalled,
+  idle,
+  start,
+  known,
+  tunnel,
+  terminal,
+  tokens,
+  latency,
+  send,
+  list,
+  builds,
+  watchers,
+];
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
   --only ROW     only this row; may be given again: ${rows.map((row) => row.name).join(", ")}
