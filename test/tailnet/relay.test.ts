@@ -131,10 +131,10 @@ describe("peers that do not read", () => {
     got.length = 0;
     isFull = true;
     const discovery = Buffer.concat([Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac), text("ping")]);
-    for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(60_000)));
+    for (let i = 0; i < 600; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(60_000)));
     a.client.push(encodeFrame(FRAME.send_packet, b.key, discovery));
     expect(b.client.waiting.bytes).toBeLessThan(2 * 1024 * 1024 + 1_000);
-    expect(b.client.waiting.dropped).toBeGreaterThan(4_900);
+    expect(b.client.waiting.dropped).toBeGreaterThan(500);
     expect(got).toHaveLength(1);
     isFull = false;
     b.client.drain();
@@ -153,7 +153,7 @@ describe("peers that do not read", () => {
     await b[Symbol.asyncDispose]();
     await using stalled = await StalledPeer.join(server);
     const block = new Uint8Array(MAX_PACKET).fill(7);
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 20; round += 1) {
       for (let i = 0; i < 16; i += 1) a.packet(stalled.key, block);
       await a.settled();
     }
