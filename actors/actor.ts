@@ -68,11 +68,6 @@ export abstract class Actor<State> {
     return this.#mailbox.idle && this.mayLeave();
   }
 
-  /** Gives back the memory of an empty mailbox. */
-  release(): void {
-    this.#mailbox.release();
-  }
-
   /** Resolves when every message that was waiting has been answered. */
   drained(): Promise<void> {
     return this.#mailbox.drained();

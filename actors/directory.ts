@@ -6,8 +6,6 @@ import type { Actor } from "./actor.ts";
 
 /** An actor nobody has spoken to for this long is dropped. */
 export const IDLE_MS = 60_000;
-/** Its empty mailbox is given back earlier. */
-export const RELEASE_MS = 10_000;
 
 /** The messages of an actor: its public methods with one plain JSON argument. */
 export type Messages<A> = {
@@ -60,9 +58,7 @@ export class Directory<A extends Actor<unknown>> {
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [id, { actor, used }] of this.#entries) {
-      if (!actor.quiet) continue;
-      if (now - used >= IDLE_MS) this.#entries.delete(id);
-      else if (now - used >= RELEASE_MS) actor.release();
+      if (actor.quiet && now - used >= IDLE_MS) this.#entries.delete(id);
     }
   }
 

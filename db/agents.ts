@@ -3,7 +3,7 @@ import { asc, eq, sql } from "drizzle-orm";
 import { agent_stats, agents } from "./schema/agents.ts";
 import { users } from "./schema/users.ts";
 import { workspaces } from "./schema/workspaces.ts";
-import { build, insertInto, query, statement, updateBy } from "./sql.ts";
+import { build, insertInto, query, type RowOfQuery, statement, updateBy } from "./sql.ts";
 
 export type AgentRow = typeof agents.$inferSelect;
 export type AgentStatsRow = typeof agent_stats.$inferSelect;
@@ -11,6 +11,32 @@ export type AgentStatsRow = typeof agent_stats.$inferSelect;
 export const findAgent = query(
   build
     .select()
+    .from(agents)
+    .where(eq(agents.id, sql.placeholder("id"))),
+);
+
+/** What the agent's actor decides by; the rest of the row is written and shown, but not kept in memory. */
+export type AgentFacts = RowOfQuery<typeof findAgentFacts>;
+
+export const findAgentFacts = query(
+  build
+    .select({
+      key: agents.key,
+      id: agents.id,
+      workspace_id: agents.workspace_id,
+      token_hash: agents.token_hash,
+      connection_timeout_seconds: agents.connection_timeout_seconds,
+      created_at: agents.created_at,
+      lifecycle_state: agents.lifecycle_state,
+      lifecycle_changed_at: agents.lifecycle_changed_at,
+      started_at: agents.started_at,
+      ready_at: agents.ready_at,
+      first_connected_at: agents.first_connected_at,
+      last_connected_at: agents.last_connected_at,
+      disconnected_at: agents.disconnected_at,
+      logs_length: agents.logs_length,
+      logs_overflowed: agents.logs_overflowed,
+    })
     .from(agents)
     .where(eq(agents.id, sql.placeholder("id"))),
 );

@@ -10,7 +10,7 @@ import { listAgentApps } from "#db/agent-apps.ts";
 import { insertAgentLogs } from "#db/agent-logs.ts";
 import { listAgentMetadata } from "#db/agent-metadata.ts";
 import { listAgentScripts } from "#db/agent-scripts.ts";
-import { type AgentStatsRow, findAgent, updateAgent, updateLogsLength } from "#db/agents.ts";
+import { type AgentStatsRow, findAgentFacts, updateAgent, updateLogsLength } from "#db/agents.ts";
 import { insertLogSource, listLogSources, noteBatch } from "#db/log-sources.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
@@ -39,11 +39,8 @@ const GROUP_LINES = 1000;
 
 export class AgentActor extends Actor<AgentState> {
   readonly #parts: AgentParts;
-  readonly #appends = new Together<LogBatch, AppendOutcome>({
-    cost: ({ logs }) => logs.length,
-    most: GROUP_LINES,
-    run: (take) => this.#appendTurn(take),
-  });
+  /** There while batches wait: an agent that says nothing has none. */
+  #appends: Together<LogBatch, AppendOutcome> | undefined;
 
   constructor(id: string, parts: AgentParts) {
     super(id, parts.store);
@@ -52,7 +49,7 @@ export class AgentActor extends Actor<AgentState> {
 
   protected override async load(): Promise<AgentState | undefined> {
     const { store } = this.#parts;
-    const agent = await store.get(findAgent({ id: this.id }));
+    const agent = await store.get(findAgentFacts({ id: this.id }));
     if (!agent) return undefined;
     const of = { agent_id: this.id };
     const [sources, apps, scripts, metadata] = await Promise.all([
@@ -64,7 +61,7 @@ export class AgentActor extends Actor<AgentState> {
     return {
       agent,
       sources: new Map(sources.map(({ id, key, last_batch }) => [id, { key, last_batch }])),
-      apps,
+      apps: apps.map(({ id, slug, health, healthcheck_url }) => ({ id, slug, health, healthcheck_url })),
       scripts: scripts.map(({ id, status, exit_code }) => ({ id, status, exit_code })),
       metadata: metadata.map(({ key }) => ({ key })),
       connection: undefined,
@@ -77,22 +74,30 @@ export class AgentActor extends Actor<AgentState> {
    * wait together share one turn and one commit, and reach the followers together.
    */
   append_logs(batch: LogBatch): Promise<AppendOutcome> {
+    this.#appends ??= new Together<LogBatch, AppendOutcome>({
+      cost: ({ logs }) => logs.length,
+      most: GROUP_LINES,
+      run: (take) => this.#appendTurn(take),
+      idle: () => {
+        this.#appends = undefined;
+      },
+    });
     return this.#appends.add(batch);
   }
 
   /** Answers when everything sent before has been stored and announced. */
   async settle(_: Record<string, never>): Promise<void> {
-    await this.#appends.drained();
+    await this.#appends?.drained();
     return this.turn((now) => ({ state: now, reply: undefined }));
   }
 
   override async drained(): Promise<void> {
-    await this.#appends.drained();
+    await this.#appends?.drained();
     await super.drained();
   }
 
   protected override mayLeave(): boolean {
-    return this.#appends.idle;
+    return this.#appends === undefined;
   }
 
   /** One turn for all batches it takes; a batch that breaks a rule is refused alone. */

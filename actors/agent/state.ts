@@ -4,7 +4,7 @@ import { invalidField } from "#base/errors.ts";
 import { type AgentAppRow, updateAgentApp } from "#db/agent-apps.ts";
 import { type AgentMetadataRow, updateAgentMetadata } from "#db/agent-metadata.ts";
 import { type AgentScriptRow, saveScriptTiming, updateAgentScript } from "#db/agent-scripts.ts";
-import { type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents.ts";
+import { type AgentFacts, type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents.ts";
 import { insertAppStatus } from "#db/app-statuses.ts";
 import type { Statement } from "#db/sql.ts";
 import { type LifecycleState, SUBSYSTEMS } from "#schema/agent.ts";
@@ -12,10 +12,10 @@ import type { AppHealth, AppState } from "#schema/app.ts";
 import { agentStatus } from "./status.ts";
 
 export type AgentState = {
-  readonly agent: AgentRow;
+  readonly agent: AgentFacts;
   /** Log source id -> integer key, and the id of the newest batch that carried one. */
   readonly sources: ReadonlyMap<string, { readonly key: number; readonly last_batch: string | null }>;
-  readonly apps: readonly AgentAppRow[];
+  readonly apps: readonly Pick<AgentAppRow, "id" | "slug" | "health" | "healthcheck_url">[];
   readonly scripts: readonly Pick<AgentScriptRow, "id" | "status" | "exit_code">[];
   readonly metadata: readonly Pick<AgentMetadataRow, "key">[];
   /** The connection that speaks for the agent now; unknown after this instance was loaded afresh. */

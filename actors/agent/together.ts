@@ -20,6 +20,8 @@ export type TogetherOptions<Item, Answer> = {
    * a rejection refuses the whole group.
    */
   run(take: () => Waiting<Item, Answer>[]): Promise<() => void>;
+  /** Nothing waits any more: whoever made this may let go of it. */
+  idle(): void;
 };
 
 export class Together<Item, Answer> {
@@ -40,10 +42,6 @@ export class Together<Item, Answer> {
     this.#waiting.push({ item, resolve, reject });
     this.#draining ??= this.#drain();
     return promise;
-  }
-
-  get idle(): boolean {
-    return this.#draining === undefined;
   }
 
   /** Resolves when everything that was waiting has been answered. */
@@ -67,6 +65,7 @@ export class Together<Item, Answer> {
       }
     }
     this.#draining = undefined;
+    this.#options.idle();
   }
 
   #take(): Waiting<Item, Answer>[] {

@@ -39,10 +39,14 @@ export class AgentTokens {
   }
 
   #remember(token_hash: string, agent: Known): void {
-    const [oldest] = this.#entries.size >= LIMIT ? this.#entries.values() : [];
-    if (oldest) this.#forget(oldest.agent.agent_id);
+    const now = this.#clock.monotonic();
     this.#forget(agent.agent_id);
-    this.#entries.set(token_hash, { agent, until: this.#clock.monotonic() + FRESH_MS });
+    // In the order in which their time ends.
+    for (const old of this.#entries.values()) {
+      if (old.until > now && this.#entries.size < LIMIT) break;
+      this.#forget(old.agent.agent_id);
+    }
+    this.#entries.set(token_hash, { agent, until: now + FRESH_MS });
     this.#hashes.set(agent.agent_id, token_hash);
   }
 
