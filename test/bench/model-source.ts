@@ -1,0 +1,64 @@
+// The model server of the chat rows: answers every call with a stream of scripted chunks in OpenAI's protocol, all of them from one
+// moment on. Arguments: the port. `POST /go {chunks, per_s}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
+// as it goes. A call whose last message is "now" is answered at once.
+import { createServer, type Socket } from "node:net";
+import { frame } from "#test/support/model-frames.ts";
+
+const waiting: Socket[] = [];
+const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+const END = `${chunked(frame("openai", { text: "the end" }) + frame("openai", { finish: "stop" }))}0\r\n\r\n`;
+
+/** Milliseconds since 1970 with their fraction: the same on every process of a machine. */
+const now = (): number => performance.timeOrigin + performance.now();
+
+const speak = async (sockets: readonly Socket[], chunks: number, per_s: number): Promise<void> => {
+  const begun = performance.now();
+  for (let round = 0; round < chunks; round += 1) {
+    for (const [index, socket] of sockets.entries()) {
+      socket.write(chunked(frame("openai", { text: `<${now().toFixed(3)}>` })));
+      // Chats do not speak in step with each other.
+      if (per_s > 0 && index % 10 === 9) {
+        const due = begun + ((round + (index + 1) / sockets.length) / per_s) * 1000;
+        while (performance.now() < due)
+          await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
+      }
+    }
+    if (per_s === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  for (const socket of sockets) socket.write(END);
+};
+
+const answer = (socket: Socket, head: string, body: string): void => {
+  if (head.startsWith("GET")) return void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  if (head.startsWith("POST /go")) {
+    const { chunks, per_s } = JSON.parse(body) as { chunks: number; per_s: number };
+    void speak(waiting.splice(0), chunks, per_s);
+    return void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`);
+  }
+  if (head.startsWith("POST /waiting")) {
+    const count = String(waiting.length);
+    return void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${count.length}\r\n\r\n${count}`);
+  }
+  socket.write(HEAD);
+  if (body.includes('"now"')) socket.write(END);
+  else waiting.push(socket);
+};
+
+createServer((socket) => {
+  let text = "";
+  socket.setNoDelay(true);
+  socket.setEncoding("utf8");
+  socket.on("error", () => {});
+  socket.on("data", (more: string) => {
+    text += more;
+    for (;;) {
+      const end = text.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
+      if (Buffer.byteLength(text) < end + 4 + length) return;
+      answer(socket, text.slice(0, end), text.slice(end + 4));
+      text = "";
+    }
+  });
+}).listen(Number(process.argv[2]), "127.0.0.1");
