@@ -40,7 +40,7 @@ test("[EA-7] a token is renewed before it ends, once however many ask, and the r
   expect(provider.asked("/token")).toBe(3);
 });
 
-test("[EA-7] a refresh token that stays is used again; where refreshing is off, the owner links again", async () => {
+test("[EA-7] a refresh token that stays is used again", async () => {
   using provider = new FakeProvider();
   provider.rotates = false;
   await using at = await linkedWorld(provider);
@@ -49,6 +49,9 @@ test("[EA-7] a refresh token that stays is used again; where refreshing is off, 
     expect((await at.token()).access_token).toContain("access");
     expect(provider.asked("/token")).toBe(count);
   }
+});
+
+test("[EA-7] where refreshing is off, the owner links again", async () => {
   using other = new FakeProvider();
   await using off = await linkedWorld(other, { no_refresh: true });
   off.clock.advance(3_600_000);
