@@ -1,0 +1,83 @@
+// A workspace that was kept ready and has an owner now: what runs is left alone, what has died is started again as it was.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { sleep, systemClock } from "#base/clock.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import type { DaemonRecord } from "#src/provisioners/local/folder.ts";
+import { LocalProvisioner } from "#src/provisioners/local/local.ts";
+import { isAlive } from "#src/provisioners/local/process-table.ts";
+import type { Provisioner, ProvisionRequest, Report, Transition } from "#src/provisioners/provisioner.ts";
+import { FakeDocker } from "#test/support/fake-docker.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const QUIET: Report = { log: () => {}, timing: () => {} };
+const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
+
+const run = (provisioner: Provisioner, transition: Transition, claimed = false) => {
+  const resources = [{ name: "dev", docker: { image: "debian:13" } }];
+  const agents = [{ name: "dev", id: "a", token: claimed ? "" : "kept-token" }];
+  const request: ProvisionRequest = {
+    ...{
+      job_id: "j",
+      build_id: "b",
+      build_number: 1,
+      transition,
+      parameters: {},
+      access_url: "http://127.0.0.1:7080/",
+    },
+    workspace: { id: WORKSPACE, name: "dev" },
+    owner: { id: "o", username: "ada", email: "ada@example.com" },
+    manifest: { provisioner: provisioner.name, resources },
+    agents: transition === "start" ? agents : [],
+    state: claimed ? "as it was" : null,
+    ...(claimed ? { claimed } : {}),
+  };
+  return provisioner.run(request, QUIET, new AbortController().signal);
+};
+const refusal = (work: Promise<unknown>) => work.then(() => "", String);
+
+test("[PB-8] a container that runs goes on, one that has ended is started again, and one that is gone fails the build", async () => {
+  using place = tempDirectory();
+  await using engine = new FakeDocker(place.path);
+  const accessUrl = () => new URL("http://127.0.0.1:7080/");
+  const docker = new DockerProvisioner({ host: engine.host, clock: systemClock, accessUrl });
+  await run(docker, "start");
+  const [container] = [...engine.containers.values()];
+  expect(await run(docker, "start", true)).toEqual({ state: "as it was" });
+  expect([...engine.containers.values()].map(({ id }) => id)).toEqual([container?.id ?? ""]);
+  if (container) container.running = false;
+  await run(docker, "start", true);
+  expect([...engine.containers.values()].map(({ id, running }) => `${id} ${running}`)).toEqual([
+    `${container?.id} true`,
+  ]);
+  engine.containers.clear();
+  expect(await refusal(run(docker, "start", true))).toContain("is gone");
+});
+
+test("[PB-8] a process that runs goes on, one that has died is started again with its token, and one without a record fails the build", async () => {
+  using place = tempDirectory();
+  const daemon = 'echo "$SLIPWAY_AGENT_TOKEN" > "$HOME/token"; while :; do sleep 0.05; done';
+  const local = new LocalProvisioner({
+    ...{ root: place.path, clock: systemClock, accessUrl: () => new URL("http://127.0.0.1:7080/") },
+    ...{ command: ["/bin/sh", "-c", daemon], environment: { PATH: process.env.PATH }, grace: 0 },
+  });
+  const folder = join(place.path, WORKSPACE);
+  const token = join(folder, "home", "token");
+  const pid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
+  await run(local, "start");
+  const first = pid();
+  expect(await run(local, "start", true)).toEqual({ state: "as it was" });
+  expect(pid()).toBe(first);
+  while (!existsSync(token)) await sleep(systemClock, 5);
+  rmSync(token);
+  const record: DaemonRecord = JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8"));
+  process.kill(first, "SIGKILL");
+  while (isAlive(record)) await sleep(systemClock, 5);
+  await run(local, "start", true);
+  expect(pid()).not.toBe(first);
+  while (!existsSync(token) || readFileSync(token, "utf8") === "") await sleep(systemClock, 5);
+  expect(readFileSync(token, "utf8")).toBe("kept-token\n");
+  await run(local, "delete");
+  expect(await refusal(run(local, "start", true))).toContain("is gone");
+});
