@@ -1,8 +1,12 @@
 // The door to the outside world: what it refuses to call, and that a listener on this machine never sees a connection then.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { Outbound, OutboundError, type Resolve } from "#base/outbound.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 
 let listener: Server;
 let port = 0;
@@ -142,3 +146,45 @@ test("[EA-3] an answer is read up to a bound, silence is given up, and a caller 
   expect(await request).toBeInstanceOf(OutboundError);
   silent.close();
 });
+
+testNeeding(
+  [needs.openssl],
+  "[EA-2] over TLS the certificate must be that of the name, though an address is connected to",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "slipway-test-"));
+    using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+    const subject = ["-subj", "/CN=git.example.com", "-addext", "subjectAltName=DNS:git.example.com"];
+    const options = [
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "2",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+      ...subject,
+    ];
+    const made = Bun.spawn([needs.openssl.file, ...options], { stdout: "ignore", stderr: "ignore" });
+    expect(await made.exited).toBe(0);
+    using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: { key: Bun.file(key), cert: Bun.file(cert) },
+      fetch: (request) => new Response(`hello ${request.headers.get("host")?.split(":")[0]}`),
+    });
+    const urls = ["git", "evil"].map((name) => `https://${name}.example.com:${server.port}/`);
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "outbound-tls.ts"), ...urls], {
+      env: { PATH: Bun.env.PATH ?? "", NODE_EXTRA_CA_CERTS: cert },
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    const [right, wrong] = (await child.stdout.text()).split("\n");
+    expect(right).toBe("hello git.example.com");
+    expect(wrong).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
+  },
+);
