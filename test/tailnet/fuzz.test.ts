@@ -63,7 +63,7 @@ test("[TL-7] nonsense into the relay closes its sender with a reason and disturb
       expect([seed, [1002, 1008, 1009].includes(code), reason.length > 0]).toEqual([seed, true, true]);
     }
   });
-});
+}, 30_000);
 
 test("[TL-7] nonsense into a Tailnet socket closes it with a reason; the others go on", async () => {
   await using server = await startTestServer();
@@ -95,33 +95,37 @@ test("[TL-7] nonsense into a Tailnet socket closes it with a reason; the others 
     expect([seed, code, reason.length > 0]).toEqual([seed, seed % 10 === 0 ? 1003 : 1002, true]);
     await calm.tailnet.postTelemetry({});
   }
-});
+}, 30_000);
 
-testInside("[TL-7] calls of nonsense end the call; nobody is left in the network, and memory stays flat", async () => {
-  await using server = await startTestServer();
-  const seeded = await seedAgent(server);
-  const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
-  const round = async (seed: number) => {
-    const next = chance(seed);
-    await using connection = await connectTailnet(server, path, seeded.owner_token);
-    const stream = await coordinate(connection.tailnet);
-    const requests = [
-      { addTunnel: { id: nonsense(next) } },
-      { removeTunnel: { id: nonsense(next) } },
-      { readyForHandshake: Array.from({ length: next(50) + 1 }, () => ({ id: nonsense(next) })) },
-      { updateSelf: { node: { key: new Uint8Array(200_000) } } },
-      { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
-    ];
-    await stream.send(requests[next(requests.length)] as object);
-    const told = await stream.next();
-    expect([seed, typeof told, told === "end"]).toEqual([seed, "string", false]);
-    expect(await stream.next()).toBe("end");
-    await connection.tailnet.postTelemetry({});
-  };
-  for (let seed = 1; seed <= ROUNDS; seed += 1) await round(seed);
-  const { coordinator } = contextOf(server).tailnet;
-  expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
-});
+testInside(
+  "[TL-7] calls of nonsense end the call; nobody is left in the network, and memory stays flat",
+  async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
+    const round = async (seed: number) => {
+      const next = chance(seed);
+      await using connection = await connectTailnet(server, path, seeded.owner_token);
+      const stream = await coordinate(connection.tailnet);
+      const requests = [
+        { addTunnel: { id: nonsense(next) } },
+        { removeTunnel: { id: nonsense(next) } },
+        { readyForHandshake: Array.from({ length: next(50) + 1 }, () => ({ id: nonsense(next) })) },
+        { updateSelf: { node: { key: new Uint8Array(200_000) } } },
+        { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
+      ];
+      await stream.send(requests[next(requests.length)] as object);
+      const told = await stream.next();
+      expect([seed, typeof told, told === "end"]).toEqual([seed, "string", false]);
+      expect(await stream.next()).toBe("end");
+      await connection.tailnet.postTelemetry({});
+    };
+    for (let seed = 1; seed <= ROUNDS; seed += 1) await round(seed);
+    const { coordinator } = contextOf(server).tailnet;
+    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+  },
+  30_000,
+);
 
 test("[TL-2] frames come out whole however they are cut; a frame above its limit is refused before it has come in", () => {
   const frame = fc.record({ type: fc.integer({ min: 0, max: 255 }), payload: fc.uint8Array({ maxLength: 300 }) });
@@ -166,7 +170,7 @@ test("[TL-2] frames come out whole however they are cut; a frame above its limit
     expect([...new FrameReader().push(head(most))]).toEqual([]);
     expect(() => [...new FrameReader().push(head(most + 1))]).toThrow(FrameError);
   }
-});
+}, 30_000);
 
 test("[TL-7] a flood of frames that never become whole leaves nothing behind", () => {
   const relay = new Relay(new ManualClock());
@@ -189,4 +193,4 @@ test("[TL-7] a flood of frames that never become whole leaves nothing behind", (
   // 100 MB came in, each byte of which was held for a while.
   expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
   expect(relay.counts).toEqual({ clients: 0, keys: 0 });
-});
+}, 30_000);

@@ -119,31 +119,35 @@ describe("packets", () => {
 });
 
 describe("peers that do not read", () => {
-  testInside("[TL-5] lose the oldest of what waits for them, hold little memory and stall nobody", async () => {
-    const relay = new Relay(new ManualClock());
-    let isFull = false;
-    const got: number[] = [];
-    const a = introduced(relay, () => 1);
-    const b = introduced(relay, (bytes) => {
-      got.push(bytes.byteLength);
-      return isFull ? -1 : 1;
-    });
-    got.length = 0;
-    isFull = true;
-    const discovery = Buffer.concat([Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac), text("ping")]);
-    for (let i = 0; i < 600; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(60_000)));
-    a.client.push(encodeFrame(FRAME.send_packet, b.key, discovery));
-    expect(b.client.waiting.bytes).toBeLessThan(2 * 1024 * 1024 + 1_000);
-    expect(b.client.waiting.dropped).toBeGreaterThan(500);
-    expect(got).toHaveLength(1);
-    isFull = false;
-    b.client.drain();
-    // Discovery goes first: a path that is full is just when another is looked for.
-    expect(got[1]).toBe(5 + 32 + discovery.byteLength);
-    expect(b.client.waiting.bytes).toBe(0);
-    for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, text("small")));
-    expect(got.length).toBeGreaterThan(5_000);
-  });
+  testInside(
+    "[TL-5] lose the oldest of what waits for them, hold little memory and stall nobody",
+    async () => {
+      const relay = new Relay(new ManualClock());
+      let isFull = false;
+      const got: number[] = [];
+      const a = introduced(relay, () => 1);
+      const b = introduced(relay, (bytes) => {
+        got.push(bytes.byteLength);
+        return isFull ? -1 : 1;
+      });
+      got.length = 0;
+      isFull = true;
+      const discovery = Buffer.concat([Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac), text("ping")]);
+      for (let i = 0; i < 600; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(60_000)));
+      a.client.push(encodeFrame(FRAME.send_packet, b.key, discovery));
+      expect(b.client.waiting.bytes).toBeLessThan(2 * 1024 * 1024 + 1_000);
+      expect(b.client.waiting.dropped).toBeGreaterThan(500);
+      expect(got).toHaveLength(1);
+      isFull = false;
+      b.client.drain();
+      // Discovery goes first: a path that is full is just when another is looked for.
+      expect(got[1]).toBe(5 + 32 + discovery.byteLength);
+      expect(b.client.waiting.bytes).toBe(0);
+      for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, text("small")));
+      expect(got.length).toBeGreaterThan(5_000);
+    },
+    30_000,
+  );
 
   test("[TL-5] one that takes nothing holds up neither the sender nor a third", async () => {
     await using a = await RelayPeer.join(server);
@@ -161,7 +165,7 @@ describe("peers that do not read", () => {
     expect((await c.received()).text).toBe("and you?");
     c.packet(a, "fine");
     expect((await a.received()).text).toBe("fine");
-  });
+  }, 30_000);
 });
 
 /** A client of a relay without a server, which sends by `transmit`. */
