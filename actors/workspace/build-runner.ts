@@ -2,6 +2,7 @@
 // reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rule WK-7).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { Pace } from "#base/pace.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, WorkerLost } from "#src/provisioners/provisioner.ts";
 import type { Directory } from "../directory.ts";
@@ -25,6 +26,8 @@ export class BuildRunner implements Builds {
   readonly #parts: Parts;
   /** Jobs whose worker was lost, on their way back into the queue. */
   readonly #returned = new Set<string>();
+  /** Many may be queued at once. */
+  readonly #pace = new Pace();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -69,6 +72,7 @@ export class BuildRunner implements Builds {
 
   async #start(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<StartedJob> {
     const ask = () => this.#parts.workspaces().ask(workspace_id, "startJob", { job_id, worker });
+    await this.#pace.next();
     try {
       return await insist(this.#parts.clock, ask, signal);
     } catch (error) {

@@ -1,5 +1,6 @@
 // Making a further build of a workspace: start, stop or delete (facts/platform 9.4).
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { Pace } from "#base/pace.ts";
 import { findBuild, listBuildParameters } from "#db/builds.ts";
 import { findTemplateEvenDeleted } from "#db/templates.ts";
 import { findBuildView } from "#db/workspace-views.ts";
@@ -12,6 +13,9 @@ import { showBuilds } from "./build.ts";
 import { newBuild, usableManifest, versionOf } from "./new-build.ts";
 import { stateFrom } from "./state.ts";
 
+/** Hundreds may be asked for at once. */
+const pace = new Pace();
+
 /** The new pending build. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
 export const createBuild = async (
   ctx: ApiContext,
@@ -20,6 +24,7 @@ export const createBuild = async (
   caller: UserCaller,
 ): Promise<Build> => {
   const { store } = ctx;
+  await pace.next();
   const workspace = await store.get(findWorkspace({ id: workspace_id.toLowerCase() }));
   if (!workspace || !maySeeWorkspace(caller, workspace)) throw notFound();
   checkWishes(body);

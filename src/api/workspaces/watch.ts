@@ -7,17 +7,20 @@ import { eventStream } from "../event-stream.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { whenAccessLost } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { Beats } from "./beats.ts";
 import { Watchers } from "./watchers.ts";
 import { gone, workspaceAt } from "./workspace.ts";
 
 const tags = ["Workspaces"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
 const UNREADABLE = JSON.stringify({ message: "The workspace cannot be read now." });
-const PING_MS = 15_000;
+/** Characters; below it compressing costs more than it saves. */
+const WORTH_COMPRESSING = 16_384;
 const PING = JSON.stringify({ type: "ping", data: null });
 
 export const watch = (ctx: ApiContext) => {
   const watchers = new Watchers(ctx);
+  const beats = new Beats(ctx.clock);
   /** The id to watch; 404 or 410 when there is nothing to see. */
   const watchable = async (id: string, caller: UserCaller): Promise<string> => {
     const place = await workspaceAt(ctx, id, caller);
@@ -60,7 +63,9 @@ export const watch = (ctx: ApiContext) => {
       "/:workspace/watch-ws",
       async ({ caller, params, request }) => {
         const id = await watchable(params.workspace, caller);
-        return ctx.sockets.upgrade(request, new WorkspaceSocket(ctx, watchers, id, caller), { who: caller.user_id });
+        return ctx.sockets.upgrade(request, new WorkspaceSocket(ctx, { watchers, beats }, id, caller), {
+          who: caller.user_id,
+        });
       },
       {
         user: true,
@@ -79,12 +84,19 @@ export const watch = (ctx: ApiContext) => {
 class WorkspaceSocket implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #watchers: Watchers;
+  readonly #beats: Beats;
   readonly #id: string;
   readonly #caller: UserCaller;
   #undo: (() => void)[] = [];
 
-  constructor(ctx: ApiContext, watchers: Watchers, id: string, caller: UserCaller) {
+  constructor(
+    ctx: ApiContext,
+    { watchers, beats }: { watchers: Watchers; beats: Beats },
+    id: string,
+    caller: UserCaller,
+  ) {
     this.#ctx = ctx;
+    this.#beats = beats;
     this.#watchers = watchers;
     this.#id = id;
     this.#caller = caller;
@@ -92,15 +104,14 @@ class WorkspaceSocket implements SocketHandler {
 
   open(socket: Socket): void {
     socket.send(PING);
-    const pings = this.#ctx.clock.every(PING_MS, () => socket.send(PING));
     this.#undo = [
-      () => pings.cancel(),
+      this.#beats.join(() => socket.send(PING)),
       whenAccessLost(this.#ctx, this.#caller, { workspace_id: this.#id, may: maySeeWorkspace }, (reason) =>
         socket.close(CLOSE.policy, reason),
       ),
       this.#watchers.watch(this.#id, {
         viewer: this.#caller,
-        data: (json) => socket.send(`{"type":"data","data":${json}}`, true),
+        data: (json) => socket.send(`{"type":"data","data":${json}}`, json.length > WORTH_COMPRESSING),
         failed: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
       }),
     ];

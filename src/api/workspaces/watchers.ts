@@ -3,6 +3,7 @@
 // (rules WK-9 to WK-11).
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
+import { Pace } from "#base/pace.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { Silences } from "./silences.ts";
@@ -20,6 +21,7 @@ export class Watchers {
   readonly #ctx: ApiContext;
   readonly #watched = new Map<string, Watched>();
   readonly #silences: Silences;
+  readonly #pace = new Pace();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
@@ -30,7 +32,7 @@ export class Watchers {
   watch(id: string, watcher: Watcher): () => void {
     let watched = this.#watched.get(id);
     if (!watched) {
-      watched = new Watched(this.#ctx, id, this.#silences);
+      watched = new Watched(this.#ctx, id, this.#silences, this.#pace);
       this.#watched.set(id, watched);
     }
     const one = watched;
@@ -57,8 +59,10 @@ class Watched {
   #reading = false;
   #statuses = "";
   readonly #silences: Silences;
+  readonly #pace: Pace;
 
-  constructor(ctx: ApiContext, id: string, silences: Silences) {
+  constructor(ctx: ApiContext, id: string, silences: Silences, pace: Pace) {
+    this.#pace = pace;
     this.#ctx = ctx;
     this.#id = id;
     this.#silences = silences;
@@ -94,6 +98,8 @@ class Watched {
   async #tell(): Promise<void> {
     // What the rest of this turn commits is read together.
     await new Promise<void>((resolve) => setImmediate(resolve));
+    // Hundreds may change at once; what changes until its turn comes is read together, too.
+    await this.#pace.next();
     while (this.#changed && this.#last.size > 0) {
       this.#changed = false;
       const seen = new Map<string, Promise<Rendered | undefined>>();

@@ -1,12 +1,25 @@
-// One timer for all watched workspaces, however many are watched.
+// One timer for all watched workspaces and one for all pings, however many are watched.
 import { expect, test } from "bun:test";
 import type { Timer } from "#base/clock.ts";
+import { Beats } from "#src/api/workspaces/beats.ts";
 import { Silences } from "#src/api/workspaces/silences.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 /** Counts the timers that are set and have neither fired nor been cancelled. */
 class CountingClock extends ManualClock {
   readonly live = new Set<object>();
+
+  override every(ms: number, run: () => void): Timer {
+    const key = {};
+    this.live.add(key);
+    const timer = super.every(ms, run);
+    return {
+      cancel: () => {
+        this.live.delete(key);
+        timer.cancel();
+      },
+    };
+  }
 
   override after(ms: number, run: () => void): Timer {
     const key = {};
@@ -46,4 +59,23 @@ test("[WK-22] two thousand watched workspaces have one timer, each is looked at 
   expect(clock.live.size).toBe(0);
   clock.advance(100_000);
   expect(looked).not.toContain(-4);
+});
+
+test("[WK-23] two thousand streams are pinged by one timer, each every 15 seconds, and the timer ends with the last", () => {
+  const clock = new CountingClock();
+  const beats = new Beats(clock);
+  const pings = Array.from({ length: 2_000 }, () => 0);
+  const leave = pings.map((_, i) => {
+    if (i % 100 === 0) clock.advance(700);
+    return beats.join(() => {
+      pings[i] = (pings[i] ?? 0) + 1;
+    });
+  });
+  expect(clock.live.size).toBe(1);
+  const before = [...pings];
+  clock.advance(60_000);
+  expect(new Set(pings.map((count, i) => count - (before[i] ?? 0)))).toEqual(new Set([4]));
+  for (const one of leave) one();
+  for (const one of leave) one();
+  expect(clock.live.size).toBe(0);
 });

@@ -1,0 +1,27 @@
+// Work that comes in a burst, spread over turns of the event loop: whoever waits here is let through one a turn, so that what else is
+// due (other requests, reads, pings) is served in between. Used where hundreds of the same may come at once, each of a millisecond.
+export class Pace {
+  readonly #waiting: (() => void)[] = [];
+  /** Somebody has been let through in this turn. */
+  #taken = false;
+
+  /** Resolves at once when nobody else was let through in this turn of the event loop, else in turn. */
+  next(): Promise<void> {
+    if (!this.#taken) {
+      this.#taken = true;
+      setImmediate(() => this.#turn());
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #turn(): void {
+    const next = this.#waiting.shift();
+    if (!next) {
+      this.#taken = false;
+      return;
+    }
+    setImmediate(() => this.#turn());
+    next();
+  }
+}
