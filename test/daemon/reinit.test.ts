@@ -1,7 +1,10 @@
 // A daemon that waits for whoever gets its workspace.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { awaitClaim } from "#src/daemon/reinit.ts";
+
+// A loaded machine may take its time.
+setDefaultTimeout(60_000);
 
 /** A server that answers these statuses one after the other, and what it was asked. */
 const answering = (...statuses: number[]) => {

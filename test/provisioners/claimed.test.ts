@@ -1,5 +1,5 @@
 // A workspace that was kept ready and has an owner now: what runs is left alone, what has died is started again as it was.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { sleep, systemClock } from "#base/clock.ts";
@@ -10,6 +10,9 @@ import { isAlive } from "#src/provisioners/local/process-table.ts";
 import type { Provisioner, ProvisionRequest, Report, Transition } from "#src/provisioners/provisioner.ts";
 import { FakeDocker } from "#test/support/fake-docker.ts";
 import { tempDirectory } from "#test/support/server.ts";
+
+// A loaded machine may take its time.
+setDefaultTimeout(60_000);
 
 const QUIET: Report = { log: () => {}, timing: () => {} };
 const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";

@@ -1,6 +1,6 @@
 // Workspaces that are kept ready and given away, through the public client against a running server; builds are done by the provisioner
 // `echo`, whose workspaces without agents are ready at once.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { listPrebuilds } from "#db/prebuilds.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
@@ -10,6 +10,9 @@ import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
+
+// A loaded machine may take its time.
+setDefaultTimeout(60_000);
 
 const BARE: Manifest = { provisioner: "echo", resources: [{ name: "main" }] };
 const PARAMETERS: Manifest["parameters"] = [

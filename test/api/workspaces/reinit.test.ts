@@ -1,5 +1,5 @@
 // The event that makes an agent begin anew belongs to the build of the claim (facts/platform 5.4): a test is the agent here.
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
@@ -9,6 +9,9 @@ import { contextOf } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
 import { connectAgent, type RpcAgent } from "../agents/rpc-agent.ts";
+
+// A loaded machine may take its time.
+setDefaultTimeout(60_000);
 
 const REINIT = "/api/v2/workspaceagents/me/reinit";
 type Page = { workspaces: Workspace[] };
