@@ -119,7 +119,8 @@ export class AppBridge implements SocketHandler {
     if (this.#isGone) return false;
     const taken = socket.transmit(data);
     this.#isFull = taken < 0;
-    return taken !== 0;
+    // An empty message has sent nothing, too.
+    return taken !== 0 || data.length === 0;
   }
 }
 

@@ -14,6 +14,8 @@ import type { Trouble } from "./page.ts";
 
 /** An app that has said nothing of its answer by then is given up. */
 const HEAD_MS = 300_000;
+/** Bytes of a body that is not streamed. */
+const SHORT = 64 * 1024;
 const FAREWELL_MS = 5_000;
 
 export type Passing = Opened & {
@@ -37,7 +39,7 @@ export const passOn = async (ctx: ApiContext, request: Request, passing: Passing
   try {
     if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgraded(ctx, request, passing, flow);
     const asked = flow.asked(bodyOf(request, hasBody));
-    return flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
+    return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
   } catch (error) {
     flow.end();
     const trouble = flow.isLate ? "late" : troubleOf(error);
@@ -71,7 +73,7 @@ const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flo
   const kept = [...asked.headers].filter(([name]) => !names.includes(name));
   const headers = [...kept, ["connection", "Upgrade"] as const, ["upgrade", "websocket"] as const];
   const answer = await ctx.agentHttp.upgrade(passing.place.agent_id, { ...asked, headers });
-  if ("response" in answer) return flow.answer(answer.response);
+  if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
   const frames = new WebSocketFrames(answer.stream, MAX_MESSAGE);
   const bridge = new AppBridge(frames, {
@@ -134,13 +136,21 @@ class Flow {
     };
   }
 
-  answer(response: HttpResponse): Response {
+  /** The app's answer; a short one whole, since the runtime drops the length of a body that comes in pieces. */
+  async answer(response: HttpResponse): Promise<Response> {
     const { status } = response;
     if (status < 200 || status > 599) throw new WireError("protocol", "The answer's status is none.");
     const headers = responseHeaders(response.headers, this.#passing);
     if (this.#request.method === "HEAD" || status === 204 || status === 205 || status === 304) {
       this.end();
       return new Response(null, { status, headers });
+    }
+    const length = Number(response.headers.get("content-length") ?? Number.NaN);
+    if (length <= SHORT) {
+      const parts: Uint8Array[] = [];
+      for await (const part of response.body) parts.push(part);
+      this.end();
+      return new Response(Buffer.concat(parts), { status, headers });
     }
     this.#timer.cancel();
     this.#undo.push(whenAppLost(this.#ctx, this.#passing, this.cut));
@@ -168,7 +178,9 @@ class Flow {
             controller.close();
           } catch (error) {
             over();
-            controller.error(error);
+            log("applications").debug("an app's answer broke off: {error}", { error });
+            // Cuts the connection, so that nobody takes it for the whole. With a reason the runtime would print it.
+            controller.error(undefined);
           }
         },
         async cancel() {

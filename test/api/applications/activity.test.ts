@@ -1,0 +1,30 @@
+// What use of apps tells the workspace, and how often.
+import { expect, test } from "bun:test";
+import { AppActivity } from "#src/api/applications/activity.ts";
+import type { AppPlace } from "#src/api/applications/place.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+test("[AX-14] traffic is told once a minute for each workspace, ports of a person apart; strangers move no deadline", () => {
+  const clock = new ManualClock();
+  const told: string[] = [];
+  const ask = (id: string, _kind: string, { reason, by }: { reason: string; by?: { name: string } }) => {
+    told.push(`${id} ${reason} ${by?.name ?? "nobody"}`);
+    return Promise.resolve();
+  };
+  const activity = new AppActivity({ clock, workspaces: { ask } } as never);
+  const at = (workspace_id: string, isPort: boolean): AppPlace => ({
+    ...{ workspace_id, isPort, owner_id: "o", agent_id: "a", port: 80, tls: false, base: { path: "/", query: "" } },
+  });
+  const ann = { kind: "user", user_id: "u", username: "ann" } as never;
+  for (let i = 0; i < 50; i += 1) activity.note(at("one", false), ann);
+  activity.note(at("one", true), ann);
+  activity.note(at("one", true), undefined);
+  activity.note(at("two", true), undefined);
+  expect(told).toEqual(["one app_traffic ann", "one port_forward ann", "two app_traffic nobody"]);
+  clock.advance(59_999);
+  activity.note(at("one", false), ann);
+  expect(told).toHaveLength(3);
+  clock.advance(1);
+  activity.note(at("one", false), ann);
+  expect(told).toHaveLength(4);
+});

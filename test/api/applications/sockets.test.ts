@@ -1,0 +1,183 @@
+// WebSockets of apps through the server, and everything open that ends when its user may no longer have it.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { type AppWorld, startAppWorld } from "./app-world.ts";
+
+let world: AppWorld;
+beforeAll(async () => {
+  world = await startAppWorld({
+    apps: (port) => [
+      { slug: "mine", url: `http://localhost:${port}` },
+      { slug: "all", url: `http://localhost:${port}`, share: "authenticated" },
+      { slug: "open", url: `http://localhost:${port}`, share: "public" },
+    ],
+  });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** A client's WebSocket with its messages in order. */
+const connect = async (path: string, headers: Record<string, string>, protocols?: string[]) => {
+  const url = new URL(path, world.server.url);
+  url.protocol = "ws:";
+  const socket = new WebSocket(url, { headers, protocols } as never);
+  socket.binaryType = "arraybuffer";
+  const waiting: unknown[] = [];
+  let ring = (): void => {};
+  socket.onmessage = ({ data }) => {
+    waiting.push(typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer));
+    ring();
+  };
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.onclose = ({ code, reason }) => resolve({ code, reason });
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.onopen = () => resolve();
+    socket.onerror = () => reject(new Error("refused"));
+  });
+  const next = async (): Promise<unknown> => {
+    while (waiting.length === 0) {
+      await new Promise<void>((resolve) => {
+        ring = resolve;
+      });
+    }
+    return waiting.shift();
+  };
+  const hello = JSON.parse((await next()) as string) as { path: string; headers: Record<string, string> };
+  return { socket, next, closed, hello };
+};
+const withToken = (token: string | undefined) => ({ "Service-Session-Token": token ?? "" });
+const refused = (path: string, headers: Record<string, string>) =>
+  connect(path, headers).then(
+    () => "opened",
+    (error: Error) => error.message,
+  );
+
+describe("a WebSocket", () => {
+  test("[AX-10] carries texts and bytes both ways, small and large, whole and in order", async () => {
+    const { socket, next, hello } = await connect(world.path("mine", "/chat?room=1"), withToken(world.token));
+    expect(hello.path).toBe("/chat?room=1");
+    expect(JSON.stringify(hello.headers)).not.toContain(world.token);
+    expect(hello.headers["x-forwarded-prefix"]).toBe("/@ada/dev.dev/apps/mine");
+    const sent: (string | Uint8Array)[] = [
+      "",
+      "häß ✓ 𝄞",
+      "x".repeat(125),
+      "y".repeat(126),
+      "z".repeat(65_536),
+      "w".repeat(3_000_000),
+    ];
+    for (const size of [0, 1, 125, 126, 65_535, 65_536, 2_500_000])
+      sent.push(new Uint8Array(size).map((_, i) => i % 253));
+    for (const message of sent) socket.send(message as string);
+    for (const message of sent) expect(Bun.deepEquals(await next(), message)).toBe(true);
+    socket.send("ping");
+    expect(await next()).toBe("pong are you there");
+    socket.close(1000, "done");
+  });
+
+  test("[AX-10] keeps the protocol chosen, and tells each side with which code and words the other has gone", async () => {
+    const { socket, closed } = await connect(world.path("mine", "/"), withToken(world.token), ["one", "two"]);
+    expect(socket.protocol).toBe("one");
+    socket.send("leave");
+    expect(await closed).toEqual({ code: 4001, reason: "as you wish" });
+  });
+
+  test("[AX-10] that the app refuses is refused with the app's own answer", async () => {
+    const answer = await world.get(world.path("mine", "/refuse"), {
+      token: world.token,
+      headers: {
+        ...{ connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      },
+    });
+    expect([answer.status, await answer.text()]).toEqual([418, "no sockets here"]);
+  });
+
+  test("[AX-10] brings a hundred megabytes of an app that does not wait, every message of them", async () => {
+    const { socket, next } = await connect(world.path("mine", "/"), withToken(world.token));
+    socket.send("send 400 262144");
+    let size = 0;
+    while (size < 400 * 262_144) size += ((await next()) as Uint8Array).byteLength;
+    expect(size).toBe(400 * 262_144);
+    socket.close();
+  }, 60_000);
+
+  test("[AX-4] from a foreign page is refused when the cookie vouches for it, and passes from its own or from a program", async () => {
+    const cookie = `service_session_token=${world.token}`;
+    const { origin, host } = world.server.url;
+    for (const foreign of [
+      "https://evil.example",
+      "null",
+      `http://${host}.evil.example`,
+      `http://x${host}`,
+      `https://${host}`,
+    ]) {
+      expect([foreign, await refused(world.path("mine"), { cookie, origin: foreign })]).toEqual([
+        foreign,
+        expect.not.stringMatching("opened"),
+      ]);
+    }
+    const own = await connect(world.path("mine"), { cookie, origin });
+    own.socket.close();
+    const stranger = await connect(world.path("open"), { origin: "https://anybody.example" });
+    stranger.socket.close();
+    expect(await refused(world.path("mine"), { origin })).not.toBe("opened");
+  });
+});
+
+describe("what is open", () => {
+  const stops: (() => void)[] = [];
+  afterEach(() => {
+    for (const stop of stops.splice(0)) stop();
+  });
+
+  /** A WebSocket and a stream of events of this caller; `ended` resolves when both have ended. */
+  const openBoth = async (app: string, token: string | undefined) => {
+    const { socket, closed } = await connect(world.path(app), withToken(token));
+    const response = await world.get(world.path(app, "/events"), { token });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    stops.push(() => socket.close());
+    const cut = async (): Promise<string> => {
+      try {
+        while (!(await reader?.read())?.done);
+        return "ended";
+      } catch {
+        return "cut";
+      }
+    };
+    return { ended: Promise.all([closed, cut()]) };
+  };
+  const LOST = [{ code: 1008, reason: expect.stringMatching(/^(you may no longer|the session has ended)/) }, "cut"];
+
+  test("[AX-9] ends when the key is revoked", async () => {
+    const { token } = await seedUser(world.server, { organization_id: world.cast.organization_id });
+    const client = new Client(world.server.url, token);
+    const { ended } = await openBoth("all", token);
+    await client.post("/api/v2/users/logout");
+    expect(await ended).toEqual(LOST as never);
+  });
+
+  test("[AX-9] ends when the port is no longer shared, also for strangers, and stays for those who use the workspace", async () => {
+    const share = { agent_name: "dev", port: world.app.port, protocol: "http" };
+    await world.owner.post(`${world.cast.path}/port-share`, { ...share, share_level: "public" });
+    const port = String(world.app.port);
+    const stranger = await openBoth(port, undefined);
+    const member = await openBoth(port, world.cast.clients.member.token);
+    const mine = await connect(world.path(port), withToken(world.token));
+    await world.owner.post(`${world.cast.path}/port-share`, { ...share, share_level: "authenticated" });
+    expect(await stranger.ended).toEqual(LOST as never);
+    await world.owner.fetch("DELETE", `${world.cast.path}/port-share`, { agent_name: "dev", port: world.app.port });
+    expect(await member.ended).toEqual(LOST as never);
+    mine.socket.send("still here");
+    expect(await mine.next()).toBe("still here");
+    mine.socket.close();
+  });
+
+  test("[AX-9] ends when the workspace is not shared any more", async () => {
+    const { ended } = await openBoth("mine", world.cast.clients["shared use"].token);
+    await world.owner.patch(`${world.cast.path}/acl`, { user_roles: { [world.cast.idOf("uma")]: "" } });
+    expect(await ended).toEqual(LOST as never);
+  });
+});
