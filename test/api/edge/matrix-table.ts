@@ -270,6 +270,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${C}/tool-results`]: { is: "401 401 401 404 404 409 403", body: { results: [] }, why: "409: it waits for none" },
   [`POST ${C}/reconcile-invalid`]: { is: as(PRIVATE, 409), why: "409: nothing is wrong with it; mending is, like stopping, for the site's owner, too" },
   [`POST ${C}/messages`]: { is: "401 401 401 404 404 200 403", body: { content: said } },
+  [`POST ${C}/title/propose`]: { is: "401 401 401 404 404 200 403", why: "it asks the model, which runs with the owner's rights" },
   [`GET ${C}/messages`]: PRIVATE,
   [`PATCH ${C}/messages/{message}`]: { is: "401 401 401 404 404 200 403", body: { content: said }, fresh: "chat" },
   [`GET ${C}/prompts`]: PRIVATE,

@@ -54,6 +54,16 @@ describeInside("the authorization matrix", () => {
     return hash.digest("hex");
   };
 
+  let known = { version: "", content: "" };
+  /** Whether anything in the database differs from the last time; what nobody has written to is not read again. */
+  const hasChanged = (): boolean => {
+    const version = JSON.stringify(eyes.query("PRAGMA data_version").get());
+    if (version === known.version) return false;
+    const before = known;
+    known = { version, content: content() };
+    return known.content !== before.content;
+  };
+
   test.each(NAMES)("[SC-2] %s: who may not is refused, and nothing has changed", async (name) => {
     const [operation, row, statuses] = [operationOf(name), rowOf(name), statusesOf(name)];
     if (!operation) return;
@@ -61,10 +71,10 @@ describeInside("the authorization matrix", () => {
     const expected: Record<string, unknown> = {};
     for (const [i, who] of CALLERS.entries()) {
       if (!isRefusal(statuses[i] as number)) continue;
-      const before = content();
+      hasChanged();
       seen[who] = await ask(operation, row, who, town.things);
       expected[who] = statuses[i];
-      if (content() !== before) seen[who] = `${seen[who]}, but it changed something`;
+      if (hasChanged()) seen[who] = `${seen[who]}, but it changed something`;
     }
     expect(seen).toEqual(expected);
   });
