@@ -1,0 +1,102 @@
+// Large and stalled bodies of apps: bounded memory at the speed of the slower side, and nobody in anybody's way.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { RawConnection } from "#test/support/raw.ts";
+import { type AppWorld, type Echo, startApp, startAppWorld } from "./app-world.ts";
+
+const MiB = 1024 * 1024;
+/** A soak asks for more, such as 2048. */
+const DOWNLOAD = 64 * MiB;
+let world: AppWorld;
+beforeAll(async () => {
+  world = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const ask = (rest: string, init: RequestInit = {}) =>
+  world.get(world.path("mine", rest), { ...(init as object), token: world.token });
+
+const residentMiB = (): number => {
+  Bun.gc(true);
+  return process.memoryUsage.rss() / MiB;
+};
+
+describe("a body", () => {
+  test("[AX-15] of any size comes whole", async () => {
+    const response = await ask(`/bytes?n=${DOWNLOAD}`);
+    let size = 0;
+    for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
+    expect(size).toBe(DOWNLOAD);
+  }, 60_000);
+
+  test("[AX-15] that nobody reads waits where it is: many of them cost a bounded amount of memory", async () => {
+    const before = residentMiB();
+    const stalled = Array.from({ length: 20 }, () => {
+      const reader = new RawConnection(world.server.url);
+      reader.socket.pause();
+      const path = world.path("mine", `/bytes?n=${512 * MiB}`);
+      reader.send(
+        `GET ${path} HTTP/1.1\r\nHost: ${world.server.url.host}\r\nService-Session-Token: ${world.token}\r\n\r\n`,
+      );
+      return reader;
+    });
+    // Everybody else is served meanwhile, which also gives the bodies the time to come.
+    for (let i = 0; i < 300; i += 1) expect((await ask("/x")).status).toBe(200);
+    // 20 bodies of 512 MiB; each may have its windows and buffers full on the way.
+    expect(residentMiB() - before).toBeLessThan(400);
+    for (const reader of stalled) reader[Symbol.dispose]();
+  }, 60_000);
+
+  test("[AX-15] of hundreds of requests at once comes to the right one, while others stall", async () => {
+    const late = new AbortController();
+    const stalled = Array.from({ length: 5 }, () => ask("/stall", { signal: late.signal }).catch(() => "cut"));
+    const paths = Array.from({ length: 300 }, (_, i) => `/n/${i}?${"q".repeat(i + 1)}`);
+    const answers = await Promise.all(paths.map(async (path) => (await (await ask(path)).json()) as Echo));
+    expect(answers.map(({ path }) => path)).toEqual(paths);
+    late.abort();
+    expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
+  }, 30_000);
+
+  test("[AX-15] that breaks off in the middle is cut off, never ended as if it were whole", async () => {
+    await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
+    const response = await other.get(other.path("mine", `/bytes?n=${512 * MiB}`), { token: other.token });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await other.app[Symbol.asyncDispose]();
+    const rest = (async () => {
+      while (!(await reader?.read())?.done);
+      return "whole";
+    })();
+    expect(await rest.catch(() => "cut")).toBe("cut");
+  }, 30_000);
+});
+
+testNeeding([needs.openssl], "[AX-3] a port that speaks TLS is reached with any certificate", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "slipway-cert-"));
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  writeFileSync(key, "");
+  const made = Bun.spawnSync([
+    ...[needs.openssl.file, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=app"],
+    ...["-keyout", key, "-out", cert],
+  ]);
+  expect(made.exitCode).toBe(0);
+  await using secure = await startApp(["0", cert, key]);
+  const { token } = world;
+  for (const app of [`${secure.port}s`]) {
+    const echo = (await (await world.get(world.path(app, "/who"), { token })).json()) as Echo;
+    expect(echo.path).toBe("/who");
+    const body = new Uint8Array(500_000).fill(5);
+    const digest = await world.get(world.path(app, "/digest"), { token, method: "POST", body });
+    expect(await digest.json()).toMatchObject({ size: body.length });
+    let size = 0;
+    const bytes = await world.get(world.path(app, `/bytes?n=${8 * MiB}`), { token });
+    for await (const part of bytes.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
+    expect(size).toBe(8 * MiB);
+  }
+  // A port that does not speak it says so instead of nonsense.
+  expect((await world.get(world.path(`${world.app.port}s`), { token })).status).toBe(502);
+  rmSync(folder, { recursive: true });
+});
