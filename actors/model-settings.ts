@@ -18,7 +18,6 @@ import {
 } from "#db/models.ts";
 import type { Statement } from "#db/sql.ts";
 import { CommitError, type Store } from "#db/store.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
 import type { ConfiguredModels } from "#src/llm/configured.ts";
 
 type Parts = {
@@ -207,4 +206,4 @@ const heirOf = (gone: readonly ModelConfigRow[], left: readonly ModelConfigRow[]
   return heir ? [updateModelConfig(heir.id, { is_default: true })] : [];
 };
 
-export type { ModelConfigRow, ModelProviderRow, ProviderKind };
+export type { ModelConfigRow, ModelProviderRow };
