@@ -93,6 +93,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
+  readonly titles: ChatHouse["titles"];
   readonly chatUpkeep: ChatHouse["upkeep"];
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
@@ -202,9 +203,19 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     const { clock, topics, models } = this;
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
-    const { chats, generations, upkeep } = openChats({ store, clock, topics, models, blobs: this.blobs, slots, copy });
+    const { chats, generations, titles, upkeep } = openChats({
+      store,
+      clock,
+      topics,
+      models,
+      blobs: this.blobs,
+      slots,
+      asksTitles: this.config.chat_titles,
+      copy,
+    });
     this.chats = chats;
     this.generations = generations;
+    this.titles = titles;
     this.chatUpkeep = upkeep;
     this.scheduler = new Scheduler(
       store,

@@ -6,11 +6,21 @@ import type { Generations } from "./generations.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
 import type { SearchUpkeep } from "./search-upkeep.ts";
+import type { Titles } from "./titles.ts";
 import type { ChatState } from "./writes.ts";
 
-type Parts = { readonly topics: Topics<Events>; readonly generations: Generations; readonly index: SearchUpkeep };
+type Parts = {
+  readonly topics: Topics<Events>;
+  readonly generations: Generations;
+  readonly index: SearchUpkeep;
+  readonly titles: Titles;
+};
 
-export const announce = ({ topics, generations, index }: Parts, before: ChatState, change: Change<ChatState>): void => {
+export const announce = (
+  { topics, generations, index, titles }: Parts,
+  before: ChatState,
+  change: Change<ChatState>,
+): void => {
   const { state, inserted, deleted_from, effects } = change;
   const messages = inserted.filter(isVisible);
   if (messages.length > 0) index.note();
@@ -19,10 +29,19 @@ export const announce = ({ topics, generations, index }: Parts, before: ChatStat
     tellOwner(topics, state, "status_change");
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
   }
+  const isOver = state.status !== "running" && state.status !== "interrupting";
+  if (before.status === "running" && isOver) titles.turnEnded(state);
   for (const effect of effects) {
     if (effect.do === "generate") startTurn(generations, state);
     else generations.interrupt(state.id, effect.history_version);
   }
+};
+
+/** What lists show of the chat beside its status. */
+export const tellChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {
+  if (before.title !== now.title) tellOwner(topics, now, "title_change");
+  if (before.last_turn_summary !== now.last_turn_summary) tellOwner(topics, now, "summary_change");
+  if (before.summary !== now.summary) tellOwner(topics, now, "chat_summary_change");
 };
 
 export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerChatKind): void => {

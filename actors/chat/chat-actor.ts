@@ -15,7 +15,7 @@ import { Actor, type Outcome } from "../actor.ts";
 import type { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { outsideTurn } from "../mailbox.ts";
-import { announce, resume, startTurn, tellOwner } from "./announce.ts";
+import { announce, resume, startTurn, tellChanges, tellOwner } from "./announce.ts";
 import { attachWrites } from "./attach.ts";
 import { birthOf } from "./birth.ts";
 import type { Change, Command, CommandType } from "./decision.ts";
@@ -24,6 +24,7 @@ import {
   type ChatPatch,
   type ChatSnapshot,
   type CreateChat,
+  type Description,
   type Edited,
   type EditMessage,
   isVisible,
@@ -38,6 +39,7 @@ import {
 import { readChat } from "./read.ts";
 import type { SearchUpkeep } from "./search-upkeep.ts";
 import { numbersFor, transition } from "./state.ts";
+import type { Titles } from "./titles.ts";
 import { type ChatState, joined, messageWrites, patchWrites, pinWrites, writesOf } from "./writes.ts";
 
 export type { StartedAttempt } from "./messages.ts";
@@ -49,6 +51,7 @@ export type ChatParts = {
   readonly models: LanguageModels;
   readonly generations: Generations;
   readonly index: SearchUpkeep;
+  readonly titles: Titles;
   /** For the sub-chats that are archived with their root. */
   readonly chats: () => Directory<ChatActor>;
 };
@@ -233,12 +236,20 @@ export class ChatActor extends Actor<ChatState> {
       return {
         state: { ...state, ...patch, ...(pin === null ? {} : { pin_order: pin }) },
         writes: [...patchWrites(state, patch), ...pins],
-        after: () => {
-          if (patch.title !== undefined && patch.title !== state.title)
-            tellOwner(this.#parts.topics, state, "title_change");
-        },
+        after: () => tellChanges(this.#parts.topics, state, { ...state, ...patch }),
         reply: undefined,
       };
+    });
+  }
+
+  /** What somebody has made of the chat's history; `stale` when history, or for a title the title, has changed since. */
+  describe({ patch, title, history_version }: Description): Promise<Late> {
+    return this.turn<Late>((state) => {
+      const isLate = patch.title === undefined ? state.history_version !== history_version : state.title !== title;
+      if (isLate) return { state, reply: "stale" };
+      const next = { ...state, ...patch };
+      const after = () => tellChanges(this.#parts.topics, state, next);
+      return { state: next, writes: patchWrites(state, patch), after, reply: "done" };
     });
   }
 

@@ -10,11 +10,13 @@ import { ChatActor } from "./chat-actor.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
 import { SearchUpkeep } from "./search-upkeep.ts";
+import { Titles } from "./titles.ts";
 import { ChatUpkeep, type Chore } from "./upkeep.ts";
 
 export type ChatHouse = {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
+  readonly titles: Titles;
   /** What is done beside the chats, now and then. */
   readonly upkeep: Chore;
 };
@@ -26,14 +28,18 @@ type Parts = {
   readonly models: LanguageModels;
   readonly blobs: Blobs;
   readonly slots: Slots;
+  /** Whether models are asked for titles and summaries. */
+  readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
 };
 
-export const openChats = ({ store, clock, topics, models, blobs, slots, copy }: Parts): ChatHouse => {
+export const openChats = ({ store, clock, topics, models, blobs, slots, asksTitles, copy }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const generations = new Generations({ store, clock, models, publish, chats: () => chats }, slots);
   const index = new SearchUpkeep(store);
-  const parts = { store, clock, topics, models, generations, index, chats: () => chats };
+  const titles = new Titles({ store, clock, models, asks: asksTitles, chats: () => chats });
+  const parts = { store, clock, topics, models, generations, index, titles, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
-  return { chats, generations, upkeep: new ChatUpkeep([index, new FileKeeper({ store, blobs, clock })]) };
+  const upkeep = new ChatUpkeep([index, new FileKeeper({ store, blobs, clock }), titles]);
+  return { chats, generations, titles, upkeep };
 };

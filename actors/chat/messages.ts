@@ -46,6 +46,13 @@ export type CreateChat = {
   readonly messages: readonly NewMessage[];
 };
 
+/** A title or summary made of the chat as it was then. */
+export type Description = {
+  readonly patch: Pick<ChatPatch, "title" | "summary" | "last_turn_summary">;
+  readonly title: string;
+  readonly history_version: number;
+};
+
 /** With a key, a request that comes again gets the first one's answer and changes nothing (rule CH-40). */
 export type Repeatable = { readonly request_key?: string | undefined };
 

@@ -23,17 +23,18 @@ export const watchSilence = (clock: Clock, silent: () => void): { heard(): void;
 
 /** The events until the signal is aborted, which throws its reason at once, whatever the source is doing. */
 export async function* untilAborted<T>(source: AsyncIterator<T>, signal: AbortSignal): AsyncIterable<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const leave = () => reject(signal.reason);
-  aborted.catch(() => {});
-  if (signal.aborted) leave();
-  else signal.addEventListener("abort", leave, { once: true });
+  // One promise for each event: racing them all against one of the abort would keep something of each until the stream ends.
+  let fail: (reason: unknown) => void = () => {};
+  const leave = () => fail(signal.reason);
+  signal.addEventListener("abort", leave, { once: true });
   let isDone = false;
   try {
     for (;;) {
-      const next = source.next();
-      next.catch(() => {});
-      const { value, done } = await Promise.race([next, aborted]);
+      const { value, done } = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        fail = reject;
+        if (signal.aborted) leave();
+        else source.next().then(resolve, reject);
+      });
       isDone = done === true;
       if (isDone) return;
       yield value;

@@ -3,6 +3,7 @@
 import type { AgentActor } from "#actors/agent/agent-actor.ts";
 import type { ChatActor } from "#actors/chat/chat-actor.ts";
 import type { Generations } from "#actors/chat/generations.ts";
+import type { Titles } from "#actors/chat/titles.ts";
 import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import type { JobQueue } from "#actors/job-queue.ts";
@@ -50,6 +51,7 @@ export interface ApiContext {
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
+  readonly titles: Titles;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;

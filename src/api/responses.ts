@@ -22,6 +22,7 @@ export const WORDS: Record<number, string> = {
   415: "The content type is not supported.",
   429: "Too many tries; wait a minute.",
   503: "The server is overloaded or stopping; retry.",
+  504: "Somebody this server has asked did not answer in time.",
 };
 
 /** The error answers of a route, for its `response` option: `...fails(400, 401, 404)`. */

@@ -19,6 +19,7 @@ export const STATUS = {
   too_many_requests: 429,
   internal: 500,
   overloaded: 503,
+  gateway_timeout: 504,
   storage_full: 507,
 } as const;
 

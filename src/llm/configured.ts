@@ -78,6 +78,11 @@ export class ConfiguredModels implements LanguageModels {
     return { id: config.id, provider: provider.provider, display_name: config.display_name };
   }
 
+  side(id: string): ModelInfo | undefined {
+    const model = this.resolve(id) ?? this.resolve(null);
+    return model?.provider === DEMO.provider ? undefined : model;
+  }
+
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     const found = this.#found.get(request.model_id);
     if (this.#found.size === 0) return yield* this.#demo.stream(request);

@@ -67,6 +67,8 @@ export interface LanguageModels {
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
   /** The model to use for this id; undefined when there is none of that id that can be used. Null asks for the default. */
   resolve(id: string | null): ModelInfo | undefined;
+  /** The model to ask small things beside a chat of this model, such as its title; undefined or absent when none should be asked. */
+  side?(id: string): ModelInfo | undefined;
 }
 
 export type ModelInfo = { readonly id: string; readonly provider: string; readonly display_name: string };

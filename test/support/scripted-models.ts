@@ -69,10 +69,20 @@ export class ScriptedCall {
 }
 
 export class ScriptedModels implements LanguageModels {
+  /** True: titles and summaries are asked for, too. */
+  readonly #hasSide: boolean;
   /** Every call there has been. */
   readonly calls: ScriptedCall[] = [];
   #taken = 0;
   #wake: (() => void) | undefined;
+
+  constructor(hasSide = false) {
+    this.#hasSide = hasSide;
+  }
+
+  side(): ModelInfo | undefined {
+    return this.#hasSide ? SCRIPTED : undefined;
+  }
 
   resolve(id: string | null): ModelInfo | undefined {
     return id === null || id === SCRIPTED.id ? SCRIPTED : undefined;

@@ -37,6 +37,8 @@ const environment = (directory: string, options: TestServerOptions): Record<stri
   SLIPWAY_ADMIN_EMAIL: ADMIN.email,
   SLIPWAY_ADMIN_USERNAME: ADMIN.username,
   SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+  // Tests count what models are asked.
+  SLIPWAY_CHAT_TITLES: "false",
   ...options.env,
 });
 

@@ -1,4 +1,5 @@
 // Making a chat: the checks of facts/chats 4.3 in their order, then its actor writes it with its first message and its turn begins.
+import { fallbackTitle } from "#actors/chat/title-text.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats.ts";
@@ -8,16 +9,7 @@ import { mayCreateChat, mayUseWorkspace } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { attachablesOf } from "./attachments.ts";
-import {
-  clientTypeOf,
-  contentOf,
-  dynamicToolsOf,
-  effortOf,
-  fallbackTitle,
-  labelsOf,
-  planModeOf,
-  serversOf,
-} from "./input.ts";
+import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf, serversOf } from "./input.ts";
 import { readChat } from "./place.ts";
 import { chatIdOf } from "./repeat.ts";
 

@@ -21,6 +21,7 @@ import { readChat, visibleChat } from "./place.ts";
 import { modelProviders } from "./providers.ts";
 import { REPEATABLE, requestKey } from "./repeat.ts";
 import { chatStream } from "./stream.ts";
+import { chatTitle } from "./title.ts";
 import { chatWatch } from "./watch.ts";
 
 /** Bytes of the bodies that the specification bounds more tightly. */
@@ -111,4 +112,5 @@ export const chats = (ctx: ApiContext) =>
     })
     .use(changeChat(ctx))
     .use(chatMessages(ctx))
+    .use(chatTitle(ctx))
     .use(chatStream(ctx));

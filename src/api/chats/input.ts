@@ -126,15 +126,4 @@ export const titleOf = (text: string): string => {
   return title;
 };
 
-/** The first six words of what was said, at most 80 characters (facts/chats 4.10). */
-export const fallbackTitle = (content: readonly MessagePart[]): string => {
-  const text = content.map((part) => (part.type === "text" ? part.text : part.content) ?? "").join(" ");
-  const words = text.split(/\s+/).filter((word) => word !== "");
-  if (words.length === 0) return "New Chat";
-  const title = words.slice(0, 6).join(" ");
-  const letters = [...title];
-  if (letters.length > 80) return `${letters.slice(0, 79).join("")}…`;
-  return words.length > 6 && letters.length < 80 ? `${title}…` : title;
-};
-
 const wrongField = (field: string, detail: string): AppError => invalid("Validation failed.", [{ field, detail }]);

@@ -8,6 +8,7 @@ import {
   listChatViews,
   listChildViews,
   listPinnedViews,
+  searchTopViews,
 } from "#db/chat-views.ts";
 import type { ChatRow } from "#db/chats.ts";
 import type { Chat } from "#schema/chat.ts";
@@ -43,8 +44,12 @@ const viewsOf = async (
   const first = pinned.slice(offset, offset + limit);
   if (first.length === limit) return first;
   const rest = { limit: limit - first.length, offset: Math.max(0, offset - pinned.length) };
-  const unpinned = listChatViews(filter, { ...rest, after: after?.pin_order === 0 ? after : undefined });
-  return [...first, ...(await store.scan(unpinned))];
+  const page = { ...rest, after: after?.pin_order === 0 ? after : undefined };
+  if (filter.search) {
+    const top = await store.scan(searchTopViews(filter, filter.search, page));
+    if (top.length === page.limit) return [...first, ...top];
+  }
+  return [...first, ...(await store.scan(listChatViews(filter, page)))];
 };
 
 const cursorOf = async ({ store }: ApiContext, caller: UserCaller, id: string) => {

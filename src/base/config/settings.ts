@@ -122,6 +122,10 @@ export const SERVER_SETTINGS = {
     group: "Chats",
     help: "The same for chats that other chats have started: they have slots of their own, so that none waits for its own parent.",
   }),
+  chat_titles: setting(flag, true, {
+    group: "Chats",
+    help: "Whether models are asked for titles and summaries of chats after their turns.",
+  }),
   chat_debug_logging: setting(flag, false, {
     group: "Chats",
     help: "Whether the model calls of every chat are recorded, with what was said in them. Otherwise administrators may allow users to switch it on for themselves.",

@@ -1,5 +1,5 @@
 // Files of chats: what may be uploaded, how it comes back, whose it is, which messages may name it, and when it is forgotten.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { FileKeeper } from "#actors/chat/file-keeper.ts";
 import { findChatFile, readAttachment } from "#db/chat-files.ts";
@@ -11,6 +11,8 @@ import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, openChatWorld, said } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
+
+setDefaultTimeout(30_000);
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",

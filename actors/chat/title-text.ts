@@ -1,0 +1,74 @@
+// Titles and summaries as text: what a chat is called before anybody has thought of a name, and what of a model's answer is taken
+// (facts/chats 4.10 and 4.11). Pure.
+import type { MessagePart } from "#schema/chat-part.ts";
+
+const LONGEST = 80;
+const TITLE_WORDS = 8;
+const LABEL_WORDS = 5;
+const SUMMARY_LONGEST = 600;
+
+/** The first six words of what was said, at most 80 characters. */
+export const fallbackTitle = (content: readonly MessagePart[]): string => {
+  const text = content.map((part) => (part.type === "text" ? part.text : part.content) ?? "").join(" ");
+  const words = text.split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return "New Chat";
+  const title = words.slice(0, 6).join(" ");
+  const letters = [...title];
+  if (letters.length > LONGEST) return `${letters.slice(0, LONGEST - 1).join("")}…`;
+  return words.length > 6 && letters.length < LONGEST ? `${title}…` : title;
+};
+
+const tidy = (text: string): string =>
+  text
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .replaceAll(/^["'`“”‘’*#\s]+|["'`“”‘’*\s]+$/g, "");
+
+/** A title of two to eight words; undefined when the model said something else. */
+export const titleFrom = (answer: string): string | undefined => {
+  const title = tidy(answer).replace(/\.$/, "");
+  const words = title === "" ? 0 : title.split(" ").length;
+  return words < 1 || words > TITLE_WORDS ? undefined : [...title].slice(0, LONGEST).join("");
+};
+
+/** A label of two to five words for lists; undefined for sentences, several lines, and what speaks of who did it. */
+export const labelFrom = (answer: string): string | undefined => {
+  if (/\S\s*\n\s*\S/.test(answer)) return undefined;
+  const label = tidy(answer);
+  const words = label.split(" ").length;
+  if (words < 2 || words > LABEL_WORDS || /[.!?]$/.test(label)) return undefined;
+  return /^(the |an? )?(agent|i|it|the|we)\b/i.test(label) ? undefined : label;
+};
+
+/** One to three sentences about the whole chat; undefined when there are none. */
+export const summaryFrom = (answer: string): string | undefined => {
+  const summary = answer.replaceAll(/\s+/g, " ").trim();
+  return summary === "" ? undefined : [...summary].slice(0, SUMMARY_LONGEST).join("");
+};
+
+/** What a list shows of a turn when no model has found better words. */
+export const labelOf = (status: string): string => {
+  if (status === "error") return "hit an error";
+  if (status === "requires_action") return "waiting for user input";
+  return status === "waiting" ? "finished latest turn" : "still working on request";
+};
+
+type Said = { readonly role: string; readonly content: readonly MessagePart[] };
+const wordsOf = ({ content }: Said): string =>
+  content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
+const first = (text: string, letters: number): string => [...text].slice(0, letters).join("");
+
+/** What was said, as plain text of at most `limit` characters: the first user's turn and the newest messages. */
+export const transcriptOf = (messages: readonly Said[], limit = 6_000): string => {
+  const spoken = messages.filter(({ role }) => role === "user" || role === "assistant");
+  const lines = spoken.map((one) => `${one.role}: ${first(wordsOf(one), 1_000)}`).filter((line) => line.includes(": "));
+  const [opening = "", ...rest] = lines;
+  const kept: string[] = [];
+  let left = limit - [...opening].length;
+  for (const line of rest.slice(-6).reverse()) {
+    const cut = first(line, Math.max(0, left));
+    left -= [...cut].length;
+    if (cut !== "") kept.unshift(cut);
+  }
+  return [opening, ...kept].join("\n");
+};

@@ -1,0 +1,51 @@
+// Asking for a title of what was said so far. Nothing is stored: the owner takes the proposal by changing the chat, or leaves it.
+import { Elysia, t } from "elysia";
+import { AppError, notFound } from "#base/errors.ts";
+import { findChat } from "#db/chats.ts";
+import { chatErrorOf } from "#src/llm/failure.ts";
+import { ModelError } from "#src/llm/model.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { modelOf } from "./create.ts";
+import { chatPath, tags } from "./paths.ts";
+import { ownChat } from "./place.ts";
+
+export const chatTitle = (ctx: ApiContext) =>
+  new Elysia().use(callers).post(
+    "/:chat/title/propose",
+    async ({ caller, params, request }) => {
+      const { id } = await ownChat(ctx, params.chat, caller);
+      const chat = await ctx.store.get(findChat({ id }));
+      if (!chat) throw notFound();
+      const known = ctx.models.resolve(chat.last_model_config_id);
+      const model = { key: chat.key, last_model_config_id: known?.id ?? modelOf(ctx, undefined) };
+      const title = await ctx.titles.propose(model, request.signal).catch(failed);
+      return { title };
+    },
+    {
+      user: true,
+      params: chatPath,
+      response: { 200: t.Object({ title: t.String() }), ...fails(400, 401, 403, 404, 409, 503, 504) },
+      detail: {
+        tags,
+        summary: "Propose a title",
+        description: "Asks the chat's model; without one that can be asked, the first words. The title is not stored.",
+      },
+    },
+  );
+
+/** In the provider's own words nothing is told. */
+const failed = (error: unknown): never => {
+  if (!(error instanceof ModelError)) throw error;
+  const { message, detail } = chatErrorOf(error, error.provider);
+  const kind =
+    error.kind === "usage_limit"
+      ? "conflict"
+      : error.kind === "timeout"
+        ? "gateway_timeout"
+        : error.retryable
+          ? "overloaded"
+          : "invalid";
+  throw new AppError(kind, message, { ...(detail ? { detail } : {}), cause: error });
+};
