@@ -143,6 +143,8 @@ class Flow {
     const headers = responseHeaders(response.headers, this.#passing);
     if (this.#request.method === "HEAD" || status === 204 || status === 205 || status === 304) {
       this.end();
+      // It should have no body, but may.
+      if (status === 205) this.cut();
       return new Response(null, { status, headers });
     }
     const length = Number(response.headers.get("content-length") ?? Number.NaN);
@@ -164,6 +166,7 @@ class Flow {
   #streamOf(response: HttpResponse): ReadableStream<Uint8Array> {
     const { used } = this.#passing;
     const over = (): void => this.end();
+    const { cut } = this;
     return new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
@@ -183,9 +186,10 @@ class Flow {
             controller.error(undefined);
           }
         },
-        async cancel() {
+        cancel() {
           over();
-          await response.discard();
+          // Also where nothing of the body was asked for yet.
+          cut();
         },
       },
       { highWaterMark: 0 },
