@@ -10,6 +10,7 @@ import { productCommand } from "./product.ts";
 import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
 import type { Bench, Row } from "./row.ts";
 import { latency, send, tokens } from "./rows-chats.ts";
+import { chatsAtScale } from "./rows-chats-at-scale.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
 import { get, known, start } from "./rows-server.ts";
 import { terminal, tunnel } from "./rows-tunnel.ts";
@@ -36,6 +37,7 @@ const rows: Row[] = [
   list,
   builds,
   watchers,
+  chatsAtScale,
 ];
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
