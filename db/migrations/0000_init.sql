@@ -172,6 +172,52 @@ CREATE TABLE `chat_files` (
 --> statement-breakpoint
 CREATE INDEX `chat_files_chat` ON `chat_files` (`chat`,`linked_at`) WHERE "chat_files"."chat" is not null;--> statement-breakpoint
 CREATE INDEX `chat_files_orphans` ON `chat_files` (`created_at`) WHERE "chat_files"."chat" is null;--> statement-breakpoint
+CREATE TABLE `chat_run_steps` (
+	`run` integer NOT NULL,
+	`number` integer NOT NULL,
+	`operation` text NOT NULL,
+	`status` text NOT NULL,
+	`request` text NOT NULL,
+	`response` text,
+	`usage` text,
+	`error` text,
+	`started_at` integer NOT NULL,
+	`finished_at` integer NOT NULL,
+	PRIMARY KEY(`run`, `number`),
+	FOREIGN KEY (`run`) REFERENCES `chat_runs`(`key`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `chat_runs` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`chat` integer NOT NULL,
+	`kind` text NOT NULL,
+	`status` text NOT NULL,
+	`provider` text NOT NULL,
+	`model` text NOT NULL,
+	`summary` text DEFAULT '' NOT NULL,
+	`trigger_message_id` integer,
+	`history_tip_message_id` integer,
+	`started_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`finished_at` integer,
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `chat_runs_id_unique` ON `chat_runs` (`id`);--> statement-breakpoint
+CREATE INDEX `chat_runs_chat` ON `chat_runs` (`chat`,`key`);--> statement-breakpoint
+CREATE INDEX `chat_runs_started` ON `chat_runs` (`started_at`);--> statement-breakpoint
+CREATE INDEX `chat_runs_open` ON `chat_runs` (`key`) WHERE "chat_runs"."status" = 'in_progress';--> statement-breakpoint
+CREATE TABLE `chat_shares` (
+	`chat` integer NOT NULL,
+	`subject` text NOT NULL,
+	`kind` text NOT NULL,
+	`role` text NOT NULL,
+	PRIMARY KEY(`chat`, `subject`),
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `chat_shares_subject` ON `chat_shares` (`subject`,`chat`);--> statement-breakpoint
 CREATE TABLE `chat_requests` (
 	`chat` integer NOT NULL,
 	`key` text NOT NULL,

@@ -1,0 +1,22 @@
+// With whom chats are shared: one row for each root chat and each person or group that may read it (sub-chats go with their root).
+// Written by the chat actor only.
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { chats } from "./chats.ts";
+
+export const chat_shares = sqliteTable(
+  "chat_shares",
+  {
+    chat: integer()
+      .notNull()
+      .references(() => chats.key),
+    /** A user's id, or an organization's for all of its members. */
+    subject: text().notNull(),
+    kind: text().$type<"user" | "group">().notNull(),
+    role: text().$type<"read">().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.chat, table.subject] }),
+    // What is shared with somebody.
+    index("chat_shares_subject").on(table.subject, table.chat),
+  ],
+);
