@@ -2,15 +2,13 @@
 // come from here; what is shown of them is read by key. Every condition has an index (a test reads the plans), and written by hand
 // because the order of the joins is what makes a page of many cheap: people by name, then the workspaces of each by name.
 
-import type { Query, Value } from "./sql.ts";
+import type { Query } from "./sql.ts";
 import { conditionsOf, isNarrow, type Part, scopeOf, scopesOf, type WorkspaceFilter } from "./workspace-filter.ts";
 
 /** `limit` rows at most; `favorites_of` is whoever looks. */
 export type Wanted = { readonly favorites_of: string; readonly limit: number };
 
-/** The three parts of every list, one behind the other: the viewer's favourites, what runs, and the rest. */
-export const RANKS = ["favorites", "running", "others"] as const;
-export type Rank = (typeof RANKS)[number];
+type Rank = "favorites" | "running" | "others";
 
 /** Statuses that most workspaces have. */
 const COMMON = ["running", "stopped"];
@@ -22,10 +20,29 @@ const isName = ({ name = "", status }: WorkspaceFilter): boolean => name.length 
 const isFew = (filter: WorkspaceFilter): boolean =>
   isNarrow(filter) || isName(filter) || (filter.status !== undefined && !COMMON.includes(filter.status));
 
-const idOf = (row: Value[]): string => row[0] as string;
+/** A row of a page: an id, or in the first row how many there are on all pages. */
+type PageRow = { readonly id: string | null; readonly count: number };
 
-/** The ids of one part of the list, by owner and name. */
-export const listWorkspaceIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Query<string> => {
+/**
+ * How many match, and the ids of the first `limit` of them: the viewer's favourites, what runs, and the rest, each by owner and name.
+ * One statement, so that a workspace which moves from one part to another meanwhile is in exactly one of them.
+ */
+export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query<PageRow> => {
+  const parts = [count(filter), ...ranksOf(filter).map((rank) => rankedIds(filter, rank, wanted))];
+  return {
+    sql: `${parts.map(({ sql }) => sql).join("\nunion all ")}\nlimit ?`,
+    params: [...parts.flatMap(({ params }) => params), wanted.limit + 1],
+    map: ([id, count]) => ({ id: id as string | null, count: Number(count) }),
+  };
+};
+
+/** The parts in which something can be found. */
+const ranksOf = ({ status }: WorkspaceFilter): readonly Rank[] => {
+  if (status === undefined) return ["favorites", "running", "others"];
+  return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
+};
+
+const rankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Part => {
   const isMarked = rank === "favorites";
   const mine = `${isMarked ? "" : "not "}(${isMarked ? "" : "+"}w.owner_id = ? and w.favorite = 1)`;
   const byName = !isMarked && !isFew(filter);
@@ -41,10 +58,9 @@ export const listWorkspaceIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wa
     ? `users u cross join workspaces w indexed by ${index} on w.owner_id = u.id`
     : `workspaces w ${indexOf(filter)} join users u on u.id = w.owner_id`;
   return {
-    sql: `select w.id from ${from} where ${parts.map((part) => part.sql).join(" and ")}
-      order by lower(u.username), u.id, lower(w.name) limit ?`,
+    sql: `select id, 0 from (select w.id from ${from} where ${parts.map((part) => part.sql).join(" and ")}
+      order by lower(u.username), u.id, lower(w.name) limit ?)`,
     params: [...parts.flatMap((part) => part.params), wanted.limit],
-    map: idOf,
   };
 };
 
@@ -62,8 +78,7 @@ const indexOf = (filter: WorkspaceFilter): string => {
   return isName(filter) && !isNarrow(filter) ? "indexed by workspaces_alive" : "";
 };
 
-/** How many match, on all pages together. */
-export const countWorkspaces = (filter: WorkspaceFilter): Query<number> => {
+const count = (filter: WorkspaceFilter): Part => {
   const all = conditionsOf(filter);
   const whole = !isNarrow(filter) && filter.status === undefined && filter.scope === "all";
   const index = whole ? "indexed by workspaces_alive" : indexOf(filter);
@@ -75,8 +90,7 @@ export const countWorkspaces = (filter: WorkspaceFilter): Query<number> => {
     };
   });
   return {
-    sql: `select ${counts.map((count) => count.sql).join(" + ")}`,
-    params: counts.flatMap((count) => count.params),
-    map: (row) => Number(row[0]),
+    sql: `select null, ${counts.map((one) => one.sql).join(" + ")}`,
+    params: counts.flatMap((one) => one.params),
   };
 };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { insertMember } from "#db/members.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { updateBy } from "#db/sql.ts";
-import { countWorkspaces, listWorkspaceIds, RANKS } from "#db/workspace-lists.ts";
+import { pageOfWorkspaces } from "#db/workspace-lists.ts";
 import { listWorkspaceStamps } from "#db/workspace-stamps.ts";
 import { listWorkspaceViews } from "#db/workspace-views.ts";
 import type { Workspace, Workspaces } from "#schema/workspace.ts";
@@ -86,12 +86,10 @@ testInside("[WL-1] every search of the list finds workspaces by an index, for wh
     for (const q of SEARCHES) {
       const filter = workspaceFilter(q, caller, 0);
       const wanted = { favorites_of: caller.user_id, limit: 50 };
-      const queries = [countWorkspaces(filter), ...RANKS.map((rank) => listWorkspaceIds(filter, rank, wanted))];
-      for (const { sql, params } of queries) {
-        const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
-        const whole = plan.filter(({ detail }) => /^SCAN (w|s|own|a|p|b|workspaces|agents)$/.test(detail));
-        faults.push(...whole.map(({ detail }) => `${kind} ${q}: ${detail} in ${sql}`));
-      }
+      const { sql, params } = pageOfWorkspaces(filter, wanted);
+      const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
+      const whole = plan.filter(({ detail }) => /^SCAN (w|s|own|a|p|b|workspaces|agents)$/.test(detail));
+      faults.push(...whole.map(({ detail }) => `${kind} ${q}: ${detail} in ${sql}`));
     }
   }
   for (const { sql, params } of [listWorkspaceStamps(["x"]), listWorkspaceViews({ ids: "[]" })]) {

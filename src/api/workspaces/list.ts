@@ -2,7 +2,7 @@
 // comes from the answers made before, as far as they are still right; a whole page is used again while nothing at all has been
 // written that a list shows (rules WK-17, WK-18, WL-1 to WL-5).
 import type { WorkspaceFilter } from "#db/workspace-filter.ts";
-import { countWorkspaces, listWorkspaceIds, RANKS, type Rank } from "#db/workspace-lists.ts";
+import { pageOfWorkspaces } from "#db/workspace-lists.ts";
 import { listWorkspaceStamps, type WorkspaceStamp } from "#db/workspace-stamps.ts";
 import { listWorkspaceViews } from "#db/workspace-views.ts";
 import type { UserCaller } from "../caller.ts";
@@ -52,21 +52,12 @@ export class WorkspaceLists {
 
   async #make(viewer: Viewer, filter: WorkspaceFilter, { limit, offset }: Page): Promise<Made> {
     const { store } = this.#ctx;
-    const wanted = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
-    const part = (rank: Rank, left: number): Promise<string[]> =>
-      ranksOf(filter).includes(rank)
-        ? store.scan(listWorkspaceIds(filter, rank, { favorites_of: viewer.user_id, limit: left }))
-        : Promise.resolve([]);
-    const [[count = 0], favorites, running] = await Promise.all([
-      store.scan(countWorkspaces(filter)),
-      part("favorites", wanted),
-      part("running", wanted),
-    ]);
-    const first = [...favorites, ...running];
-    const others = first.length < wanted ? await part("others", wanted - first.length) : [];
-    const shown = await this.#shown([...first, ...others].slice(offset, offset + limit), viewer);
+    const wanted = Math.min(limit + offset, Number.MAX_SAFE_INTEGER - 1);
+    const rows = await store.scan(pageOfWorkspaces(filter, { favorites_of: viewer.user_id, limit: wanted }));
+    const ids = rows.flatMap(({ id }) => id ?? []).slice(offset, offset + limit);
+    const shown = await this.#shown(ids, viewer);
     return {
-      json: `{"workspaces":[${shown.map(({ json }) => json).join(",")}],"count":${count}}`,
+      json: `{"workspaces":[${shown.map(({ json }) => json).join(",")}],"count":${rows[0]?.count ?? 0}}`,
       until: Math.min(Number.MAX_SAFE_INTEGER, ...shown.map(({ until }) => until)),
     };
   }
@@ -111,9 +102,3 @@ export class WorkspaceLists {
     this.#pages.delete(key);
   }
 }
-
-/** The parts in which something can be found. */
-const ranksOf = ({ status }: WorkspaceFilter): readonly Rank[] => {
-  if (status === undefined) return RANKS;
-  return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
-};
