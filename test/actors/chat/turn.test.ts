@@ -208,7 +208,7 @@ test("[CH-15] tools of the client: the chat waits for results, unknown tools are
     results: [{ tool_call_id: "one", output: { a: 2 }, is_error: false }],
   });
   const again = await house.models.next();
-  expect(again.request.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool"]);
+  expect(again.request.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "tool"]);
   const second = house.status("requires_action");
   again.callTool("three", "ask").finish("tool_calls");
   await second;
