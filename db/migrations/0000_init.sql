@@ -273,6 +273,7 @@ CREATE INDEX `chats_pinned` ON `chats` (`owner_id`,`pin_order`) WHERE "chats"."p
 CREATE INDEX `chats_children` ON `chats` (`owner_id`,`parent_chat_id`) WHERE "chats"."parent_chat_id" is not null;--> statement-breakpoint
 CREATE INDEX `chats_parent` ON `chats` (`parent_chat_id`) WHERE "chats"."parent_chat_id" is not null;--> statement-breakpoint
 CREATE INDEX `chats_workspace` ON `chats` (`workspace_id`) WHERE "chats"."workspace_id" is not null;--> statement-breakpoint
+CREATE INDEX `chats_archived` ON `chats` (`updated_at`) WHERE "chats"."archived" = 1 and "chats"."parent_chat_id" is null;--> statement-breakpoint
 CREATE INDEX `chats_busy` ON `chats` (`status`) WHERE "chats"."status" in ('running', 'interrupting');--> statement-breakpoint
 CREATE TABLE `messages` (
 	`id` integer PRIMARY KEY NOT NULL,

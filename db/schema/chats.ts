@@ -76,6 +76,8 @@ export const chats = sqliteTable(
     index("chats_children").on(table.owner_id, table.parent_chat_id).where(sql`${table.parent_chat_id} is not null`),
     index("chats_parent").on(table.parent_chat_id).where(sql`${table.parent_chat_id} is not null`),
     index("chats_workspace").on(table.workspace_id).where(sql`${table.workspace_id} is not null`),
+    // What has been archived for long enough to go.
+    index("chats_archived").on(table.updated_at).where(sql`${table.archived} = 1 and ${table.parent_chat_id} is null`),
     // What a start must take up again.
     index("chats_busy").on(table.status).where(sql`${table.status} in ('running', 'interrupting')`),
   ],
