@@ -24,14 +24,14 @@ const owned = async ({ admin }: World, owner: string): Promise<Workspace[]> =>
   (await read<Page>(admin, `/api/v2/workspaces?q=owner:${owner}`)).workspaces;
 
 /** Somebody who takes one workspace after the other, under names that are never used twice, and notes what became of each wish. */
-class Taker {
+export class Taker {
   /** Name -> the workspace that was answered. */
   readonly given = new Map<string, string>();
   readonly asked = new Set<string>();
   readonly wrong: string[] = [];
   #stopped = false;
 
-  async run({ admin }: World, who: string, body: object, answered: () => void): Promise<void> {
+  async run({ admin }: World, who: string, body: object, answered: () => void, pause = PAUSE_MS): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       const name = `${who}-${n}`;
       this.asked.add(name);
@@ -39,7 +39,7 @@ class Taker {
       if (said.fate === "acknowledged") this.given.set(name, said.answer.id);
       else if (said.fate === "refused") this.wrong.push(`${name}: refused with ${said.status} ${said.message}`);
       answered();
-      await Bun.sleep(PAUSE_MS);
+      await Bun.sleep(pause);
     }
   }
 
