@@ -1,6 +1,6 @@
 // What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
 import { Elysia, t } from "elysia";
-import { forbidden, invalidField } from "#base/errors.ts";
+import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import {
   deleteCompactionThreshold,
   putCompactionThreshold,
@@ -105,24 +105,27 @@ export const userChatConfig = (ctx: ApiContext) =>
           throw invalidField("threshold_percent", "must be between 0 and 100");
         }
         const model = params.model.toLowerCase();
-        if (!ctx.models.resolve(model)) throw invalidField("model", "names no model you can use");
+        if (!ctx.models.resolve(model)) throw notFound();
         await ctx.store.commit([putCompactionThreshold(caller.user_id, model, threshold_percent)]);
         return status(204, undefined);
       },
       {
         ...{ user, params: modelPath, body: t.Pick(CompactionThreshold, ["threshold_percent"]) },
-        response: { 204: NoContent, ...fails(400, 401, 413) },
+        response: { 204: NoContent, ...fails(400, 401, 404, 413) },
         detail: { tags, summary: "Set when one's chats with a model are compacted" },
       },
     )
     .delete(
       "/user-compaction-thresholds/:model",
       async ({ caller, params, status }) => {
-        await ctx.store.commit([deleteCompactionThreshold(caller.user_id, params.model.toLowerCase())]);
+        const model = params.model.toLowerCase();
+        const set = await readCompactionThresholds(ctx.store, caller.user_id);
+        if (!set.some(([id]) => id === model)) throw notFound();
+        await ctx.store.commit([deleteCompactionThreshold(caller.user_id, model)]);
         return status(204, undefined);
       },
       {
-        ...{ user, params: modelPath, response: { 204: NoContent, ...fails(400, 401) } },
+        ...{ user, params: modelPath, response: { 204: NoContent, ...fails(400, 401, 404) } },
         detail: { tags, summary: "Let the model decide again when one's chats are compacted" },
       },
     );

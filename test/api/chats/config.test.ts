@@ -114,7 +114,7 @@ test("[CC-6] compaction thresholds are kept by model, two at once as well", asyn
   expect((await read()).thresholds).toHaveLength(2);
   expect((await read()).thresholds).toContainEqual({ model_config_id: first, threshold_percent: 70 });
   expect(await statusOf(member, "PUT", path(first), { threshold_percent: 101 })).toBe(400);
-  expect(await statusOf(member, "PUT", path(crypto.randomUUID()), { threshold_percent: 1 })).toBe(400);
+  expect(await statusOf(member, "PUT", path(crypto.randomUUID()), { threshold_percent: 1 })).toBe(404);
   expect(await statusOf(member, "DELETE", path(first))).toBe(204);
   expect(await read()).toEqual({ thresholds: [{ model_config_id: second, threshold_percent: 100 }] });
   expect(await admin.get<unknown>(`${CONFIG}/user-compaction-thresholds`)).toEqual({ thresholds: [] });
