@@ -87,7 +87,7 @@ describe("showing", () => {
     const { store, clock } = contextOf(server);
     const one = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
     const two = await seedAgent(server);
-    const agents = await showAgents(store, [one.resource_id, two.resource_id, "none"], clock.now(), false);
+    const agents = await showAgents(store, [one.resource_id, two.resource_id, "none"], clock.now(), false, false);
     expect([...agents].map(([id, list]) => [id, list.map(({ name, apps }) => [name, apps.length])])).toEqual([
       [one.resource_id, [["solo", 1]]],
       [two.resource_id, [["main", 0]]],
