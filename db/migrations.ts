@@ -3,9 +3,11 @@
 import type { Migration } from "./migrate.ts";
 import init from "./migrations/0000_init.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
+import userStatus from "./user-status.sql" with { type: "text" };
 
 export const MIGRATIONS: readonly Migration[] = [
   { name: "0000_init", sql: init },
   // Written by hand: what Drizzle does not know.
   { name: "0000_search", sql: search },
+  { name: "0000_user_status", sql: userStatus },
 ];

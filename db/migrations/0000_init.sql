@@ -525,6 +525,49 @@ CREATE TABLE `templates` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `templates_name` ON `templates` (`organization_id`,lower("name")) WHERE "templates"."deleted" = 0;--> statement-breakpoint
+CREATE TABLE `usage_details` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`detail` blob NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `usage_digests` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`digest` blob NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `usage_keys` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`kind` integer NOT NULL,
+	`name` text NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `usage_keys_name` ON `usage_keys` (`kind`,`name`);--> statement-breakpoint
+CREATE TABLE `usage_latencies` (
+	`bucket` integer NOT NULL,
+	`user` integer NOT NULL,
+	`template` integer NOT NULL,
+	`ms` integer NOT NULL,
+	`count` integer NOT NULL,
+	PRIMARY KEY(`bucket`, `user`, `template`, `ms`)
+);
+--> statement-breakpoint
+CREATE TABLE `usage_minutes` (
+	`bucket` integer NOT NULL,
+	`user` integer NOT NULL,
+	`template` integer NOT NULL,
+	`app` integer NOT NULL,
+	`mask` integer NOT NULL,
+	PRIMARY KEY(`bucket`, `user`, `template`, `app`)
+);
+--> statement-breakpoint
+CREATE TABLE `user_status_changes` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`user_id` text NOT NULL,
+	`status` text NOT NULL,
+	`at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `user_status_changes_user` ON `user_status_changes` (`user_id`,`id`);--> statement-breakpoint
 CREATE TABLE `api_keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` text NOT NULL,

@@ -13,5 +13,6 @@ export * from "./models.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";
 export * from "./templates.ts";
+export * from "./usage.ts";
 export * from "./users.ts";
 export * from "./workspaces.ts";
