@@ -29,7 +29,7 @@ export type Events = {
   agent_metadata: Record<string, never>;
   /** The API key with the topic's id, or every key of the user with that id except one, counts no more: what it opened ends. */
   key_gone: { except?: string };
-  /** Who may do what with the workspace, or what the user may do (the topic's id is either's), has changed: streams look again. */
+  /** Who may do what with the workspace or chat, or what the user may do (the topic's id is either's), has changed: streams look again. */
   access_changed: Record<string, never>;
   /** The agent's build is no longer the latest: its token is void and its streams end. */
   agent_gone: Record<string, never>;

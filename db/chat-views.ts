@@ -1,16 +1,28 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
-import { aliasedTable, and, asc, desc, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { aliasedTable, and, asc, desc, eq, inArray, isNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import { type Matching, matchingRoots, rootMatches } from "./chat-search.ts";
 import type { ChatRow } from "./chats.ts";
 import { chats } from "./schema/chats.ts";
 import { users } from "./schema/users.ts";
 import { build, type Query, query } from "./sql.ts";
 
-export type ChatView = { readonly chat: ChatRow; readonly owner_username: string; readonly owner_name: string };
+export type ChatView = {
+  readonly chat: ChatRow;
+  readonly owner_username: string;
+  readonly owner_name: string;
+  /** The chat, or its root, is shared with somebody. */
+  readonly shared: boolean;
+};
+
+const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat = ${chats.key})
+  or (${chats.parent_chat_id} is not null and exists
+    (select 1 from chats root join chat_shares s on s.chat = root.key where root.id = ${chats.parent_chat_id}))`.mapWith(
+  Boolean,
+);
 
 const select = () =>
   build
-    .select({ chat: chats, owner_username: users.username, owner_name: users.name })
+    .select({ chat: chats, owner_username: users.username, owner_name: users.name, shared: isShared })
     .from(chats)
     .innerJoin(users, eq(users.id, chats.owner_id));
 
@@ -31,6 +43,9 @@ export const listChildViews = (roots: readonly string[]): Query<ChatView> =>
 
 export type ChatFilter = {
   readonly owner_id: string;
+  /** One's own chats, those of others that are shared with one of these (the user and the user's organizations), or both. */
+  readonly mine: boolean;
+  readonly shared_with: readonly string[];
   readonly archived: boolean;
   readonly has_unread?: boolean | undefined;
   readonly title?: string | undefined;
@@ -41,12 +56,17 @@ export type ChatFilter = {
   readonly possible: boolean;
 };
 
-/** Pinned root chats by their place; from behind `after` on. */
+/** One's own pinned root chats by their place; from behind `after` on. */
 export const listPinnedViews = (filter: ChatFilter, after?: ChatRow | undefined): Query<ChatView> =>
   cast(
     query(
       select()
-        .where(and(...conditions(filter), sql`${chats.pin_order} > ${sql.raw(String(after?.pin_order ?? 0))}`))
+        .where(
+          and(
+            ...conditions({ ...filter, shared_with: [] }),
+            sql`${chats.pin_order} > ${sql.raw(String(after?.pin_order ?? 0))}`,
+          ),
+        )
         .orderBy(asc(chats.pin_order), desc(chats.id)),
     )(),
   );
@@ -63,7 +83,7 @@ export const searchTopViews = (
   search: Matching,
   { limit, offset, after }: { limit: number; offset: number; after?: ChatRow | undefined },
 ): Query<ChatView> => {
-  const plain = [...conditions({ ...filter, search: undefined }), sql`${chats.pin_order} = 0`];
+  const plain = [...conditions({ ...filter, search: undefined }), isUnpinned(filter)];
   const top = build
     .select({ key: chats.key })
     .from(chats)
@@ -89,7 +109,7 @@ export const listChatViews = (
   cast(
     query(
       select()
-        .where(and(...conditions(filter), sql`${chats.pin_order} = 0`, after ? behind(after) : undefined))
+        .where(and(...conditions(filter), isUnpinned(filter), after ? behind(after) : undefined))
         .orderBy(desc(chats.updated_at), desc(chats.id))
         .limit(limit)
         .offset(offset),
@@ -97,10 +117,10 @@ export const listChatViews = (
   );
 
 const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
-  const { owner_id, archived, has_unread, title, labels, search, possible } = filter;
+  const { archived, has_unread, title, labels, search, possible } = filter;
   return [
     possible ? undefined : sql`0`,
-    eq(chats.owner_id, owner_id),
+    sourceOf(filter),
     eq(chats.archived, archived),
     isNull(chats.parent_chat_id),
     has_unread === undefined
@@ -111,27 +131,79 @@ const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
       ({ key, value }) =>
         sql`exists (select 1 from json_each(${chats.labels}) l where l.key = ${key} and l.value = ${value})`,
     ),
-    // The plus: the list is walked in its order and each key is looked up among the matches, never the other way round.
-    search === undefined ? undefined : sql`+${chats.key} in (${matchingRoots(owner_id, search)})`,
+    search === undefined ? undefined : found(filter, search),
   ];
+};
+
+/** Chats of others are found by whom they are shared with, one's own by the index of the list. */
+const sourceOf = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
+  const own = eq(chats.owner_id, owner_id);
+  if (mine && shared_with.length === 0) return own;
+  const shared = sql`(${chats.owner_id} <> ${owner_id} and ${chats.organization_id} in ${[...shared_with]} and ${chats.key} in
+    (select s.chat from chat_shares s where s.subject in ${[...shared_with]}))`;
+  return shared_with.length === 0 ? sql`0` : mine ? or(own, shared) : shared;
+};
+
+/** Others' pins are their own affair. */
+const isUnpinned = ({ owner_id, shared_with }: ChatFilter): SQL =>
+  shared_with.length === 0
+    ? sql`${chats.pin_order} = 0`
+    : sql`(${chats.pin_order} = 0 or ${chats.owner_id} <> ${owner_id})`;
+
+const found = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => {
+  // The plus: the list is walked in its order and each key is looked up among the matches, never the other way round.
+  const own = sql`+${chats.key} in (${matchingRoots(owner_id, search)})`;
+  if (shared_with.length === 0) return own;
+  return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${rootMatches(search)} end`;
 };
 
 /** Rows that come after this one in the order of the list. */
 const behind = ({ updated_at, id }: ChatRow): SQL => sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;
 
 const newer = aliasedTable(chats, "newer");
-/** For each workspace the chat of this owner that moved last. */
-export const listChatsOfWorkspaces = (owner_id: string, workspaces: readonly string[]) =>
-  query(
+
+/** One's own, or shared with one of these, itself or by its root. */
+const readable = (
+  chat: typeof chats | typeof newer,
+  owner_id: string,
+  shared_with: readonly string[],
+): SQL | undefined =>
+  shared_with.length === 0
+    ? eq(chat.owner_id, owner_id)
+    : or(
+        eq(chat.owner_id, owner_id),
+        sql`${chat.organization_id} in ${[...shared_with]} and exists (select 1 from chat_shares s join chats root on root.key = s.chat
+          where root.id = coalesce(${chat.parent_chat_id}, ${chat.id}) and s.subject in ${[...shared_with]})`,
+      );
+
+/** For each workspace the chat that this user may read and that moved last. */
+export const listChatsOfWorkspaces = (
+  owner_id: string,
+  shared_with: readonly string[],
+  workspaces: readonly string[],
+) => {
+  const laterOne = build
+    .select({ one: sql`1` })
+    .from(newer)
+    .where(
+      and(
+        eq(newer.workspace_id, chats.workspace_id),
+        eq(newer.archived, false),
+        readable(newer, owner_id, shared_with),
+        sql`(${newer.updated_at}, ${newer.id}) > (${chats.updated_at}, ${chats.id})`,
+      ),
+    );
+  return query(
     build
       .select({ id: chats.id, workspace_id: chats.workspace_id })
       .from(chats)
       .where(
         and(
-          eq(chats.owner_id, owner_id),
+          readable(chats, owner_id, shared_with),
           eq(chats.archived, false),
           inArray(chats.workspace_id, [...workspaces]),
-          sql`not exists (select 1 from ${chats} as ${newer} where ${newer.workspace_id} = ${chats.workspace_id} and ${newer.owner_id} = ${chats.owner_id} and ${newer.archived} = 0 and (${newer.updated_at}, ${newer.id}) > (${chats.updated_at}, ${chats.id}))`,
+          notExists(laterOne),
         ),
       ),
   )();
+};

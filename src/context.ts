@@ -5,6 +5,7 @@ import type { ChatActor } from "#actors/chat/chat-actor.ts";
 import type { Generations } from "#actors/chat/generations.ts";
 import { type ChatHouse, openChats } from "#actors/chat/house.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
+import { endForbiddenChatSharing } from "#actors/chat/sharing-limits.ts";
 import { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import { JobQueue } from "#actors/job-queue.ts";
@@ -254,6 +255,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await recoverDryRuns(this.store, this.dryRuns);
     await lowerPortShares(this.store, this.workspaces);
     await endForbiddenSharing(this.store, this.workspaces);
+    await endForbiddenChatSharing(this.store, this.chats);
     await recoverBuilds(this.store, this.workspaces);
     await recoverChats(this.store, this.chats);
     await recoverWorkspaces(this.store, this.provisioners);

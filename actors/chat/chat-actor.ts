@@ -1,13 +1,14 @@
 // The actor of one chat: the only writer of its row, its history and its queue. Decides by the table of state.ts, commits, announces,
 // and starts and stops turns outside of its mailbox; what they report carries the history it belongs to (rules CH-10 to CH-19).
 import type { Clock } from "#base/clock.ts";
-import { AppError, conflict, notFound } from "#base/errors.ts";
+import { AppError, conflict } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
 import { indexTitle } from "#db/chat-search.ts";
-import { insertChat, listChildren, markChatRead, unpinChat } from "#db/chats.ts";
-import { findAssistantBefore, findMessage, listMessageIds } from "#db/messages.ts";
+import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chat-shares.ts";
+import { insertChat, markChatRead, unpinChat } from "#db/chats.ts";
+import { guardSharing } from "#db/sharing.ts";
 import type { Store } from "#db/store.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
@@ -36,7 +37,7 @@ import {
   type StartedAttempt,
   type Step,
 } from "./messages.ts";
-import { readChat } from "./read.ts";
+import { checkedRoot, readChat, readChildren, readEdited } from "./read.ts";
 import type { SearchUpkeep } from "./search-upkeep.ts";
 import { numbersFor, transition } from "./state.ts";
 import type { Titles } from "./titles.ts";
@@ -120,17 +121,11 @@ export class ChatActor extends Actor<ChatState> {
   /** Replaces a user's message and forgets all that came after it. 400 for another kind of message, 404 when it is gone. */
   edit({ message_id, content, created_by, model_config_id, patch }: EditMessage): Promise<Edited> {
     return this.turn(async (state) => {
-      const { store } = this.#parts;
-      const chat = state.key;
-      const target = await store.get(findMessage({ chat, id: message_id }));
-      if (!target || target.deleted || target.visibility === "model") throw notFound();
-      if (target.role !== "user") throw new AppError("invalid", "Only user messages can be edited.");
-      const earlier = await store.get(findAssistantBefore({ chat, before: message_id }));
-      const deleted = await store.all(listMessageIds({ chat, from: message_id }));
+      const { target, last_assistant_id, deleted_ids } = await readEdited(this.#parts.store, state.key, message_id);
       const change = await this.#decide(state, {
         type: "edit",
         from: message_id,
-        last_assistant_id: earlier?.id ?? 0,
+        last_assistant_id,
         message: {
           role: "user",
           visibility: target.visibility,
@@ -140,7 +135,7 @@ export class ChatActor extends Actor<ChatState> {
           usage: null,
         },
       });
-      const reply = { deleted_ids: deleted.map(({ id }) => id), messages: change.inserted.filter(isVisible) };
+      const reply = { deleted_ids, messages: change.inserted.filter(isVisible) };
       return this.#outcome(state, change, reply, patch, content);
     });
   }
@@ -182,17 +177,11 @@ export class ChatActor extends Actor<ChatState> {
   archive({ archived }: { readonly archived: boolean }): Promise<void> {
     return this.turn(async (state) => {
       const { store, chats } = this.#parts;
-      if (state.parent_chat_id !== null) {
-        throw new AppError("invalid", "Only the root chat can be archived; its sub-chats go with it.");
-      }
       const type = archived ? "archive" : "unarchive";
-      const change = await this.#decide(state, { type });
-      const children = await store.all(listChildren({ root: this.id }));
+      const change = await this.#decide(checkedRoot(state), { type });
       const family: { before: ChatState; change: Change<ChatState> }[] = [];
-      for (const { id, archived: already } of children) {
-        if (already === archived) continue;
-        const before = await readChat(store, id);
-        if (before) family.push({ before, change: await this.#decide(before, { type }) });
+      for (const before of await readChildren(store, this.id, !archived)) {
+        family.push({ before, change: await this.#decide(before, { type }) });
       }
       const outcome = this.#outcome(state, change, undefined);
       return {
@@ -240,6 +229,26 @@ export class ChatActor extends Actor<ChatState> {
         reply: undefined,
       };
     });
+  }
+
+  /** Lets people and groups read along, or no longer: a root chat with its sub-chats. `stale` where sharing is off by now (CS-6). */
+  share({ changes }: { readonly changes: readonly ChatShareChange[] }): Promise<void> {
+    return this.turn((state) => {
+      const { key, organization_id } = state;
+      const adds = changes.some(({ role }) => role !== null);
+      const writes = [...(adds ? [guardSharing({ organization_id })] : []), ...changeChatShares(key, changes)];
+      return { state, writes, after: () => this.#tellReaders(), reply: undefined };
+    });
+  }
+
+  /** Nobody else may read it any more. */
+  unshare(_: Record<string, never>): Promise<void> {
+    const after = () => this.#tellReaders();
+    return this.turn((state) => ({ state, writes: [clearChatShares(state.key)], after, reply: undefined }));
+  }
+
+  #tellReaders(): void {
+    this.#parts.topics.publish("access_changed", this.id, {});
   }
 
   /** What somebody has made of the chat's history; `stale` when history, or for a title the title, has changed since. */

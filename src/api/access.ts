@@ -186,12 +186,16 @@ export const checkModelAdmin = (caller: UserCaller): void => {
 
 export type ChatTarget = { readonly owner_id: string };
 
-/** Chats are private: their owner's, and the site owner's to look at and to stop. */
-export const maySeeChat = (caller: UserCaller, chat: ChatTarget): boolean =>
+/** Chats are private: their owner's, and the site owner's to look at and to stop. Title, labels, archive, interrupt, queue. */
+export const mayUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean =>
   chat.owner_id === caller.user_id || isOwner(caller);
 
-/** Title, labels, archive, interrupt, queue. */
-export const mayUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean => maySeeChat(caller, chat);
+/** Whom a chat of this organization can be shared with so that the caller may read it; members only, as for workspaces. */
+export const readsChatsAs = (caller: UserCaller, organization: string): readonly string[] =>
+  isMember(caller, organization) ? [caller.user_id, organization] : [];
+
+/** Letting others read along: for whom it belongs to, and for the site owner. */
+export const mayShareChat = (caller: UserCaller, chat: ChatTarget): boolean => mayUpdateChat(caller, chat);
 
 /** Sending, editing, promoting and answering run with the owner's credentials, so nobody else may (facts/chats 4.1). */
 export const mayDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => chat.owner_id === caller.user_id;

@@ -1,4 +1,4 @@
-// One watch over a key, or over what a key's user may do with one workspace, shared by all connections that depend on it: a revocation
+// One watch over a key, or over what a key's user may do with one thing, shared by all connections that depend on it: a revocation
 // costs one look into the store however many follow, and an idle connection costs one entry in a set. Used by revocation.ts alone.
 import type { Timer } from "#base/clock.ts";
 import { findKeyWithUser } from "#db/api-keys.ts";
@@ -10,11 +10,30 @@ import type { ApiContext } from "./context.ts";
 
 type Parts = Pick<ApiContext, "store" | "clock" | "topics">;
 
-/** What a connection is for: seeing (`maySeeWorkspace`) or working in (`mayUseWorkspace`) this workspace. */
+/** What a connection depends on, beside its key. */
 export type Access = {
-  readonly workspace_id: string;
-  readonly may: (caller: UserCaller, workspace: WorkspaceTarget) => boolean;
+  /** The same for all connections of a user that depend on the same. */
+  readonly key: string;
+  /** The id under which `access_changed` is announced. */
+  readonly topic: string;
+  /** Whether the caller, with the roles and memberships of this moment, still may. */
+  readonly holds: (caller: UserCaller) => Promise<boolean>;
+  /** The reason to give when it is lost. */
+  readonly lost: string;
 };
+
+/** Seeing (`maySeeWorkspace`) or working in (`mayUseWorkspace`) a workspace. */
+export const workspaceAccess = (
+  { store }: Pick<ApiContext, "store">,
+  workspace_id: string,
+  may: (caller: UserCaller, workspace: WorkspaceTarget) => boolean,
+): Access => ({
+  ...{ key: `${may.name} ${workspace_id}`, topic: workspace_id, lost: "you no longer have access to the workspace" },
+  holds: async (caller) => {
+    const workspace = await store.get(findWorkspacePlace({ id: workspace_id }));
+    return workspace !== undefined && may(caller, workspace);
+  },
+});
 
 /** Told once, with the reason to give to people. */
 export interface Watcher {
@@ -22,7 +41,6 @@ export interface Watcher {
 }
 
 const SIGNED_OUT = "the session has ended, sign in again";
-const NO_ACCESS = "you no longer have access to the workspace";
 /** Timers of the runtime count milliseconds in 31 bits; a key that lasts longer is looked at once a day. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
@@ -35,9 +53,7 @@ export const watchFor = (ctx: Parts, caller: Caller, access?: Access): Watch => 
 };
 
 const keyOf = (caller: Caller, access: Access | undefined): string =>
-  caller.kind === "agent"
-    ? `agent ${caller.agent_id}`
-    : `user ${caller.key_id}${access ? ` ${access.may.name} ${access.workspace_id}` : ""}`;
+  caller.kind === "agent" ? `agent ${caller.agent_id}` : `user ${caller.key_id}${access ? ` ${access.key}` : ""}`;
 
 export class Watch {
   readonly #ctx: Parts;
@@ -94,7 +110,7 @@ export class Watch {
     const look = (): void => this.#lookAgain(caller);
     if (this.#access) {
       this.#stops.push(
-        topics.subscribe("access_changed", this.#access.workspace_id, look),
+        topics.subscribe("access_changed", this.#access.topic, look),
         topics.subscribe("access_changed", caller.user_id, look),
       );
     }
@@ -105,7 +121,7 @@ export class Watch {
   #lookAgain(caller: UserCaller): void {
     this.#look(caller).then(
       (reason) => reason && this.#lose(reason),
-      () => this.#access && this.#lose(NO_ACCESS),
+      () => this.#access && this.#lose(this.#access.lost),
     );
   }
 
@@ -123,8 +139,7 @@ export class Watch {
     const memberships = await store.all(listMemberships({ user_id: caller.user_id }));
     const organizations = memberships.map(({ organization_id, roles }) => [organization_id, roles] as const);
     const now = { ...caller, roles: key.roles, organizations: Object.fromEntries(organizations) };
-    const workspace = await store.get(findWorkspacePlace({ id: this.#access.workspace_id }));
-    return workspace && this.#access.may(now, workspace) ? undefined : NO_ACCESS;
+    return (await this.#access.holds(now)) ? undefined : this.#access.lost;
   }
 
   #lose(reason: string): void {

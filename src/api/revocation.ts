@@ -1,5 +1,5 @@
 // Ends what a key has opened when the key counts no more: revoked, expired, its user suspended, deleted or with a new password (rule
-// ID-10); and what shows a workspace when its caller has no part in it any more (rule SH-6). Used by every route that keeps a
+// ID-10); and what shows a workspace or chat when its caller has no part in it any more (rules SH-6, CS-5). Used by every route that keeps a
 // connection open. All connections of one key to one thing share one watch.
 import type { Caller } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
@@ -16,8 +16,8 @@ export const whenKeyGone = (ctx: Parts, caller: Caller, end: (reason: string) =>
   watchFor(ctx, caller).add({ lost: end });
 
 /**
- * Calls `end` once, with a reason, when the key is void or the user may no longer do this with the workspace: it is not shared with them
- * any more, or their roles or memberships have changed (rule SH-6). Returns how to stop listening.
+ * Calls `end` once, with a reason, when the key is void or the user may no longer do this: the workspace or chat is not shared with them any
+ * more, or their roles or memberships have changed (rule SH-6). Returns how to stop listening.
  */
 export const whenAccessLost = (
   ctx: Parts,
@@ -30,7 +30,7 @@ export const whenAccessLost = (
 export const closeWhenKeyGone = (ctx: Parts, caller: Caller, handler: SocketHandler): SocketHandler =>
   new Closing(watchFor(ctx, caller), handler);
 
-/** The same, also when access to the workspace is lost. */
+/** The same, also when access is lost. */
 export const closeWhenAccessLost = (
   ctx: Parts,
   caller: Caller,

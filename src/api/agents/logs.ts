@@ -6,6 +6,7 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
 import { closeWhenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogFollowers } from "./log-followers.ts";
 import { LogQuery, logRequest } from "./log-query.ts";
@@ -26,7 +27,7 @@ export const agentLogs = (ctx: ApiContext) => {
         const asked = logRequest(query);
         const place = await agentAt(ctx.store, params.workspaceagent, caller);
         if (!asked.follow) return await readLogs(followers.pages, place, asked, caller.compat);
-        const access = { workspace_id: place.workspace_id, may: maySeeWorkspace };
+        const access = workspaceAccess(ctx, place.workspace_id, maySeeWorkspace);
         const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, place, asked));
         return ctx.sockets.upgrade(request, follower, { who: caller.user_id });
       },

@@ -6,6 +6,7 @@ import type { ApiContext } from "../context.ts";
 import { eventStream } from "../event-stream.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { closeWhenAccessLost, whenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 import { MetadataWatchers } from "./metadata-watchers.ts";
 import { agentAt } from "./place.ts";
@@ -20,7 +21,7 @@ export const agentMetadata = (ctx: ApiContext) => {
   const watchers = new MetadataWatchers(ctx);
   const watchable = async (id: string, caller: UserCaller) => {
     const { agent_id, workspace_id } = await agentAt(ctx.store, id, caller);
-    return { agent_id, access: { workspace_id, may: maySeeWorkspace } };
+    return { agent_id, access: workspaceAccess(ctx, workspace_id, maySeeWorkspace) };
   };
   return new Elysia()
     .use(callers)

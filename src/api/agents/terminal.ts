@@ -7,6 +7,7 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { closeWhenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
 import { byUser } from "../workspaces/ttl.ts";
 import { usableAgentAt } from "./place.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
@@ -38,7 +39,7 @@ export const agentTerminal = (ctx: ApiContext) =>
       };
       const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
       const bridge = new TerminalBridge(ctx, agent_id, terminal, used);
-      const access = { workspace_id, may: mayUseWorkspace };
+      const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
       const closing = closeWhenAccessLost(ctx, caller, access, bridge);
       return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
     },

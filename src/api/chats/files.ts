@@ -6,7 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chat-files.ts";
 import { findChatPlace } from "#db/chats.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chat-file.ts";
-import { isOwner, mayCreateChat, maySeeChat } from "../access.ts";
+import { isOwner, mayCreateChat } from "../access.ts";
 import { leaveUnread, ownParser } from "../body.ts";
 import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
@@ -16,6 +16,7 @@ import { Throttle } from "../users/throttle.ts";
 import { dispositionOf, fileNameOf } from "./file-name.ts";
 import { ANY_TYPE, checkedType, declaredType } from "./file-type.ts";
 import { tags } from "./paths.ts";
+import { maySeeChat } from "./place.ts";
 
 /** Bytes of one upload (specification, "Limits"). */
 const FILE_LIMIT = 10_485_760;
@@ -101,9 +102,9 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string): Promis
 };
 
 /** Whoever uploaded it, the site owner, and whoever may see the chat it belongs to. */
-const mayRead = async ({ store }: ApiContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
+const mayRead = async (ctx: ApiContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
   if (file.owner_id === caller.user_id || isOwner(caller)) return true;
-  const chat = file.chat === null ? undefined : await store.get(findChatIdByKey({ key: file.chat }));
-  const place = chat && (await store.get(findChatPlace(chat)));
-  return place !== undefined && maySeeChat(caller, place);
+  const chat = file.chat === null ? undefined : await ctx.store.get(findChatIdByKey({ key: file.chat }));
+  const place = chat && (await ctx.store.get(findChatPlace(chat)));
+  return place !== undefined && maySeeChat(ctx, caller, place);
 };

@@ -9,10 +9,13 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { pageQuery } from "../paging.ts";
 import { fails } from "../responses.ts";
+import { chatAcl } from "./acl.ts";
 import { changeChat } from "./change.ts";
+import { chatConfig } from "./config.ts";
+import { userChatConfig } from "./config-user.ts";
 import { createChat } from "./create.ts";
 import { chatFiles } from "./files.ts";
-import { listChats } from "./list.ts";
+import { listChats, sharersOf } from "./list.ts";
 import { chatMessages } from "./messages.ts";
 import { modelConfigs } from "./model-configs.ts";
 import { availableModels } from "./models.ts";
@@ -31,6 +34,7 @@ const WORKSPACES_LIMIT = 25;
 for (const prefix of ["/api/v2", "/api/experimental"]) {
   limitJson(`${prefix}/chats`, BODY_LIMIT);
   limitJson(`${prefix}/chats/{chat}/tool-results`, BODY_LIMIT);
+  limitJson(`${prefix}/chats/config/{name}`, BODY_LIMIT);
 }
 
 /** The same routes under the name that older clients know. */
@@ -50,7 +54,7 @@ export const chats = (ctx: ApiContext) =>
             t.String({
               maxLength: 4096,
               description:
-                "key:value terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title.",
+                "key:value terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title, search.",
             }),
           ),
           label: t.Optional(
@@ -89,7 +93,7 @@ export const chats = (ctx: ApiContext) =>
         if (!ids.every(isUuid)) throw invalidField("workspace_ids", "must be UUIDs, separated by commas");
         if (ids.length === 0) return {};
         const asked = ids.map((id) => id.toLowerCase());
-        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, asked));
+        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, sharersOf(caller), asked));
         return Object.fromEntries(rows.map(({ id, workspace_id }) => [workspace_id, id]));
       },
       {
@@ -101,6 +105,8 @@ export const chats = (ctx: ApiContext) =>
     )
     .use(chatWatch(ctx))
     .use(chatFiles(ctx))
+    .use(chatConfig(ctx))
+    .use(userChatConfig(ctx))
     .use(modelProviders(ctx))
     .use(modelConfigs(ctx))
     .use(availableModels(ctx))
@@ -111,6 +117,7 @@ export const chats = (ctx: ApiContext) =>
       detail: { tags, summary: "Get a chat" },
     })
     .use(changeChat(ctx))
+    .use(chatAcl(ctx))
     .use(chatMessages(ctx))
     .use(chatTitle(ctx))
     .use(chatStream(ctx));

@@ -15,6 +15,7 @@ import type { Chat } from "#schema/chat.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { pageOf } from "../paging.ts";
+import { maySeeChat } from "./place.ts";
 import { searchOf } from "./search.ts";
 import { showChat } from "./show.ts";
 
@@ -40,7 +41,7 @@ const viewsOf = async (
   filter: ChatFilter,
   { limit, offset, after }: { limit: number; offset: number; after: ChatRow | undefined },
 ): Promise<ChatView[]> => {
-  const pinned = after?.pin_order === 0 ? [] : await store.scan(listPinnedViews(filter, after));
+  const pinned = after?.pin_order === 0 || !filter.mine ? [] : await store.scan(listPinnedViews(filter, after));
   const first = pinned.slice(offset, offset + limit);
   if (first.length === limit) return first;
   const rest = { limit: limit - first.length, offset: Math.max(0, offset - pinned.length) };
@@ -52,10 +53,14 @@ const viewsOf = async (
   return [...first, ...(await store.scan(listChatViews(filter, page)))];
 };
 
-const cursorOf = async ({ store }: ApiContext, caller: UserCaller, id: string) => {
-  const view = await store.get(findChatView(id.toLowerCase()));
-  if (!view || view.chat.owner_id !== caller.user_id) throw invalidField("after_id", "names none of your chats");
-  return view.chat;
+const cursorOf = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ChatRow> => {
+  const unknown = () => invalidField("after_id", "names none of your chats");
+  const view = await ctx.store.get(findChatView(id.toLowerCase()));
+  if (!view) throw unknown();
+  if (view.chat.owner_id === caller.user_id) return view.chat;
+  // Where others have pinned their chats says nothing about the place in this list.
+  if (await maySeeChat(ctx, caller, view.chat)) return { ...view.chat, pin_order: 0 };
+  throw unknown();
 };
 
 const filterOf = (text: string, labels: readonly string[], caller: UserCaller): ChatFilter => {
@@ -68,17 +73,22 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
   ];
   const filter: ChatFilter = {
     owner_id: caller.user_id,
+    mine: sources.length === 0 || sources.includes("created_by_me"),
+    shared_with: sources.includes("shared_with_me") ? sharersOf(caller) : [],
     archived: search.flag("archived") ?? false,
     has_unread: search.flag("has_unread"),
     title: search.text("title"),
     search: searchOf(search),
     labels: labels.map(labelOf),
-    // Nothing is shared, and no chat has a pull request yet.
-    possible: (sources.length === 0 || sources.includes("created_by_me")) && requests.every((one) => one === undefined),
+    // No chat has a pull request yet.
+    possible: requests.every((one) => one === undefined),
   };
   search.end("Invalid chat search query.");
   return filter;
 };
+
+/** What others share their chats with so that this user may read them. */
+export const sharersOf = (caller: UserCaller): string[] => [caller.user_id, ...Object.keys(caller.organizations)];
 
 const numberOf = (search: SearchQuery): string | undefined => {
   const number = search.text("pr");

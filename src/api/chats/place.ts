@@ -1,25 +1,46 @@
 // Finding the chat a request is about, and who may do what to it: hidden is 404, visible but another's is 403 (facts/chats 4.1).
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { listChatFiles } from "#db/chat-files.ts";
+import { isSharedWith } from "#db/chat-shares.ts";
 import { type ChatView, findChatView, listChildViews } from "#db/chat-views.ts";
 import { type ChatPlace, findChatPlace } from "#db/chats.ts";
 import type { Chat } from "#schema/chat.ts";
-import { mayDriveChat, maySeeChat, mayUpdateChat } from "../access.ts";
+import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import type { Access } from "../revocation-watch.ts";
 import { showChat } from "./show.ts";
 
+/** The owner, the site owner, and whoever the chat or its root is shared with. */
+export const maySeeChat = async (
+  { store }: Pick<ApiContext, "store">,
+  caller: UserCaller,
+  place: ChatPlace,
+): Promise<boolean> =>
+  mayUpdateChat(caller, place) || isSharedWith(store, rootOf(place), readsChatsAs(caller, place.organization_id));
+
+const rootOf = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
+
 /** A chat the caller may see. 404. */
-export const visibleChat = async ({ store }: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await store.get(findChatPlace({ id: id.toLowerCase() }));
-  if (!place || !maySeeChat(caller, place)) throw notFound();
+export const visibleChat = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await ctx.store.get(findChatPlace({ id: id.toLowerCase() }));
+  if (!place || !(await maySeeChat(ctx, caller, place))) throw notFound();
   return place;
 };
 
-/** A chat the caller may change. 404. */
+/** What a stream of the chat depends on: it ends when the caller may no longer see the chat, or there is none (rule CS-5). */
+export const chatAccess = (ctx: ApiContext, place: ChatPlace): Access => ({
+  ...{ key: `chat ${place.id}`, topic: rootOf(place), lost: "you no longer have access to the chat" },
+  holds: async (caller) => {
+    const now = await ctx.store.get(findChatPlace({ id: place.id }));
+    return now !== undefined && maySeeChat(ctx, caller, now);
+  },
+});
+
+/** A chat the caller may change. 404, and 403 for who only reads along. */
 export const changeableChat = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
-  if (!mayUpdateChat(caller, place)) throw notFound();
+  if (!mayUpdateChat(caller, place)) throw forbidden("This chat is shared with you for reading.");
   return place;
 };
 

@@ -13,7 +13,7 @@ const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
 const showOne = (
-  { chat, owner_name, owner_username }: ChatView,
+  { chat, owner_name, owner_username, shared }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
 ): ChildChat => ({
@@ -40,7 +40,7 @@ const showOne = (
   updated_at: rfc3339(chat.updated_at),
   archived: chat.archived,
   has_unread: chat.last_assistant_id > chat.read_cursor,
-  shared: false,
+  shared,
   queued_for_capacity,
   client_type: chat.client_type,
   status: shownStatus(chat.status),

@@ -9,11 +9,11 @@ import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream } from "../event-stream.ts";
 import { fails } from "../responses.ts";
-import { closeWhenKeyGone, whenKeyGone } from "../revocation.ts";
+import { closeWhenAccessLost, whenAccessLost } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 import { ChatFollower } from "./follower.ts";
 import { chatPath, tags } from "./paths.ts";
-import { visibleChat } from "./place.ts";
+import { chatAccess, visibleChat } from "./place.ts";
 
 /** Bytes that may wait for the reader before more history is read. */
 const ENOUGH_BYTES = 64 * 1024;
@@ -27,9 +27,10 @@ export const chatStream = (ctx: ApiContext) =>
       const { after_id = 0 } = query;
       if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
       const place = await visibleChat(ctx, params.chat, caller);
+      const access = chatAccess(ctx, place);
       const seen = () => markRead(ctx, place, caller);
       if (!request.headers.get("accept")?.includes("text/event-stream")) {
-        const handler = closeWhenKeyGone(ctx, caller, new ChatSocket(ctx, place, after_id, seen));
+        const handler = closeWhenAccessLost(ctx, caller, access, new ChatSocket(ctx, place, after_id, seen));
         return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
       }
       return eventStream(ctx, request, (stream) => {
@@ -40,7 +41,7 @@ export const chatStream = (ctx: ApiContext) =>
         });
         follower.start();
         seen();
-        const signOut = whenKeyGone(ctx, caller, () => stream.end());
+        const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
         return () => {
           follower.stop();
           signOut();

@@ -8,6 +8,7 @@ import type { LogRequest } from "../agents/log-query.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { closeWhenAccessLost, closeWhenKeyGone } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 
 export type LoggedJob = { readonly id: string; readonly key: number };
@@ -30,7 +31,7 @@ export const jobLogs = async (
   if (asked.follow) {
     const follower = new JobLogFollower(ctx, job, asked);
     const closing = workspace_id
-      ? closeWhenAccessLost(ctx, caller, { workspace_id, may: maySeeWorkspace }, follower)
+      ? closeWhenAccessLost(ctx, caller, workspaceAccess(ctx, workspace_id, maySeeWorkspace), follower)
       : closeWhenKeyGone(ctx, caller, follower);
     return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
   }

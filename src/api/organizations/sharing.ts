@@ -1,5 +1,6 @@
 // Whether workspaces of an organization may be shared. Switching it off ends what is shared (rule SH-12).
 import { Elysia, t } from "elysia";
+import { endForbiddenChatSharing } from "#actors/chat/sharing-limits.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { forbidden } from "#base/errors.ts";
 import { findSharingOff, setSharingOff } from "#db/sharing.ts";
@@ -10,7 +11,9 @@ import { fails } from "../responses.ts";
 import { organizationAt, organizationPath } from "./organization.ts";
 
 const tags = ["Organizations"];
-const Sharing = t.Object({ sharing_disabled: t.Boolean({ description: "Workspaces cannot be shared here." }) });
+const Sharing = t.Object({
+  sharing_disabled: t.Boolean({ description: "Workspaces and chats cannot be shared here." }),
+});
 
 export const sharing = (ctx: ApiContext) =>
   new Elysia()
@@ -35,7 +38,10 @@ export const sharing = (ctx: ApiContext) =>
         if (!mayUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
         const { sharing_disabled } = body;
         await ctx.store.commit([setSharingOff(id, sharing_disabled)]);
-        if (sharing_disabled) await endForbiddenSharing(ctx.store, ctx.workspaces, id);
+        if (sharing_disabled) {
+          await endForbiddenSharing(ctx.store, ctx.workspaces, id);
+          await endForbiddenChatSharing(ctx.store, ctx.chats, id);
+        }
         return { sharing_disabled };
       },
       {
@@ -46,7 +52,7 @@ export const sharing = (ctx: ApiContext) =>
         detail: {
           tags,
           summary: "Allow or forbid sharing workspaces",
-          description: "Forbidding it also ends the sharing of every workspace of the organization.",
+          description: "Forbidding it also ends the sharing of every workspace and chat of the organization.",
         },
       },
     );

@@ -8,6 +8,7 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { closeWhenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
 
@@ -23,7 +24,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
         peer: { id: peerId(ctx, holder, query.resume_token), rules },
         holder,
       });
-      const closing = closeWhenAccessLost(ctx, caller, { workspace_id, may: mayUseWorkspace }, connection);
+      const closing = closeWhenAccessLost(ctx, caller, workspaceAccess(ctx, workspace_id, mayUseWorkspace), connection);
       return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
     },
     {

@@ -9,6 +9,7 @@ import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { closeWhenKeyGone, whenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
 
@@ -69,7 +70,7 @@ class WatchedTunnels {
     const place = await placeOf(this.#ctx.store, agent_id);
     if (!place || place.deleted || !mayUseWorkspace(this.#caller, place)) return REFUSED;
     if (this.#over || this.#watches.has(agent_id)) return undefined;
-    const access = { workspace_id: place.workspace_id, may: mayUseWorkspace };
+    const access = workspaceAccess(this.#ctx, place.workspace_id, mayUseWorkspace);
     const stop = whenAccessLost(this.#ctx, this.#caller, access, () => {
       this.#watches.delete(agent_id);
       this.#peer?.closeTunnel(agent_id);

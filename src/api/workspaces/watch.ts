@@ -6,6 +6,7 @@ import type { ApiContext } from "../context.ts";
 import { eventStream } from "../event-stream.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { whenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 import { Beats } from "./beats.ts";
 import { Watchers } from "./watchers.ts";
@@ -39,7 +40,7 @@ export const watch = (ctx: ApiContext) => {
             data: (json) => stream.send("data", json),
             failed: () => stream.send("error", UNREADABLE),
           });
-          const access = { workspace_id: id, may: maySeeWorkspace };
+          const access = workspaceAccess(ctx, id, maySeeWorkspace);
           const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
           return () => {
             leave();
@@ -106,7 +107,7 @@ class WorkspaceSocket implements SocketHandler {
     socket.send(PING);
     this.#undo = [
       this.#beats.join(() => socket.send(PING)),
-      whenAccessLost(this.#ctx, this.#caller, { workspace_id: this.#id, may: maySeeWorkspace }, (reason) =>
+      whenAccessLost(this.#ctx, this.#caller, workspaceAccess(this.#ctx, this.#id, maySeeWorkspace), (reason) =>
         socket.close(CLOSE.policy, reason),
       ),
       this.#watchers.watch(this.#id, {

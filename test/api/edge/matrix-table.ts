@@ -274,5 +274,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${C}/messages`]: PRIVATE,
   [`PATCH ${C}/messages/{message}`]: { is: "401 401 401 404 404 200 403", body: { content: said }, fresh: "chat" },
   [`GET ${C}/prompts`]: PRIVATE,
+  [`GET ${C}/acl`]: PRIVATE,
+  [`PATCH ${C}/acl`]: { is: as(PRIVATE, 204), body: { user_roles: {} } },
   [`GET ${C}/stream`]: PRIVATE_SOCKET,
 };

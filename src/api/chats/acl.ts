@@ -1,0 +1,131 @@
+// With whom a chat is shared (facts/chats 4.17): whoever is named may read along, in the chat and its sub-chats. Its owner and the site
+// owner say so; where the organization forbids sharing, nobody does (403).
+import { Elysia } from "elysia";
+import { AppError, forbidden, invalid, type Validation } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import { type ChatShareChange, listChatShares } from "#db/chat-shares.ts";
+import type { ChatPlace } from "#db/chats.ts";
+import { findMemberWithUser } from "#db/members.ts";
+import { findSharingOff } from "#db/sharing.ts";
+import { listMinimalUsers } from "#db/users.ts";
+import { EVERYONE } from "#schema/acl.ts";
+import { ChatAcl, PatchChatAcl } from "#schema/chat-acl.ts";
+import { mayShareChat } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { getOrganization } from "../organizations/organization.ts";
+import { fails, NoContent } from "../responses.ts";
+import { chatPath, tags } from "./paths.ts";
+import { visibleChat } from "./place.ts";
+
+const user = true;
+const params = chatPath;
+/** More names than anybody writes into one request; each is looked up. */
+const CHANGES_LIMIT = 500;
+
+export const chatAcl = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get("/:chat/acl", async ({ caller, params }) => show(ctx, await shareable(ctx, params.chat, caller)), {
+      user,
+      params,
+      response: { 200: ChatAcl, ...fails(400, 401, 403, 404) },
+      detail: {
+        tags,
+        summary: "See with whom a chat is shared",
+        description: "For its owner; sub-chats go with theirs.",
+      },
+    })
+    .patch(
+      "/:chat/acl",
+      async ({ caller, params, body, status }) => {
+        const place = await shareable(ctx, params.chat, caller);
+        const problems: Validation[] = [];
+        const users = changesOf("user", body.user_roles, problems);
+        const groups = changesOf("group", body.group_roles, problems);
+        if (users.length + groups.length > CHANGES_LIMIT) {
+          problems.push({ field: "user_roles", detail: `must be at most ${CHANGES_LIMIT} at once` });
+        } else await checkUsers(ctx, place, caller, users, problems);
+        for (const { subject, role } of groups) {
+          if (role === null || subject === place.organization_id) continue;
+          problems.push({ field: `group_roles.${subject}`, detail: "is not a group of the chat's organization" });
+        }
+        if (problems.length > 0) throw invalid("Validation failed.", problems);
+        await ctx.chats.ask(place.id, "share", { changes: [...users, ...groups] });
+        return status(204, undefined);
+      },
+      {
+        user,
+        params,
+        body: PatchChatAcl,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
+        detail: {
+          tags,
+          summary: "Share a chat",
+          description:
+            "Who is named gets the role `read`: they see the chat with its sub-chats, messages and files, and can follow it, but not write. An empty text takes it away; whoever loses access is disconnected at once.",
+        },
+      },
+    );
+
+/** 404 for strangers, 403 for who only reads along and where sharing is off, 400 for a sub-chat. */
+const shareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await visibleChat(ctx, id, caller);
+  if (!mayShareChat(caller, place)) throw forbidden("Only the owner of a chat may share it.");
+  if (place.parent_chat_id !== null) throw new AppError("invalid", "Sub-chats are shared with their root chat.");
+  if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
+    throw forbidden("Chats of this organization may not be shared.");
+  }
+  return place;
+};
+
+const show = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> => {
+  const shares = await store.all(listChatShares({ chat: place.key }));
+  const named = (kind: "user" | "group") => shares.filter((one) => one.kind === kind);
+  const rolesOf = (kind: "user" | "group") => Object.fromEntries(named(kind).map((one) => [one.subject, one.role]));
+  const ids = JSON.stringify(named("user").map(({ subject }) => subject));
+  const people = await store.all(listMinimalUsers({ ids }));
+  const organization = await getOrganization(store, place.organization_id);
+  return {
+    users: people.map((one) => ({ ...one, role: "read" })),
+    groups: named("group").map(({ subject, role }) => ({
+      ...{ id: subject, name: EVERYONE, display_name: "", avatar_url: "", role },
+      organization_id: organization.id,
+      organization_name: organization.name,
+      organization_display_name: organization.display_name,
+    })),
+    user_roles: rolesOf("user"),
+    group_roles: rolesOf("group"),
+  };
+};
+
+/** The wishes with ids in lower case; notes ids and roles that are none. */
+const changesOf = (
+  kind: "user" | "group",
+  wishes: Readonly<Record<string, string>> = {},
+  problems: Validation[],
+): ChatShareChange[] =>
+  Object.entries(wishes).flatMap(([id, text]): ChatShareChange[] => {
+    const field = `${kind}_roles.${id.slice(0, 64)}`;
+    if (!isUuid(id)) problems.push({ field, detail: "must be a UUID" });
+    else if (text !== "read" && text !== "") problems.push({ field, detail: "must be read or empty" });
+    else return [{ kind, subject: id.toLowerCase(), role: text === "" ? null : text }];
+    return [];
+  });
+
+const checkUsers = async (
+  { store }: ApiContext,
+  { organization_id, owner_id }: ChatPlace,
+  caller: UserCaller,
+  changes: readonly ChatShareChange[],
+  problems: Validation[],
+): Promise<void> => {
+  for (const { subject: user_id, role } of changes) {
+    const note = (detail: string) => problems.push({ field: `user_roles.${user_id}`, detail });
+    if (user_id === caller.user_id) note("you cannot change your own role");
+    else if (user_id === owner_id) note("is the owner of the chat");
+    else if (role !== null && !(await store.get(findMemberWithUser({ organization_id, user_id })))) {
+      note("is not a member of the chat's organization");
+    }
+  }
+};
