@@ -1,0 +1,109 @@
+// Random steps for workspaces, and how they are played: against the model of life-model.ts and against something real at the same
+// time, which must answer and look the same after each step. A failure prints the seed and the path that repeat it.
+import { expect } from "bun:test";
+import fc from "fast-check";
+import { LifeModel, type Rules, type Step, type View } from "./life-model.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** While a build goes on time passes in small steps: nothing is heard of one that hangs but its heartbeat. */
+const PATIENCE = 59_000;
+/** More workspaces tell nothing more. */
+const MOST = 3;
+
+/** Anything that workspaces live in. */
+export interface Real {
+  /** The status that whoever does it is answered, 2xx as 200; everything that follows from it has happened by then. */
+  take(step: Step): Promise<number>;
+  look(): Promise<View[]>;
+}
+
+class Command implements fc.AsyncCommand<LifeModel, Real> {
+  readonly #step: Step;
+
+  constructor(step: Step) {
+    this.#step = step;
+  }
+
+  check(model: Readonly<LifeModel>): boolean {
+    const step = this.#step;
+    if (step.do === "create" || step.do === "claim") return model.all.length < MOST;
+    if (step.do === "wait") return step.ms <= PATIENCE || !model.isBuilding;
+    return model.all.length > 0;
+  }
+
+  async run(model: LifeModel, real: Real): Promise<void> {
+    const wanted = model.take(this.#step);
+    expect([this.toString(), await real.take(this.#step)]).toEqual([this.toString(), wanted]);
+    expect(await real.look()).toEqual(model.look());
+  }
+
+  toString(): string {
+    return JSON.stringify(this.#step);
+  }
+}
+
+const of = fc.nat({ max: MOST - 1 });
+const version = fc.constantFrom("good", "good", "good", "bad", "hang" as const);
+const transition = fc.constantFrom("start", "start", "stop", "stop", "stop", "delete" as const);
+const ttl = fc.option(fc.constantFrom(HOUR, 5 * HOUR, 30 * HOUR));
+const hour = fc.option(fc.constantFrom(0, 9, 14));
+const on = fc.boolean();
+const times = fc.constantFrom(30_000, PATIENCE, 20 * MINUTE, HOUR, 5 * HOUR, 9 * HOUR, DAY, 3 * DAY);
+
+const stepsOf = (): fc.Arbitrary<Step>[] => [
+  fc.record({ do: fc.constant("create" as const), of, version, ttl, hour }),
+  fc.record({ do: fc.constant("claim" as const), of, ttl, hour }),
+  fc.record({ do: fc.constant("build" as const), of, transition, version }),
+  fc.record({ do: fc.constant("build" as const), of, transition, version }),
+  fc.record({ do: fc.constantFrom("cancel" as const, "use" as const), of }),
+  fc.record({ do: fc.constant("cancel" as const), of }),
+  fc.record({ do: fc.constant("extend" as const), of, by: fc.constantFrom(5 * MINUTE, HOUR, 2 * DAY) }),
+  fc.record({ do: fc.constant("ttl" as const), of, ms: ttl }),
+  fc.record({ do: fc.constant("autostart" as const), of, hour }),
+  fc.record({ do: fc.constantFrom("dormant" as const, "favorite" as const), of, on }),
+  fc.record({ do: fc.constant("wait" as const), of, ms: times }),
+  fc.record({ do: fc.constant("wait" as const), of, ms: times }),
+];
+
+/** What templates may say. */
+export const TEMPLATES: readonly Rules[] = [
+  { failure_ttl: 0, til_dormant: 0, autodelete: 0 },
+  { failure_ttl: HOUR, til_dormant: 2 * DAY, autodelete: DAY },
+];
+
+export type PlayOptions = {
+  readonly seed: number;
+  readonly runs: number;
+  /** In one run. */
+  readonly steps: number;
+  /** Something empty, at the time it has; `done` cleans up. */
+  open(rules: Rules): Promise<{ now: number; real: Real; done?(): Promise<void> }>;
+};
+
+/** Plays that many runs. Returns how often each reason for a build was seen, so that nobody plays without anything happening. */
+export const play = async ({ seed, runs, steps, open }: PlayOptions): Promise<Record<string, number>> => {
+  const seen: Record<string, number> = {};
+  const commands = fc.commands(
+    stepsOf().map((one) => one.map((step) => new Command(step))),
+    { maxCommands: steps, size: "max" },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...TEMPLATES), commands, async (rules, given) => {
+      const { now, real, done } = await open(rules);
+      const model = new LifeModel(rules, now);
+      try {
+        await fc.asyncModelRun(() => ({ model, real }), given);
+      } finally {
+        await done?.();
+      }
+      for (const build of model.look().flatMap(({ builds }) => builds)) {
+        const [, , reason = ""] = build.split(" ");
+        seen[reason] = (seen[reason] ?? 0) + 1;
+      }
+    }),
+    { seed, numRuns: runs, endOnFailure: false },
+  );
+  return seen;
+};

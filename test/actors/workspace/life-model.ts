@@ -1,0 +1,222 @@
+// What the rules promise of workspaces under any hands and any clock, written down a second time and as plainly as possible. It knows
+// nothing of the product's code; life-commands.ts plays it against state.ts and against a running server.
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** How the starts of a template version end. */
+export type Version = "good" | "bad" | "hang";
+export type Transition = "start" | "stop" | "delete";
+
+/** What the template says, in milliseconds; 0 is never. */
+export type Rules = { readonly failure_ttl: number; readonly til_dormant: number; readonly autodelete: number };
+
+/** One thing that somebody does. `of` names a workspace: the n-th that was made, counted round. */
+export type Step = { readonly of: number } & (
+  | { readonly do: "create"; readonly version: Version; readonly ttl: number | null; readonly hour: number | null }
+  | { readonly do: "claim"; readonly ttl: number | null; readonly hour: number | null }
+  | { readonly do: "build"; readonly transition: Transition; readonly version: Version }
+  | { readonly do: "cancel" | "use" }
+  | { readonly do: "extend"; readonly by: number }
+  | { readonly do: "ttl"; readonly ms: number | null }
+  | { readonly do: "autostart"; readonly hour: number | null }
+  | { readonly do: "dormant" | "favorite"; readonly on: boolean }
+  | { readonly do: "wait"; readonly ms: number }
+);
+
+/** What everybody can see of a workspace; times in milliseconds since 1970. */
+export type View = {
+  readonly status: string;
+  /** The oldest first: number, transition, reason, and the status of the job. */
+  readonly builds: readonly string[];
+  readonly deadline: number | null;
+  readonly dormant_at: number | null;
+  readonly deleting_at: number | null;
+  readonly next_start_at: number | null;
+  readonly ttl: number | null;
+  readonly favorite: boolean;
+};
+
+type Job = "running" | "succeeded" | "failed" | "canceled";
+type Made = { readonly transition: Transition; readonly reason: string; job: Job; ended: number };
+
+/** The next time that the clock of Greenwich shows this hour. */
+const nextHour = (hour: number, now: number): number => {
+  const today = Math.floor(now / DAY) * DAY + hour * HOUR;
+  return today > now ? today : today + DAY;
+};
+
+export class LifeModel {
+  readonly rules: Rules;
+  now: number;
+  readonly all: Life[] = [];
+
+  constructor(rules: Rules, now: number) {
+    this.rules = rules;
+    this.now = now;
+  }
+
+  get isBuilding(): boolean {
+    return this.all.some((one) => one.isActive);
+  }
+
+  /** Does it; the status that whoever does it is answered. */
+  take(step: Step): number {
+    const answer = this.#answer(step);
+    for (const one of this.all) one.settle(this);
+    return answer;
+  }
+
+  look(): View[] {
+    return this.all.map((one) => one.view(this));
+  }
+
+  #answer(step: Step): number {
+    if (step.do === "wait") this.now += step.ms;
+    if (step.do === "create") this.all.push(new Life(this, step.version, step.ttl, step.hour));
+    if (step.do === "claim") this.all.push(new Life(this, "good", step.ttl, step.hour, true));
+    if (step.do === "wait" || step.do === "create" || step.do === "claim") return 200;
+    return this.all[step.of % this.all.length]?.take(step, this) ?? 0;
+  }
+}
+
+class Life {
+  readonly #builds: Made[] = [];
+  #version: Version;
+  #ttl: number | null;
+  #hour: number | null;
+  #next: number | null = null;
+  #deadline: number | null = null;
+  #dormant: number | null = null;
+  #used: number;
+  #favorite = false;
+
+  constructor(model: LifeModel, version: Version, ttl: number | null, hour: number | null, claimed = false) {
+    this.#version = version;
+    this.#used = model.now;
+    [this.#ttl, this.#hour] = [null, null];
+    if (claimed) this.#begin("start", "initiator", model.now);
+    [this.#ttl, this.#hour] = [ttl, hour];
+    this.#begin("start", "initiator", model.now);
+  }
+
+  get #last(): Made {
+    return this.#builds.at(-1) as Made;
+  }
+
+  get isActive(): boolean {
+    return this.#last.job === "running";
+  }
+
+  get #isDeleted(): boolean {
+    return this.#last.transition === "delete" && this.#last.job === "succeeded";
+  }
+
+  /** Only starts can go wrong; what hangs goes on until it is cancelled. */
+  #begin(transition: Transition, reason: string, now: number): void {
+    if (transition === "start" && this.#dormant !== null) this.#wake(now);
+    const ends = { good: "succeeded", bad: "failed", hang: "running" } as const;
+    const job = transition === "start" ? ends[this.#version] : "succeeded";
+    this.#builds.push({ transition, reason, job, ended: now });
+    this.#deadline = null;
+    this.#schedule(now);
+    if (transition !== "start" || job !== "succeeded" || this.#ttl === null) return;
+    const next = this.#hour === null ? null : nextHour(this.#hour, now);
+    // It would be started again before that: it runs on through its next start.
+    this.#deadline = next !== null && now + this.#ttl > next ? next + this.#ttl : now + this.#ttl;
+  }
+
+  #wake(now: number): void {
+    this.#dormant = null;
+    this.#used = now;
+  }
+
+  #schedule(now: number): void {
+    this.#next = this.#hour === null ? null : nextHour(this.#hour, now);
+  }
+
+  take(step: Step, { now }: LifeModel): number {
+    const last = this.#last;
+    if (step.do === "cancel") {
+      if (!this.isActive) return 400;
+      last.job = "canceled";
+      last.ended = now;
+      return 200;
+    }
+    if (this.#isDeleted) return step.do === "build" ? 409 : 410;
+    if (step.do === "build") {
+      if (this.isActive) return 409;
+      if (step.transition === "start") this.#version = step.version;
+      this.#begin(step.transition, "initiator", now);
+    }
+    if (step.do === "extend") {
+      if (last.transition !== "start" || last.job !== "succeeded" || this.#deadline === null) return 409;
+      if (step.by < 29 * 60_000) return 400;
+      this.#deadline = now + step.by;
+    }
+    if (step.do === "ttl") {
+      this.#ttl = step.ms;
+      if (step.ms === null && last.job === "succeeded") this.#deadline = null;
+    }
+    if (step.do === "autostart" && step.hour !== this.#hour) {
+      this.#hour = step.hour;
+      this.#schedule(now);
+    }
+    if (step.do === "favorite") this.#favorite = step.on;
+    if (step.do === "use") this.#used = now;
+    if (step.do === "dormant" && step.on !== (this.#dormant !== null)) {
+      if (step.on) this.#sleep("dormancy", now);
+      else {
+        this.#wake(now);
+        this.#schedule(now);
+      }
+    }
+    return 200;
+  }
+
+  #sleep(reason: string, now: number): void {
+    this.#dormant = now;
+    if (this.#last.transition === "start" && !this.isActive) this.#begin("stop", reason, now);
+  }
+
+  /** What the server does by itself, until nothing is due any more. */
+  settle(model: LifeModel): void {
+    while (!this.#isDeleted && !this.isActive && this.#act(model));
+    // What came while something else was going on, and cannot be now, is left out.
+    if (this.#next !== null && this.#next <= model.now && !this.isActive) this.#schedule(model.now);
+  }
+
+  #act({ now, rules }: LifeModel): boolean {
+    const last = this.#last;
+    const asleep = this.#dormant !== null;
+    const isFailed = last.transition === "start" && last.job === "failed";
+    if (!asleep && this.#deadline !== null && this.#deadline <= now) this.#begin("stop", "autostop", now);
+    else if (!asleep && this.#next !== null && this.#next <= now && last.transition === "stop")
+      this.#begin("start", "autostart", now);
+    else if (isFailed && rules.failure_ttl > 0 && last.ended + rules.failure_ttl <= now)
+      this.#begin("stop", "autostop", now);
+    else if (asleep && last.transition === "start") this.#begin("stop", "dormancy", now);
+    else if (!asleep && rules.til_dormant > 0 && this.#used + rules.til_dormant <= now) this.#sleep("dormancy", now);
+    else if (this.#dormant !== null && rules.autodelete > 0 && this.#dormant + rules.autodelete <= now)
+      this.#begin("delete", "autodelete", now);
+    else return false;
+    return true;
+  }
+
+  view({ rules }: LifeModel): View {
+    const { transition, job } = this.#last;
+    const succeeded = { start: "running", stop: "stopped", delete: "deleted" }[transition];
+    const gone = this.#isDeleted;
+    const asleep = this.#dormant !== null;
+    return {
+      status: job === "succeeded" ? succeeded : job === "running" ? "starting" : job,
+      builds: this.#builds.map((one, i) => `${i + 1} ${one.transition} ${one.reason} ${one.job}`),
+      deadline: this.#deadline,
+      dormant_at: this.#dormant,
+      deleting_at: this.#dormant !== null && rules.autodelete > 0 && !gone ? this.#dormant + rules.autodelete : null,
+      next_start_at: gone || asleep ? null : this.#next,
+      ttl: this.#ttl,
+      favorite: this.#favorite,
+    };
+  }
+}

@@ -1,0 +1,245 @@
+// Workspaces as state.ts and the pure functions around it decide them, without a store, a server or a worker: what schedule-actor.ts and
+// workspace-actor.ts do around each decision is done here in a few lines. One of the two real things of life-commands.ts.
+import { claimed } from "#actors/workspace/claim.ts";
+import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
+import { dormancyPatch, isDormant, mayRun } from "#actors/workspace/dormancy.ts";
+import { derivedTimes, dueAction, touchesTimes, transitionOf } from "#actors/workspace/schedule.ts";
+import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
+import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
+import { create, transition } from "#actors/workspace/state.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { jobStatus } from "#schema/job.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import type { Real } from "./life-commands.ts";
+import type { Rules, Step, Transition, Version, View } from "./life-model.ts";
+import { rulesWith, stateWith } from "./schedule-state.ts";
+
+const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
+const STATUS: Readonly<Record<string, number>> = { conflict: 409, gone: 410, invalid: 400 };
+export const cronOf = (hour: number | null): string | null => (hour === null ? null : `CRON_TZ=UTC 0 ${hour} * * *`);
+
+type Asked = { transition: Transition; reason?: string; version?: string; initiator?: string };
+const buildOf = (n: number, { transition: kind, reason = "initiator", version = "good", initiator = "owner" }: Asked) =>
+  ({
+    ...{ id: `build-${n}`, job_id: `job-${n}`, job_key: n, transition: kind, reason, initiator_id: initiator },
+    ...{ template_version_id: version, template_version_preset_id: null, orphan: false, log_level: "" },
+    ...{ parameters: [], provisioner: "echo", file_id: NIL_UUID, tags: {} },
+  }) satisfies NewBuild;
+
+class PureLife {
+  readonly #rules: ScheduleRules;
+  readonly #clock: { now: number };
+  #state: WorkspaceState;
+  /** Of the builds before the latest: transition, reason, and how the job ended. */
+  readonly #past: string[] = [];
+
+  constructor(clock: { now: number }, rules: ScheduleRules, born: WorkspaceState, first: NewBuild) {
+    this.#clock = clock;
+    this.#rules = rules;
+    const { state } = create(born.workspace, first, clock.now);
+    this.#state = state;
+    this.#settle(undefined, state);
+    this.work();
+  }
+
+  get state(): WorkspaceState {
+    return this.#state;
+  }
+
+  get #number(): number {
+    return this.#state.build.build_number + 1;
+  }
+
+  /** As the actor: the columns that follow from others go into the same batch. */
+  #settle(before: WorkspaceState | undefined, next: WorkspaceState, always = false): void {
+    if (before && next.build.id !== before.build.id) this.#past.push(wordsFor(before));
+    this.#state = next;
+    if (!always && !touchesTimes(before, next)) return;
+    const times = derivedTimes(before, next, this.#rules, this.#clock.now);
+    this.#state = { ...next, workspace: { ...next.workspace, ...times } };
+  }
+
+  apply(decision: Decision | undefined): number {
+    if (decision?.kind === "refused") return STATUS[decision.error.kind] ?? 500;
+    if (decision?.kind === "change") this.#settle(this.#state, decision.state);
+    return 200;
+  }
+
+  build(asked: Asked): number {
+    const build = buildOf(this.#number, { version: this.#state.build.template_version_id, ...asked });
+    return this.apply(transition(this.#state, { type: "build", now: this.#clock.now, build }));
+  }
+
+  claim(ttl_ms: number | null, autostart_schedule: string | null): void {
+    const build = buildOf(this.#number, { transition: "start" });
+    const own = { owner_id: "owner", name: "mine", ttl_ms, autostart_schedule, automatic_updates: "never" } as const;
+    const change = claimed(this.#state, { ...own, build }, this.#clock.now);
+    if (!change) throw new Error("what was kept ready is not to be had");
+    this.apply(change);
+    this.work();
+  }
+
+  cancel(): number {
+    const { now } = this.#clock;
+    const answer = this.apply(transition(this.#state, { type: "cancel", now, job_id: this.#state.job.id }));
+    this.#end({ type: "complete", now, job_id: this.#state.job.id, state: null });
+    return answer;
+  }
+
+  sleep(dormant: boolean): number {
+    const { workspace } = this.#state;
+    const needsStop = dormant && !isDormant(workspace) && !workspace.deleted && mayRun(this.#state);
+    const { template_version_id: version } = this.#state.build;
+    const stop = needsStop ? buildOf(this.#number, { transition: "stop", reason: "dormancy", version }) : undefined;
+    return this.apply(withDormancy(this.#state, { dormant, by: BY, stop }, this.#clock.now));
+  }
+
+  ttl(ttl_ms: number | null): number {
+    return this.apply(withTtl(this.#state, this.#rules, { ttl_ms, by: BY }, this.#clock.now));
+  }
+
+  autostart(schedule: string | null): number {
+    return this.apply(withAutostart(this.#state, this.#rules, schedule, this.#clock.now));
+  }
+
+  extend(by: number): number {
+    const { now } = this.#clock;
+    return this.apply(extended(this.#state, { deadline: now + by, by: BY }, now));
+  }
+
+  favor(favorite: boolean): number {
+    if (this.#state.workspace.deleted) return 410;
+    return this.apply(transition(this.#state, { type: "favor", favorite }));
+  }
+
+  use(): number {
+    const { workspace } = this.#state;
+    if (workspace.deleted) return 410;
+    this.#settle(this.#state, { ...this.#state, workspace: { ...workspace, last_used_at: this.#clock.now } });
+    return 200;
+  }
+
+  /** The worker does what waits for it. */
+  work(): void {
+    const { state } = this;
+    if (jobStatus(state.job) !== "pending") return;
+    const { now } = this.#clock;
+    const { id: job_id } = state.job;
+    const worker = { id: NIL_UUID, name: "w" };
+    this.apply(transition(state, { type: "start", now, job_id, worker, rows: [], agent_ids: [], daily_cost: 0 }));
+    const starts = state.build.transition === "start";
+    const version = state.build.template_version_id as Version;
+    if (starts && version === "hang") return;
+    if (starts && version === "bad") this.#end({ type: "fail", now, job_id, error: "as meant", error_code: "" });
+    else this.#end({ type: "complete", now, job_id, state: null, rules: this.#rules });
+  }
+
+  #end(command: Parameters<typeof transition>[1]): void {
+    this.apply(transition(this.#state, command));
+  }
+
+  /** The timer and the worker, until nothing is due. */
+  run(): void {
+    for (let fired = 0; ; fired++) {
+      this.work();
+      const { now } = this.#clock;
+      const before = this.#state;
+      const action = dueAction(before, this.#rules, now);
+      if (!action) {
+        this.#settle(before, before, true);
+        return;
+      }
+      if (fired > 9) throw new Error(`due for ever: ${JSON.stringify(action)}`);
+      const kind = transitionOf(action, before);
+      const { template_version_id: version } = before.build;
+      const build = kind && buildOf(this.#number, { transition: kind, reason: action.reason, version });
+      const patch = action.what === "make_dormant" ? dormancyPatch(true, now) : {};
+      const decision = withBuild(before, patch, build, [], now);
+      if (decision.kind !== "change") throw new Error(`${action.kind} came to ${decision.kind}`);
+      this.#settle(before, decision.state, true);
+    }
+  }
+
+  view(): View {
+    const { workspace, build } = this.#state;
+    if (build.build_number !== this.#past.length + 1) throw new Error("build numbers have a gap");
+    return {
+      status: workspace.status,
+      builds: [...this.#past, wordsFor(this.#state)].map((words, i) => `${i + 1} ${words}`),
+      deadline: build.deadline,
+      dormant_at: workspace.dormant_at,
+      deleting_at: workspace.deleting_at,
+      next_start_at: workspace.next_start_at,
+      ttl: workspace.ttl_ms,
+      favorite: workspace.favorite,
+    };
+  }
+}
+
+const wordsFor = ({ build, job }: WorkspaceState): string => `${build.transition} ${build.reason} ${jobStatus(job)}`;
+
+/** All workspaces of one run. */
+export class PureLives implements Real {
+  readonly #clock: { now: number };
+  readonly #rules: ScheduleRules;
+  readonly #all: PureLife[] = [];
+
+  constructor({ failure_ttl, til_dormant, autodelete }: Rules, now: number) {
+    this.#clock = { now };
+    const times = { time_til_dormant_ms: til_dormant, time_til_dormant_autodelete_ms: autodelete };
+    this.#rules = rulesWith({ failure_ttl_ms: failure_ttl, ...times });
+  }
+
+  async take(step: Step): Promise<number> {
+    const answer = this.#answer(step);
+    for (const one of this.#all) one.run();
+    return answer;
+  }
+
+  async look(): Promise<View[]> {
+    return this.#all.map((one) => one.view());
+  }
+
+  #born(asked: Asked, more: Partial<WorkspaceState["workspace"]>): PureLife {
+    const { now } = this.#clock;
+    const times = { created_at: now, updated_at: now, last_used_at: now };
+    const born = stateWith({ workspace: { ...times, status: "pending", version: 0, ...more } });
+    const life = new PureLife(this.#clock, this.#rules, born, buildOf(1, asked));
+    this.#all.push(life);
+    return life;
+  }
+
+  #answer(step: Step): number {
+    if (step.do === "wait") this.#clock.now += step.ms;
+    if (step.do === "create") {
+      const own = { ttl_ms: step.ttl, autostart_schedule: cronOf(step.hour) };
+      this.#born({ transition: "start", version: step.version }, own);
+    }
+    if (step.do === "claim") {
+      const life = this.#born({ transition: "start", initiator: PREBUILDS_USER_ID }, { owner_id: PREBUILDS_USER_ID });
+      life.claim(step.ttl, cronOf(step.hour));
+    }
+    const one = this.#all[step.of % this.#all.length];
+    if (!one) return 200;
+    switch (step.do) {
+      case "build":
+        return one.build(step.transition === "start" ? step : { transition: step.transition });
+      case "cancel":
+        return one.cancel();
+      case "use":
+        return one.use();
+      case "extend":
+        return one.extend(step.by);
+      case "ttl":
+        return one.ttl(step.ms);
+      case "autostart":
+        return one.autostart(cronOf(step.hour));
+      case "dormant":
+        return one.sleep(step.on);
+      case "favorite":
+        return one.favor(step.on);
+      default:
+        return 200;
+    }
+  }
+}

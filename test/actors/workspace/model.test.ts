@@ -1,0 +1,18 @@
+// state.ts and the pure functions around it against a model that was written from the rules alone; test/api/workspaces/model.test.ts
+// plays the same steps against a running server.
+import { expect, test } from "bun:test";
+import { play } from "./life-commands.ts";
+import { PureLives } from "./life-pure.ts";
+import { START } from "./schedule-state.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+test(`[WK-24] [WK-7] whatever people and the clock do, the transitions and the model of the rules agree (seed ${SEED})`, async () => {
+  const open = async (rules: ConstructorParameters<typeof PureLives>[0]) => ({
+    now: START,
+    real: new PureLives(rules, START),
+  });
+  const seen = await play({ seed: SEED, runs: 300, steps: 60, open });
+  // It would prove nothing if nothing happened.
+  expect(Object.keys(seen).sort()).toEqual(["autodelete", "autostart", "autostop", "dormancy", "initiator"]);
+}, 60_000);

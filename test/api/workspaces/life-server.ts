@@ -1,0 +1,210 @@
+// Workspaces on a running server, reached by the public client, whose time a test moves: the other real thing that the steps of
+// test/actors/workspace/life-commands.ts are played against. One server serves all runs, each with workspaces of its own.
+import { dueTimers } from "#db/timers.ts";
+import type { Build } from "#schema/build.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { Template } from "#schema/template.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import type { Real } from "#test/actors/workspace/life-commands.ts";
+import type { Rules, Step, Version, View } from "#test/actors/workspace/life-model.ts";
+import { cronOf } from "#test/actors/workspace/life-pure.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
+import { type Clockwork, openClockwork } from "./clockwork.ts";
+
+const manifest = (echo: Manifest["echo"], more: Partial<Manifest> = {}): string =>
+  JSON.stringify({ provisioner: "echo", resources: [{ name: "main" }], ...(echo ? { echo } : {}), ...more });
+/** One large workspace is kept ready; the steps make small ones themselves. */
+const GOOD = manifest(undefined, {
+  parameters: [{ name: "size", default: "small" }],
+  presets: [{ name: "Ready", parameters: { size: "large" }, prebuilds: 1 }],
+});
+
+type Page = { workspaces: Workspace[] };
+type Offer = {
+  readonly template_id: string;
+  readonly preset: string;
+  readonly versions: Readonly<Record<Version, string>>;
+};
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const timeOf = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
+
+/** What is offered under these rules. */
+const makeOffer = async (admin: Client, rules: Rules): Promise<Offer> => {
+  const { id, active_version_id } = await makeTemplate(admin, GOOD);
+  const version = async (echo: Manifest["echo"]): Promise<string> =>
+    (await importVersion(admin, manifest(echo), { template_id: id })).id;
+  const versions = {
+    good: active_version_id,
+    bad: await version({ error: "as meant" }),
+    hang: await version({ hang: true }),
+  };
+  await admin.patch<Template>(`/api/v2/templates/${id}`, {
+    failure_ttl_ms: rules.failure_ttl,
+    time_til_dormant_ms: rules.til_dormant,
+    time_til_dormant_autodelete_ms: rules.autodelete,
+  });
+  const presets = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);
+  return { template_id: id, preset: presets[0]?.id as string, versions };
+};
+
+export class ServerLives implements Real {
+  readonly #time: Clockwork;
+  readonly #offer: Offer;
+  readonly #ids: string[] = [];
+  static #made = 0;
+
+  private constructor(time: Clockwork, offer: Offer) {
+    this.#time = time;
+    this.#offer = offer;
+  }
+
+  async take(step: Step): Promise<number> {
+    if (step.do === "wait") this.#time.clock.leap(step.ms);
+    if (step.do === "claim") await this.#oneIsReady();
+    const answer = await this.#answer(step);
+    await this.#settle();
+    return answer;
+  }
+
+  async #answer(step: Step): Promise<number> {
+    const { owner } = this.#time;
+    const id = this.#ids[step.of % this.#ids.length] ?? "";
+    const path = `/api/v2/workspaces/${id}`;
+    switch (step.do) {
+      case "wait":
+        return 200;
+      case "create":
+        return await this.#create({ template_version_id: this.#offer.versions[step.version] }, step);
+      case "claim":
+        return await this.#create(
+          { template_version_id: this.#offer.versions.good, template_version_preset_id: this.#offer.preset },
+          step,
+        );
+      case "build": {
+        const version = step.transition === "start" ? { template_version_id: this.#offer.versions[step.version] } : {};
+        return await statusOf(owner.post(`${path}/builds`, { transition: step.transition, ...version }));
+      }
+      case "cancel": {
+        const { latest_build } = await this.#read(id);
+        return await statusOf(owner.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`));
+      }
+      case "use":
+        return await statusOf(owner.post(`${path}/usage`));
+      case "extend": {
+        const deadline = new Date(this.#time.clock.now() + step.by).toISOString();
+        return await statusOf(owner.put(`${path}/extend`, { deadline }));
+      }
+      case "ttl":
+        return await statusOf(owner.put(`${path}/ttl`, { ttl_ms: step.ms }));
+      case "autostart":
+        return await statusOf(owner.put(`${path}/autostart`, { schedule: cronOf(step.hour) }));
+      case "dormant":
+        return await statusOf(owner.put(`${path}/dormant`, { dormant: step.on }));
+      case "favorite":
+        return await statusOf(step.on ? owner.put(`${path}/favorite`) : owner.delete(`${path}/favorite`));
+    }
+  }
+
+  async #create(body: object, { ttl, hour }: { ttl: number | null; hour: number | null }): Promise<number> {
+    ServerLives.#made += 1;
+    const own = { name: `life-${ServerLives.#made}`, ttl_ms: ttl, autostart_schedule: cronOf(hour) };
+    const { id } = await this.#time.owner.post<Workspace>("/api/v2/users/me/workspaces", { ...body, ...own });
+    this.#ids.push(id);
+    return 200;
+  }
+
+  /** Waits for one that can be claimed: nothing else is kept under these rules. */
+  async #oneIsReady(): Promise<void> {
+    for (;;) {
+      const { workspaces } = await this.#time.admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds");
+      const own = workspaces.filter(({ template_id }) => template_id === this.#offer.template_id);
+      if (own.some(({ latest_build }) => latest_build.status === "running")) return;
+      await this.#time.settle();
+      await turn();
+    }
+  }
+
+  #read(id: string): Promise<Workspace> {
+    return this.#time.owner.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+  }
+
+  /** Everything that is due has been done, and every build that can end has ended. */
+  async #settle(): Promise<void> {
+    const { store } = contextOf(this.#time.server);
+    const { clock, settle } = this.#time;
+    for (;;) {
+      await settle();
+      let isBusy = false;
+      for (const id of this.#ids) if (await this.#isBusy(id)) isBusy = true;
+      if (!isBusy && (await store.all(dueTimers({ now: clock.now() }))).length === 0) return;
+      await turn();
+    }
+  }
+
+  async #isBusy(id: string): Promise<boolean> {
+    const { job, transition, template_version_id } = (await this.#read(id)).latest_build;
+    if (job.completed_at !== undefined) return false;
+    const hangs = transition === "start" && template_version_id === this.#offer.versions.hang;
+    return !(hangs && job.status === "running");
+  }
+
+  async look(): Promise<View[]> {
+    return await Promise.all(this.#ids.map((id) => this.#view(id)));
+  }
+
+  async #view(id: string): Promise<View> {
+    const one = await this.#read(id);
+    const all = await this.#time.owner.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1000`);
+    const words = ({ build_number, transition, reason, job }: Build): string =>
+      `${build_number} ${transition} ${reason} ${job.status}`;
+    return {
+      status: one.latest_build.status,
+      builds: all.map(words).reverse(),
+      deadline: timeOf(one.latest_build.deadline),
+      dormant_at: timeOf(one.dormant_at),
+      deleting_at: timeOf(one.deleting_at),
+      next_start_at: timeOf(one.next_start_at),
+      ttl: one.ttl_ms ?? null,
+      favorite: one.favorite,
+    };
+  }
+
+  /** Removes what this run has made: the next one's time would go on for it, too. */
+  async clear(): Promise<void> {
+    for (const id of this.#ids) {
+      const { latest_build } = await this.#read(id);
+      if (latest_build.status === "deleted") continue;
+      if (latest_build.job.completed_at === undefined) await this.#answer({ do: "cancel", of: this.#ids.indexOf(id) });
+      await this.#settle();
+      await this.#time.build(id, "delete");
+    }
+  }
+
+  /** A server on which runs can be opened one after the other. */
+  static async start() {
+    const time = await openClockwork();
+    const offers = new Map<Rules, Offer>();
+    return {
+      open: async (rules: Rules) => {
+        const offer = offers.get(rules) ?? (await makeOffer(time.admin, rules));
+        offers.set(rules, offer);
+        const real = new ServerLives(time, offer);
+        return { now: time.clock.now(), real, done: () => real.clear() };
+      },
+      [Symbol.asyncDispose]: () => time[Symbol.asyncDispose](),
+    };
+  }
+}
+
+const statusOf = async (call: Promise<unknown>): Promise<number> => {
+  try {
+    await call;
+    return 200;
+  } catch (error) {
+    if (error instanceof ApiError) return error.status;
+    throw error;
+  }
+};

@@ -1,0 +1,18 @@
+// A running server, seen by the public client, against the model of the rules that state.ts is held to in
+// test/actors/workspace/model.test.ts: the same random steps, the same answers, the same workspaces after each step.
+import { expect } from "bun:test";
+import { play } from "#test/actors/workspace/life-commands.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ServerLives } from "./life-server.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+testInside(
+  `[WK-24] [WK-7] whatever people and the clock do, a server and the model of the rules agree (seed ${SEED})`,
+  async () => {
+    await using server = await ServerLives.start();
+    const seen = await play({ seed: SEED, runs: 6, steps: 30, open: server.open });
+    expect(seen.initiator).toBeGreaterThan(5);
+  },
+  120_000,
+);
