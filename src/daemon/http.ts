@@ -9,12 +9,15 @@ import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
+import type { Containers } from "./containers.ts";
+import { containerRoutes, watcherSockets } from "./containers-http.ts";
 import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./http-files.ts";
 import type { Processes } from "./http-processes.ts";
 
 export type HttpApiOptions = {
   ports(): ListeningPort[];
   processes: Processes;
+  containers: Containers;
   /** The absolute path of what a caller wrote. */
   place(path: string): string;
 };
@@ -32,7 +35,8 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
     maxRequestBodySize: MAX_FILE,
     // The server decides how long a connection is kept.
     idleTimeout: 0,
-    routes: routesOf(options),
+    routes: { ...routesOf(options), ...containerRoutes(options.containers) },
+    websocket: watcherSockets(options.containers),
     fetch: () => failed(new AppError("not_found", "Route not found.")),
     error: failed,
   } as never);

@@ -1,13 +1,18 @@
 // What the server reaches in the workspace through the tunnel: terminals, the HTTP API, and the workspace's own ports. Begins with the
 // first manifest and ends with the daemon.
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { pipe } from "#src/wire/pipe.ts";
 import { WireError } from "#src/wire/wire-error.ts";
+import { Containers } from "./containers.ts";
+import { ContainerEngine, engineAddress } from "./containers-engine.ts";
+import { DevcontainerCli } from "./devcontainers-cli.ts";
 import { type Environment, folderOf, placeOf, scriptEnvironment } from "./environment.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { type HttpApi, serveHttpApi } from "./http.ts";
@@ -40,9 +45,17 @@ export class Reach {
     const directory = folderOf(manifest.directory, given);
     this.#terminals = new TerminalSessions({ clock, groups, env, directory });
     const ports = new ListeningPorts({ hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 });
+    const engineAt = (): ContainerEngine | undefined => {
+      const address = engineAddress(env);
+      return address && new ContainerEngine(address, clock);
+    };
     this.#api = served({
       ports: () => ports.list(),
       processes: new Processes({ clock, groups, env }),
+      containers: new Containers({
+        ...{ clock, directory, engine: engineAt, declared: declaredIn(manifest) },
+        devcontainers: new DevcontainerCli({ clock, groups, env }),
+      }),
       place: (path) => placeOf(path, given, directory),
     });
     this.#running = runTunnel({
@@ -83,6 +96,15 @@ const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefine
     return undefined;
   }
 };
+
+/** Devcontainers that the template names. */
+const declaredIn = ({ devcontainers }: Manifest) =>
+  devcontainers.map(({ workspaceFolder, configPath, name, subagentId }) => ({
+    workspace_folder: workspaceFolder,
+    config_path: configPath || join(workspaceFolder, ".devcontainer", "devcontainer.json"),
+    name,
+    subagent_id: subagentId?.length === 16 ? uuidFromBytes(subagentId) : null,
+  }));
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 

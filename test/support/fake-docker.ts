@@ -13,6 +13,10 @@ export type FakeContainer = {
   /** Bytes of the tar that was put into it, and the name of the file in it. */
   uploaded: number;
   file: string;
+  /** Seconds since 1970. */
+  created: number;
+  ports?: { IP?: string; PrivatePort: number; PublicPort?: number; Type: string }[];
+  mounts?: { Name?: string; Source?: string; Destination: string }[];
 };
 
 type Answer = { status: number; message: string };
@@ -48,6 +52,16 @@ export class FakeDocker implements AsyncDisposable {
       idleTimeout: 0,
       fetch: (request: Request) => this.#answer(request),
     } as never);
+  }
+
+  /** A container that somebody else has made. */
+  put(name: string, options: Partial<Omit<FakeContainer, "name" | "body">> & { labels?: Record<string, string> } = {}) {
+    const { labels = {}, ...rest } = options;
+    const id = `c${this.#next++}`;
+    const body = { Image: "dev:latest", Env: [], Labels: labels, HostConfig: {} };
+    const made = { id, name, body, running: true, uploaded: 0, file: "", created: nowSeconds(), ...rest };
+    this.containers.set(made.id, made);
+    return made;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -108,8 +122,10 @@ export class FakeDocker implements AsyncDisposable {
     if (id === "json") {
       const found = [...this.containers.values()].filter(({ body }) => matches(body.Labels, query));
       return Response.json(
-        found.map(({ id, name, body, running }) => ({
+        found.map(({ id, name, body, running, created, ports = [], mounts = [] }) => ({
           ...{ Id: id, Names: [`/${name}`], Labels: body.Labels, State: running ? "running" : "exited" },
+          ...{ Image: body.Image, Created: created, Status: running ? "Up 2 minutes" : "Exited (0)" },
+          ...{ Ports: ports, Mounts: mounts },
         })),
       );
     }
@@ -122,7 +138,7 @@ export class FakeDocker implements AsyncDisposable {
       if ([...this.containers.values()].some((one) => one.name === name)) {
         return fails(409, `Conflict. The container name "/${name}" is already in use`);
       }
-      const made = { id: `c${this.#next++}`, name, body, running: false, uploaded: 0, file: "" };
+      const made = { id: `c${this.#next++}`, name, body, running: false, uploaded: 0, file: "", created: nowSeconds() };
       this.containers.set(made.id, made);
       return Response.json({ Id: made.id, Warnings: [] }, { status: 201 });
     }
@@ -159,6 +175,8 @@ export class FakeDocker implements AsyncDisposable {
     return Response.json({ Volumes: found.length > 0 ? found : null, Warnings: null });
   }
 }
+
+const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
 const upload = async (container: FakeContainer, request: Request): Promise<Response> => {
   let first: Uint8Array | undefined;

@@ -5,6 +5,8 @@ import { instanceIdentity } from "../instance-identity.ts";
 import { agentCoordinate } from "../tailnet/coordinate.ts";
 import { agentConnection } from "../tailnet/derp-map.ts";
 import { agentAppStatus } from "./app-status.ts";
+import { agentContainers } from "./containers.ts";
+import { agentDevcontainers } from "./devcontainers.ts";
 import { agentExternalAuth } from "./external-auth.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
 import { taskLogSnapshot } from "./log-snapshot.ts";
@@ -32,6 +34,8 @@ export const agents = (ctx: ApiContext) =>
     .use(agentTunnel(ctx))
     .use(agentLogs(ctx))
     .use(agentPorts(ctx))
+    .use(agentContainers(ctx))
+    .use(agentDevcontainers(ctx))
     .use(agentTerminal(ctx))
     .use(agentConnection(ctx))
     .use(agentCoordinate(ctx))

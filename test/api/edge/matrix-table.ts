@@ -109,6 +109,10 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${A}/logs`]: PRIVATE,
   [`GET ${A}/startup-logs`]: { is: "401 401 401 410 410 410 410", why: "the route is gone, whichever agent is meant" },
   [`GET ${A}/listening-ports`]: { is: PRIVATE_SOCKET, why: "400: no daemon is connected" },
+  [`GET ${A}/containers`]: { is: PRIVATE_SOCKET, query: { label: "a=b" }, why: "400: no daemon is connected" },
+  [`GET ${A}/containers/watch`]: { is: PRIVATE_SOCKET, why: "400: no daemon is connected" },
+  [`POST ${A}/containers/devcontainers/{devcontainer}/recreate`]: { is: PRIVATE_SOCKET, path: { devcontainer: NOBODYS_ID }, why: "400: no daemon is connected" },
+  [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: { is: PRIVATE_SOCKET, path: { devcontainer: NOBODYS_ID }, why: "400: no daemon is connected" },
   [`GET ${A}/pty`]: PRIVATE_SOCKET,
 
   "POST /api/v2/users/login": NOBODY,

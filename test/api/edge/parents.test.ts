@@ -95,6 +95,10 @@ const CASES: Record<string, Case> = {
 
 /** Not a parent and its child. */
 const OTHERWISE: Record<string, string> = {
+  "POST /api/v2/workspaceagents/{workspaceagent}/containers/devcontainers/{devcontainer}/recreate":
+    "the agent itself is asked, which knows only its own",
+  "DELETE /api/v2/workspaceagents/{workspaceagent}/containers/devcontainers/{devcontainer}":
+    "the agent itself is asked, which knows only its own",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
   "POST /api/v2/organizations/{organization}/members/{user}/workspaces":

@@ -1,0 +1,83 @@
+// `GET {agent}/containers` and `containers/watch`: what the container engine of a workspace runs, asked of its daemon (facts/platform
+// 5.3, rules CO-1 to CO-6). Looking is no use of the workspace: it moves no deadline.
+import { Elysia, t } from "elysia";
+import { invalidField } from "#base/errors.ts";
+import { ContainerListing } from "#schema/container.ts";
+import { mayUseWorkspace } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { closeWhenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
+import { askContainers, shownListing } from "./containers-ask.ts";
+import { ContainerWatch } from "./containers-watch.ts";
+import { usableAgentAt } from "./place.ts";
+
+const MOST_LABELS = 100;
+const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+
+export const agentContainers = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:workspaceagent/containers",
+      async ({ caller, params, request }) => {
+        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const labels = labelsOf(request, caller.compat);
+        return shownListing(await askContainers(ctx, agent_id, "GET", labels), caller.compat);
+      },
+      {
+        user: true,
+        params,
+        query: t.Object({
+          label: t.Optional(
+            t.Union([t.String(), t.Array(t.String())], {
+              description:
+                "`key=value`; repeated ones must all match. An empty value asks only whether there is such a label. Clients that sign in under the upstream names may leave it out.",
+            }),
+          ),
+        }),
+        response: { 200: ContainerListing, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
+        detail: {
+          tags: ["Agents"],
+          summary: "List containers",
+          description:
+            "What the container engine of the workspace runs or has run, and the devcontainers found in the agent's folder; these, and the warnings, are not filtered. Empty where the workspace has no engine. 400 when the agent is not connected; the message names its state.",
+        },
+      },
+    )
+    .get(
+      "/:workspaceagent/containers/watch",
+      async ({ caller, params, request }) => {
+        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const watch = await ContainerWatch.begin(ctx, agent_id, caller.compat);
+        const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
+        try {
+          return ctx.sockets.upgrade(request, closeWhenAccessLost(ctx, caller, access, watch), { who: caller.user_id });
+        } catch (error) {
+          watch.close();
+          throw error;
+        }
+      },
+      {
+        user: true,
+        params,
+        response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
+        detail: {
+          tags: ["Agents"],
+          summary: "Watch containers",
+          description:
+            "A WebSocket of text messages, each a whole container listing: one at once, then one whenever something has changed (containers are looked at each 10 s). 1011 with the reason when the agent goes away.",
+        },
+      },
+    );
+
+/** The query as the daemon gets it. 400 for what is no `key=value`, and for none at all from callers of the first kind. */
+const labelsOf = (request: Request, compat: boolean): string => {
+  // As they were sent: the values of labels may have commas.
+  const labels = new URL(request.url).searchParams.getAll("label");
+  if (labels.length === 0 && !compat) throw invalidField("label", "is required");
+  if (labels.length > MOST_LABELS) throw invalidField("label", `may be given ${MOST_LABELS} times`);
+  if (labels.some((one) => one.indexOf("=") < 1)) throw invalidField("label", "must be key=value");
+  return labels.length === 0 ? "" : `?${new URLSearchParams(labels.map((one): [string, string] => ["label", one]))}`;
+};

@@ -1,0 +1,64 @@
+// What can be done to a devcontainer of a workspace: make it anew, delete it (facts/platform 3.7 and 5.3, rules CO-7 to CO-9). For those
+// who may change the workspace; its daemon does it.
+import { Elysia, t } from "elysia";
+import { forbidden } from "#base/errors.ts";
+import { mayUpdateWorkspace } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Generic, NoContent } from "../responses.ts";
+import { askContainers } from "./containers-ask.ts";
+import { usableAgentAt } from "./place.ts";
+
+const params = t.Object({
+  workspaceagent: t.String({ format: "uuid", description: "Agent id." }),
+  devcontainer: t.String({ format: "uuid", description: "Devcontainer id, as the listing has it." }),
+});
+
+export const agentDevcontainers = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post(
+      "/:workspaceagent/containers/devcontainers/:devcontainer/recreate",
+      async ({ caller, params, status }) => {
+        const agent_id = await changeable(ctx, params.workspaceagent, caller);
+        await askContainers(ctx, agent_id, "POST", `/devcontainers/${params.devcontainer.toLowerCase()}/recreate`);
+        return status(202, { message: "The devcontainer is being made anew." });
+      },
+      {
+        user: true,
+        params,
+        response: { 202: Generic, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
+        detail: {
+          tags: ["Agents"],
+          summary: "Recreate a devcontainer",
+          description:
+            "Begins to make its container anew; the listing shows how it goes (`starting`, then `running` or `error`). 409 while something else is done to it, 403 when the template made it.",
+        },
+      },
+    )
+    .delete(
+      "/:workspaceagent/containers/devcontainers/:devcontainer",
+      async ({ caller, params, set }) => {
+        const agent_id = await changeable(ctx, params.workspaceagent, caller);
+        await askContainers(ctx, agent_id, "DELETE", `/devcontainers/${params.devcontainer.toLowerCase()}`);
+        set.status = 204;
+      },
+      {
+        user: true,
+        params,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
+        detail: {
+          tags: ["Agents"],
+          summary: "Delete a devcontainer",
+          description:
+            "Stops and removes its container. It is not listed any more until its file changes or somebody makes its container. 409 while something else is done to it.",
+        },
+      },
+    );
+
+/** The agent, for those who may change its workspace. 404 when they may not use it, 403 when they may only use it. */
+const changeable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<string> => {
+  const place = await usableAgentAt(ctx.store, id, caller);
+  if (!mayUpdateWorkspace(caller, place)) throw forbidden();
+  return place.agent_id;
+};

@@ -1,0 +1,60 @@
+// A workspace with a container engine, for tests: the fake Docker Engine behind a real daemon, and a program that plays the
+// `devcontainer` command line tool by asking that engine, as the real one would.
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { FakeDocker } from "#test/support/fake-docker.ts";
+import { type Reachable, startReachable } from "./reach.ts";
+
+export type ContainerWorld = AsyncDisposable & {
+  readonly docker: FakeDocker;
+  readonly world: Reachable;
+  /** Writes a file in the agent's folder. */
+  write(path: string, text: string): string;
+};
+
+// Plays `devcontainer up`: says something, then makes and starts the container, then tells its id. A file named `fail` makes it fail.
+const program = (docker: FakeDocker): string => `#!${process.execPath}
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+const args = process.argv.slice(2);
+const option = (name) => args[args.indexOf(name) + 1];
+const [folder, config] = [option("--workspace-folder"), option("--config")];
+const unix = ${JSON.stringify(docker.host.replace("unix://", ""))};
+const call = (path, body) => fetch("http://docker/v1.47" + path, { unix, method: "POST", body: JSON.stringify(body) });
+console.log(JSON.stringify({ type: "text", level: 3, text: "building" }));
+if (args[0] !== "up" || !args.includes("--remove-existing-container") || existsSync(join(folder, "fail"))) {
+  console.log(JSON.stringify({ outcome: "error", message: "The image could not be built.", description: "no space left" }));
+  process.exit(1);
+}
+const Labels = { "devcontainer.local_folder": folder, "devcontainer.config_file": config };
+const made = await (await call("/containers/create?name=made-" + Math.random(), { Image: "dev:latest", Labels, HostConfig: {} })).json();
+await call("/containers/" + made.Id + "/start");
+console.log(JSON.stringify({ outcome: "success", containerId: made.Id, remoteUser: "root", remoteWorkspaceFolder: "/workspaces" }));
+`;
+
+export const startContainerWorld = async (): Promise<ContainerWorld> => {
+  const folder = mkdtempSync(join(tmpdir(), "slipway-docker-"));
+  const docker = new FakeDocker(folder);
+  docker.images.set("dev:latest", { architecture: "amd64" });
+  const cli = join(folder, "bin", "devcontainer");
+  mkdirSync(dirname(cli));
+  writeFileSync(cli, program(docker));
+  chmodSync(cli, 0o755);
+  const environment_variables = { DOCKER_HOST: docker.host, PATH: `${dirname(cli)}:$PATH` };
+  const world = await startReachable({ agent: { environment_variables } });
+  return {
+    ...{ docker, world },
+    write(path, text) {
+      const whole = join(world.home, path);
+      mkdirSync(dirname(whole), { recursive: true });
+      writeFileSync(whole, text);
+      return whole;
+    },
+    async [Symbol.asyncDispose]() {
+      await world[Symbol.asyncDispose]();
+      await docker[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};

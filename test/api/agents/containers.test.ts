@@ -1,0 +1,140 @@
+// The containers of a workspace as people see them: a fake Docker Engine on a real socket, a real daemon, the real server.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { findWorkspace } from "#db/workspaces.ts";
+import type { ContainerListing } from "#schema/container.ts";
+import type { Generic } from "#schema/generic.ts";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";
+
+let at: ContainerWorld;
+beforeAll(async () => {
+  at = await startContainerWorld();
+});
+afterAll(() => at[Symbol.asyncDispose]());
+beforeEach(() => {
+  at.docker.containers.clear();
+  at.docker.refuse = () => undefined;
+});
+
+const path = (rest: string): string => at.world.path(rest);
+const list = (query: string): Promise<ContainerListing> => at.world.owner.get(path(`containers?${query}`));
+const statusOf = async (rest: string, client = at.world.owner): Promise<number> =>
+  (await client.fetch("GET", path(rest))).status;
+
+const nextListing = async (socket: ClientSocket): Promise<ContainerListing> =>
+  JSON.parse(String(await socket.next())) as ContainerListing;
+
+describe("containers", () => {
+  test("[CO-1] are listed as the engine has them, newest first, stopped ones too, with ports, mounts and labels", async () => {
+    at.docker.put("old", { created: 1_000, running: false, labels: { kind: "db" } });
+    at.docker.put("new", {
+      created: 2_000,
+      labels: { kind: "web" },
+      ports: [
+        { IP: "0.0.0.0", PrivatePort: 80, PublicPort: 8080, Type: "tcp" },
+        { PrivatePort: 53, Type: "udp" },
+      ],
+      mounts: [
+        { Name: "data", Destination: "/data" },
+        { Source: "/home", Destination: "/mnt" },
+      ],
+    });
+    const { containers, warnings } = await list("label=kind%3D");
+    expect(warnings).toEqual([]);
+    expect(containers).toEqual([
+      {
+        id: expect.any(String),
+        name: "new",
+        image: "dev:latest",
+        created_at: "1970-01-01T00:33:20.000Z",
+        running: true,
+        status: "Up 2 minutes",
+        labels: { kind: "web" },
+        volumes: { data: "/data", "/home": "/mnt" },
+        ports: [
+          { network: "tcp", port: 80, host_ip: "0.0.0.0", host_port: 8080 },
+          { network: "udp", port: 53, host_ip: "", host_port: 0 },
+        ],
+      },
+      expect.objectContaining({ name: "old", running: false, ports: [], volumes: {} }),
+    ]);
+  });
+
+  test("[CO-2] all labels asked for must match; what is no key=value is 400, and none at all only for callers of the second kind", async () => {
+    at.docker.put("one", { labels: { kind: "db", team: "a,b" } });
+    at.docker.put("two", { labels: { kind: "web" } });
+    const names = async (query: string) => (await list(query)).containers.map(({ name }) => name);
+    expect(await names("label=kind%3Ddb")).toEqual(["one"]);
+    expect(await names("label=kind%3D&label=team%3Da%2Cb")).toEqual(["one"]);
+    expect(await names("label=kind%3Dweb&label=team%3D")).toEqual([]);
+    for (const query of ["label=kind", "label=%3Dweb", "label=kind%3Dweb&label=x", ""]) {
+      const answer = await at.world.owner.fetch("GET", path(`containers?${query}`));
+      expect([query, answer.status]).toEqual([query, 400]);
+      expect(((await answer.json()) as Generic).validations?.[0]?.field).toBe("label");
+    }
+    const headers = { "coder-session-token": at.world.seeded.owner_token };
+    const anybody = at.world.owner.as(undefined);
+    const all = (await (
+      await anybody.fetch("GET", path("containers"), undefined, { headers })
+    ).json()) as ContainerListing;
+    expect(all.containers).toHaveLength(2);
+  });
+
+  test("[CO-3] two that want one port of the machine are warned of; an engine that fails is told of in words", async () => {
+    const ports = [{ IP: "0.0.0.0", PrivatePort: 80, PublicPort: 9000, Type: "tcp" }];
+    at.docker.put("left", { ports });
+    at.docker.put("right", { ports });
+    expect((await list("label=none%3D")).warnings).toEqual([expect.stringMatching(/left.*9000\/tcp/)]);
+    at.docker.refuse = () => ({ status: 500, message: "the disk is full" });
+    const broken = await list("label=none%3D");
+    expect(broken).toMatchObject({ containers: [], warnings: [expect.stringMatching(/the disk is full/)] });
+  });
+
+  test("[CO-4] are for those who may use the workspace, while its agent is connected", async () => {
+    const member = await seedUser(at.world.server, { organization_id: at.world.seeded.organization_id });
+    for (const rest of ["containers?label=a%3Db", "containers/watch"]) {
+      expect(await statusOf(rest, at.world.owner.as(member.token))).toBe(404);
+      expect(await statusOf(rest, at.world.owner.as(undefined))).toBe(401);
+    }
+    const never = await seedAgent(at.world.server);
+    const asked = await new Client(at.world.server.url, never.owner_token).fetch(
+      "GET",
+      `/api/v2/workspaceagents/${never.agent_id}/containers?label=a%3Db`,
+    );
+    expect(asked.status).toBe(400);
+    expect(((await asked.json()) as Generic).message).toMatch(/not connected.*connecting/);
+  });
+
+  test("[CO-5] are watched: a whole listing at once, one for each change of a devcontainer, and nothing once the watcher has gone", async () => {
+    const config = at.write("watched/.devcontainer/devcontainer.json", "{}");
+    using socket = await at.world.owner.socket(path("containers/watch"));
+    const first = await nextListing(socket);
+    const mine = first.devcontainers.find(({ config_path }) => config_path === config);
+    expect(mine).toMatchObject({ status: "stopped", subagent_id: { valid: false } });
+    using other = await at.world.owner.socket(path("containers/watch"));
+    await nextListing(other);
+    await at.world.owner.post(path(`containers/devcontainers/${mine?.id}/recreate`));
+    const seen: string[] = [];
+    while (!seen.includes("running")) {
+      const { devcontainers } = await nextListing(socket);
+      seen.push(devcontainers.find(({ id }) => id === mine?.id)?.status ?? "gone");
+    }
+    expect(seen[0]).toBe("starting");
+    socket.send("hello");
+    expect(await socket.closed).toMatchObject({ code: 1008 });
+    const calls = at.docker.calls.length;
+    await list("label=none%3D");
+    expect(at.docker.calls.length).toBeLessThanOrEqual(calls + 2);
+  });
+
+  test("[CO-6] looking at them is no use of the workspace", async () => {
+    const { store } = contextOf(at.world.server);
+    const used = async () => (await store.get(findWorkspace({ id: at.world.seeded.workspace_id })))?.last_used_at;
+    const before = await used();
+    using socket = await at.world.owner.socket(path("containers/watch"));
+    await nextListing(socket);
+    await list("label=a%3Db");
+    expect(await used()).toBe(before as number);
+  });
+});
