@@ -7,6 +7,7 @@ import { describeMachine } from "#test/bench/machine.ts";
 import { checks as apiFuzz } from "#test/fuzz/api-fuzz.ts";
 import { checks as tokenTiming } from "#test/security/token-timing.ts";
 import { checks as serverBuilds } from "./server-builds.ts";
+import { checks as serverChats } from "./server-chats.ts";
 import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
@@ -28,6 +29,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: kill -9", numbers: "1, 19", rounds: 50, full: 200 },
   { name: "server: claims of prebuilds", numbers: "1", rounds: 20, full: 100 },
   { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
+  { name: "server: chats", numbers: "1, 19", rounds: 25, full: 100 },
   { name: "server: failpoints", numbers: "2", rounds: 5, full: 20 },
   { name: "server: flushed, then answered", numbers: "4", rounds: 5, full: 50 },
   { name: "server: failing disk", numbers: "5, 6", rounds: 3, full: 20 },
@@ -49,6 +51,7 @@ type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
+  ...serverChats,
   ...[...serverSignals, ...serverSlow, ...serverStreams],
   ...tokenTiming,
   ...apiFuzz,

@@ -40,7 +40,10 @@ const CHECKS: readonly { what: string; sql: string }[] = [
 ];
 
 /** What is wrong with the database in this data directory, in words. Its files are copied first; the server must not be writing. */
-export const databaseProblems = (directory: string): string[] => {
+export const databaseProblems = (directory: string): string[] => lookIntoCopy(directory, problemsOf);
+
+/** What `look` finds in a copy of the database in this data directory. The server must not be writing. */
+export const lookIntoCopy = <T>(directory: string, look: (db: Database) => T): T => {
   const copy = mkdtempSync(join(tmpdir(), "slipway-copy-"));
   try {
     for (const name of ["slipway.db", "slipway.db-wal"]) {
@@ -48,7 +51,7 @@ export const databaseProblems = (directory: string): string[] => {
     }
     const db = new Database(join(copy, "slipway.db"));
     try {
-      return problemsOf(db);
+      return look(db);
     } finally {
       db.close();
     }

@@ -1,0 +1,9 @@
+// The short form of the test that kills a server under chats; `bun run torture` has the long one.
+import { expect, test } from "bun:test";
+import { serverChats } from "./server-chats.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+test(`[CH-35] killed while chats speak, a server loses no acknowledged message, uses no number twice and goes on with all of them (seed ${SEED})`, async () => {
+  expect(await serverChats({ rounds: 3, seed: SEED, log: () => {} })).toContain("none lost or doubled");
+}, 240_000);
