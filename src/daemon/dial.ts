@@ -2,7 +2,10 @@
 // token or could not be reached.
 import type { Clock } from "#base/clock.ts";
 import { AGENT_API_VERSION } from "#src/wire/agent-api.ts";
+import type { ByteStream } from "#src/wire/byte-stream.ts";
+import { plainWebSocket, UpgradeRefused } from "#src/wire/plain-websocket.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { WireError } from "#src/wire/wire-error.ts";
 import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
 
 const DIAL_TIMEOUT_MS = 30_000;
@@ -39,16 +42,13 @@ export const dial = async (options: {
   endpoint?: Endpoint;
 }): Promise<YamuxSession> => {
   const { url, token, clock, signal, endpoint = CALLS } = options;
-  const socket = new WebSocket(addressOf(url, endpoint), socketOptions(token));
-  let status: number | undefined;
-  socket.addEventListener("error", (event) => {
-    status = refusedStatus((event as ErrorEvent).message);
-  });
-  const giveUp = (): void => socket.close();
+  const cut = new AbortController();
+  const giveUp = (): void => cut.abort();
   const late = clock.after(DIAL_TIMEOUT_MS, giveUp);
   signal.addEventListener("abort", giveUp);
+  if (signal.aborted) giveUp();
   try {
-    const stream = await streamOverWebSocket(socket, clock);
+    const stream = await opened({ url: addressOf(url, endpoint), token, clock, signal: cut.signal, endpoint });
     return new YamuxSession(stream, {
       role: endpoint.role,
       clock,
@@ -56,10 +56,34 @@ export const dial = async (options: {
       ping_timeout_ms: PING_TIMEOUT_MS,
     });
   } catch (error) {
-    if (status === 401 || status === 403) throw new TokenRefused(status);
-    throw error;
+    if (!(error instanceof UpgradeRefused)) throw error;
+    const { status, message } = error;
+    throw status === 401 || status === 403 ? new TokenRefused(status) : new WireError("closed", message);
   } finally {
     late.cancel();
+    signal.removeEventListener("abort", giveUp);
+  }
+};
+
+type Opening = { url: URL; token: string; clock: Clock; signal: AbortSignal; endpoint: Endpoint };
+
+/** Bulk goes through the tunnel; what it saves is lost among the costs of TLS, which is the runtime's to check. */
+const opened = async ({ url, token, clock, signal, endpoint }: Opening): Promise<ByteStream> => {
+  const headers = { "Service-Session-Token": token };
+  if (endpoint === TUNNEL && url.protocol === "ws:") return await plainWebSocket({ url, headers, clock, signal });
+  const socket = new WebSocket(url, socketOptions(headers));
+  let status: number | undefined;
+  socket.addEventListener("error", (event) => {
+    status = refusedStatus((event as ErrorEvent).message);
+  });
+  const giveUp = (): void => socket.close();
+  signal.addEventListener("abort", giveUp);
+  if (signal.aborted) giveUp();
+  try {
+    return await streamOverWebSocket(socket, clock);
+  } catch (error) {
+    throw status === undefined ? error : new UpgradeRefused(status);
+  } finally {
     signal.removeEventListener("abort", giveUp);
   }
 };
@@ -71,8 +95,7 @@ const addressOf = (base: URL, { path }: Endpoint): URL => {
 };
 
 // Bun's own options; the DOM type knows only subprotocols.
-const socketOptions = (token: string): never =>
-  ({ headers: { "Service-Session-Token": token }, perMessageDeflate: false }) as never;
+const socketOptions = (headers: Record<string, string>): never => ({ headers, perMessageDeflate: false }) as never;
 
 // The only place where Bun tells the status of a refused upgrade.
 const refusedStatus = (message = ""): number | undefined => {

@@ -8,6 +8,8 @@ import { WireError } from "./wire-error.ts";
 export interface MessageSocket {
   /** As Bun's ServerWebSocket: more than 0 sent, -1 taken but the socket is full (a `drain` follows), 0 dropped. */
   send(bytes: Uint8Array): number;
+  /** The same with the parts as one message, for sockets that put their frames together themselves. */
+  sendParts?(parts: readonly Uint8Array[]): number;
   close(code?: number, reason?: string): void;
 }
 
@@ -74,7 +76,7 @@ export class ByteStream {
     }
     while (!this.#blocked && this.#writers.length > 0) {
       const writer = this.#writers.shift()!;
-      this.#transmit(join(writer.parts));
+      this.#transmitAll(writer.parts);
       if (this.#failure) writer.done.reject(this.#failure);
       else writer.done.resolve();
     }
@@ -108,7 +110,7 @@ export class ByteStream {
       this.#writers.push({ parts, done });
       return done.promise;
     }
-    this.#transmit(join(parts));
+    this.#transmitAll(parts);
     return this.#failure ? Promise.reject(this.#failure) : Promise.resolve();
   }
 
@@ -141,8 +143,16 @@ export class ByteStream {
     return this.#full || this.#over;
   }
 
+  #transmitAll(parts: readonly Uint8Array[]): void {
+    if (this.#socket.sendParts) this.#judge(this.#socket.sendParts(parts));
+    else this.#transmit(join(parts));
+  }
+
   #transmit(bytes: Uint8Array): void {
-    const taken = this.#socket.send(bytes);
+    this.#judge(this.#socket.send(bytes));
+  }
+
+  #judge(taken: number): void {
     if (taken < 0) this.#full = true;
     else if (taken === 0) this.#fail(new WireError("closed", "The socket dropped a message."), CLOSE_CODE.failed);
   }

@@ -9,8 +9,8 @@ import { type Bench, type Row, range, ratioOf } from "./row.ts";
 const KEYS = 3_000;
 const AT_ONCE = 16;
 
-/** The product with one connected daemon. `folder` is where the daemon's own socket is. */
-const startReachable = async ({ sides }: Bench) => {
+/** The product with one connected daemon. `folder` is where the daemon's own socket is, `apps` the path of its ports and apps. */
+export const startReachable = async ({ sides }: Bench) => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
   const dir = mkdtempSync(join(sides.dir, "reach-"));
   const stack = new AsyncDisposableStack();
@@ -36,7 +36,10 @@ const startReachable = async ({ sides }: Bench) => {
   const path = `/api/v2/workspaceagents/${agent.agentId}`;
   const headers = { "Service-Session-Token": product.adminToken };
   while ((await fetch(`${product.url}${path}/listening-ports`, { headers })).status !== 200) await Bun.sleep(20);
-  return { product, path, headers, folder, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  const workspace = await fetch(`${product.url}/api/v2/workspaces/${agent.workspaceId}`, { headers });
+  const { name } = (await workspace.json()) as { name: string };
+  const apps = `/@me/${name}.agent-0/apps`;
+  return { product, daemon, path, apps, headers, folder, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 };
 
 /** Answers per second of a request that is sent again as soon as it was answered. */

@@ -12,6 +12,7 @@ import type { Bench, Row } from "./row.ts";
 import { latency, send, tokens } from "./rows-chats.ts";
 import { chatsAtScale } from "./rows-chats-at-scale.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
+import { proxy } from "./rows-proxy.ts";
 import { get, known, start } from "./rows-server.ts";
 import { terminal, tunnel } from "./rows-tunnel.ts";
 import { builds, list, watchers } from "./rows-workspaces.ts";
@@ -31,6 +32,7 @@ const rows: Row[] = [
   known,
   tunnel,
   terminal,
+  proxy,
   tokens,
   latency,
   send,

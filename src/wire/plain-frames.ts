@@ -1,0 +1,132 @@
+// Frames of a client WebSocket below plain-websocket.ts: what a server sends, handed on piece by piece without gathering messages, and
+// what a client sends, masked with zeros. Refuses frames that a server may not send. [WI-17]
+import { WireError } from "./wire-error.ts";
+
+const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+const FINAL = 0x80;
+const MASKED = 0x80;
+const MAX_CONTROL = 125;
+const MAX_HEADER = 10;
+/** A farewell without a code. */
+const NO_CODE = 1005;
+
+export interface ServerFrameSink {
+  /** A piece of a binary message: a view of what was pushed. */
+  data(piece: Uint8Array): void;
+  /** A text message begins. */
+  text(): void;
+  ping(payload: Uint8Array): void;
+  close(code: number, reason: string): void;
+}
+
+export class ServerFrames {
+  readonly #sink: ServerFrameSink;
+  readonly #header = new Uint8Array(MAX_HEADER);
+  #headed = 0;
+  #opcode: number | undefined;
+  #remaining = 0;
+  #inMessage = false;
+  #control: Uint8Array[] = [];
+
+  constructor(sink: ServerFrameSink) {
+    this.#sink = sink;
+  }
+
+  /** Takes the next bytes of the connection. Throws WireError `protocol` on the first malformed frame. */
+  push(chunk: Uint8Array): void {
+    for (let at = 0; at < chunk.byteLength || this.#isComplete; ) {
+      if (this.#opcode === undefined) {
+        this.#header[this.#headed] = chunk[at] as number;
+        this.#headed += 1;
+        at += 1;
+        this.#readHeader();
+        continue;
+      }
+      const piece = chunk.subarray(at, at + this.#remaining);
+      at += piece.byteLength;
+      this.#remaining -= piece.byteLength;
+      this.#take(piece);
+    }
+  }
+
+  /** A frame without a payload has nothing to wait for. */
+  get #isComplete(): boolean {
+    return this.#opcode !== undefined && this.#remaining === 0;
+  }
+
+  #readHeader(): void {
+    if (this.#headed < 2) return;
+    const [first = 0, second = 0] = this.#header;
+    const short = second & 127;
+    const wide = short < 126 ? 0 : short === 126 ? 2 : 8;
+    if (this.#headed < 2 + wide) return;
+    const view = new DataView(this.#header.buffer);
+    const length = wide === 0 ? short : wide === 2 ? view.getUint16(2) : Number(view.getBigUint64(2));
+    this.#headed = 0;
+    this.#begin(first, (second & MASKED) !== 0, length);
+  }
+
+  #begin(first: number, masked: boolean, length: number): void {
+    const opcode = first & 15;
+    const isFinal = (first & FINAL) !== 0;
+    if ((first & 0x70) !== 0 || !KNOWN.has(opcode)) throw broken("A frame of an unknown kind came.");
+    if (masked) throw broken("A server must not mask.");
+    if (length > Number.MAX_SAFE_INTEGER) throw broken("A frame is too long.");
+    if (opcode >= OPCODE.close) {
+      if (!isFinal || length > MAX_CONTROL) throw broken("A control frame is malformed.");
+    } else {
+      if ((opcode === OPCODE.continuation) !== this.#inMessage) throw broken("A message is not continued.");
+      this.#inMessage = !isFinal;
+      if (opcode === OPCODE.text) this.#sink.text();
+    }
+    this.#opcode = opcode;
+    this.#remaining = length;
+  }
+
+  #take(piece: Uint8Array): void {
+    const opcode = this.#opcode;
+    if (opcode !== undefined && opcode < OPCODE.close) {
+      if (piece.byteLength > 0) this.#sink.data(piece);
+    } else if (piece.byteLength > 0) this.#control.push(piece.slice());
+    if (this.#remaining > 0) return;
+    this.#opcode = undefined;
+    const payload = Buffer.concat(this.#control);
+    this.#control = [];
+    if (opcode === OPCODE.ping) this.#sink.ping(payload);
+    else if (opcode === OPCODE.close) this.#leave(payload);
+  }
+
+  #leave(payload: Buffer): void {
+    if (payload.byteLength === 1) throw broken("A farewell is cut off.");
+    const code = payload.byteLength === 0 ? NO_CODE : payload.readUInt16BE(0);
+    this.#sink.close(code, payload.toString("utf8", 2));
+  }
+}
+
+const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
+
+const broken = (reason: string): WireError => new WireError("protocol", reason);
+
+/** Room for a full frame of yamux; frames up to this size are put together here, since new memory costs more than the copy. */
+const shared = new Uint8Array(64 * 1024 + 64);
+
+/** One frame of the parts. Valid until the next call. */
+export const encodeFrame = (kind: "binary" | "pong" | "close", parts: readonly Uint8Array[]): Uint8Array => {
+  let size = 0;
+  for (const part of parts) size += part.byteLength;
+  const wide = size < 126 ? 0 : size < 65_536 ? 2 : 8;
+  const whole = 2 + wide + 4 + size;
+  const frame = whole <= shared.byteLength ? shared : new Uint8Array(whole);
+  frame[0] = FINAL | OPCODE[kind];
+  frame[1] = MASKED | (wide === 0 ? size : wide === 2 ? 126 : 127);
+  const view = new DataView(frame.buffer);
+  if (wide === 2) view.setUint16(2, size);
+  if (wide === 8) view.setBigUint64(2, BigInt(size));
+  view.setUint32(2 + wide, 0);
+  let at = 6 + wide;
+  for (const part of parts) {
+    frame.set(part, at);
+    at += part.byteLength;
+  }
+  return frame.subarray(0, whole);
+};
