@@ -3,21 +3,30 @@
 import { Actor, type Outcome } from "#actors/actor.ts";
 import type { Events } from "#actors/events.ts";
 import type { Clock } from "#base/clock.ts";
-import { invalidField } from "#base/errors.ts";
+import { invalidField, notFound } from "#base/errors.ts";
 import { isUuid, NIL_UUID, uuid } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { listAgentApps } from "#db/agent-apps.ts";
 import { insertAgentLogs } from "#db/agent-logs.ts";
 import { listAgentMetadata } from "#db/agent-metadata.ts";
 import { listAgentScripts } from "#db/agent-scripts.ts";
-import { type AgentStatsRow, findAgentFacts, updateAgent, updateLogsLength } from "#db/agents.ts";
+import {
+  type AgentStatsRow,
+  findAgent,
+  findAgentFacts,
+  listAgentsOfBuild,
+  updateAgent,
+  updateLogsLength,
+} from "#db/agents.ts";
 import { insertLogSource, listLogSources, noteBatch } from "#db/log-sources.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
+import { deleteSubAgent, listSubAgents } from "#db/sub-agents.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
 import { type LogBatch, shownLines, storedLines } from "./log-lines.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
+import { type AppRefusal, checkSubAgent, type SubAgentWish, subAgentApps, subAgentRow } from "./sub-agents.ts";
 import { Together, type Waiting } from "./together.ts";
 
 export type AgentParts = {
@@ -243,6 +252,43 @@ export class AgentActor extends Actor<AgentState> {
 
   report_stats(args: Omit<AgentStatsRow, "agent_id" | "collected_at">): Promise<void> {
     return this.#report((now) => state.stats(now, { ...args, collected_at: this.#parts.clock.now() }));
+  }
+
+  /** Makes an agent inside this one, with a token of its own; apps that cannot be are left out and named. 400, 409. */
+  create_sub_agent(args: SubAgentWish & { id: string; token_hash: string }): Promise<{ refused: AppRefusal[] }> {
+    return this.turn(async (now) => {
+      const { store, clock } = this.#parts;
+      const parent = await store.get(findAgent({ id: this.id }));
+      if (!parent) throw notFound();
+      checkSubAgent(args, await store.all(listAgentsOfBuild({ build_id: parent.build_id })), parent);
+      const key = await store.reserve("agents", 1);
+      const { id, token_hash } = args;
+      const apps = subAgentApps(args.apps, id, uuid);
+      return {
+        state: now,
+        writes: [subAgentRow(args, parent, { id, key, token_hash, now: clock.now() }), ...apps.writes],
+        after: () => this.#announce(now),
+        reply: { refused: apps.refused },
+      };
+    });
+  }
+
+  /** Ends an agent inside this one, with all that belongs to it. 404 for any other. */
+  delete_sub_agent({ id }: { id: string }): Promise<void> {
+    return this.turn<void>(async (now) => {
+      const children = await this.#parts.store.all(listSubAgents({ parent_id: this.id }));
+      const child = children.find((one) => one.id === id);
+      if (!child) throw notFound();
+      return {
+        state: now,
+        writes: deleteSubAgent(child),
+        after: () => {
+          this.#parts.topics.publish("agent_gone", child.id, {});
+          this.#announce(now);
+        },
+        reply: undefined,
+      };
+    });
   }
 
   script_completed(args: Parameters<typeof state.scriptCompleted>[1]): Promise<void> {

@@ -17,11 +17,13 @@ import { oneAgent } from "./one.ts";
 import { agentPorts } from "./ports.ts";
 import { agentReinit } from "./reinit.ts";
 import { agentRpc } from "./rpc/index.ts";
+import { endWithParents } from "./sub-agents.ts";
 import { agentTerminal } from "./terminal.ts";
 import { agentTunnel } from "./tunnel.ts";
 
-export const agents = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/workspaceagents" })
+export const agents = (ctx: ApiContext) => {
+  endWithParents(ctx);
+  return new Elysia({ prefix: "/workspaceagents" })
     .use(instanceIdentity(ctx))
     .use(agentReports(ctx))
     .use(agentAppStatus(ctx))
@@ -40,3 +42,4 @@ export const agents = (ctx: ApiContext) =>
     .use(agentConnection(ctx))
     .use(agentCoordinate(ctx))
     .use(oneAgent(ctx));
+};

@@ -1,7 +1,7 @@
 // The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
-// answered "unimplemented" (code 12), which genuine agents take as it is: sub-agents, boundary logs, context.
+// answered "unimplemented" (code 12), which genuine agents take as it is: boundary logs, context.
+import type { AgentReport } from "#actors/usage/usage.ts";
 import { invalidField } from "#base/errors.ts";
-import { uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agent.ts";
 import { LOG_LEVELS } from "#schema/agent-log.ts";
@@ -13,7 +13,8 @@ import type { ApiContext } from "../../context.ts";
 import { reportAppStatus } from "../app-status.ts";
 import { isLatest, placeOf } from "../place.ts";
 import { manifestOf } from "./manifest.ts";
-import { wordOf } from "./translate.ts";
+import { subAgentService } from "./sub-agents.ts";
+import { idOf, wordOf } from "./translate.ts";
 
 /** How often an agent reports statistics. Never 0: that would end its reports for good (facts/wire 1.5). */
 const STATS_SECONDS = 300;
@@ -27,6 +28,7 @@ export const agentService = (
   { agent_id, api_version }: { agent_id: string; api_version: string },
 ): Partial<AgentHandlers> => ({
   getManifest: () => manifestOf(ctx, agent_id),
+  ...subAgentService(ctx, agent_id),
   getServiceBanner: () => ({ enabled: false }),
   getAnnouncementBanners: () => ({ announcementBanners: [] }),
 
@@ -34,7 +36,7 @@ export const agentService = (
     if (stats) {
       const report = statsOf(stats);
       await ctx.agents.ask(agent_id, "report_stats", report);
-      if (hasConnections(report)) await noteUse(ctx, agent_id);
+      if (hasConnections(report)) await noteUse(ctx, agent_id, report);
     }
     return { reportInterval: seconds(STATS_SECONDS) };
   },
@@ -114,11 +116,6 @@ export const agentService = (
   reportConnection: () => ({}),
 });
 
-const idOf = (bytes: Uint8Array, field: string): string => {
-  if (bytes.length !== 16) throw invalidField(field, "must be 16 bytes");
-  return uuidFromBytes(bytes);
-};
-
 function* piecesOf({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
   const log_source_id = logSourceId.length === 0 ? undefined : idOf(logSourceId, "log_source_id");
   const lines = logs.map(({ createdAt, level, output }) => ({
@@ -139,9 +136,10 @@ const hasConnections = ({ connection_count, session_counts }: ReturnType<typeof 
   connection_count > 0 || Object.values(session_counts).some((count) => count > 0);
 
 /** Open connections count as activity (facts/platform 2.7); a report is not refused because that could not be noted. */
-const noteUse = async (ctx: ApiContext, agent_id: string): Promise<void> => {
+const noteUse = async (ctx: ApiContext, agent_id: string, stats: AgentReport): Promise<void> => {
   const place = await placeOf(ctx.store, agent_id);
   if (!place || !isLatest(place)) return;
+  ctx.usage.noteReport(place.workspace_id, agent_id, stats);
   const report = { reason: "agent_stats" as const, at: ctx.clock.now(), agent_id };
   await ctx.workspaces.ask(place.workspace_id, "record_activity", report).catch((error) => {
     log("agents").warn("the use of agent {agent_id} was not noted: {error}", { agent_id, error });

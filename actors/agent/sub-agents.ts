@@ -1,0 +1,122 @@
+// Agents inside agents as pure functions: what a parent may make, and the rows of it (facts/wire 1.5 and 1.6, rules SA-1 to SA-4). The
+// parent's actor commits them. A child is of the same build and resource, and ends with it.
+import { conflict, invalidField } from "#base/errors.ts";
+import { insertAgentApp } from "#db/agent-apps.ts";
+import { type AgentRow, insertAgent } from "#db/agents.ts";
+import type { Statement } from "#db/sql.ts";
+
+/** What an agent asks for, in our words. */
+export type SubAgentWish = {
+  name: string;
+  directory: string;
+  architecture: string;
+  operating_system: string;
+  display_apps: readonly string[];
+  apps: readonly SubAgentApp[];
+};
+
+export type SubAgentApp = {
+  slug: string;
+  command: string;
+  display_name: string;
+  external: boolean;
+  group: string;
+  healthcheck: { url: string; interval: number; threshold: number };
+  hidden: boolean;
+  icon: string;
+  open_in: string;
+  order: number;
+  sharing_level: string;
+  subdomain: boolean;
+  url: string;
+};
+
+/** An app that was not made, by its place in the wish. */
+export type AppRefusal = { index: number; field: string; error: string };
+
+const MOST_CHILDREN = 50;
+const MOST_APPS = 100;
+const MAX_TEXT = 4096;
+const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
+const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+const CONNECTION_TIMEOUT = 120;
+
+/** 400 for a name no agent can have and for too many; 409 when another agent of the build has it. */
+export const checkSubAgent = (wish: SubAgentWish, siblings: readonly AgentRow[], parent: AgentRow): void => {
+  if (parent.parent_id !== null) throw conflict("An agent inside another one has none inside itself.");
+  if (wish.name.length > 64 || !NAME.test(wish.name)) throw invalidField("name", "must be letters, digits and hyphens");
+  for (const field of ["directory", "architecture", "operating_system"] as const) {
+    if (wish[field].length > MAX_TEXT) throw invalidField(field, "is too long");
+  }
+  if (wish.apps.length > MOST_APPS) throw invalidField("apps", `An agent has at most ${MOST_APPS} apps.`);
+  const name = wish.name.toLowerCase();
+  if (siblings.some((one) => one.name.toLowerCase() === name)) {
+    throw conflict(`The workspace has an agent named ${wish.name} already.`);
+  }
+  if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MOST_CHILDREN) {
+    throw conflict(`An agent has at most ${MOST_CHILDREN} agents inside it.`);
+  }
+};
+
+/** The row of the child. */
+export const subAgentRow = (
+  { name, directory, architecture, operating_system, display_apps }: SubAgentWish,
+  parent: AgentRow,
+  made: { id: string; key: number; token_hash: string; now: number },
+): Statement =>
+  insertAgent({
+    ...{ id: made.id, key: made.key, token_hash: made.token_hash },
+    workspace_id: parent.workspace_id,
+    build_id: parent.build_id,
+    resource_id: parent.resource_id,
+    parent_id: parent.id,
+    api_key_scope: parent.api_key_scope,
+    troubleshooting_url: parent.troubleshooting_url,
+    connection_timeout_seconds: CONNECTION_TIMEOUT,
+    ...{ name, directory, architecture, operating_system, display_apps: [...display_apps] },
+    // After its parent, wherever agents are listed.
+    display_order: parent.display_order,
+    ...{ created_at: made.now, updated_at: made.now },
+  });
+
+/** The rows of its apps; those that cannot be are refused one by one, and the agent is made without them. */
+export const subAgentApps = (
+  apps: readonly SubAgentApp[],
+  agent_id: string,
+  newId: () => string,
+): { writes: Statement[]; refused: AppRefusal[] } => {
+  const refused: AppRefusal[] = [];
+  const slugs = new Set<string>();
+  const rows = apps.flatMap(({ order, healthcheck, ...app }, index) => {
+    const problem = appProblem(app, slugs);
+    if (problem) {
+      refused.push({ index, ...problem });
+      return [];
+    }
+    slugs.add(app.slug);
+    return [
+      {
+        ...{ ...app, id: newId(), agent_id, display_name: app.display_name || app.slug, display_order: order },
+        health: healthcheck.url === "" ? "disabled" : "initializing",
+        healthcheck_url: healthcheck.url,
+        healthcheck_interval: healthcheck.interval,
+        healthcheck_threshold: healthcheck.threshold,
+      },
+    ];
+  });
+  return { writes: rows.length === 0 ? [] : [insertAgentApp(rows)], refused };
+};
+
+const appProblem = (
+  app: Omit<SubAgentApp, "order" | "healthcheck">,
+  taken: ReadonlySet<string>,
+): Omit<AppRefusal, "index"> | undefined => {
+  if (app.slug.length > 64 || !SLUG.test(app.slug)) {
+    return { field: "slug", error: "must be lower-case letters, digits and hyphens" };
+  }
+  if (taken.has(app.slug)) return { field: "slug", error: "is taken by another app of this agent" };
+  for (const field of ["command", "display_name", "group", "icon", "url"] as const) {
+    if (app[field].length > MAX_TEXT) return { field, error: "is too long" };
+  }
+  return undefined;
+};

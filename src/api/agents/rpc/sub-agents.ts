@@ -1,0 +1,64 @@
+// The part of the Agent service that makes, ends and lists agents inside an agent, such as those of devcontainers (facts/wire 1.5 and
+// 1.6, rules SA-1 to SA-4). A token is given once and stored as a digest only.
+import type { SubAgentApp } from "#actors/agent/sub-agents.ts";
+import { NIL_UUID, sha256, uuid, uuidBytes } from "#base/ids.ts";
+import { listSubAgents } from "#db/sub-agents.ts";
+import { SHARING_LEVELS } from "#schema/app.ts";
+import type { AgentHandlers } from "#src/wire/agent-api.ts";
+import type { CreateSubAgentRequest_App } from "#src/wire/gen/agent_pb.ts";
+import type { ApiContext } from "../../context.ts";
+import { idOf, wordOf } from "./translate.ts";
+
+const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "ssh_helper", "port_forwarding_helper"] as const;
+const OPEN_IN = ["slim-window", "tab"] as const;
+/** Levels in the order this message counts them, from 0; organization comes last here, too. */
+const LEVELS = SHARING_LEVELS;
+
+type Handlers = Pick<AgentHandlers, "createSubAgent" | "deleteSubAgent" | "listSubAgents">;
+
+export const subAgentService = (
+  { store, agents }: Pick<ApiContext, "store" | "agents">,
+  agent_id: string,
+): Handlers => ({
+  async createSubAgent({ name, directory, architecture, operatingSystem, apps, displayApps }) {
+    const [id, token] = [uuid(), uuid()];
+    const { refused } = await agents.ask(agent_id, "create_sub_agent", {
+      ...{ id, token_hash: sha256(token), name, directory, architecture, operating_system: operatingSystem },
+      display_apps: [...new Set(displayApps.map((one) => wordOf(DISPLAY_APPS, one, 0, "display_apps")))],
+      apps: apps.map(appOf),
+    });
+    return {
+      agent: { name, id: uuidBytes(id), authToken: uuidBytes(token) },
+      appCreationErrors: refused,
+    };
+  },
+
+  async deleteSubAgent({ id }) {
+    await agents.ask(agent_id, "delete_sub_agent", { id: idOf(id, "id") });
+    return {};
+  },
+
+  async listSubAgents() {
+    const children = await store.all(listSubAgents({ parent_id: agent_id }));
+    // Nobody knows the tokens any more; the field must have its 16 bytes all the same.
+    return { agents: children.map(({ id, name }) => ({ name, id: uuidBytes(id), authToken: uuidBytes(NIL_UUID) })) };
+  },
+});
+
+const appOf = (app: CreateSubAgentRequest_App): SubAgentApp => ({
+  slug: app.slug,
+  command: app.command ?? "",
+  display_name: app.displayName ?? "",
+  external: app.external ?? false,
+  group: app.group ?? "",
+  healthcheck: app.healthcheck
+    ? { url: app.healthcheck.url, interval: app.healthcheck.interval, threshold: app.healthcheck.threshold }
+    : { url: "", interval: 0, threshold: 0 },
+  hidden: app.hidden ?? false,
+  icon: app.icon ?? "",
+  open_in: wordOf(OPEN_IN, app.openIn ?? 0, 0, "open_in"),
+  order: app.order ?? 0,
+  sharing_level: wordOf(LEVELS, app.share ?? 0, 0, "share"),
+  subdomain: app.subdomain ?? false,
+  url: app.url ?? "",
+});

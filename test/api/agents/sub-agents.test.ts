@@ -1,0 +1,138 @@
+// Agents inside agents over the agents' own protocol: made, shown, connected, deleted, and ended with their parents.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import { Client } from "#src/client.ts";
+import { type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { connectAgent, type RpcAgent } from "./rpc-agent.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ clock: systemClock });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const WISH = { name: "devcontainer", directory: "/workspaces/app", architecture: "amd64", operatingSystem: "linux" };
+
+const make = async (agent: RpcAgent["agent"], wish: Parameters<RpcAgent["agent"]["createSubAgent"]>[0] = WISH) => {
+  const { agent: made, appCreationErrors } = await agent.createSubAgent(wish);
+  if (!made) throw new Error("no agent came");
+  return { id: uuidFromBytes(made.id), token: uuidFromBytes(made.authToken), name: made.name, appCreationErrors };
+};
+const show = (seeded: Seeded, id: string) =>
+  new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`);
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => "done",
+    (error: Error) => error.message,
+  );
+const keyStatus = async (token: string): Promise<number> =>
+  (await new Client(server.url, token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
+
+describe("an agent inside an agent", () => {
+  test("[SA-1] is made with a token and apps of its own, and knows and shows its parent", async () => {
+    const seeded = await seedAgent(server);
+    await using parent = await connectAgent(server, seeded.agent_token);
+    const apps = [
+      {
+        slug: "web",
+        url: "http://localhost:3000",
+        share: 2,
+        openIn: 1,
+        healthcheck: { url: "http://localhost:3000/up", interval: 5, threshold: 3 },
+      },
+    ];
+    const child = await make(parent.agent, { ...WISH, apps, displayApps: [0, 2, 2] });
+    expect(child).toMatchObject({ name: "devcontainer", appCreationErrors: [] });
+    expect(await show(seeded, child.id)).toMatchObject({
+      name: "devcontainer",
+      status: "connecting",
+      parent_id: { uuid: seeded.agent_id, valid: true },
+      resource_id: seeded.resource_id,
+      directory: "/workspaces/app",
+      display_apps: ["vscode", "web_terminal"],
+      apps: [
+        {
+          slug: "web",
+          display_name: "web",
+          sharing_level: "public",
+          open_in: "tab",
+          health: "initializing",
+          healthcheck: { interval: 5 },
+        },
+      ],
+    });
+    await using inside = await connectAgent(server, child.token);
+    const manifest = await inside.agent.getManifest({});
+    expect(uuidFromBytes(manifest.parentId as Uint8Array)).toBe(seeded.agent_id);
+    expect(manifest.directory).toBe("/workspaces/app");
+    await inside.agent.updateLifecycle({ lifecycle: { state: 5 } });
+    expect(await show(seeded, child.id)).toMatchObject({ status: "connected", lifecycle_state: "ready" });
+    const { agents } = await parent.agent.listSubAgents({});
+    expect(agents.map(({ id, name, authToken }) => [uuidFromBytes(id), name, authToken.length])).toEqual([
+      [child.id, "devcontainer", 16],
+    ]);
+  });
+
+  test("[SA-2] needs a name that is one and free, and no parent inside another; apps that cannot be are named", async () => {
+    const seeded = await seedAgent(server);
+    await using parent = await connectAgent(server, seeded.agent_token);
+    const { agent } = parent;
+    for (const name of ["", "two words", "-x", "x".repeat(65)]) {
+      expect([name, await codeOf(agent.createSubAgent({ ...WISH, name }))]).toEqual([
+        name,
+        expect.stringMatching(/valid/i),
+      ]);
+    }
+    expect(await codeOf(agent.createSubAgent({ ...WISH, name: "MAIN" }))).toMatch(/already/);
+    const apps = [{ slug: "ok" }, { slug: "Not Ok" }, { slug: "ok" }];
+    const child = await make(agent, { ...WISH, apps });
+    expect(child.appCreationErrors.map(({ index, field }) => [index, field])).toEqual([
+      [1, "slug"],
+      [2, "slug"],
+    ]);
+    expect((await show(seeded, child.id)).apps.map(({ slug }) => slug)).toEqual(["ok"]);
+    expect(await codeOf(agent.createSubAgent(WISH))).toMatch(/already/);
+    await using inside = await connectAgent(server, child.token);
+    expect(await codeOf(inside.agent.createSubAgent({ ...WISH, name: "deeper" }))).toMatch(/inside/);
+  });
+
+  test("[SA-3] is deleted by its parent alone: gone from sight, its token void, its connection closed", async () => {
+    const [seeded, stranger] = [await seedAgent(server), await seedAgent(server)];
+    await using parent = await connectAgent(server, seeded.agent_token);
+    await using other = await connectAgent(server, stranger.agent_token);
+    const child = await make(parent.agent);
+    const inside = await connectAgent(server, child.token);
+    await inside.agent.getServiceBanner({});
+    await new Client(server.url, child.token).patch("/api/v2/workspaceagents/me/logs", {
+      logs: [{ created_at: "2030-01-01T00:00:00Z", level: "info", output: "hello" }],
+    });
+    expect(await keyStatus(child.token)).toBe(200);
+    for (const agent of [other.agent, inside.agent]) {
+      expect(await codeOf(agent.deleteSubAgent({ id: uuidBytes(child.id) }))).toMatch(/not found/);
+      expect((await agent.listSubAgents({})).agents).toEqual([]);
+    }
+    expect(await codeOf(parent.agent.deleteSubAgent({ id: uuidBytes(seeded.agent_id) }))).toMatch(/not found/);
+    expect(await codeOf(parent.agent.deleteSubAgent({ id: new Uint8Array(3) }))).toMatch(/valid/i);
+    await parent.agent.deleteSubAgent({ id: uuidBytes(child.id) });
+    expect(await inside.closed).toMatchObject({ code: 1001 });
+    expect(await keyStatus(child.token)).toBe(401);
+    expect(await codeOf(show(seeded, child.id))).toMatch(/not found/);
+    expect((await parent.agent.listSubAgents({})).agents).toEqual([]);
+    expect((await make(parent.agent)).id).not.toBe(child.id);
+  });
+
+  test("[SA-4] ends with its parent when a newer build takes over", async () => {
+    const seeded = await seedAgent(server);
+    const parent = await connectAgent(server, seeded.agent_token);
+    const child = await make(parent.agent);
+    const inside = await connectAgent(server, child.token);
+    await inside.agent.getServiceBanner({});
+    await supersede(server, seeded);
+    expect(await inside.closed).toMatchObject({ code: 1001 });
+    expect(await parent.closed).toMatchObject({ code: 1001 });
+    expect(await keyStatus(child.token)).toBe(401);
+  });
+});
