@@ -29,6 +29,7 @@ import { type Encryption, openEncryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
+import { ScheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chat-files.ts";
 import { openLocalStore } from "#db/local.ts";
@@ -107,6 +108,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly provisioners: Provisioners;
   readonly prebuilds: PrebuildKeeper;
   readonly scheduler: Scheduler;
+  readonly backups: ScheduledBackups;
   readonly uses = new Uses((id) => this.workspaces.ask(id, "noteUse", {}));
   accessUrl = new URL("http://localhost/");
   draining = false;
@@ -164,6 +166,11 @@ export class Context implements ApiContext, AsyncDisposable {
       firstBuild: firstPrebuild(store),
     });
     this.blobs = new Blobs(this.config.data_dir);
+    this.backups = new ScheduledBackups({
+      ...{ clock: this.clock, data_dir: this.config.data_dir, interval: this.config.backup_interval },
+      folder: this.config.backup_dir ?? join(this.config.data_dir, "backups"),
+      ...{ keep: this.config.backup_keep, rateMb: this.config.backup_rate_mb },
+    });
     this.encryption = openEncryption(this.config.data_dir);
     this.outbound = new Outbound({ clock: this.clock, allowed: this.config.allowed_private_networks });
     this.links = new Links({
@@ -262,11 +269,13 @@ export class Context implements ApiContext, AsyncDisposable {
     if (this.provisioners.has("local")) await prepareStarter(this);
     this.scheduler.start();
     this.uses.start(this.clock);
+    await this.backups.start();
   }
 
   /** Refuses new messages and waits until every waiting one is answered and on disk. */
   async drain(): Promise<void> {
     this.scheduler.stop();
+    await this.backups.stop();
     // Builds that run go on after the next start; what they say until then still finds its actor.
     await this.jobs.stop();
     this.uses.stop();

@@ -36,3 +36,10 @@ export const takeSwitch = (argv: readonly string[], name: string): { given: bool
   const rest = argv.filter((argument) => argument !== name);
   return { given: rest.length < argv.length, rest };
 };
+
+/** Takes what stands first, when that is no flag: what the verb is to work on. */
+export const takePath = (argv: readonly string[]): { path: string | undefined; rest: readonly string[] } => {
+  const [first] = argv;
+  if (first === undefined || first.startsWith("-")) return { path: undefined, rest: argv };
+  return { path: first, rest: argv.slice(1) };
+};

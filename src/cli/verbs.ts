@@ -59,6 +59,30 @@ export const VERBS: readonly Verb[] = [
     load: () => import("./health.ts"),
   },
   {
+    name: "backup",
+    help: "Make a backup of the data directory, also while the server runs.",
+    usage: "[FOLDER|FILE.tar] [--json] [settings]",
+    details: () =>
+      [
+        "FOLDER    a folder slipway-<time> is made in it (default: the setting backup_dir)",
+        "FILE.tar  everything in one file",
+        "A backup holds the key of the server's secrets: keep it as you keep the data directory. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("./backup.ts"),
+  },
+  {
+    name: "restore",
+    help: "Put a backup into an empty data directory.",
+    usage: "BACKUP [--check] [--json] [settings]",
+    details: () =>
+      [
+        "BACKUP   a folder slipway-<time> or a .tar file, as `slipway backup` has made it",
+        "--check  only look whether it is whole and could be restored",
+        "The data directory (--data-dir) must be empty or missing. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("./restore.ts"),
+  },
+  {
     name: "config",
     help: "Show, check or explain the settings.",
     usage: "show|check|example [--json] [settings]",

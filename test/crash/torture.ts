@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { describeMachine } from "#test/bench/machine.ts";
 import { checks as apiFuzz } from "#test/fuzz/api-fuzz.ts";
 import { checks as tokenTiming } from "#test/security/token-timing.ts";
+import { checks as serverBackup } from "./server-backup.ts";
 import { checks as serverBuilds } from "./server-builds.ts";
 import { checks as serverChats } from "./server-chats.ts";
 import { checks as serverCrash } from "./server-crash.ts";
@@ -35,6 +36,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: failing disk", numbers: "5, 6", rounds: 3, full: 20 },
   { name: "server: two on one directory", numbers: "8", rounds: 1, full: 1 },
   { name: "server: frozen", numbers: "8", rounds: 3, full: 20 },
+  { name: "server: backup and restore under load", numbers: "13", rounds: 20, full: 200 },
   { name: "server: orderly stop", numbers: "14", rounds: 3, full: 20 },
   { name: "server: stalled followers", numbers: "15", rounds: 50, full: 50 },
   { name: "server: stalled event streams", numbers: "16", rounds: 50, full: 50 },
@@ -52,7 +54,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
   ...serverChats,
-  ...[...serverSignals, ...serverSlow, ...serverStreams],
+  ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams],
   ...tokenTiming,
   ...apiFuzz,
 ];

@@ -1,6 +1,7 @@
 // The table of the server's settings: the only list of them. Flags, environment, file, help, example, README and the type of
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
 
+import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
 import { IDENTITY_SETTINGS } from "./identity-settings.ts";
@@ -134,6 +135,7 @@ export const SERVER_SETTINGS = {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",
   }),
+  ...BACKUP_SETTINGS,
   database_cache_mb: setting(whole(1, 65_536), 64, {
     group: "Database",
     help: "Memory for the database's page cache, in MiB.",

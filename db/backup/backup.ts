@@ -1,0 +1,162 @@
+// Makes a backup of a data directory, whether a server runs on it or not: a folder, or one .tar file of it. It holds the database, the
+// uploaded files that it names, and the key that opens its secrets, so it is as secret as the data directory itself.
+import { existsSync } from "node:fs";
+import { chmod, link, mkdir, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { type Clock, rfc3339 } from "#base/clock.ts";
+import { COMMIT, VERSION } from "#base/version.ts";
+import { Flow, flushFolder, flushName, writeAll } from "./flow.ts";
+import {
+  type BackedUp,
+  BackupError,
+  backupName,
+  DATABASE,
+  KEY,
+  MANIFEST,
+  type Manifest,
+  makeManifest,
+} from "./manifest.ts";
+import { finishCopy, withSnapshot } from "./snapshot.ts";
+import { packTar } from "./tar.ts";
+
+export type BackupOptions = {
+  data_dir: string;
+  /** A path that ends in `.tar` becomes that file; any other is a folder in which a folder of its own is made. */
+  target: string;
+  clock: Clock;
+  /** MiB a second; 0 for as fast as it goes. */
+  rateMb: number;
+  signal: AbortSignal;
+};
+
+export type BackupMade = { path: string; bytes: number; manifest: Manifest };
+
+/** A file that the snapshot names has gone meanwhile: a newer snapshot does not name it. */
+class GoneError extends BackupError {}
+
+const TRIES = 5;
+
+/** Makes a backup; it appears under its name when it is whole and flushed. Throws `BackupError`, or the disk's errors. */
+export const makeBackup = async (options: BackupOptions): Promise<BackupMade> => {
+  const { target, clock } = options;
+  const packed = target.endsWith(".tar");
+  const path = packed ? target : join(target, backupName(clock.now()));
+  if (existsSync(path)) throw new BackupError(`${path} exists already`);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const part = join(dirname(path), `.${basename(path)}.part`);
+  const flow = new Flow(clock, options.rateMb, options.signal);
+  try {
+    const manifest = await fill(part, options, flow);
+    const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
+    if (packed) await pack(part, path, manifest, flow);
+    else await rename(part, path);
+    await flushName(path);
+    return { path, bytes, manifest };
+  } finally {
+    await rm(part, { recursive: true, force: true });
+  }
+};
+
+const pack = async (folder: string, path: string, manifest: Manifest, flow: Flow): Promise<void> => {
+  const part = `${folder}.tar`;
+  try {
+    await packTar(folder, [MANIFEST, ...manifest.files.map((file) => file.path)], part, flow);
+    // Not over a file that has come meanwhile.
+    await link(part, path);
+  } finally {
+    await rm(part, { force: true });
+  }
+};
+
+const fill = async (part: string, options: BackupOptions, flow: Flow): Promise<Manifest> => {
+  for (let i = 0; ; i++) {
+    await rm(part, { recursive: true, force: true });
+    await mkdir(part, { mode: 0o700 });
+    try {
+      return await fillOnce(part, options, flow);
+    } catch (error) {
+      if (!(error instanceof GoneError) || i + 1 === TRIES) throw error;
+    }
+  }
+};
+
+const fillOnce = async (part: string, { data_dir, clock }: BackupOptions, flow: Flow): Promise<Manifest> => {
+  await using pins = await Pins.make(data_dir, basename(part));
+  const files: BackedUp[] = [];
+  let created_at = "";
+  const { schema, hashes } = await withSnapshot(join(data_dir, DATABASE), async (snapshot, copy) => {
+    created_at = rfc3339(clock.now());
+    // First what may go away; what is pinned can be copied when the log of the database is free to be shortened again.
+    for (const hash of snapshot.hashes) await pins.add(hash);
+    await copy(flow, join(part, DATABASE));
+    return snapshot;
+  });
+  finishCopy(join(part, DATABASE));
+  files.push({ path: DATABASE, ...(await flow.hash(join(part, DATABASE))) });
+  for (const hash of hashes) files.push(await copyUpload(pins.pathOf(hash), part, hash, flow));
+  if (existsSync(join(data_dir, KEY))) files.push(await copyKey(data_dir, part, flow));
+  const manifest = makeManifest({ version: VERSION, commit: COMMIT, schema, created_at, files });
+  await flushFolder(part);
+  await writeManifest(part, manifest);
+  return manifest;
+};
+
+/** Second names for uploaded files, so that they are there until they are copied although the server removes them meanwhile. */
+class Pins implements AsyncDisposable {
+  readonly #data_dir: string;
+  readonly #folder: string;
+
+  private constructor(data_dir: string, folder: string) {
+    this.#data_dir = data_dir;
+    this.#folder = folder;
+  }
+
+  static async make(data_dir: string, name: string): Promise<Pins> {
+    const folder = join(data_dir, "backups", `${name}-pins`);
+    await rm(folder, { recursive: true, force: true });
+    if (existsSync(join(data_dir, DATABASE))) await mkdir(folder, { recursive: true, mode: 0o700 });
+    return new Pins(data_dir, folder);
+  }
+
+  async add(hash: string): Promise<void> {
+    try {
+      await link(join(this.#data_dir, uploadPath(hash)), this.pathOf(hash));
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "ENOENT") throw error;
+      throw new GoneError(`the uploaded file ${uploadPath(hash)} is missing`, { cause: error });
+    }
+  }
+
+  pathOf(hash: string): string {
+    return join(this.#folder, hash);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const uploadPath = (hash: string): string => `files/${hash.slice(0, 2)}/${hash}`;
+
+const copyKey = async (data_dir: string, part: string, flow: Flow): Promise<BackedUp> => {
+  const copied = await flow.copyFile(join(data_dir, KEY), join(part, KEY));
+  await chmod(join(part, KEY), 0o600);
+  return { path: KEY, ...copied };
+};
+
+const copyUpload = async (from: string, part: string, hash: string, flow: Flow): Promise<BackedUp> => {
+  const path = uploadPath(hash);
+  await mkdir(join(part, dirname(path)), { recursive: true, mode: 0o700 });
+  const copied = await flow.copyFile(from, join(part, path));
+  if (copied.sha256 !== hash) throw new BackupError(`the uploaded file ${path} is damaged`);
+  return { path, ...copied };
+};
+
+const writeManifest = async (folder: string, manifest: Manifest): Promise<void> => {
+  {
+    await using file = await open(join(folder, MANIFEST), "wx", 0o600);
+    await writeAll(file, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
+    await file.sync();
+  }
+  await flushFolder(folder);
+};

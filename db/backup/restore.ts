@@ -1,0 +1,121 @@
+// Puts a backup into an empty folder. Everything is copied aside, compared with the checksums of the manifest and looked at by SQLite
+// first; only then does it get its names, the database last. So a folder with a database holds all of the backup or none.
+import { existsSync } from "node:fs";
+import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { MIGRATIONS } from "#db/migrations.ts";
+import { type Copied, type Flow, flushFolder } from "./flow.ts";
+import { BackupError, DATABASE, MANIFEST, type Manifest, parseManifest, readManifest } from "./manifest.ts";
+import { checkDatabase } from "./snapshot.ts";
+import { tarEntries } from "./tar.ts";
+
+const ASIDE = ".restore";
+const MANIFEST_LIMIT = 256 * 1024 * 1024;
+
+/** What a backup is made of, whatever its form. */
+type Source = AsyncDisposable & {
+  manifest: Manifest;
+  /** Copies one of the manifest's files to a path. Throws `BackupError` when it is not there. */
+  copy(path: string, to: string): Promise<Copied>;
+};
+
+/** Restores `backup` (a folder or a .tar file) into `data_dir`, which must be empty or missing. Throws `BackupError`. */
+export const restoreBackup = async (backup: string, data_dir: string, flow: Flow): Promise<Manifest> => {
+  await using source = await openBackup(backup, flow);
+  refuseNewer(source.manifest, backup);
+  await refuseFull(data_dir);
+  const aside = join(data_dir, ASIDE);
+  await rm(aside, { recursive: true, force: true });
+  await mkdir(aside, { recursive: true, mode: 0o700 });
+  // Whatever made the folder, what is restored into it is for the server's user alone.
+  await chmod(data_dir, 0o700);
+  try {
+    await copyChecked(source, backup, aside);
+    await moveIn(aside, data_dir);
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+  return source.manifest;
+};
+
+/** Reads all of a backup and says whether it could be restored. `scratch` is a new folder for that. Throws `BackupError`. */
+export const verifyBackup = async (backup: string, scratch: string, flow: Flow): Promise<Manifest> => {
+  await using source = await openBackup(backup, flow);
+  refuseNewer(source.manifest, backup);
+  await copyChecked(source, backup, scratch);
+  return source.manifest;
+};
+
+const copyChecked = async ({ manifest, copy }: Source, backup: string, to: string): Promise<void> => {
+  for (const { path, bytes, sha256 } of manifest.files) {
+    await mkdir(dirname(join(to, path)), { recursive: true, mode: 0o700 });
+    const copied = await copy(path, join(to, path));
+    if (copied.bytes === bytes && copied.sha256 === sha256) continue;
+    throw new BackupError(`${backup} is damaged: ${path} does not have the checksum of the manifest`);
+  }
+  checkDatabase(join(to, DATABASE));
+};
+
+const moveIn = async (aside: string, data_dir: string): Promise<void> => {
+  const names = await readdir(aside);
+  for (const name of [...names.filter((one) => one !== DATABASE), DATABASE]) {
+    for (const folder of name === "files" ? await readdir(join(aside, name)) : []) {
+      await flushFolder(join(aside, name, folder));
+    }
+    if (name === "files") await flushFolder(join(aside, name));
+    if (name === DATABASE) await flushFolder(data_dir);
+    await rename(join(aside, name), join(data_dir, name));
+  }
+  await flushFolder(data_dir);
+};
+
+const refuseNewer = ({ schema, version }: Manifest, backup: string): void => {
+  if (schema.version <= MIGRATIONS.length) return;
+  throw new BackupError(
+    `${backup} was made by a newer Slipway (${version}, schema ${schema.version}; this one knows ${MIGRATIONS.length})`,
+  );
+};
+
+const refuseFull = async (data_dir: string): Promise<void> => {
+  if (!existsSync(data_dir)) return;
+  if (!(await stat(data_dir)).isDirectory()) throw new BackupError(`${data_dir} is no folder`);
+  // What a restore that was broken off has left is taken away; a file system of its own has lost+found.
+  const names = (await readdir(data_dir)).filter((name) => name !== ASIDE && name !== "lost+found");
+  if (names.length > 0) throw new BackupError(`${data_dir} is not empty: a backup is restored into an empty folder`);
+};
+
+const openBackup = async (backup: string, flow: Flow): Promise<Source> => {
+  if (!existsSync(backup)) throw new BackupError(`there is no backup at ${backup}`);
+  return (await stat(backup)).isDirectory() ? openFolder(backup, flow) : openTar(backup, flow);
+};
+
+const openFolder = (folder: string, flow: Flow): Source => ({
+  manifest: readManifest(folder),
+  async copy(path, to) {
+    if (!existsSync(join(folder, path))) throw new BackupError(`${folder} is damaged: ${path} is missing`);
+    return flow.copyFile(join(folder, path), to);
+  },
+  async [Symbol.asyncDispose]() {},
+});
+
+const openTar = async (path: string, flow: Flow): Promise<Source> => {
+  const file = await open(path, "r");
+  try {
+    const entries = new Map((await tarEntries(file, path)).map((entry) => [entry.name, entry]));
+    const first = entries.get(MANIFEST);
+    if (!first || first.size > MANIFEST_LIMIT) throw new BackupError(`${path} is no backup: it has no ${MANIFEST}`);
+    const { buffer } = await file.read(Buffer.alloc(first.size), 0, first.size, first.at);
+    return {
+      manifest: parseManifest(buffer.toString("utf8"), path),
+      async copy(name, to) {
+        const entry = entries.get(name);
+        if (!entry) throw new BackupError(`${path} is damaged: ${name} is missing`);
+        return flow.copy(file, to, entry.size, entry.at);
+      },
+      [Symbol.asyncDispose]: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+};

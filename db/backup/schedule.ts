@@ -1,0 +1,120 @@
+// The backups a server makes by itself: one each interval, counted from the newest that is there, and the oldest of them removed.
+// Each runs in a process of its own (snapshot.ts says why). One that fails is logged and tried again; the server goes on.
+import { existsSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Clock, Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { ownProgram } from "#base/program.ts";
+import { isBackupName, MANIFEST, readManifest } from "./manifest.ts";
+
+const RETRY_MS = 600_000;
+/** A timer of the platform cannot wait longer than 24 days. */
+const LONGEST_WAIT_MS = 86_400_000;
+
+export type ScheduleOptions = {
+  clock: Clock;
+  data_dir: string;
+  /** Where the backups go. */
+  folder: string;
+  /** Milliseconds; undefined: none is made. */
+  interval: number | undefined;
+  keep: number;
+  rateMb: number;
+  /** Makes one; default: the verb `backup` of this program. Rejects with the reason. Tests pass their own. */
+  make?(signal: AbortSignal): Promise<void>;
+};
+
+export class ScheduledBackups {
+  readonly #options: ScheduleOptions;
+  readonly #stopping = new AbortController();
+  #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
+  /** When the last one was done, milliseconds since 1970; 0: none since the start. */
+  last = 0;
+  failures = 0;
+
+  constructor(options: ScheduleOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to count. A backup that fell due while no server ran is made at once. */
+  async start(): Promise<void> {
+    const { interval, clock } = this.#options;
+    if (interval === undefined) return;
+    const newest = await this.#newest();
+    this.#wait(newest === undefined ? 0 : Math.max(0, newest + interval - clock.now()));
+  }
+
+  /** Ends what is under way; half a backup has no name and is removed by the next one. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error("the server is stopping"));
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  #wait(ms: number): void {
+    if (this.#stopping.signal.aborted) return;
+    const next = Math.min(ms, LONGEST_WAIT_MS);
+    this.#timer = this.#options.clock.after(next, () => {
+      if (next < ms) this.#wait(ms - next);
+      else this.#running = this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { interval = RETRY_MS, clock, make = (signal) => runVerb(this.#options, signal) } = this.#options;
+    try {
+      await make(this.#stopping.signal);
+      this.last = clock.now();
+      await this.#prune();
+      this.#wait(interval);
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return;
+      this.failures += 1;
+      log("backup").error("a backup has failed; it is tried again", { error });
+      this.#wait(Math.min(interval, RETRY_MS));
+    }
+  }
+
+  /** When the newest whole backup was made. */
+  async #newest(): Promise<number | undefined> {
+    const name = (await this.#names()).at(-1);
+    if (name === undefined) return undefined;
+    return Date.parse(readManifest(join(this.#options.folder, name)).created_at);
+  }
+
+  async #prune(): Promise<void> {
+    const names = await this.#names();
+    for (const name of names.slice(0, -this.#options.keep)) {
+      await rm(join(this.#options.folder, name), { recursive: true, force: true });
+    }
+  }
+
+  /** Whole backups by their names, the oldest first; other things in the folder are left alone. */
+  async #names(): Promise<string[]> {
+    const { folder } = this.#options;
+    if (!existsSync(folder)) return [];
+    const names = (await readdir(folder)).filter(isBackupName).sort();
+    return names.filter((name) => existsSync(join(folder, name, MANIFEST)));
+  }
+}
+
+const runVerb = async ({ data_dir, folder, rateMb }: ScheduleOptions, signal: AbortSignal): Promise<void> => {
+  const settings = [`--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`];
+  const child = Bun.spawn([...ownProgram(), "backup", resolve(folder), ...settings], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    env: {},
+  });
+  const stop = (): void => child.kill("SIGTERM");
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const said = await new Response(child.stderr).text();
+    if ((await child.exited) !== 0)
+      throw new Error(said.trim() || `it ended with ${child.exitCode ?? child.signalCode}`);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+};

@@ -1,0 +1,98 @@
+// Copies the database while a server writes to it. A read transaction is held open meanwhile; under it a plain copy of the database
+// file, followed by one of the write-ahead log, is a state that was committed:
+// - A reader that uses the log keeps it from being started afresh, and checkpoints move nothing newer than what it sees. So every
+//   page that changes in the file during the copy is also in the log, which is copied whole, and opening the copy puts it right.
+// - A reader that needs no log (all of it was in the file) keeps checkpoints from touching the file at all. Then the log may be
+//   started afresh once while it is copied; that shows in its header, and it is copied again.
+// Runs in a process of its own: closing a file here would drop the locks that SQLite holds on it elsewhere in the process.
+import { Database } from "bun:sqlite";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import type { Flow } from "./flow.ts";
+import { BackupError } from "./manifest.ts";
+
+const HEADER_BYTES = 32;
+const TRIES = 10;
+
+/** What was read in the snapshot's own transaction. */
+export type Snapshot = { hashes: string[]; schema: { version: number; name: string } };
+
+/** Holds a snapshot of the database open while `use` works. Throws `BackupError` when there is no database. */
+export const withSnapshot = async <T>(
+  file: string,
+  use: (snapshot: Snapshot, copy: (flow: Flow, to: string) => Promise<void>) => Promise<T>,
+): Promise<T> => {
+  if (!existsSync(file)) throw new BackupError(`there is no database at ${file}`);
+  const db = new Database(file, { readwrite: true, create: false });
+  await using source = await open(file, "r");
+  try {
+    db.run("pragma busy_timeout=10000");
+    db.run("begin");
+    return await use(look(db), (flow, to) => copyUnder(source, file, flow, to));
+  } finally {
+    // Before the file is closed, see above.
+    if (db.inTransaction) db.run("rollback");
+    db.close();
+  }
+};
+
+/** The first read begins the snapshot. */
+const look = (db: Database): Snapshot => {
+  const applied = db.query("select version, name from migrations order by version desc limit 1").get();
+  if (applied === null) throw new BackupError("the database has not been set up yet");
+  const hashes = db.query("select hash from files union select hash from chat_files").values();
+  return { schema: applied as Snapshot["schema"], hashes: hashes.map(([hash]) => String(hash)) };
+};
+
+const copyUnder = async (source: FileHandle, file: string, flow: Flow, to: string): Promise<void> => {
+  await flow.copy(source, to);
+  for (let i = 0; i < TRIES; i++) if (await copyLog(`${file}-wal`, flow, `${to}-wal`)) return;
+  throw new BackupError("the write-ahead log did not stand still");
+};
+
+/** False: it was started afresh meanwhile, and what was copied is a piece of an old one, which must not be used. */
+const copyLog = async (log: string, flow: Flow, to: string): Promise<boolean> => {
+  rmSync(to, { force: true });
+  if (!existsSync(log)) return true;
+  await using file = await open(log, "r");
+  const before = await headerOf(file);
+  const { bytes } = await flow.copy(file, to, (await file.stat()).size);
+  const same = existsSync(log) && statSync(log).size >= bytes && before.equals(await headerOf(file));
+  return same && bytes >= before.byteLength;
+};
+
+const headerOf = async (file: FileHandle): Promise<Buffer> => {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+  return buffer.subarray(0, bytesRead);
+};
+
+/** Puts a copied log into its database, so that one file holds everything, and looks whether it is whole. Throws `BackupError`. */
+export const finishCopy = (file: string): void => {
+  const db = new Database(file, { readwrite: true, create: false });
+  try {
+    db.run("pragma journal_mode=delete");
+    checkWhole(db, file);
+  } finally {
+    db.close();
+  }
+};
+
+/** Whether a database that nobody uses is whole; leaves nothing beside it. Throws `BackupError`. */
+export const checkDatabase = (file: string): void => {
+  const db = new Database(file, { readonly: true });
+  try {
+    checkWhole(db, file);
+  } finally {
+    db.close();
+  }
+};
+
+const checkWhole = (db: Database, file: string): void => {
+  let said: string;
+  try {
+    said = String(db.query("pragma quick_check(1)").values()[0]?.[0]);
+  } catch (error) {
+    said = (error as Error).message;
+  }
+  if (said !== "ok") throw new BackupError(`the database ${file} is damaged: ${said}`);
+};

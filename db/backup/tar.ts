@@ -1,0 +1,74 @@
+// The .tar form of a backup: plain ustar, sizes above 8 GiB in GNU's base-256 form, so that any tar program reads it. The manifest
+// comes first. Reading refuses what is not whole; names are judged by whoever reads.
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
+import { type Flow, writeAll } from "./flow.ts";
+import { BackupError } from "./manifest.ts";
+
+const BLOCK = 512;
+const OCTAL_LIMIT = 8 ** 11;
+
+/** Writes these files of a folder into a new tar file, flushed. */
+export const packTar = async (folder: string, names: readonly string[], to: string, flow: Flow): Promise<void> => {
+  await using tar = await open(to, "wx", 0o600);
+  for (const name of names) {
+    await using file = await open(join(folder, name), "r");
+    const { size } = await file.stat();
+    await writeAll(tar, header(name, size));
+    const read = await flow.read(file, size, (piece) => writeAll(tar, piece));
+    if (read !== size) throw new BackupError(`${name} has changed while it was packed`);
+    await writeAll(tar, new Uint8Array(padding(size)));
+    await tar.datasync();
+  }
+  await writeAll(tar, new Uint8Array(2 * BLOCK));
+  await tar.sync();
+};
+
+const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
+
+const header = (name: string, size: number): Uint8Array => {
+  const block = Buffer.alloc(BLOCK);
+  block.write(name, 0, 100, "latin1");
+  block.write("0000600\0", 100, "latin1");
+  block.write("0000000\0", 108, "latin1");
+  block.write("0000000\0", 116, "latin1");
+  if (size < OCTAL_LIMIT) block.write(`${size.toString(8).padStart(11, "0")}\0`, 124, "latin1");
+  else {
+    block[124] = 0x80;
+    block.writeBigUInt64BE(BigInt(size), 128);
+  }
+  block.write("00000000000\0", 136, "latin1");
+  block.write("        ", 148, "latin1");
+  block.write("0", 156, "latin1");
+  block.write("ustar\0" + "00", 257, "latin1");
+  block.write(`${sumOf(block).toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  return block;
+};
+
+const sumOf = (block: Uint8Array): number => block.reduce((sum, byte, i) => sum + (i >= 148 && i < 156 ? 32 : byte), 0);
+
+export type Entry = { name: string; at: number; size: number };
+
+/** The files of a tar: where each begins, and its bytes. Throws `BackupError` for what is cut off or no tar. */
+export const tarEntries = async (file: FileHandle, where: string): Promise<Entry[]> => {
+  const entries: Entry[] = [];
+  const { size: end } = await file.stat();
+  const block = Buffer.alloc(BLOCK);
+  for (let at = 0; ; ) {
+    const { bytesRead } = await file.read(block, 0, BLOCK, at);
+    if (bytesRead < BLOCK) throw new BackupError(`${where} is cut off`);
+    if (block.every((byte) => byte === 0)) return entries;
+    if (Number.parseInt(text(block, 148, 8), 8) !== sumOf(block))
+      throw new BackupError(`${where} is damaged, or no tar`);
+    const size = block[124] === 0x80 ? Number(block.readBigUInt64BE(128)) : Number.parseInt(text(block, 124, 12), 8);
+    if (!(size >= 0 && at + BLOCK + size <= end)) throw new BackupError(`${where} is cut off`);
+    entries.push({ name: text(block, 0, 100), at: at + BLOCK, size });
+    at += BLOCK + size + padding(size);
+  }
+};
+
+const text = (block: Buffer, at: number, length: number): string => {
+  const field = block.toString("latin1", at, at + length);
+  const nul = field.indexOf("\0");
+  return (nul < 0 ? field : field.slice(0, nul)).trim();
+};

@@ -1,0 +1,60 @@
+// `slipway backup [FOLDER|FILE.tar] [--json] [settings]`: a backup of the data directory, while a server runs on it or not. It runs in
+// a process of its own (db/backup/snapshot.ts says why); the server starts this verb for the backups of its own.
+import { constants, setPriority } from "node:os";
+import { join } from "node:path";
+import { holdProcess } from "#base/clock.ts";
+import { type Config, loadConfig } from "#base/config.ts";
+import { makeBackup } from "#db/backup/backup.ts";
+import { BackupError } from "#db/backup/manifest.ts";
+import { EXIT, type RunVerb, takePath, takeSwitch, type VerbInput } from "./verb.ts";
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { path, rest: argv } = takePath(rest);
+  const { config } = loadConfig({ ...input, argv });
+  return forPeople("backup", input, config.data_dir, async () => {
+    yieldToTheServer();
+    const made = await makeBackup({
+      ...{ data_dir: config.data_dir, clock: input.clock, signal: input.signal, rateMb: config.backup_rate_mb },
+      target: path ?? backupFolder(config),
+    });
+    const { created_at, files } = made.manifest;
+    const facts = { path: made.path, bytes: made.bytes, files: files.length, created_at };
+    input.print(json ? JSON.stringify(facts) : `${made.path}  ${(made.bytes / 1024 / 1024).toFixed(1)} MiB`);
+  });
+};
+
+/** Where backups go when nobody says otherwise. */
+export const backupFolder = (config: Config): string => config.backup_dir ?? join(config.data_dir, "backups");
+
+/** What a person at the machine can mend is said in a sentence; answers the exit code. */
+export const forPeople = async (
+  verb: string,
+  { printError }: VerbInput,
+  data_dir: string,
+  work: () => Promise<void>,
+): Promise<number> => {
+  const hold = holdProcess();
+  try {
+    await work();
+    return EXIT.ok;
+  } catch (error) {
+    const { code = "", message } = error as { code?: string; message: string };
+    const known =
+      error instanceof BackupError || /^(EACCES|EPERM|EROFS|ENOENT|ENOSPC|EDQUOT|ENOTDIR|EEXIST)$/.test(code);
+    if (!known) throw error;
+    printError(`slipway ${verb}: ${message} (data directory ${data_dir})\n`);
+    return EXIT.failed;
+  } finally {
+    hold.cancel();
+  }
+};
+
+/** The server's own work goes first where both want the processor. */
+const yieldToTheServer = (): void => {
+  try {
+    setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // Not everywhere, and not needed.
+  }
+};

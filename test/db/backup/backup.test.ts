@@ -1,0 +1,278 @@
+// Backups and restores of a data directory with a store on it: what is in them, what is refused, and which are made by themselves.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { openEncryption } from "#base/encryption.ts";
+import { makeBackup } from "#db/backup/backup.ts";
+import { Flow } from "#db/backup/flow.ts";
+import { BackupError, backupName, MANIFEST } from "#db/backup/manifest.ts";
+import { restoreBackup } from "#db/backup/restore.ts";
+import { ScheduledBackups } from "#db/backup/schedule.ts";
+import { Blobs } from "#db/blobs.ts";
+import { insertFile } from "#db/files.ts";
+import type { LocalStore } from "#db/local.ts";
+import { settings } from "#db/schema/core.ts";
+import { insertInto } from "#db/sql.ts";
+import { insertUser } from "#db/users.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { openIn, temporaryDirectory } from "../deployments.ts";
+
+const put = insertInto(settings);
+const signal = new AbortController().signal;
+const flow = () => new Flow(systemClock, 0, signal);
+
+let place: ReturnType<typeof temporaryDirectory>;
+let data: string;
+let store: LocalStore;
+let uploaded: string;
+
+beforeEach(async () => {
+  place = temporaryDirectory();
+  data = join(place.path, "data");
+  mkdirSync(data);
+  store = openIn(data);
+  openEncryption(data);
+  const blobs = new Blobs(data);
+  await blobs.recover(new Set());
+  const bytes = new TextEncoder().encode("uploaded");
+  const { hash } = await blobs.put([bytes] as never);
+  uploaded = `files/${hash.slice(0, 2)}/${hash}`;
+  const times = { created_at: 0, updated_at: 0 };
+  const account = { status: "active", login_type: "none", roles: [], ...times } as const;
+  const user = insertUser({ id: "u", email: "u@example.com", username: "u", ...account });
+  const file = { id: crypto.randomUUID(), hash, mimetype: "application/x-tar", size: bytes.byteLength };
+  await store.commit([user, put({ key: "one", value: "1" }), insertFile({ ...file, created_by: "u", created_at: 0 })]);
+});
+
+afterEach(async () => {
+  await store.close();
+  place[Symbol.dispose]();
+});
+
+const backUp = (target: string, clock = systemClock) =>
+  makeBackup({ data_dir: data, target: join(place.path, target), clock, rateMb: 0, signal });
+
+const refusal = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(() => undefined).catch((error: unknown) => error);
+
+/** The value of the row `one` in a restored folder. */
+const valueIn = async (directory: string): Promise<string> => {
+  const restored = openIn(directory);
+  try {
+    const map = (row: readonly unknown[]) => String(row[0]);
+    return (await restored.get({ sql: "select value from settings where key = 'one'", params: [], map })) ?? "";
+  } finally {
+    await restored.close();
+  }
+};
+
+describe("a backup", () => {
+  test.each(["backups", "one.tar"])(
+    "[OP-1] [OP-2] made into %s holds database, uploads and key, for one user alone",
+    async (target) => {
+      const { path, manifest } = await backUp(target);
+      expect(manifest.files.map((file) => file.path)).toEqual(["slipway.db", uploaded, "encryption.key"]);
+      expect(statSync(path).mode & 0o077).toBe(0);
+      const restored = join(place.path, "restored");
+      await restoreBackup(path, restored, flow());
+      expect(await valueIn(restored)).toBe("1");
+      expect(readFileSync(join(restored, uploaded), "utf8")).toBe("uploaded");
+      expect(readFileSync(join(restored, "encryption.key"))).toEqual(readFileSync(join(data, "encryption.key")));
+      expect(statSync(join(restored, "encryption.key")).mode & 0o777).toBe(0o600);
+      expect(statSync(restored).mode & 0o777).toBe(0o700);
+    },
+  );
+
+  test("[OP-1] a .tar is one that other programs read", async () => {
+    const { path } = await backUp("one.tar");
+    const files = await new Bun.Archive(await Bun.file(path).bytes()).files();
+    expect([...files.keys()].sort()).toEqual(["encryption.key", uploaded, MANIFEST, "slipway.db"].sort());
+  });
+
+  test("[OP-1] [OP-3] holds no later write, never replaces another, and leaves nothing when it fails", async () => {
+    const { path } = await backUp("one.tar");
+    await store.commit([{ sql: "update settings set value = '2' where key = 'one'", rows: [[]] }]);
+    expect(String(await refusal(backUp("one.tar")))).toContain("exists already");
+    await restoreBackup(path, join(place.path, "restored"), flow());
+    expect(await valueIn(join(place.path, "restored"))).toBe("1");
+    rmSync(join(data, uploaded));
+    expect(await refusal(backUp("backups"))).toBeInstanceOf(BackupError);
+    expect(readdirSync(join(place.path, "backups"))).toEqual([]);
+    expect(readdirSync(join(data, "backups"))).toEqual([]);
+  });
+
+  test("[OP-3] is refused where there is no database", async () => {
+    rmSync(join(place.path, "nothing"), { force: true, recursive: true });
+    const options = { data_dir: join(place.path, "nothing"), target: join(place.path, "backups"), clock: systemClock };
+    const said = await refusal(makeBackup({ ...options, rateMb: 0, signal }));
+    expect(String(said)).toContain("there is no database");
+    expect(existsSync(join(place.path, "nothing"))).toBe(false);
+  });
+
+  test("[OP-5] is written no faster than it is told to", async () => {
+    const waits: number[] = [];
+    const clock = {
+      ...systemClock,
+      monotonic: () => 0,
+      after: (ms: number, run: () => void) => {
+        waits.push(ms);
+        queueMicrotask(run);
+        return { cancel: () => {} };
+      },
+    };
+    const slow = new Flow(clock, 1, signal);
+    await slow.pass(512 * 1024);
+    await slow.pass(512 * 1024);
+    expect(waits).toEqual([500, 1000]);
+    const stopping = new AbortController();
+    stopping.abort(new Error("stop"));
+    expect(String(await refusal(new Flow(clock, 1, stopping.signal).pass(1)))).toContain("stop");
+  });
+});
+
+describe("a restore", () => {
+  test("[OP-3] goes into an empty folder only, and takes up what a broken-off one has left", async () => {
+    const { path } = await backUp("backups");
+    expect(String(await refusal(restoreBackup(path, data, flow())))).toContain("is not empty");
+    const restored = join(place.path, "restored");
+    mkdirSync(join(restored, ".restore"), { recursive: true });
+    writeFileSync(join(restored, ".restore", "slipway.db"), "half");
+    await restoreBackup(path, restored, flow());
+    expect(await valueIn(restored)).toBe("1");
+    expect(readdirSync(restored)).not.toContain(".restore");
+  });
+
+  const damages: [string, (path: string) => void, string][] = [
+    ["a changed file", (path) => writeFileSync(join(path, "slipway.db"), "other"), "does not have the checksum"],
+    ["a file that is missing", (path) => rmSync(join(path, "encryption.key")), "encryption.key is missing"],
+    ["no manifest", (path) => rmSync(join(path, MANIFEST)), "is no backup"],
+    ["half a manifest", (path) => writeFileSync(join(path, MANIFEST), '{"format":1'), "is damaged"],
+    ["a path that leads out", (path) => change(path, (it) => it.replace("encryption.key", "../escaped")), "is damaged"],
+    [
+      "a newer program's schema",
+      (path) => change(path, (it) => it.replace(/("schema": \{\s+"version": )\d+/, "$19999")),
+      "made by a newer",
+    ],
+    ["a newer form", (path) => change(path, (it) => it.replace('"format": 1', '"format": 2')), "made by a newer"],
+  ];
+  const change = (path: string, edit: (text: string) => string): void =>
+    writeFileSync(join(path, MANIFEST), edit(readFileSync(join(path, MANIFEST), "utf8")));
+
+  test.each(damages)("[OP-3] of %s is refused, and nothing is there afterwards", async (_what, damage, said) => {
+    const { path } = await backUp("backups");
+    damage(path);
+    const restored = join(place.path, "restored");
+    const refused = await refusal(restoreBackup(path, restored, flow()));
+    expect(refused).toBeInstanceOf(BackupError);
+    expect(String(refused)).toContain(said);
+    expect(existsSync(restored) ? readdirSync(restored) : []).toEqual([]);
+  });
+
+  test("[OP-3] of a damaged database with right checksums is refused", async () => {
+    const { path } = await backUp("backups");
+    const file = join(path, "slipway.db");
+    const bytes = readFileSync(file);
+    bytes.fill(0xff, 8192, 20_000);
+    writeFileSync(file, bytes);
+    const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+    change(path, (it) => it.replace(/("path": "slipway.db",\s+"bytes": \d+,\s+"sha256": ")[0-9a-f]+/, `$1${sha256}`));
+    expect(String(await refusal(restoreBackup(path, join(place.path, "restored"), flow())))).toContain("is damaged");
+  });
+
+  test("[OP-3] of a .tar that is cut off or altered is refused", async () => {
+    const { path } = await backUp("one.tar");
+    const bytes = readFileSync(path);
+    for (const cut of [0, 100, 512, 5000, bytes.length - 1500]) {
+      writeFileSync(path, bytes.subarray(0, cut));
+      expect(await refusal(restoreBackup(path, join(place.path, "restored"), flow()))).toBeInstanceOf(BackupError);
+    }
+    const altered = Buffer.from(bytes);
+    altered[0] = 0x2f;
+    writeFileSync(path, altered);
+    expect(String(await refusal(restoreBackup(path, join(place.path, "restored"), flow())))).toContain("or no tar");
+  });
+});
+
+describe("scheduled backups", () => {
+  const HOUR = 3_600_000;
+
+  const schedule = (clock: ManualClock, fails: () => boolean = () => false) => {
+    const folder = join(place.path, "scheduled");
+    const backups = new ScheduledBackups({
+      ...{ clock, data_dir: data, folder, interval: 6 * HOUR, keep: 2, rateMb: 0 },
+      async make() {
+        if (fails()) throw new Error("no space");
+        await makeBackup({
+          data_dir: data,
+          target: folder,
+          clock: { ...systemClock, now: () => clock.now() },
+          rateMb: 0,
+          signal,
+        });
+      },
+    });
+    /** Moves the clock and waits until the backup that then falls due is over: the next one waits. */
+    const after = async (ms: number, next = 6 * HOUR): Promise<void> => {
+      clock.advance(ms);
+      await clock.timerIn(next);
+    };
+    const names = () => (existsSync(folder) ? readdirSync(folder).sort() : []);
+    return { backups, after, names, folder };
+  };
+
+  test("[OP-5] come each interval, the newest are kept, and what is no backup stays", async () => {
+    const clock = new ManualClock();
+    const { backups, after, names, folder } = schedule(clock);
+    mkdirSync(folder);
+    writeFileSync(join(folder, "notes.txt"), "mine");
+    await backups.start();
+    const times: number[] = [];
+    for (const wait of [0, 6 * HOUR, 6 * HOUR]) {
+      await after(wait);
+      times.push(clock.now());
+    }
+    expect(names()).toEqual(["notes.txt", ...times.slice(1).map(backupName)]);
+    await backups.stop();
+  });
+
+  test("[OP-5] count from the newest one there is, and a failed one is tried again soon", async () => {
+    const clock = new ManualClock();
+    let broken = false;
+    const { backups, after, names, folder } = schedule(clock, () => broken);
+    await makeBackup({
+      data_dir: data,
+      target: folder,
+      clock: { ...systemClock, now: () => clock.now() },
+      rateMb: 0,
+      signal,
+    });
+    await backups.start();
+    clock.advance(5 * HOUR);
+    expect(names()).toHaveLength(1);
+    broken = true;
+    await after(HOUR, 600_000);
+    expect(backups.failures).toBe(1);
+    broken = false;
+    await after(600_000);
+    expect(names()).toHaveLength(2);
+    await backups.stop();
+  });
+
+  test("[OP-5] each in a process of its own, and a stop ends it", async () => {
+    const folder = join(place.path, "scheduled");
+    const clock = new ManualClock();
+    const backups = new ScheduledBackups({ clock, data_dir: data, folder, interval: HOUR, keep: 2, rateMb: 0 });
+    await backups.start();
+    clock.advance(0);
+    await clock.timerIn(HOUR);
+    expect(backups.failures).toBe(0);
+    expect(readdirSync(folder).filter((name) => name.startsWith("slipway-"))).toHaveLength(1);
+    clock.advance(HOUR);
+    await backups.stop();
+    expect(backups.failures).toBe(0);
+    await backups.start();
+    clock.advance(HOUR);
+    await backups.stop();
+  }, 30_000);
+});
