@@ -17,6 +17,7 @@ import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
 import { ImportRunner } from "#actors/template-version/import-runner.ts";
 import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
+import { Usage } from "#actors/usage/usage.ts";
 import { Uses } from "#actors/workspace/activity-uses.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
@@ -109,6 +110,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly prebuilds: PrebuildKeeper;
   readonly scheduler: Scheduler;
   readonly backups: ScheduledBackups;
+  readonly usage: Usage;
   readonly uses = new Uses((id) => this.workspaces.ask(id, "noteUse", {}));
   accessUrl = new URL("http://localhost/");
   draining = false;
@@ -117,6 +119,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.config = options.config;
     this.clock = options.clock ?? systemClock;
     this.store = store;
+    this.usage = new Usage({ store, clock: this.clock });
     this.sockets = new Sockets(this.clock, this.config.max_connections);
     this.streams = new OpenStreams(this.clock, this.config.max_connections);
     this.requests = new Requests(this.clock, this.config.max_connections);
@@ -269,6 +272,7 @@ export class Context implements ApiContext, AsyncDisposable {
     if (this.provisioners.has("local")) await prepareStarter(this);
     this.scheduler.start();
     this.uses.start(this.clock);
+    this.usage.start();
     await this.backups.start();
   }
 
@@ -280,6 +284,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.jobs.stop();
     this.uses.stop();
     await this.uses.flush();
+    await this.usage.stop();
     await this.generations.stop();
     await this.chats.stop();
     await this.chatUpkeep.stop();

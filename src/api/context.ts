@@ -11,6 +11,7 @@ import type { ModelSettings } from "#actors/model-settings.ts";
 import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import type { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import type { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
+import type { Usage } from "#actors/usage/usage.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -59,6 +60,8 @@ export interface ApiContext {
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
+  /** Who used what, for insights. */
+  readonly usage: Usage;
   readonly jobs: JobQueue;
   /** Workers of their own that are connected now. */
   readonly workers: Workers;

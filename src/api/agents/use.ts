@@ -7,11 +7,15 @@ import type { ApiContext } from "../context.ts";
 export const USE_EVERY_MS = 60_000;
 
 type Parts = Pick<ApiContext, "clock" | "workspaces">;
+type OfTerminals = Parts & Pick<ApiContext, "usage">;
 
 /** Call the result whenever something is done; cheap. */
-export const useOf = (ctx: Parts, workspace_id: string, report: Omit<ActivityReport, "at">): (() => void) => {
+export const useOf = (ctx: OfTerminals, workspace_id: string, report: Omit<ActivityReport, "at">): (() => void) => {
   let noted = Number.NEGATIVE_INFINITY;
+  const { agent_id } = report;
+  const use = { workspace_id, agent_id, user_id: report.by?.id ?? undefined, app: "reconnecting-pty" };
   return () => {
+    ctx.usage.note(use);
     const now = ctx.clock.monotonic();
     if (now - noted < USE_EVERY_MS) return;
     noted = now;

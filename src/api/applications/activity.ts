@@ -10,16 +10,18 @@ const EVERY_MS = 60_000;
 const MOST_KEPT = 10_000;
 
 export class AppActivity {
-  readonly #ctx: Pick<ApiContext, "clock" | "workspaces">;
+  readonly #ctx: Pick<ApiContext, "clock" | "workspaces" | "usage">;
   readonly #noted = new Map<string, number>();
 
-  constructor(ctx: Pick<ApiContext, "clock" | "workspaces">) {
+  constructor(ctx: Pick<ApiContext, "clock" | "workspaces" | "usage">) {
     this.#ctx = ctx;
   }
 
   /** Cheap: may be called for every chunk. */
-  note({ workspace_id, agent_id, isPort }: AppPlace, caller: UserCaller | undefined): void {
-    const { clock, workspaces } = this.#ctx;
+  note({ workspace_id, agent_id, isPort, slug }: AppPlace, caller: UserCaller | undefined): void {
+    const { clock, workspaces, usage } = this.#ctx;
+    // Insights know people only.
+    if (caller) usage.note({ workspace_id, agent_id, user_id: caller.user_id, app: slug });
     // Nobody knows who strangers are, so they keep no workspace awake.
     const reason = isPort && caller ? "port_forward" : "app_traffic";
     const key = `${workspace_id} ${reason}`;

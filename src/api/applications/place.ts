@@ -14,6 +14,8 @@ export type AppPlace = {
   readonly workspace_id: string;
   readonly owner_id: string;
   readonly agent_id: string;
+  /** The app's; undefined for a port. */
+  readonly slug: string | undefined;
   readonly port: number;
   readonly tls: boolean;
   /** The path and query the app's own address has; a port has `/` and none. */
@@ -52,7 +54,7 @@ export const placeOfApp = async (
   if (!target) return isUser && app ? "no_address" : refused;
   if (!mayOpen(target.level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
-  return { workspace_id: workspace.id, owner_id: workspace.owner_id, agent_id: agent.id, ...rest };
+  return { workspace_id: workspace.id, owner_id: workspace.owner_id, agent_id: agent.id, slug: app?.slug, ...rest };
 };
 
 const onlyOne = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);

@@ -25,6 +25,10 @@ export const usage = (ctx: ApiContext) =>
         by: byUser(caller),
         ...open,
       });
+      if (open) {
+        const { agent_id, app_name: app } = open;
+        ctx.usage.note({ workspace_id: place.id, user_id: caller.user_id, agent_id, app });
+      }
       return status(204, undefined);
     },
     {

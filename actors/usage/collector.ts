@@ -1,0 +1,208 @@
+// Use as it happens: minutes are marked in memory and written once a minute, so that traffic does not become writes (rules IN-1 to
+// IN-4). Told by the edges where work shows: apps and ports, terminals, statistics of agents, reports of clients. Bounded.
+import { log } from "#base/log.ts";
+import type { Store } from "#db/store.ts";
+import {
+  type AppName,
+  addLatencies,
+  addMinutes,
+  appText,
+  insertUsageKeys,
+  KEY_KINDS,
+  type KeyKind,
+  type LatencyRow,
+  listUsageKeys,
+  listUsedApps,
+  listUsedWorkspaces,
+  type MinutesRow,
+} from "#db/usage.ts";
+import { ANY, BUCKET_MS } from "#db/usage-block.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { BUILTIN_APPS } from "#schema/usage-app.ts";
+
+/** One sign of work. */
+export type Use = {
+  readonly workspace_id: string;
+  /** Who works; absent: the owner of the workspace. */
+  readonly user_id?: string | undefined;
+  /** The agent it went through; needed to know an app that is not built in. */
+  readonly agent_id?: string | undefined;
+  /** Slug of the app; absent: a port, or nothing that has a name. */
+  readonly app?: string | undefined;
+  readonly at: number;
+  /** So many minutes that end with `at`; default 1. */
+  readonly minutes?: number | undefined;
+};
+
+const MINUTE_MS = 60_000;
+/** Things that were used since the last write; more are written at once. */
+const MOST_WAITING = 20_000;
+/** Rows of one commit: it must not block the loop (DESIGN section 4). */
+const ROWS = 250;
+const KEPT_KEYS = 100_000;
+
+type Subject = Pick<Use, "workspace_id" | "user_id" | "agent_id" | "app"> & {
+  /** Bucket -> mask of its minutes. */
+  readonly masks: Map<number, number>;
+};
+type Latency = { readonly workspace_id: string; readonly bucket: number; readonly ms: number };
+
+export class UsageCollector {
+  readonly #store: Store;
+  readonly #full: () => void;
+  readonly #keys = new Map<string, number>();
+  #subjects = new Map<string, Subject>();
+  #latencies: Latency[] = [];
+
+  /** `full` is called when much waits. */
+  constructor(store: Store, full: () => void) {
+    this.#store = store;
+    this.#full = full;
+  }
+
+  /** Cheap: may be called for every chunk. */
+  note(use: Use): void {
+    const { workspace_id, user_id, agent_id, app, at, minutes = 1 } = use;
+    const key = `${workspace_id} ${user_id ?? ""} ${agent_id ?? ""} ${app ?? ""}`;
+    let subject = this.#subjects.get(key);
+    if (!subject) {
+      // What does not fit any more is not worth the server's memory.
+      if (this.#subjects.size >= 2 * MOST_WAITING) return;
+      subject = { workspace_id, user_id, agent_id, app, masks: new Map() };
+      this.#subjects.set(key, subject);
+      if (this.#subjects.size === MOST_WAITING) this.#full();
+    }
+    const last = Math.floor(at / MINUTE_MS);
+    for (let minute = last - minutes + 1; minute <= last; minute++) mark(subject.masks, minute);
+  }
+
+  /** The median latency of an agent's connections in milliseconds; what is not above 0 says nothing. */
+  noteLatency(workspace_id: string, ms: number, at: number): void {
+    if (ms <= 0 || this.#latencies.length >= 2 * MOST_WAITING) return;
+    this.#latencies.push({ workspace_id, bucket: Math.floor(at / BUCKET_MS), ms: Math.min(30_000, Math.round(ms)) });
+  }
+
+  /** Writes all that has been noted. What cannot be written is tried again with the next. */
+  async flush(): Promise<void> {
+    const [subjects, latencies] = [[...this.#subjects.values()], this.#latencies];
+    if (subjects.length === 0 && latencies.length === 0) return;
+    this.#subjects = new Map();
+    this.#latencies = [];
+    try {
+      await this.#write(subjects, latencies);
+    } catch (error) {
+      log("usage").warn("use was not written, it is tried again: {error}", { error });
+      this.#takeBack(subjects, latencies);
+    }
+  }
+
+  #takeBack(subjects: readonly Subject[], latencies: readonly Latency[]): void {
+    for (const { masks, ...subject } of subjects) {
+      for (const [bucket, mask] of masks) {
+        for (let bit = 0; bit < 30; bit++) {
+          if (mask & (1 << bit)) this.note({ ...subject, at: bucket * BUCKET_MS + bit * MINUTE_MS });
+        }
+      }
+    }
+    for (const { workspace_id, bucket, ms } of latencies) this.noteLatency(workspace_id, ms, bucket * BUCKET_MS);
+  }
+
+  async #write(subjects: readonly Subject[], latencies: readonly Latency[]): Promise<void> {
+    const places = await this.#places([...subjects, ...latencies].map(({ workspace_id }) => workspace_id));
+    const names = await this.#appNames(subjects);
+    const work = subjects.flatMap((subject) => {
+      const place = places.get(subject.workspace_id);
+      const user = subject.user_id ?? place?.owner_id;
+      return place && user && user !== PREBUILDS_USER_ID
+        ? [{ masks: subject.masks, user, template: place.template_id, app: names.get(appKey(subject)) }]
+        : [];
+    });
+    const seen = latencies.flatMap(({ workspace_id, bucket, ms }) => {
+      const place = places.get(workspace_id);
+      return place && place.owner_id !== PREBUILDS_USER_ID
+        ? [{ user: place.owner_id, template: place.template_id, bucket, ms }]
+        : [];
+    });
+    const keys = await this.#keysOf([
+      ...[...work, ...seen].flatMap(({ user, template }) => [
+        { kind: KEY_KINDS.user, name: user },
+        { kind: KEY_KINDS.template, name: template },
+      ]),
+      ...work.flatMap(({ app }) => (app === undefined ? [] : [{ kind: KEY_KINDS.app, name: app }])),
+    ]);
+    const rows = new Map<string, MinutesRow>();
+    const add = (row: MinutesRow): void => {
+      const key = `${row.bucket} ${row.user} ${row.template} ${row.app}`;
+      const known = rows.get(key);
+      if (known) known.mask |= row.mask;
+      else rows.set(key, row);
+    };
+    for (const one of work) {
+      const [user, template] = [keys(KEY_KINDS.user, one.user), keys(KEY_KINDS.template, one.template)];
+      for (const [bucket, mask] of one.masks) {
+        add({ bucket, user, template, app: ANY, mask });
+        if (one.app !== undefined) add({ bucket, user, template, app: keys(KEY_KINDS.app, one.app), mask });
+      }
+    }
+    const samples: LatencyRow[] = seen.map(({ user, template, bucket, ms }) => ({
+      ...{ bucket, ms, count: 1 },
+      ...{ user: keys(KEY_KINDS.user, user), template: keys(KEY_KINDS.template, template) },
+    }));
+    // In pieces: minutes that are written twice after a failure still count once.
+    for (const piece of pieces([...rows.values()])) await this.#store.commit([addMinutes(piece)]);
+    for (const piece of pieces(samples)) await this.#store.commit([addLatencies(piece)]);
+  }
+
+  async #places(ids: readonly string[]): Promise<Map<string, { owner_id: string; template_id: string }>> {
+    const rows = await this.#store.scan(listUsedWorkspaces({ ids: JSON.stringify([...new Set(ids)]) }));
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  /** What the apps in use are called; an app that is gone has no name and counts as use only. */
+  async #appNames(subjects: readonly Subject[]): Promise<Map<string, string>> {
+    const names = new Map<string, string>();
+    for (const app of BUILTIN_APPS) names.set(` ${app.slug}`, appText({ ...app, type: "builtin" }));
+    const agents = new Set(subjects.flatMap(({ agent_id, app }) => (agent_id && app ? [agent_id] : [])));
+    if (agents.size === 0) return names;
+    for (const row of await this.#store.scan(listUsedApps({ agent_ids: JSON.stringify([...agents]) }))) {
+      const name: AppName = { slug: row.slug, display_name: row.display_name, icon: row.icon, type: "app" };
+      names.set(`${row.agent_id} ${row.slug}`, appText(name));
+    }
+    return names;
+  }
+
+  async #keysOf(names: readonly { kind: KeyKind; name: string }[]): Promise<(kind: KeyKind, name: string) => number> {
+    if (this.#keys.size > KEPT_KEYS) this.#keys.clear();
+    const missing = new Map(names.map((one) => [`${one.kind} ${one.name}`, one]));
+    for (const key of missing.keys()) if (this.#keys.has(key)) missing.delete(key);
+    if (missing.size > 0) {
+      const made = [...missing.values()];
+      for (const piece of pieces(made)) await this.#store.commit([insertUsageKeys(piece)]);
+      for (const kind of Object.values(KEY_KINDS)) {
+        const wanted = made.filter((one) => one.kind === kind).map(({ name }) => name);
+        if (wanted.length === 0) continue;
+        for (const { key, name } of await this.#store.scan(listUsageKeys({ kind, names: JSON.stringify(wanted) }))) {
+          this.#keys.set(`${kind} ${name}`, key);
+        }
+      }
+    }
+    return (kind, name) => {
+      const key = this.#keys.get(`${kind} ${name}`);
+      if (key === undefined) throw new Error(`${name} has no key`);
+      return key;
+    };
+  }
+}
+
+const mark = (masks: Map<number, number>, minute: number): void => {
+  const bucket = Math.floor(minute / 30);
+  masks.set(bucket, (masks.get(bucket) ?? 0) | (1 << (minute - bucket * 30)));
+};
+
+/** Built-in apps are the same for every agent. */
+const appKey = ({ agent_id, app }: Subject): string =>
+  app === undefined ? "" : BUILTIN_APPS.some(({ slug }) => slug === app) ? ` ${app}` : `${agent_id ?? ""} ${app}`;
+
+function* pieces<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < rows.length; from += ROWS) yield rows.slice(from, from + ROWS);
+}

@@ -1,0 +1,99 @@
+// Buckets that are over go from single rows into the packed rows of their user and template, a few at a time and each in one commit with
+// the removal of what was folded, so that nothing counts twice or not at all (rule IN-5).
+import type { Store } from "#db/store.ts";
+import {
+  type LatencyRow,
+  listDetails,
+  listLatencies,
+  listMinutes,
+  type MinutesRow,
+  removeLatencies,
+  removeMinutes,
+  savePacked,
+} from "#db/usage.ts";
+import {
+  BLOCK,
+  type Block,
+  emptyBlock,
+  idOf,
+  MOST,
+  medianOf,
+  minutesOf,
+  onesIn,
+  packDetail,
+  packDigest,
+  unpackDetail,
+} from "#db/usage-block.ts";
+
+/** Packed rows of one commit: each is some kilobytes. */
+const AT_ONCE = 25;
+
+type Waiting = { minutes: MinutesRow[]; latencies: LatencyRow[] };
+
+/** Folds every bucket up to this one; resolves when nothing is left. */
+export const foldUsage = async (store: Store, bucket: number): Promise<void> => {
+  for (;;) {
+    const minutes = await store.scan(listMinutes({ bucket }));
+    const latencies = wholeBuckets(await store.scan(listLatencies({ bucket })));
+    if (minutes.length === 0 && latencies.length === 0) return;
+    const waiting = new Map<number, Waiting>();
+    for (const row of minutes) waitingFor(waiting, row).minutes.push(row);
+    for (const row of latencies) waitingFor(waiting, row).latencies.push(row);
+    const ids = [...waiting.keys()].sort((a, b) => a - b);
+    for (let from = 0; from < ids.length; from += AT_ONCE) {
+      await foldRows(store, ids.slice(from, from + AT_ONCE), waiting);
+    }
+  }
+};
+
+const waitingFor = (all: Map<number, Waiting>, row: { bucket: number; user: number; template: number }): Waiting => {
+  const id = idOf(Math.floor(row.bucket / BLOCK), row.user, row.template);
+  let one = all.get(id);
+  if (!one) {
+    one = { minutes: [], latencies: [] };
+    all.set(id, one);
+  }
+  return one;
+};
+
+/** A median needs all samples of its bucket: the last of a full page may be cut, so it waits unless it is the only one. */
+const wholeBuckets = (rows: LatencyRow[]): LatencyRow[] => {
+  const last = rows.at(-1);
+  if (!last || rows.length < FULL) return rows;
+  const whole = rows.filter((row) => !isSame(row, last));
+  return whole.length > 0 ? whole : rows;
+};
+const FULL = 4_000;
+
+const isSame = (a: LatencyRow, b: LatencyRow): boolean =>
+  a.bucket === b.bucket && a.user === b.user && a.template === b.template;
+
+const foldRows = async (store: Store, ids: readonly number[], waiting: Map<number, Waiting>): Promise<void> => {
+  const known = await store.scan(listDetails({ ids: JSON.stringify(ids) }));
+  const details = new Map(known.map(({ id, detail }) => [id, unpackDetail(detail)]));
+  const rows = ids.map((id) => {
+    const block = details.get(id) ?? emptyBlock();
+    addTo(block, waiting.get(id) as Waiting);
+    return { id, digest: packDigest(block), detail: packDetail(block) };
+  });
+  const folded = ids.map((id) => waiting.get(id) as Waiting);
+  const minutes = folded.flatMap((one) => one.minutes);
+  const latencies = folded.flatMap((one) => one.latencies);
+  await store.commit([
+    ...(minutes.length > 0 ? [removeMinutes(minutes)] : []),
+    ...(latencies.length > 0 ? [removeLatencies(latencies)] : []),
+    ...savePacked(rows),
+  ]);
+};
+
+/** Adds rows of one user and template to their block. */
+export const addTo = (block: Block, { minutes, latencies }: Waiting): void => {
+  for (const { bucket, app, mask } of minutes) {
+    const counted = minutesOf(block, app);
+    const at = bucket % BLOCK;
+    counted[at] = Math.min(MOST, (counted[at] as number) + onesIn(mask));
+  }
+  for (const [at, samples] of Map.groupBy(latencies, ({ bucket }) => bucket % BLOCK)) {
+    block.latency[at] ||= medianOf(samples);
+  }
+};

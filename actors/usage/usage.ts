@@ -1,0 +1,82 @@
+// Keeps the record of who used what: writes what was noted each minute and folds what is over every five. Made by the server's context;
+// the only writer of usage rows.
+import type { Clock, Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Store } from "#db/store.ts";
+import { BUCKET_MS } from "#db/usage-block.ts";
+import { UsageCollector, type Use } from "./collector.ts";
+import { foldUsage } from "./folding.ts";
+
+const FLUSH_MS = 60_000;
+const FOLD_MS = 300_000;
+
+/** What an agent says of its connections. */
+export type AgentReport = {
+  readonly connection_count: number;
+  readonly connection_median_latency_ms: number;
+  readonly session_counts: Readonly<Record<string, number>>;
+};
+
+/** A report stands for the minutes since the one before it. */
+const REPORT_MINUTES = 5;
+
+export class Usage {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #collector: UsageCollector;
+  #ticking: Timer[] = [];
+  /** One after the other: what is folded must not be written at the same time. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor({ store, clock }: { store: Store; clock: Clock }) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#collector = new UsageCollector(store, () => void this.flush());
+  }
+
+  /** Somebody works; cheap, may be called for every chunk. */
+  note(use: Omit<Use, "at">): void {
+    this.#collector.note({ ...use, at: this.#clock.now() });
+  }
+
+  /** Open connections of an agent count as use by the owner of its workspace; without any nothing is noted (facts/platform 6.1). */
+  noteReport(workspace_id: string, agent_id: string, report: AgentReport): void {
+    const at = this.#clock.now();
+    const open = Object.entries(report.session_counts).filter(([, count]) => count > 0);
+    if (report.connection_count <= 0 && open.length === 0) return;
+    const use = { workspace_id, agent_id, at, minutes: REPORT_MINUTES };
+    if (open.length === 0) this.#collector.note(use);
+    for (const [name] of open) this.#collector.note({ ...use, app: name.replaceAll("_", "-") });
+    this.#collector.noteLatency(workspace_id, report.connection_median_latency_ms, at);
+  }
+
+  start(): void {
+    this.#ticking = [
+      this.#clock.every(FLUSH_MS, () => void this.flush()),
+      this.#clock.every(FOLD_MS, () => void this.fold()),
+    ];
+  }
+
+  /** Resolves when all that was noted is on disk. */
+  flush(): Promise<void> {
+    return this.#then(() => this.#collector.flush());
+  }
+
+  /** Folds what is over for half an hour: reports of agents reach back some minutes. */
+  fold(): Promise<void> {
+    return this.#then(() => foldUsage(this.#store, Math.floor(this.#clock.now() / BUCKET_MS) - 2));
+  }
+
+  /** No more ticks; what was noted is written. */
+  async stop(): Promise<void> {
+    for (const ticking of this.#ticking) ticking.cancel();
+    await this.flush();
+  }
+
+  #then(run: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.then(run).catch((error) => {
+      log("usage").warn("use could not be written or folded, it is tried again: {error}", { error });
+    });
+    return this.#last;
+  }
+}

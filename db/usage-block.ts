@@ -1,0 +1,231 @@
+// Use packed: the half-hour buckets (facts/platform 6.1) of one user and template over 32 days, as a detail with every bucket and as a
+// small digest with what reports over whole blocks need. Pure; used by the one who folds (actors/usage) and by the reports.
+
+export const BUCKET_MS = 1_800_000;
+/** Buckets of a block: 32 days. */
+export const BLOCK = 1536;
+const WORDS = BLOCK / 32;
+const BYTES = BLOCK / 8;
+/** Minutes a bucket can count. */
+export const MOST = 30;
+/** The app that stands for any use at all. */
+export const ANY = 0;
+
+const USERS = 2 ** 24;
+const TEMPLATES = 2 ** 18;
+
+/** The number of a row: rows lie by block, then user, then template. */
+export const idOf = (block: number, user: number, template: number): number =>
+  (block * USERS + user) * TEMPLATES + template;
+export const templateIn = (id: number): number => id % TEMPLATES;
+export const userIn = (id: number): number => Math.floor(id / TEMPLATES) % USERS;
+export const blockIn = (id: number): number => Math.floor(id / TEMPLATES / USERS);
+
+/** Minutes by app and bucket, and the bucket's latency in half milliseconds (0: none). */
+export type Block = { readonly apps: Map<number, Uint8Array>; readonly latency: Uint16Array };
+
+export const emptyBlock = (): Block => ({ apps: new Map(), latency: new Uint16Array(BLOCK) });
+
+/** The minutes of one app; made when there are none. */
+export const minutesOf = (block: Block, app: number): Uint8Array => {
+  let minutes = block.apps.get(app);
+  if (!minutes) {
+    minutes = new Uint8Array(BLOCK);
+    block.apps.set(app, minutes);
+  }
+  return minutes;
+};
+
+/** Ones in a mask of minutes. */
+export const onesIn = (mask: number): number => {
+  let ones = 0;
+  for (let rest = mask; rest !== 0; rest &= rest - 1) ones++;
+  return ones;
+};
+
+/** The median of latencies in milliseconds, in half milliseconds; 0 of none. */
+export const medianOf = (samples: readonly { ms: number; count: number }[]): number => {
+  const sorted = [...samples].sort((a, b) => a.ms - b.ms);
+  const total = sorted.reduce((sum, { count }) => sum + count, 0);
+  if (total === 0) return 0;
+  const at = (rank: number): number => {
+    let seen = 0;
+    for (const { ms, count } of sorted) {
+      seen += count;
+      if (rank < seen) return ms;
+    }
+    return 0;
+  };
+  return Math.min(65_535, at(Math.floor((total - 1) / 2)) + at(Math.floor(total / 2)));
+};
+
+/** Runs of adjoining buckets in [from, to) of the block. */
+export const runsIn = (minutes: Uint8Array, from = 0, to = BLOCK): number => {
+  let runs = 0;
+  for (let i = from; i < to; i++) if (minutes[i] !== 0 && (i === from || minutes[i - 1] === 0)) runs++;
+  return runs;
+};
+
+const sumOf = (minutes: Uint8Array): number => {
+  let sum = 0;
+  for (let i = 0; i < BLOCK; i++) sum += minutes[i] as number;
+  return sum;
+};
+
+const sortedApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(([a], [b]) => a - b);
+
+/** Everything: for each app its key, a bit for each bucket with use, and their minutes; then latencies in the same way. */
+export const packDetail = (block: Block): Uint8Array => {
+  const apps = sortedApps(block);
+  const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
+  const latencies = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
+  const size = 2 + apps.length * (4 + BYTES) + counts.reduce((a, b) => a + b, 0) + BYTES + 2 * latencies;
+  const bytes = new Uint8Array(size);
+  const view = new DataView(bytes.buffer);
+  view.setUint16(0, apps.length, true);
+  let at = 2;
+  const mark = (i: number): void => {
+    bytes[at + (i >> 3)] = (bytes[at + (i >> 3)] as number) | (1 << (i & 7));
+  };
+  for (const [app, minutes] of apps) {
+    view.setUint32(at, app, true);
+    at += 4;
+    let next = at + BYTES;
+    for (let i = 0; i < BLOCK; i++) {
+      if (minutes[i] === 0) continue;
+      mark(i);
+      bytes[next++] = minutes[i] as number;
+    }
+    at = next;
+  }
+  let next = at + BYTES;
+  for (let i = 0; i < BLOCK; i++) {
+    if (block.latency[i] === 0) continue;
+    mark(i);
+    view.setUint16(next, block.latency[i] as number, true);
+    next += 2;
+  }
+  return bytes;
+};
+
+export const unpackDetail = (bytes: Uint8Array): Block => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const block = emptyBlock();
+  let at = 2;
+  const eachMarked = (see: (i: number) => void): void => {
+    const from = at;
+    at += BYTES;
+    for (let byte = 0; byte < BYTES; byte++) {
+      const marks = bytes[from + byte] as number;
+      for (let rest = marks; rest !== 0; rest &= rest - 1) see(byte * 8 + 31 - Math.clz32(rest & -rest));
+    }
+  };
+  for (let left = view.getUint16(0, true); left > 0; left--) {
+    const minutes = minutesOf(block, view.getUint32(at, true));
+    at += 4;
+    eachMarked((i) => {
+      minutes[i] = bytes[at++] as number;
+    });
+  }
+  eachMarked((i) => {
+    block.latency[i] = view.getUint16(at, true);
+    at += 2;
+  });
+  return block;
+};
+
+const HEAD = BYTES + 6;
+const APP = 10;
+
+/** Bits of any use; minutes of any use; for each app minutes, runs, and whether it was used at the block's ends; latencies counted. */
+export const packDigest = (block: Block): Uint8Array => {
+  const apps = sortedApps(block).filter(([app]) => app !== ANY);
+  const latencies = new Map<number, number>();
+  for (const one of block.latency) if (one !== 0) latencies.set(one, (latencies.get(one) ?? 0) + 1);
+  const bytes = new Uint8Array(HEAD + apps.length * APP + latencies.size * 4);
+  const view = new DataView(bytes.buffer);
+  const any = block.apps.get(ANY) ?? new Uint8Array(BLOCK);
+  for (let i = 0; i < BLOCK; i++) {
+    if (any[i] !== 0) bytes[i >> 3] = (bytes[i >> 3] as number) | (1 << (i & 7));
+  }
+  view.setUint16(BYTES, sumOf(any), true);
+  view.setUint16(BYTES + 2, apps.length, true);
+  view.setUint16(BYTES + 4, latencies.size, true);
+  let at = HEAD;
+  for (const [app, minutes] of apps) {
+    view.setUint32(at, app, true);
+    view.setUint16(at + 4, sumOf(minutes), true);
+    view.setUint16(at + 6, runsIn(minutes), true);
+    view.setUint8(at + 8, (minutes[0] ? 1 : 0) | (minutes[BLOCK - 1] ? 2 : 0));
+    at += APP;
+  }
+  for (const [value, count] of latencies) {
+    view.setUint16(at, value, true);
+    view.setUint16(at + 2, count, true);
+    at += 4;
+  }
+  return bytes;
+};
+
+/** A digest, read where it lies. */
+export class Digest {
+  readonly #view: DataView;
+
+  constructor(bytes: Uint8Array) {
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Minutes of any use. */
+  get minutes(): number {
+    return this.#view.getUint16(BYTES, true);
+  }
+
+  /** Bits of any use into 48 words; the lowest bit is the first bucket. */
+  addBitsTo(words: Uint32Array): void {
+    for (let i = 0; i < WORDS; i++) words[i] = (words[i] as number) | this.#view.getUint32(i * 4, true);
+  }
+
+  eachApp(see: (app: number, minutes: number, runs: number, atStart: boolean, atEnd: boolean) => void): void {
+    const view = this.#view;
+    let at = HEAD;
+    for (let left = view.getUint16(BYTES + 2, true); left > 0; left--, at += APP) {
+      const ends = view.getUint8(at + 8);
+      const [atStart, atEnd] = [(ends & 1) !== 0, (ends & 2) !== 0];
+      see(view.getUint32(at, true), view.getUint16(at + 4, true), view.getUint16(at + 6, true), atStart, atEnd);
+    }
+  }
+
+  /** Latencies in half milliseconds, and in how many buckets. */
+  eachLatency(see: (value: number, count: number) => void): void {
+    const view = this.#view;
+    let at = HEAD + view.getUint16(BYTES + 2, true) * APP;
+    for (let left = view.getUint16(BYTES + 4, true); left > 0; left--, at += 4) {
+      see(view.getUint16(at, true), view.getUint16(at + 2, true));
+    }
+  }
+}
+
+export const noBits = (): Uint32Array => new Uint32Array(WORDS);
+
+/** Whether any bit in [from, to) is set. */
+export const anyIn = (words: Uint32Array, from: number, to: number): boolean => {
+  for (let i = from; i < to; ) {
+    const word = (words[i >> 5] as number) >>> (i & 31);
+    const upTo = Math.min(to, (i | 31) + 1);
+    const width = upTo - i;
+    if (width === 32 ? word !== 0 : (word & (2 ** width - 1)) !== 0) return true;
+    i = upTo;
+  }
+  return false;
+};
+
+/** Whether some bit of one is set at, before or after a bit of the other. */
+export const touches = (a: Uint32Array, b: Uint32Array): boolean => {
+  for (let i = 0; i < WORDS; i++) {
+    const word = b[i] as number;
+    const up = (word << 1) | (i === 0 ? 0 : (b[i - 1] as number) >>> 31);
+    const down = (word >>> 1) | (i === WORDS - 1 ? 0 : (b[i + 1] as number) << 31);
+    if (((a[i] as number) & (word | up | down)) !== 0) return true;
+  }
+  return false;
+};
