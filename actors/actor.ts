@@ -10,6 +10,8 @@ import { Mailbox, outsideTurn } from "./mailbox.ts";
 /** What a decision came to. `after` announces events and starts effects; it runs once the writes are on disk. */
 export type Outcome<State, Reply> = {
   readonly state: State;
+  /** The thing is no more: the next message finds nothing. */
+  readonly gone?: boolean;
   readonly writes?: readonly Statement[];
   readonly after?: () => void;
   readonly reply: Reply;
@@ -82,7 +84,7 @@ export abstract class Actor<State> {
         throw error;
       }
     }
-    this.#state = outcome.state;
+    this.#state = outcome.gone ? undefined : outcome.state;
     if (!outcome.after) return;
     outsideTurn(outcome.after);
     failpoint("after_publish");

@@ -34,6 +34,12 @@ export const forgetMessagesFrom = (chat: number, from: number): Statement => ({
   rows: [[chat, from]],
 });
 
+/** The messages up to this one are deleted for good. */
+export const forgetMessagesUpTo = (chat: number, last: number): Statement => ({
+  sql: "delete from message_search where rowid between ?1 << 32 and (?1 << 32) | ?2",
+  rows: [[chat, last]],
+});
+
 /** The title as it is now. */
 export const indexTitle = (chat: number, title: string): Statement => ({
   sql: "insert or replace into title_search (rowid, words) values (?1, ?2)",

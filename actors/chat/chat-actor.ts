@@ -1,26 +1,16 @@
 // The actor of one chat: the only writer of its row, its history and its queue. Decides by the table of state.ts, commits, announces,
 // and starts and stops turns outside of its mailbox; what they report carries the history it belongs to (rules CH-10 to CH-19).
-import type { Clock } from "#base/clock.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import type { Topics } from "#base/topics.ts";
-import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
 import { indexTitle } from "#db/chat-search.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chat-shares.ts";
 import { insertChat, markChatRead, unpinChat } from "#db/chats.ts";
 import { guardSharing } from "#db/sharing.ts";
-import type { Store } from "#db/store.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
-import type { LanguageModels } from "#src/llm/model.ts";
-import { Actor, type Outcome } from "../actor.ts";
-import type { Directory } from "../directory.ts";
-import type { Events } from "../events.ts";
-import { outsideTurn } from "../mailbox.ts";
 import { announce, resume, startTurn, tellChanges, tellOwner } from "./announce.ts";
 import { attachWrites } from "./attach.ts";
 import { birthOf } from "./birth.ts";
-import type { Change, Command, CommandType } from "./decision.ts";
-import type { Generations } from "./generations.ts";
+import { ChatCore, type Wish } from "./chat-core.ts";
+import type { Change, Command } from "./decision.ts";
 import {
   type ChatPatch,
   type ChatSnapshot,
@@ -37,53 +27,17 @@ import {
   type StartedAttempt,
   type Step,
 } from "./messages.ts";
+import { emptyChat, removeChat } from "./purge.ts";
 import { checkedRoot, readChat, readChildren, readEdited } from "./read.ts";
-import type { SearchUpkeep } from "./search-upkeep.ts";
-import { numbersFor, transition } from "./state.ts";
-import type { Titles } from "./titles.ts";
 import { type ChatState, joined, messageWrites, patchWrites, pinWrites, writesOf } from "./writes.ts";
 
 export type { StartedAttempt } from "./messages.ts";
 
-export type ChatParts = {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly topics: Topics<Events>;
-  readonly models: LanguageModels;
-  readonly generations: Generations;
-  readonly index: SearchUpkeep;
-  readonly titles: Titles;
-  /** For the sub-chats that are archived with their root. */
-  readonly chats: () => Directory<ChatActor>;
-};
-
-/** A command before it has its time and numbers. */
-type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
-type Decided = Change<ChatState> | "stale";
-
-export class ChatActor extends Actor<ChatState> {
-  readonly #parts: ChatParts;
-
-  constructor(id: string, parts: ChatParts) {
-    super(id, parts.store);
-    this.#parts = parts;
-  }
-
-  protected async load(): Promise<ChatState | undefined> {
-    const state = await readChat(this.#parts.store, this.id);
-    // A turn that is owed but not running: after a start, and after a commit that could not be confirmed.
-    if (state) outsideTurn(() => resume(this.#parts.generations, state));
-    return state;
-  }
-
-  protected override mayLeave(): boolean {
-    return !this.#parts.generations.holds(this.id);
-  }
-
+export class ChatActor extends ChatCore {
   /** Makes the chat with its first message; its turn begins. */
   create(args: CreateChat): Promise<Sent> {
     return this.birth<Sent>(async () => {
-      const { store, clock } = this.#parts;
+      const { store, clock } = this.parts;
       const key = await store.reserve("chats", 1);
       const first_id = await store.reserve("messages", args.messages.length);
       const { state, inserted } = birthOf(args, { key, first_id, now: clock.now() });
@@ -97,9 +51,9 @@ export class ChatActor extends Actor<ChatState> {
           ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
         ],
         after: () => {
-          this.#parts.index.note();
-          tellOwner(this.#parts.topics, state, "created");
-          startTurn(this.#parts.generations, state);
+          this.parts.index.note();
+          tellOwner(this.parts.topics, state, "created");
+          startTurn(this.parts.generations, state);
         },
         reply: { queued: null, messages: inserted.filter(isVisible) },
       };
@@ -108,21 +62,21 @@ export class ChatActor extends Actor<ChatState> {
 
   /** Sends a user's message, or queues it while the chat is busy. 409, 429, archived 400. */
   send({ behavior, patch, request_key, ...said }: SendMessage): Promise<Sent> {
-    return this.#once(request_key, async (state) => {
-      const id = await this.#parts.store.reserve("queued_messages", 1);
+    return this.once(request_key, async (state) => {
+      const id = await this.parts.store.reserve("queued_messages", 1);
       const message = { id, ...said };
-      const change = await this.#decide(state, { type: "send", message, behavior });
+      const change = await this.decide(state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
-      return this.#outcome(state, change, { queued, messages }, patch, said.content);
+      return this.outcome(state, change, { queued, messages }, patch, said.content);
     });
   }
 
   /** Replaces a user's message and forgets all that came after it. 400 for another kind of message, 404 when it is gone. */
   edit({ message_id, content, created_by, model_config_id, patch }: EditMessage): Promise<Edited> {
     return this.turn(async (state) => {
-      const { target, last_assistant_id, deleted_ids } = await readEdited(this.#parts.store, state.key, message_id);
-      const change = await this.#decide(state, {
+      const { target, last_assistant_id, deleted_ids } = await readEdited(this.parts.store, state.key, message_id);
+      const change = await this.decide(state, {
         type: "edit",
         from: message_id,
         last_assistant_id,
@@ -136,54 +90,60 @@ export class ChatActor extends Actor<ChatState> {
         },
       });
       const reply = { deleted_ids, messages: change.inserted.filter(isVisible) };
-      return this.#outcome(state, change, reply, patch, content);
+      return this.outcome(state, change, reply, patch, content);
     });
   }
 
   /** Takes a message out of the queue. 404, 409. */
   deleteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
-    return this.#obey({ type: "delete_queued", queued_id });
+    return this.obey({ type: "delete_queued", queued_id });
   }
 
   /** Lets a queued message go first. 404, 409, archived 400. */
   promoteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
-    return this.#obey({ type: "promote_queued", queued_id });
+    return this.obey({ type: "promote_queued", queued_id });
   }
 
   /** Stops the turn, or cancels the calls that the client has not answered. 409, archived 400. */
   interrupt(_: Record<string, never>): Promise<void> {
-    return this.#obey({ type: "interrupt" });
+    return this.obey({ type: "interrupt" });
   }
 
   /** The client's answers to the calls that are awaited. 400, 409. */
   completeAction({ results, request_key }: Results): Promise<null> {
-    return this.#once(request_key, async (state) => {
-      const change = await this.#decide(state, { type: "complete_requires_action", results });
-      return this.#outcome(state, change, null);
+    return this.once(request_key, async (state) => {
+      const change = await this.decide(state, { type: "complete_requires_action", results });
+      return this.outcome(state, change, null);
     });
   }
 
   /** Brings a chat in an invalid state back into the table. 409 when it is in a valid one. */
   reconcile(_: Record<string, never>): Promise<void> {
-    return this.#obey({ type: "reconcile_invalid" });
+    return this.obey({ type: "reconcile_invalid" });
   }
 
   /** The timer of awaited results has come. */
   deadlinePassed(_: Record<string, never>): Promise<Late> {
-    return this.#report({ type: "cancel_requires_action" });
+    return this.report({ type: "cancel_requires_action" });
   }
 
-  /** Archives or unarchives a root chat with all its sub-chats, or none of them. 400, 409. */
-  archive({ archived }: { readonly archived: boolean }): Promise<void> {
+  /**
+   * Archives or unarchives a root chat with all its sub-chats, or none of them. 400, 409. `silent_since`: only when it has not moved
+   * since then and is not pinned (rule RT-1).
+   */
+  archive({ archived, silent_since }: { readonly archived: boolean; readonly silent_since?: number }): Promise<void> {
     return this.turn(async (state) => {
-      const { store, chats } = this.#parts;
+      if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
+        throw conflict("The chat has moved meanwhile.");
+      }
+      const { store, chats } = this.parts;
       const type = archived ? "archive" : "unarchive";
-      const change = await this.#decide(checkedRoot(state), { type });
+      const change = await this.decide(checkedRoot(state), { type });
       const family: { before: ChatState; change: Change<ChatState> }[] = [];
       for (const before of await readChildren(store, this.id, !archived)) {
-        family.push({ before, change: await this.#decide(before, { type }) });
+        family.push({ before, change: await this.decide(before, { type }) });
       }
-      const outcome = this.#outcome(state, change, undefined);
+      const outcome = this.outcome(state, change, undefined);
       return {
         ...outcome,
         state: { ...outcome.state, ...(archived ? { pin_order: 0 } : {}) },
@@ -195,7 +155,7 @@ export class ChatActor extends Actor<ChatState> {
         after: () => {
           outcome.after?.();
           for (const member of [change, ...family.map((one) => one.change)]) {
-            tellOwner(this.#parts.topics, member.state, archived ? "deleted" : "created");
+            tellOwner(this.parts.topics, member.state, archived ? "deleted" : "created");
           }
           for (const { before } of family)
             void chats()
@@ -209,9 +169,38 @@ export class ChatActor extends Actor<ChatState> {
   /** Somebody else has written this chat's row: its root, when the family was archived. */
   reload(_: Record<string, never>): Promise<void> {
     return this.turn(async (state) => {
-      const fresh = (await readChat(this.#parts.store, this.id)) ?? state;
+      const fresh = await readChat(this.parts.store, this.id);
+      if (!fresh) return { state, gone: true, after: () => this.#tellReaders(), reply: undefined };
       const change: Change<ChatState> = { kind: "change", state: fresh, inserted: [], deleted_from: null, effects: [] };
-      return { state: fresh, after: () => announce(this.#parts, state, change), reply: undefined };
+      return { state: fresh, after: () => announce(this.parts, state, change), reply: undefined };
+    });
+  }
+
+  /**
+   * Deletes an archived root chat with its sub-chats and all that belongs to them; `stale` when it is not archived or has been only
+   * since `before`. In small commits, so that nobody waits for them; a crash between two is taken up by the next message (rule RT-3).
+   */
+  purge({ before }: { readonly before: number }): Promise<Late> {
+    return this.turn<Late>(async (state) => {
+      const { store, chats, topics } = this.parts;
+      if (!state.archived || state.parent_chat_id !== null || state.updated_at >= before)
+        return { state, reply: "stale" };
+      const children = await readChildren(store, this.id, true);
+      for (const child of children) {
+        await emptyChat(store, child.key);
+        await store.commit(removeChat(child));
+      }
+      await emptyChat(store, state.key);
+      const after = () => {
+        this.#tellReaders();
+        for (const { id } of children) {
+          topics.publish("access_changed", id, {});
+          void chats()
+            .ask(id, "reload", {})
+            .catch(() => {});
+        }
+      };
+      return { state, gone: true, writes: removeChat(state), after, reply: "done" };
     });
   }
 
@@ -225,7 +214,7 @@ export class ChatActor extends Actor<ChatState> {
       return {
         state: { ...state, ...patch, ...(pin === null ? {} : { pin_order: pin }) },
         writes: [...patchWrites(state, patch), ...pins],
-        after: () => tellChanges(this.#parts.topics, state, { ...state, ...patch }),
+        after: () => tellChanges(this.parts.topics, state, { ...state, ...patch }),
         reply: undefined,
       };
     });
@@ -248,7 +237,7 @@ export class ChatActor extends Actor<ChatState> {
   }
 
   #tellReaders(): void {
-    this.#parts.topics.publish("access_changed", this.id, {});
+    this.parts.topics.publish("access_changed", this.id, {});
   }
 
   /** What somebody has made of the chat's history; `stale` when history, or for a title the title, has changed since. */
@@ -257,7 +246,7 @@ export class ChatActor extends Actor<ChatState> {
       const isLate = patch.title === undefined ? state.history_version !== history_version : state.title !== title;
       if (isLate) return { state, reply: "stale" };
       const next = { ...state, ...patch };
-      const after = () => tellChanges(this.#parts.topics, state, next);
+      const after = () => tellChanges(this.parts.topics, state, next);
       return { state: next, writes: patchWrites(state, patch), after, reply: "done" };
     });
   }
@@ -271,13 +260,13 @@ export class ChatActor extends Actor<ChatState> {
   snapshot(_: Record<string, never>): Promise<ChatSnapshot> {
     return this.turn((state) => ({
       state,
-      reply: { picture: pictureOf(state), episode: this.#parts.generations.episode(this.id) ?? null },
+      reply: { picture: pictureOf(state), episode: this.parts.generations.episode(this.id) ?? null },
     }));
   }
 
   /** After a start: what is owed goes on. */
   resume(_: Record<string, never>): Promise<void> {
-    return this.turn((state) => ({ state, after: () => resume(this.#parts.generations, state), reply: undefined }));
+    return this.turn((state) => ({ state, after: () => resume(this.parts.generations, state), reply: undefined }));
   }
 
   /** A turn is about to call the model. */
@@ -286,11 +275,10 @@ export class ChatActor extends Actor<ChatState> {
       // The calls of a step that a crash has cut off from its end.
       const owesResults = state.pending_calls.length > 0;
       const type = owesResults ? "enter_requires_action" : "record_attempt";
-      const decided = await this.#decideLate(state, { type, history_version });
+      const decided = await this.decideLate(state, { type, history_version });
       if (decided === "stale") return { state, reply: "stale" };
       const next = decided.state;
-      const model =
-        this.#parts.models.resolve(next.last_model_config_id) ?? this.#parts.models.resolve(null) ?? NO_MODEL;
+      const model = this.parts.models.resolve(next.last_model_config_id) ?? this.parts.models.resolve(null) ?? NO_MODEL;
       const reply = {
         fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
         chat_key: next.key,
@@ -300,100 +288,36 @@ export class ChatActor extends Actor<ChatState> {
         tools: next.plan_mode === null ? next.dynamic_tools : [],
         about: { owner_id: next.owner_id, plan_mode: next.plan_mode, workspace_id: next.workspace_id },
       };
-      return this.#outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
+      return this.outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
     });
   }
 
   /** The model call failed and will be tried again. */
   recordRetry(args: Pick<Extract<Command, { type: "record_retry" }>, "fence" | "retry">): Promise<Late> {
-    return this.#report({ type: "record_retry", ...args });
+    return this.report({ type: "record_retry", ...args });
   }
 
   /** The model call failed for good. */
   reportFailure(args: Pick<Extract<Command, { type: "finish_error" }>, "fence" | "error">): Promise<Late> {
-    return this.#report({ type: "finish_error", ...args });
+    return this.report({ type: "finish_error", ...args });
   }
 
   /** The model has ended a step: its messages and what follows from them are one commit. */
   reportStep({ fence, messages, then }: Step): Promise<{ readonly history_version: number } | "stale"> {
     return this.turn<{ history_version: number } | "stale">(async (state) => {
-      const step = await this.#decideLate(state, { type: "commit_step", fence, messages });
+      const step = await this.decideLate(state, { type: "commit_step", fence, messages });
       if (step === "stale") return { state, reply: "stale" };
       const { history_version } = step.state;
       const type = then === "act" ? "enter_requires_action" : "finish_turn";
-      const end = then === "continue" ? undefined : await this.#decideLate(step.state, { type, history_version });
+      const end = then === "continue" ? undefined : await this.decideLate(step.state, { type, history_version });
       const change = end && end !== "stale" ? joined(step, end) : step;
-      return this.#outcome<{ history_version: number } | "stale">(state, change, { history_version });
+      return this.outcome<{ history_version: number } | "stale">(state, change, { history_version });
     });
   }
 
   /** The turn was stopped: this is what it has said. */
   finishInterruption(args: Omit<Extract<Wish, { type: "finish_interruption" }>, "type">): Promise<Late> {
-    return this.#report({ type: "finish_interruption", ...args });
-  }
-
-  /** A turn whose answer is kept under the key: when the same comes again, that is the answer and nothing happens. */
-  #once<Reply>(
-    key: string | undefined,
-    decide: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
-  ): Promise<Reply> {
-    return this.turn<Reply>(async (state) => {
-      if (key === undefined) return decide(state);
-      const { store, clock } = this.#parts;
-      const known = await store.get(findChatRequest({ chat: state.key, key }));
-      if (known) return { state, reply: known.answer as Reply };
-      const outcome = await decide(state);
-      const writes = [...(outcome.writes ?? []), ...keepAnswer(state.key, key, outcome.reply, clock.now())];
-      return { ...outcome, writes };
-    });
-  }
-
-  /** One command of a person. */
-  #obey(wish: Wish): Promise<void> {
-    return this.turn(async (state) => this.#outcome(state, await this.#decide(state, wish), undefined));
-  }
-
-  /** One command of a turn or a timer. */
-  #report(wish: Wish): Promise<Late> {
-    return this.turn<Late>(async (state) => {
-      const decided = await this.#decideLate(state, wish);
-      return decided === "stale" ? { state, reply: "stale" } : this.#outcome<Late>(state, decided, "done");
-    });
-  }
-
-  async #decide(state: ChatState, wish: Wish): Promise<Change<ChatState>> {
-    const decided = await this.#decideLate(state, wish);
-    if (decided === "stale") throw conflict("The chat has moved on.");
-    return decided;
-  }
-
-  async #decideLate(state: ChatState, wish: Wish): Promise<Decided> {
-    const { store, clock } = this.#parts;
-    const count = numbersFor(state, wish as { type: CommandType });
-    const first_id = count === 0 ? 0 : await store.reserve("messages", count);
-    const decision = transition(state, { ...wish, first_id, now: clock.now() } as Command);
-    if (decision.kind === "refused") throw decision.error;
-    return decision.kind === "stale" ? "stale" : decision;
-  }
-
-  #outcome<Reply>(
-    before: ChatState,
-    change: Change<ChatState>,
-    reply: Reply,
-    patch: ChatPatch = {},
-    content: readonly MessagePart[] = [],
-  ): Outcome<ChatState, Reply> {
-    const patched = { ...change, state: { ...change.state, ...patch } };
-    return {
-      state: patched.state,
-      writes: [
-        ...writesOf(before, patched),
-        ...patchWrites(before, patch),
-        ...attachWrites(before.key, content, this.#parts.clock.now()),
-      ],
-      after: () => announce(this.#parts, before, patched),
-      reply,
-    };
+    return this.report({ type: "finish_interruption", ...args });
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
+import { readChatSetting } from "#db/chat-settings.ts";
 import type { Store } from "#db/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { Directory } from "../directory.ts";
@@ -9,6 +10,7 @@ import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
+import { Retention } from "./retention.ts";
 import { SearchUpkeep } from "./search-upkeep.ts";
 import { Titles } from "./titles.ts";
 import { ChatUpkeep, type Chore } from "./upkeep.ts";
@@ -40,6 +42,7 @@ export const openChats = ({ store, clock, topics, models, blobs, slots, asksTitl
   const titles = new Titles({ store, clock, models, asks: asksTitles, chats: () => chats });
   const parts = { store, clock, topics, models, generations, index, titles, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
-  const upkeep = new ChatUpkeep([index, new FileKeeper({ store, blobs, clock }), titles]);
+  const files = new FileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
+  const upkeep = new ChatUpkeep([index, files, titles, new Retention({ store, clock, chats: () => chats })]);
   return { chats, generations, titles, upkeep };
 };

@@ -1,0 +1,124 @@
+// What every message of a chat's actor is made of: a decision by the table of state.ts becomes one batch, and what follows it is
+// announced. ChatActor (chat-actor.ts) says which messages there are.
+import type { Clock } from "#base/clock.ts";
+import { conflict } from "#base/errors.ts";
+import type { Topics } from "#base/topics.ts";
+import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
+import type { Store } from "#db/store.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import { Actor, type Outcome } from "../actor.ts";
+import type { Directory } from "../directory.ts";
+import type { Events } from "../events.ts";
+import { outsideTurn } from "../mailbox.ts";
+import { announce, resume } from "./announce.ts";
+import { attachWrites } from "./attach.ts";
+import type { ChatActor } from "./chat-actor.ts";
+import type { Change, Command, CommandType } from "./decision.ts";
+import type { Generations } from "./generations.ts";
+import type { ChatPatch, Late } from "./messages.ts";
+import { readChat } from "./read.ts";
+import type { SearchUpkeep } from "./search-upkeep.ts";
+import { numbersFor, transition } from "./state.ts";
+import type { Titles } from "./titles.ts";
+import { type ChatState, patchWrites, writesOf } from "./writes.ts";
+
+export type ChatParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly models: LanguageModels;
+  readonly generations: Generations;
+  readonly index: SearchUpkeep;
+  readonly titles: Titles;
+  /** For the sub-chats that are archived with their root. */
+  readonly chats: () => Directory<ChatActor>;
+};
+
+/** A command before it has its time and numbers. */
+export type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
+type Decided = Change<ChatState> | "stale";
+
+export abstract class ChatCore extends Actor<ChatState> {
+  protected readonly parts: ChatParts;
+
+  constructor(id: string, parts: ChatParts) {
+    super(id, parts.store);
+    this.parts = parts;
+  }
+
+  protected async load(): Promise<ChatState | undefined> {
+    const state = await readChat(this.parts.store, this.id);
+    // A turn that is owed but not running: after a start, and after a commit that could not be confirmed.
+    if (state) outsideTurn(() => resume(this.parts.generations, state));
+    return state;
+  }
+
+  protected override mayLeave(): boolean {
+    return !this.parts.generations.holds(this.id);
+  }
+
+  /** A turn whose answer is kept under the key: when the same comes again, that is the answer and nothing happens. */
+  protected once<Reply>(
+    key: string | undefined,
+    decide: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
+  ): Promise<Reply> {
+    return this.turn<Reply>(async (state) => {
+      if (key === undefined) return decide(state);
+      const { store, clock } = this.parts;
+      const known = await store.get(findChatRequest({ chat: state.key, key }));
+      if (known) return { state, reply: known.answer as Reply };
+      const outcome = await decide(state);
+      const writes = [...(outcome.writes ?? []), ...keepAnswer(state.key, key, outcome.reply, clock.now())];
+      return { ...outcome, writes };
+    });
+  }
+
+  /** One command of a person. */
+  protected obey(wish: Wish): Promise<void> {
+    return this.turn(async (state) => this.outcome(state, await this.decide(state, wish), undefined));
+  }
+
+  /** One command of a turn or a timer. */
+  protected report(wish: Wish): Promise<Late> {
+    return this.turn<Late>(async (state) => {
+      const decided = await this.decideLate(state, wish);
+      return decided === "stale" ? { state, reply: "stale" } : this.outcome<Late>(state, decided, "done");
+    });
+  }
+
+  protected async decide(state: ChatState, wish: Wish): Promise<Change<ChatState>> {
+    const decided = await this.decideLate(state, wish);
+    if (decided === "stale") throw conflict("The chat has moved on.");
+    return decided;
+  }
+
+  protected async decideLate(state: ChatState, wish: Wish): Promise<Decided> {
+    const { store, clock } = this.parts;
+    const count = numbersFor(state, wish as { type: CommandType });
+    const first_id = count === 0 ? 0 : await store.reserve("messages", count);
+    const decision = transition(state, { ...wish, first_id, now: clock.now() } as Command);
+    if (decision.kind === "refused") throw decision.error;
+    return decision.kind === "stale" ? "stale" : decision;
+  }
+
+  protected outcome<Reply>(
+    before: ChatState,
+    change: Change<ChatState>,
+    reply: Reply,
+    patch: ChatPatch = {},
+    content: readonly MessagePart[] = [],
+  ): Outcome<ChatState, Reply> {
+    const patched = { ...change, state: { ...change.state, ...patch } };
+    return {
+      state: patched.state,
+      writes: [
+        ...writesOf(before, patched),
+        ...patchWrites(before, patch),
+        ...attachWrites(before.key, content, this.parts.clock.now()),
+      ],
+      after: () => announce(this.parts, before, patched),
+      reply,
+    };
+  }
+}

@@ -1,0 +1,288 @@
+// Chats that have had their time: silent ones are archived, archived ones deleted with all that belongs to them, a little at a time.
+import { expect, setDefaultTimeout } from "bun:test";
+import { existsSync } from "node:fs";
+import { findChatFile } from "#db/chat-files.ts";
+import { insertRun, insertStep } from "#db/chat-runs.ts";
+import { type ChatSettings, putChatSetting } from "#db/chat-settings.ts";
+import { findChatPlace, updateChat } from "#db/chats.ts";
+import type { Chat } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+
+setDefaultTimeout(60_000);
+
+const DAY = 86_400_000;
+const EVERY = 600_000;
+
+const openAged = async () => {
+  const clock = new ManualClock();
+  const world = await openChatWorld({ clock });
+  const { store, chatUpkeep } = contextOf(world.server);
+  const set = <K extends keyof ChatSettings>(name: K, value: ChatSettings[K]) =>
+    store.commit([putChatSetting(name, value)]);
+  await set("retention_days", 0);
+  /** Some time passes and everything due in it is done. */
+  const pass = async (ms: number) => {
+    clock.leap(ms);
+    chatUpkeep.sweep();
+    await chatUpkeep.idle();
+  };
+  /** Sessions last a day, and days pass here: the site's owner looks with a new one. */
+  const admin = () => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  const look = async (id: string) => {
+    const response = await (await admin()).fetch("GET", `/api/v2/chats/${id}`);
+    return response.status === 200 ? ((await response.json()) as Chat) : response.status;
+  };
+  const count = async (table: string, where = "1"): Promise<number> => {
+    const sql = `select count(*) from ${table} where ${where}`;
+    return (await store.get({ sql, params: [], map: ([value]) => Number(value) })) ?? 0;
+  };
+  return {
+    ...{ world, clock, store, set, pass, admin, look, count },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+};
+
+/** A chat whose turn has ended. */
+const answered = async (world: ChatWorld, text: string, more = {}): Promise<string> => {
+  const { id } = await createChat(world, text, more);
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).say("so it is").finish();
+  await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
+  return id;
+};
+const archivedOf = (chat: Chat | number) => (typeof chat === "number" ? chat : chat.archived);
+
+testInside(
+  "[RT-1] silent chats are archived, unless pinned, active, or with a sub-chat that is not silent",
+  async () => {
+    await using house = await openAged();
+    const { world, store, pass, look, set } = house;
+    const silent = await answered(world, "silent");
+    const pinned = await answered(world, "pinned");
+    await world.owner.patch(`/api/v2/chats/${pinned}`, { pin_order: 1 });
+    const root = await answered(world, "root");
+    const child = await answered(world, "child");
+    await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
+    const { id: running } = await createChat(world, "running");
+    await world.models.next();
+    await pass(2 * DAY);
+    expect(archivedOf(await look(silent))).toBe(false);
+    await set("auto_archive_days", 3);
+    // The sub-chat is told something in the name of its owner, whose session is over by now.
+    const said = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
+    const send = { ...said, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
+    await contextOf(world.server).chats.ask(child, "send", send);
+    // The one that runs has been silent for days, too, and is tried again.
+    let call = await world.models.next();
+    while (call.prompt !== "more") call = await world.models.next();
+    call.finish();
+    using follower = await Follower.open(await house.admin(), child);
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 3);
+    await pass(DAY + EVERY);
+    const now = await Promise.all([silent, pinned, root, running].map(look));
+    expect(now.map(archivedOf)).toEqual([true, false, false, false]);
+    await pass(3 * DAY);
+    expect([archivedOf(await look(root)), archivedOf(await look(child))]).toEqual([true, true]);
+  },
+);
+
+testInside("[RT-2] at most 1,000 chats are archived in one run, the longest silent first", async () => {
+  await using house = await openAged();
+  const { world, store, pass, set, count } = house;
+  await answered(world, "the first");
+  const columns = (
+    await store.all({ sql: "select name from pragma_table_info('chats')", params: [], map: ([name]) => String(name) })
+  ).filter((name) => name !== "key" && name !== "id" && name !== "updated_at");
+  const list = columns.join(", ");
+  const copy = `insert into chats (key, id, updated_at, ${list}) select key + ?1, ?2, updated_at + ?1, ${list} from chats where title = 'the first' order by key limit 1`;
+  const rows = Array.from({ length: 1_000 }, (_, index) => [index + 1, crypto.randomUUID()]);
+  await store.commit([{ sql: copy, rows }]);
+  await set("auto_archive_days", 1);
+  await pass(DAY + EVERY);
+  expect(await count("chats", "archived = 0")).toBe(1);
+  expect(
+    await count("chats", "archived = 0 and updated_at = (select max(updated_at) from chats where archived = 0)"),
+  ).toBe(1);
+  await pass(EVERY);
+  expect(await count("chats", "archived = 0")).toBe(0);
+});
+
+testInside("[RT-3] chats archived for long go with everything of them, in slices; followers are told", async () => {
+  await using house = await openAged();
+  const { world, store, pass, look, set, count, admin } = house;
+  const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
+  const to = `/api/v2/chats/files?organization=${world.organization_id}`;
+  const { id: file } = await world.owner.post<{ id: string }>(to, "words", { headers });
+  const root = await answered(world, "mangoes", { content: [{ type: "file", file_id: file }] });
+  const child = await answered(world, "papayas");
+  await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
+  const kept = await answered(world, "mangoes as well");
+  const key = (await store.get(findChatPlace({ id: root })))?.key as number;
+  const first = 1_000_000;
+  const text = JSON.stringify([{ type: "text", text: "word" }]);
+  const many = Array.from({ length: 2_500 }, (_, index) => [first + index, key, text]);
+  await store.commit([
+    {
+      sql: "insert into messages (id, chat, revision, role, visibility, content, created_at) values (?1, ?2, 1, 'user', 'both', ?3, 1)",
+      rows: many,
+    },
+    {
+      sql: "insert into message_search (rowid, words) values ((?2 << 32) | ?1, 'word')",
+      rows: many.map(([id, chat]) => [id, chat] as number[]),
+    },
+    insertRun({
+      key: 1,
+      id: crypto.randomUUID(),
+      chat: key,
+      kind: "chat_turn",
+      status: "completed",
+      provider: "",
+      model: "",
+      started_at: 1,
+      updated_at: 1,
+    }),
+    insertStep({
+      run: 1,
+      number: 1,
+      operation: "stream",
+      status: "completed",
+      request: {},
+      started_at: 1,
+      finished_at: 1,
+    }),
+  ]);
+  await world.owner.post(
+    `/api/v2/chats/${root}/messages`,
+    { content: [{ type: "text", text: "x" }] },
+    { headers: { "Idempotency-Key": "k" } },
+  );
+  (await world.models.next()).finish();
+  using mine = await Follower.open(world.owner, root);
+  await mine.until(({ status }) => status === "waiting");
+  mine.close();
+  await world.owner.patch(`/api/v2/chats/${root}/acl`, { group_roles: { [world.organization_id]: "read" } });
+  await world.owner.patch(`/api/v2/chats/${root}`, { archived: true });
+  await set("retention_days", 2);
+  await pass(DAY + EVERY);
+  expect(archivedOf(await look(root))).toBe(true);
+  using follower = await Follower.open(await admin(), root);
+  await follower.until(({ status }) => status === "waiting");
+  const sizes: number[] = [];
+  const commit = store.commit.bind(store);
+  store.commit = (async (batch) => {
+    const deletes = batch.filter(({ sql }) => sql.startsWith("delete from messages "));
+    for (const { rows } of deletes) sizes.push(await count("messages", `chat = ${key} and id <= ${rows[0]?.[1]}`));
+    return commit(batch);
+  }) as typeof store.commit;
+  await pass(DAY);
+  expect([await look(root), await look(child)]).toEqual([404, 404]);
+  expect((await follower.closed).code).toBe(1008);
+  expect(sizes.length).toBeGreaterThan(10);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
+  for (const table of ["messages", "queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs"]) {
+    expect([table, await count(table, `chat = ${key}`)]).toEqual([table, 0]);
+  }
+  expect(await count("chat_run_steps")).toBe(0);
+  expect(await count("message_search", "message_search match 'word'")).toBe(0);
+  expect(await count("title_search", "title_search match 'mangoes'")).toBe(1);
+  expect(archivedOf(await look(kept))).toBe(false);
+  expect(await store.get(findChatFile({ id: file }))).toBeUndefined();
+  expect((await (await admin()).fetch("PATCH", `/api/v2/chats/${root}`, { title: "again" })).status).toBe(404);
+});
+
+testInside(
+  "[RT-3] what was brought back or archived again lately stays, and the bytes of deleted files go",
+  async () => {
+    await using house = await openAged();
+    const { world, store, pass, look, set } = house;
+    const { chats, blobs } = contextOf(world.server);
+    const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
+    const to = `/api/v2/chats/files?organization=${world.organization_id}`;
+    const { id: file } = await world.owner.post<{ id: string }>(to, "some words", { headers });
+    const bytes = blobs.pathOf((await store.get(findChatFile({ id: file })))?.hash as string);
+    const gone = await answered(world, "gone", { content: [{ type: "file", file_id: file }] });
+    const back = await answered(world, "back");
+    for (const id of [gone, back]) await world.owner.patch(`/api/v2/chats/${id}`, { archived: true });
+    await set("retention_days", 2);
+    await pass(DAY + EVERY);
+    await chats.ask(back, "archive", { archived: false });
+    expect(await chats.ask(back, "purge", { before: Number.MAX_SAFE_INTEGER })).toBe("stale");
+    await chats.ask(back, "archive", { archived: true });
+    expect(await chats.ask(back, "purge", { before: house.clock.now() - DAY })).toBe("stale");
+    await pass(DAY);
+    expect([await look(gone), archivedOf(await look(back))]).toEqual([404, true]);
+    await pass(EVERY * 6);
+    await pass(EVERY * 6);
+    expect(existsSync(bytes)).toBe(false);
+  },
+);
+
+testInside("[RT-4] a deletion that was cut off goes on with the next run, and loses nothing else", async () => {
+  await using house = await openAged();
+  const { world, store, pass, look, set, count } = house;
+  const id = await answered(world, "cut");
+  const kept = await answered(world, "kept");
+  await sendMessage(world, id, "more");
+  (await world.models.next()).finish();
+  using follower = await Follower.open(world.owner, id);
+  await follower.until(({ status }) => status === "waiting");
+  await world.owner.patch(`/api/v2/chats/${id}`, { archived: true });
+  await set("retention_days", 1);
+  const commit = store.commit.bind(store);
+  let refused = 0;
+  store.commit = (async (batch) => {
+    if (batch.some(({ sql }) => sql.startsWith("delete from chats ")) && refused++ === 0) throw new Error("no");
+    return commit(batch);
+  }) as typeof store.commit;
+  await pass(DAY + EVERY);
+  expect(refused).toBe(1);
+  expect(archivedOf(await look(id))).toBe(true);
+  await pass(EVERY);
+  expect(await look(id)).toBe(404);
+  expect(await count("messages")).toBe(2);
+  expect(archivedOf(await look(kept))).toBe(false);
+});
+
+testInside("[RT-5] recorded model calls go after their own time, the chat stays; 0 days is never", async () => {
+  await using house = await openAged();
+  const { world, store, clock, pass, look, set, count } = house;
+  const id = await answered(world, "recorded");
+  const chat = (await store.get(findChatPlace({ id })))?.key as number;
+  const run = (key: number, started_at: number) => [
+    insertRun({
+      key,
+      id: crypto.randomUUID(),
+      chat,
+      kind: "chat_turn",
+      status: "completed",
+      provider: "",
+      model: "",
+      started_at,
+      updated_at: started_at,
+    }),
+    ...Array.from({ length: 150 }, (_, index) =>
+      insertStep({
+        run: key,
+        number: index + 1,
+        operation: "stream",
+        status: "completed",
+        request: {},
+        started_at,
+        finished_at: started_at,
+      }),
+    ),
+  ];
+  await store.commit([...run(1, clock.now()), ...run(2, clock.now() + DAY)]);
+  await set("debug_retention_days", 0);
+  await pass(DAY + EVERY);
+  expect(await count("chat_runs")).toBe(2);
+  await set("debug_retention_days", 1);
+  await pass(EVERY);
+  expect([await count("chat_runs"), await count("chat_run_steps")]).toEqual([1, 150]);
+  expect(archivedOf(await look(id))).toBe(false);
+});
