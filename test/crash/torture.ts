@@ -9,6 +9,7 @@ import { checks as tokenTiming } from "#test/security/token-timing.ts";
 import { checks as serverBackup } from "./server-backup.ts";
 import { checks as serverBuilds } from "./server-builds.ts";
 import { checks as serverChats } from "./server-chats.ts";
+import { checks as serverChatsRandom } from "./server-chats-random.ts";
 import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
@@ -31,6 +32,8 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: claims of prebuilds", numbers: "1", rounds: 20, full: 100 },
   { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
   { name: "server: chats", numbers: "1, 19", rounds: 25, full: 100 },
+  { name: "chats: random commands", numbers: "10", rounds: 10_000, full: 10_000 },
+  { name: "chats: race for one queue", numbers: "10", rounds: 10_000, full: 10_000 },
   { name: "server: failpoints", numbers: "2", rounds: 5, full: 20 },
   { name: "server: flushed, then answered", numbers: "4", rounds: 5, full: 50 },
   { name: "server: failing disk", numbers: "5, 6", rounds: 3, full: 20 },
@@ -53,7 +56,7 @@ type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
-  ...serverChats,
+  ...[...serverChats, ...serverChatsRandom],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams],
   ...tokenTiming,
   ...apiFuzz,

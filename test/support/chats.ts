@@ -3,6 +3,7 @@
 import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } from "#schema/chat.ts";
 import type { ChatEvent } from "#schema/chat-event.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
+import { readEvents } from "./event-reader.ts";
 import { ScriptedModels } from "./scripted-models.ts";
 import { seedUser } from "./seed.ts";
 import { startTestServer, type TestServerOptions } from "./server.ts";
@@ -42,6 +43,56 @@ export const historyOf = async (client: Client, id: string): Promise<string[]> =
 export const wordsOf = ({ role, content }: ChatMessage): string =>
   `${role}: ${content.map(({ type, text }) => text ?? type).join("")}`;
 
+type Source = Pick<ClientSocket, "json" | "close" | "closed" | "send"> & Disposable;
+
+/** Reads server-sent events as they come, so that the test's own pace never holds the server up. */
+class EventSource implements Source {
+  readonly closed: Promise<{ code: number; reason: string }>;
+  readonly close: () => void;
+  readonly #frames: unknown[] = [];
+  #ended = false;
+  #wake: (() => void) | undefined;
+
+  constructor(response: Response, close: () => void) {
+    this.close = close;
+    this.closed = this.#read(response);
+  }
+
+  async json<T>(): Promise<T> {
+    while (this.#frames.length === 0) {
+      if (this.#ended) throw new Error("the stream has ended");
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#frames.shift() as T;
+  }
+
+  send(): void {
+    throw new Error("nothing can be sent by an event stream");
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #read(response: Response): Promise<{ code: number; reason: string }> {
+    let reason = "";
+    try {
+      for await (const { data } of readEvents(response)) {
+        if (data === undefined) continue;
+        this.#frames.push(data);
+        this.#wake?.();
+      }
+    } catch (error) {
+      reason = String(error);
+    }
+    this.#ended = true;
+    this.#wake?.();
+    return { code: 0, reason };
+  }
+}
+
 /** A client of a chat's stream: keeps the picture a client would have. */
 export class Follower implements Disposable {
   readonly events: ChatEvent[] = [];
@@ -50,17 +101,25 @@ export class Follower implements Disposable {
   status = "";
   /** Text of the unfinished message. */
   preview = "";
-  readonly #socket: ClientSocket;
+  readonly #socket: Source;
   #episode = "";
   #seq = 0;
 
-  private constructor(socket: ClientSocket) {
+  private constructor(socket: Source) {
     this.#socket = socket;
   }
 
   static async open(client: Client, id: string, after?: number): Promise<Follower> {
     const query = after === undefined ? "" : `?after_id=${after}`;
     return new Follower(await client.socket(`/api/v2/chats/${id}/stream${query}`));
+  }
+
+  /** The same by server-sent events. */
+  static async overEvents(client: Client, id: string, after = 0): Promise<Follower> {
+    const cut = new AbortController();
+    const options = { headers: { accept: "text/event-stream" }, signal: cut.signal };
+    const response = await client.fetch("GET", `/api/v2/chats/${id}/stream?after_id=${after}`, undefined, options);
+    return new Follower(new EventSource(response, () => cut.abort()));
   }
 
   get history(): string[] {

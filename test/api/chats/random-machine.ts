@@ -1,0 +1,130 @@
+// The pure machine beside a running chat: every commit that the chat announces must be explained by one command of the table (or by a
+// step and what follows from it), and from then on both must show the same. Used by random-run.ts.
+import type { Command, Execution, Message, NewMessage } from "#actors/chat/decision.ts";
+import { type ChatNotice, pictureOf } from "#actors/chat/messages.ts";
+import { nameOf } from "#actors/chat/names.ts";
+import { readChat } from "#actors/chat/read.ts";
+import { transition } from "#actors/chat/state.ts";
+import type { ChatState } from "#actors/chat/writes.ts";
+import type { ApiContext } from "#src/api/context.ts";
+
+type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
+type Moved = { readonly state: ChatState; readonly inserted: readonly Message[]; readonly reset: boolean };
+
+const plain = ({ id: _, created_at: __, revision: ___, ...message }: Message): NewMessage => message;
+
+/** Every command, or two in one commit, that might have led from `before` to this notice. */
+function* wishes(before: Execution, { queue, messages, reset, retry_state, last_error }: ChatNotice): Iterable<Wish[]> {
+  const { history_version, generation_attempt, pending_calls } = before;
+  const fence = { history_version, generation_attempt };
+  const added = queue.find(({ id }) => !before.queue.some((one) => one.id === id));
+  const gone = before.queue.find(({ id }) => !queue.some((one) => one.id === id));
+  const last = messages.at(-1);
+  const user = last?.role === "user" ? last : undefined;
+  if (reset && user) yield [{ type: "edit", from: 1, last_assistant_id: 0, message: plain(user) }];
+  if (reset) return;
+  const sent = added ?? user;
+  if (sent) {
+    const { content, created_by, model_config_id } = sent;
+    const message = { id: sent.id, content, created_by: created_by ?? "", model_config_id, reasoning_effort: "" };
+    yield [{ type: "send", behavior: "queue", message }];
+    yield [{ type: "send", behavior: "interrupt", message }];
+  }
+  if (gone) yield [{ type: "delete_queued", queued_id: gone.id }];
+  const results = messages
+    .flatMap(({ content }) => content)
+    .filter(({ tool_call_id }) => pending_calls.some((call) => call.tool_call_id === tool_call_id))
+    .map(({ tool_call_id = "", result, is_error = false }) => ({ tool_call_id, output: result, is_error }));
+  yield [{ type: "interrupt" }];
+  yield [{ type: "cancel_requires_action" }];
+  yield [{ type: "complete_requires_action", results }];
+  yield [{ type: "record_attempt", history_version }];
+  if (retry_state) yield [{ type: "record_retry", fence, retry: retry_state }];
+  if (last_error) yield [{ type: "finish_error", fence, error: last_error }];
+  for (let count = messages.length; count >= 0; count--) {
+    const said = messages.slice(0, count).map(plain);
+    const step = { type: "commit_step", fence, messages: said } as const;
+    yield [step];
+    yield [step, { type: "enter_requires_action", history_version: 0 }];
+    yield [step, { type: "finish_turn", history_version: 0 }];
+    yield [{ type: "finish_interruption", history_version, partial: said }];
+  }
+  for (const one of [gone, queue[0]]) if (one) yield [{ type: "promote_queued", queued_id: one.id }];
+  yield [{ type: "archive" }];
+  yield [{ type: "unarchive" }];
+}
+
+const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice): Moved | undefined => {
+  let [state, inserted, reset]: [ChatState, Message[], boolean] = [before, [], false];
+  const now = messages[0]?.created_at ?? queue.at(-1)?.created_at ?? 0;
+  for (const one of wish) {
+    const first_id = messages[inserted.length]?.id ?? 0;
+    // What follows from a step belongs to the history that the step has made.
+    const own = one.type === "enter_requires_action" || one.type === "finish_turn";
+    const command = { ...one, ...(own ? { history_version: state.history_version } : {}), first_id, now } as Command;
+    const decision = transition(state, command);
+    if (decision.kind !== "change") return undefined;
+    state = decision.state;
+    inserted = [...inserted, ...decision.inserted];
+    reset ||= decision.deleted_from !== null;
+  }
+  return { state, inserted, reset };
+};
+
+const shown = ({ state, inserted, reset }: Moved): ChatNotice => ({ ...pictureOf(state), messages: inserted, reset });
+
+/** Without the columns that a queue has when it was read from its table. */
+const withoutColumns = (notice: ChatNotice): ChatNotice => ({
+  ...notice,
+  queue: notice.queue.map(({ id, position, content, created_by, model_config_id, reasoning_effort, created_at }) => ({
+    ...{ id, position, content, created_by, model_config_id, reasoning_effort, created_at },
+  })),
+});
+
+/** Follows one chat from inside; complains about every commit that the table does not explain. */
+export class Machine implements Disposable {
+  readonly wrong: string[] = [];
+  /** How often each command led from which state to which. */
+  readonly moves = new Map<string, number>();
+  readonly commands = new Map<string, number>();
+  #state: ChatState | undefined;
+  readonly #early: ChatNotice[] = [];
+  readonly #leave: () => void;
+
+  private constructor({ topics }: ApiContext, id: string) {
+    this.#leave = topics.subscribe("chat", id, (notice) => this.#hear(withoutColumns(notice)));
+  }
+
+  static async beside(context: ApiContext, id: string): Promise<Machine> {
+    const machine = new Machine(context, id);
+    machine.#state = await readChat(context.store, id);
+    for (const notice of machine.#early.splice(0)) machine.#hear(notice);
+    return machine;
+  }
+
+  get state(): ChatState | undefined {
+    return this.#state;
+  }
+
+  [Symbol.dispose](): void {
+    this.#leave();
+  }
+
+  #hear(notice: ChatNotice): void {
+    const before = this.#state;
+    if (!before) return void this.#early.push(notice);
+    if (notice.snapshot_version <= before.snapshot_version) return;
+    for (const wish of wishes(before, notice)) {
+      const after = moved(before, wish, notice);
+      if (!after || !Bun.deepEquals(withoutColumns(shown(after)), notice)) continue;
+      this.#state = after.state;
+      const name = wish.map(({ type }) => type).join("+");
+      const move = `${nameOf(before)} ${name} ${nameOf(after.state)}`;
+      this.moves.set(move, (this.moves.get(move) ?? 0) + 1);
+      this.commands.set(name, (this.commands.get(name) ?? 0) + 1);
+      return;
+    }
+    this.wrong.push(`from ${nameOf(before)} ${JSON.stringify(pictureOf(before))} to ${JSON.stringify(notice)}`);
+    this.#state = { ...before, ...notice };
+  }
+}
