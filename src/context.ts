@@ -28,6 +28,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { type Config, containerAccessUrl, listensOnLoopback } from "#base/config.ts";
 import { type Encryption, openEncryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
+import { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
 import { ScheduledBackups } from "#db/backup/schedule.ts";
@@ -42,6 +43,7 @@ import { automaticBuilds } from "./api/builds/automatic.ts";
 import { firstPrebuild } from "./api/builds/prebuilds.ts";
 import type { ApiContext } from "./api/context.ts";
 import { Links } from "./api/external-auth/links.ts";
+import { countedModels } from "./api/metrics/models.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
 import { Sockets } from "./api/socket.ts";
@@ -82,6 +84,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly clock: Clock;
   readonly store: Store;
   readonly topics = new Topics<Events>();
+  /** Undefined where nobody asks for figures: then nothing is counted. */
+  readonly metrics: Metrics | undefined;
   readonly sockets: Sockets;
   readonly requests: Requests;
   readonly streams: OpenStreams;
@@ -120,6 +124,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.clock = options.clock ?? systemClock;
     this.store = store;
     this.usage = new Usage({ store, clock: this.clock });
+    this.metrics = this.config.metrics_address && new Metrics(this.clock);
     this.sockets = new Sockets(this.clock, this.config.max_connections);
     this.streams = new OpenStreams(this.clock, this.config.max_connections);
     this.requests = new Requests(this.clock, this.config.max_connections);
@@ -208,7 +213,8 @@ export class Context implements ApiContext, AsyncDisposable {
       ...{ clock: this.clock, mayReach },
       attachments: (id) => readAttachment({ store, blobs: this.blobs }, id),
     });
-    this.models = options.models ?? configured;
+    const asked = options.models ?? configured;
+    this.models = this.metrics ? countedModels(asked, this.metrics) : asked;
     this.modelSettings = new ModelSettings({
       ...{ store, clock: this.clock, encryption: this.encryption, models: configured },
     });
@@ -219,6 +225,7 @@ export class Context implements ApiContext, AsyncDisposable {
       clock,
       topics,
       models,
+      agentHttp: this.agentHttp,
       blobs: this.blobs,
       slots,
       asksTitles: this.config.chat_titles,

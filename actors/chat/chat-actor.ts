@@ -27,6 +27,7 @@ import {
   type StartedAttempt,
   type Step,
 } from "./messages.ts";
+import { aboutOf, callsToRun, offeredTools } from "./offer.ts";
 import { emptyChat, removeChat } from "./purge.ts";
 import { checkedRoot, readChat, readChildren, readEdited } from "./read.ts";
 import { type ChatState, joined, messageWrites, patchWrites, pinWrites, writesOf } from "./writes.ts";
@@ -272,8 +273,9 @@ export class ChatActor extends ChatCore {
   /** A turn is about to call the model. */
   beginAttempt({ history_version }: { readonly history_version: number }): Promise<StartedAttempt | "stale"> {
     return this.turn<StartedAttempt | "stale">(async (state) => {
-      // The calls of a step that a crash has cut off from its end.
-      const owesResults = state.pending_calls.length > 0;
+      const calls = callsToRun(state);
+      // The client's calls of a step that a crash has cut off from its end.
+      const owesResults = state.pending_calls.length > 0 && calls.length === 0;
       const type = owesResults ? "enter_requires_action" : "record_attempt";
       const decided = await this.decideLate(state, { type, history_version });
       if (decided === "stale") return { state, reply: "stale" };
@@ -285,8 +287,10 @@ export class ChatActor extends ChatCore {
         model_id: model.id,
         provider: model.provider,
         reasoning_effort: next.last_reasoning_effort,
-        tools: next.plan_mode === null ? next.dynamic_tools : [],
-        about: { owner_id: next.owner_id, plan_mode: next.plan_mode, workspace_id: next.workspace_id },
+        tools: offeredTools(next),
+        calls,
+        awaits_client: state.pending_calls.length > calls.length,
+        about: aboutOf(next),
       };
       return this.outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
     });

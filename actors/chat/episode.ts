@@ -28,9 +28,10 @@ export class Episode {
     this.#head = `{"type":"message_part","chat_id":"${chat_id}","message_part":{"history_version":${history_version},"generation_attempt":${generation_attempt},"seq":`;
   }
 
-  push(part: MessagePart): void {
+  /** `role` of the message that the part will stand in. */
+  push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
     if (this.#isClosed || this.#chars > EPISODE_LIMIT) return;
-    const event = `${this.#head}${this.#events.length + 1},"role":"assistant","part":${JSON.stringify(part)}}}`;
+    const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(part)}}}`;
     this.#events.push(event);
     this.#chars += event.length;
     if (this.#isScheduled) return;

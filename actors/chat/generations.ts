@@ -1,6 +1,7 @@
 // The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends by itself. Nothing of this is stored: what
 // a crash takes away is begun again from the chat's own state (rule CH-16).
 import { log } from "#base/log.ts";
+import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Pool } from "../capacity.ts";
 import type { NewMessage } from "./decision.ts";
 import type { PartBatch } from "./episode.ts";
@@ -56,6 +57,11 @@ export class Generations {
     return this.#jobs.get(chat_id)?.turn.episode?.copy();
   }
 
+  /** How many turns run, wait or are being stopped. */
+  get size(): number {
+    return this.#jobs.size;
+  }
+
   /** True while a turn runs, waits or is being stopped. */
   holds(chat_id: string): boolean {
     return this.#jobs.has(chat_id);
@@ -70,7 +76,7 @@ export class Generations {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     const jobs = [...this.#jobs.values()];
-    for (const job of jobs) this.#end(job);
+    for (const job of jobs) this.#end(job, LEAVING);
     await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
     this.#jobs.clear();
   }
@@ -95,8 +101,9 @@ export class Generations {
     if (job) this.#forget(chat_id, job);
   }
 
-  #end(job: Job | undefined): void {
-    job?.turn.stop();
+  /** Unless the server is leaving, what the turn's tools have started ends, too (rule TO-5). */
+  #end(job: Job | undefined, reason = INTERRUPTED): void {
+    job?.turn.stop(reason);
     job?.release();
   }
 
@@ -104,3 +111,5 @@ export class Generations {
     if (this.#jobs.get(chat_id) === job) this.#jobs.delete(chat_id);
   }
 }
+
+const LEAVING = new Error("the server is stopping");

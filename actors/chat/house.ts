@@ -5,6 +5,7 @@ import type { Blobs } from "#db/blobs.ts";
 import { readChatSetting } from "#db/chat-settings.ts";
 import type { Store } from "#db/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
+import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
@@ -28,6 +29,7 @@ type Parts = {
   readonly clock: Clock;
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
+  readonly agentHttp: AgentHttp;
   readonly blobs: Blobs;
   readonly slots: Slots;
   /** Whether models are asked for titles and summaries. */
@@ -35,9 +37,19 @@ type Parts = {
   readonly copy?: (<T>(args: T) => T) | undefined;
 };
 
-export const openChats = ({ store, clock, topics, models, blobs, slots, asksTitles, copy }: Parts): ChatHouse => {
+export const openChats = ({
+  store,
+  clock,
+  topics,
+  models,
+  agentHttp,
+  blobs,
+  slots,
+  asksTitles,
+  copy,
+}: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
-  const generations = new Generations({ store, clock, models, publish, chats: () => chats }, slots);
+  const generations = new Generations({ store, clock, models, agentHttp, publish, chats: () => chats }, slots);
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, asks: asksTitles, chats: () => chats });
   const parts = { store, clock, topics, models, generations, index, titles, chats: () => chats };

@@ -2,7 +2,8 @@
 import type { ChatRow, DynamicTool } from "#db/chats.ts";
 import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
-import type { Fence, Message, NewMessage, Queued, RetryState, ToolResult } from "./decision.ts";
+import type { ToolDefinition } from "#src/llm/model.ts";
+import type { Fence, Message, NewMessage, PendingCall, Queued, RetryState, ToolResult } from "./decision.ts";
 import type { PartBatch } from "./episode.ts";
 import type { PromptOf } from "./system-prompt.ts";
 import type { ChatState } from "./writes.ts";
@@ -84,7 +85,11 @@ export type StartedAttempt = {
   readonly model_id: string;
   readonly provider: string;
   readonly reasoning_effort: string;
-  readonly tools: readonly DynamicTool[];
+  readonly tools: readonly ToolDefinition[];
+  /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
+  readonly calls: readonly PendingCall[];
+  /** There are calls for the client beside those. */
+  readonly awaits_client: boolean;
   /** What the system prompt depends on. */
   readonly about: PromptOf;
 };

@@ -152,8 +152,11 @@ const finishError: Rule<"finish_error"> = (draft, { fence, error }, before) => {
 const finishInterruption: Rule<"finish_interruption"> = (draft, { history_version, partial }, before) => {
   if (history_version !== before.history_version) return "stale";
   for (const message of partial) draft.append(message);
+  draft.cancelCalls(WAS_INTERRUPTED);
   return endTurn(draft);
 };
+
+const WAS_INTERRUPTED = "The call was interrupted.";
 
 const completeAction: Rule<"complete_requires_action"> = (draft, { results, now }, { pending_calls }) => {
   const refusal = resultsProblem(

@@ -14,6 +14,8 @@ export type PromptOf = {
   readonly owner_id: string;
   readonly plan_mode: "plan" | null;
   readonly workspace_id: string | null;
+  /** No other chat's sub-chat. */
+  readonly is_root: boolean;
 };
 
 /** One text of paragraphs, in the order of facts/chats 5.4. */

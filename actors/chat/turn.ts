@@ -1,12 +1,11 @@
 // One turn of a chat, outside its mailbox: calls the model, streams what it says into the episode, and reports attempts, steps and
 // ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
-import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { listModelHistory } from "#db/messages.ts";
-import type { Store } from "#db/store.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
+import { isServerTool } from "#src/tools/registry.ts";
 import type { Directory, Messages } from "../directory.ts";
 import type { ChatActor, StartedAttempt } from "./chat-actor.ts";
 import { Collector } from "./collector.ts";
@@ -16,11 +15,11 @@ import { Episode, type PartBatch } from "./episode.ts";
 import { insist, pause } from "./insist.ts";
 import { RETRIES, retryDelay } from "./retry.ts";
 import { systemPrompt } from "./system-prompt.ts";
+import type { AgentParts } from "./tool-agent.ts";
+import { ToolStep } from "./tool-step.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
 
-export type TurnParts = {
-  readonly clock: Clock;
-  readonly store: Store;
+export type TurnParts = AgentParts & {
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
@@ -37,6 +36,7 @@ export class Turn {
   history_version: number;
   episode: Episode | undefined;
   #collector: Collector | undefined;
+  #tools: ToolStep | undefined;
 
   constructor(parts: TurnParts, chat_id: string, history_version: number) {
     this.#parts = parts;
@@ -49,6 +49,10 @@ export class Turn {
     for (let step = 1, failures = 0; !this.isStopped; ) {
       const begun = await this.#ask("beginAttempt", { history_version: this.history_version });
       if (begun === "stale" || this.isStopped) return;
+      if (begun.calls.length > 0) {
+        if (!(await this.#runTools(begun, step > STEPS))) return;
+        continue;
+      }
       const failure = await this.#call(begun);
       if (this.isStopped) return;
       if (failure !== undefined) {
@@ -66,14 +70,17 @@ export class Turn {
     return this.#abort.signal.aborted;
   }
 
-  /** Ends it at once. */
-  stop(): void {
-    this.#abort.abort(new Error("the turn was stopped"));
+  /** Ends it at once; tools learn the reason. */
+  stop(reason: Error): void {
+    this.#abort.abort(reason);
     this.episode?.close();
   }
 
   /** What the model has said since the last step, as history: calls that were never made are answered as interrupted. */
   partial(now: number): NewMessage[] {
+    const answers = this.#tools?.messages(now, "The call was interrupted.");
+    this.#tools = undefined;
+    if (answers) return answers;
     const content = this.#collector?.content(now) ?? [];
     this.#collector = undefined;
     if (content.length === 0) return [];
@@ -110,6 +117,30 @@ export class Turn {
       watch.cancel();
       episode.close();
     }
+  }
+
+  /** Runs the calls of the last step and stores their answers. False when the turn is over. */
+  async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
+    const { clock, publish } = this.#parts;
+    const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
+    const tools = new ToolStep(this.#parts, this.#chat_id, begun, episode);
+    this.episode = episode;
+    this.#tools = tools;
+    try {
+      await tools.run(this.#abort.signal);
+    } catch (error) {
+      if (this.isStopped) return false;
+      throw error;
+    } finally {
+      episode.close();
+    }
+    const messages = tools.messages(clock.now(), "The call has no result.");
+    const then = begun.awaits_client ? "act" : isLast ? "finish" : "continue";
+    const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
+    this.#tools = undefined;
+    if (reported === "stale" || then !== "continue") return false;
+    this.history_version = reported.history_version;
+    return true;
   }
 
   /** The system prompt and the whole history. */
@@ -161,7 +192,9 @@ export class Turn {
       ...(content.length === 0 ? [] : [{ ...assistant(content, usage), model_config_id: model_id }]),
       ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
     ];
-    const then = calls.length > unknown.length ? "act" : calls.length > 0 && !isLast ? "continue" : "finish";
+    const ours = calls.some((call) => !unknown.includes(call) && isServerTool(call.tool_name ?? ""));
+    const goesOn = ours || (calls.length > 0 && !isLast);
+    const then = !ours && calls.length > unknown.length ? "act" : goesOn ? "continue" : "finish";
     const reported = await this.#ask("reportStep", { fence, messages, then });
     // Only now: whoever interrupts before this is stored must still find what was said.
     this.#collector = undefined;

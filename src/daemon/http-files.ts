@@ -5,7 +5,9 @@ import { mkdir, open, opendir, realpath, rename, rm, stat } from "node:fs/promis
 import { dirname, join } from "node:path";
 import { AppError, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import type { DirectoryListing, EditFiles, FileLines } from "#schema/agent-files.ts";
+import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schema/agent-files.ts";
+import { applyEdit } from "./edit-text.ts";
+import { unifiedDiff } from "./unified-diff.ts";
 
 /** A file that is read or edited as text, or written. */
 export const MAX_FILE = 32 * 1024 * 1024;
@@ -89,21 +91,23 @@ export const writeFile = (path: string, content: Uint8Array | string): Promise<v
 /** All edits are found valid before any file is written. 400 names the edit that does not fit. */
 export const editFiles = async (
   files: readonly (EditFiles["files"][number] & { absolute_path: string })[],
-): Promise<void> => {
-  const texts = new Map<string, string>();
-  for (const [i, { absolute_path, edits }] of files.entries()) {
-    let text = texts.get(absolute_path) ?? (await textOf(absolute_path));
-    for (const [j, { old_text, new_text, replace_all = false }] of edits.entries()) {
-      const matches = text.split(old_text).length - 1;
-      const field = `files.${i}.edits.${j}.old_text`;
-      if (matches === 0) throw invalidField(field, "is not in the file");
-      if (matches > 1 && !replace_all) throw invalidField(field, `is in the file ${matches} times`);
-      text = replace_all ? text.replaceAll(old_text, () => new_text) : text.replace(old_text, () => new_text);
+): Promise<EditedFiles> => {
+  const texts = new Map<string, { path: string; before: string; text: string }>();
+  for (const [i, { path, absolute_path, edits }] of files.entries()) {
+    const before = texts.get(absolute_path)?.before ?? (await textOf(absolute_path));
+    let text = texts.get(absolute_path)?.text ?? before;
+    for (const [j, edit] of edits.entries()) {
+      const edited = applyEdit(text, edit);
+      if ("problem" in edited) throw invalidField(`files.${i}.edits.${j}.old_text`, edited.problem);
+      text = edited.text;
       if (text.length > MAX_FILE) throw tooLarge();
     }
-    texts.set(absolute_path, text);
+    texts.set(absolute_path, { path, before, text });
   }
-  for (const [path, text] of texts) await writeFile(path, text);
+  for (const [path, { text }] of texts) await writeFile(path, text);
+  return {
+    files: [...texts.values()].map(({ path, before, text }) => ({ path, diff: unifiedDiff(path, before, text) })),
+  };
 };
 
 const textOf = async (path: string): Promise<string> => {

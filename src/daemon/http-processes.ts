@@ -4,11 +4,13 @@ import { type Clock, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
 import type { Environment } from "./environment.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { pause } from "./pause.ts";
 import { runProcess } from "./process.ts";
 import { OutputRing } from "./terminal-ring.ts";
+import { wholeCharacters } from "./whole-characters.ts";
 
 const MOST_RUNNING = 64;
 const MOST_KEPT = 128;
@@ -30,8 +32,13 @@ type Started = {
   exit_code: number | null;
   timed_out: boolean;
   ring: OutputRing;
+  /** Rings when there is more output. */
+  news: Wakeup;
   over: Promise<void>;
 };
+
+/** `after` in bytes; `limit` bytes at most; `follow`: more output is worth an answer, not only the end. */
+export type OutputQuery = { after: number; wait_ms: number; limit?: number; follow?: boolean };
 
 export class Processes {
   readonly #options: ProcessesOptions;
@@ -41,16 +48,19 @@ export class Processes {
     this.#options = options;
   }
 
-  /** Runs `sh -c command`; answers when it has started. 429 while too many run. */
-  start({ command, env = {}, timeout_ms = 0 }: StartProcess, directory: string): ProcessInfo {
+  /** Runs `sh -c command`; answers when it has started. One that has this id already is answered as it is. 429 while too many run. */
+  start({ id = uuid(), command, env = {}, timeout_ms = 0 }: StartProcess, directory: string): ProcessInfo {
     const { clock, groups } = this.#options;
+    const known = this.#started.get(id);
+    if (known) return infoOf(known);
     const running = [...this.#started.values()].filter(({ ended_at }) => ended_at === undefined);
     if (running.length >= MOST_RUNNING)
       throw new AppError("too_many_requests", `${MOST_RUNNING} programs run already.`);
     this.#forgetOld();
     const ring = new OutputRing(OUTPUT_BYTES);
+    const news = new Wakeup();
     const started: Started = {
-      id: uuid(),
+      id,
       pid: 0,
       command,
       directory,
@@ -58,7 +68,7 @@ export class Processes {
       ended_at: undefined,
       exit_code: null,
       timed_out: false,
-      ring,
+      ...{ ring, news },
       over: Promise.resolve(),
     };
     const ended = (exit_code: number, timed_out: boolean): void => {
@@ -74,7 +84,10 @@ export class Processes {
       onStart: (pid) => {
         started.pid = pid;
       },
-      onOutput: (_, bytes) => ring.push(bytes),
+      onOutput: (_, bytes) => {
+        ring.push(bytes);
+        news.ring();
+      },
     }).then(
       ({ exit_code, timed_out }) => ended(exit_code, timed_out),
       (error) => {
@@ -91,21 +104,29 @@ export class Processes {
     return [...this.#started.values()].map(infoOf);
   }
 
-  /** What was written from offset `after` on, as far as it is kept. Waits at most `wait_ms` for the end of the program. */
-  async output(id: string, after: number, wait_ms: number): Promise<ProcessOutput> {
+  /** What was written from offset `after` on, as far as it is kept. Waits at most `wait_ms` for the end of the program, or for news. */
+  async output(id: string, query: OutputQuery): Promise<ProcessOutput> {
+    const { after, wait_ms, limit = OUTPUT_BYTES, follow = false } = query;
     const started = this.#find(id);
-    if (wait_ms > 0 && started.ended_at === undefined) {
+    const hasNews = () => follow && started.ring.written > after;
+    if (wait_ms > 0 && started.ended_at === undefined && !hasNews()) {
       const waited = new AbortController();
       const wait = pause(this.#options.clock, Math.min(wait_ms, MOST_WAIT_MS), waited.signal);
-      await Promise.race([started.over, wait]);
+      await Promise.race([started.over, wait, ...(follow ? [started.news.wait()] : [])]);
       waited.abort();
     }
     const kept = started.ring.snapshot();
-    const next = started.ring.written;
-    const first = next - kept.byteLength;
-    const from = Math.min(next, Math.max(first, after));
-    const output = new TextDecoder().decode(kept.subarray(from - first));
-    return { ...infoOf(started), output, from, next, truncated: from > after };
+    const { written } = started.ring;
+    const first = written - kept.byteLength;
+    const from = Math.min(written, Math.max(first, after));
+    const asked = kept.subarray(from - first, from - first + limit);
+    // The rest of a character may be on its way, or beyond the limit.
+    const isLast = started.ended_at !== undefined && from + asked.byteLength === written;
+    const whole = isLast ? asked : wholeCharacters(asked);
+    const next = from + whole.byteLength;
+    const output = new TextDecoder("utf-8", { ignoreBOM: true }).decode(whole);
+    const more = from + asked.byteLength < written;
+    return { ...infoOf(started), output, from, next, more, truncated: from > after };
   }
 
   /** Sends a signal to the whole group. 409 when the program has ended. */

@@ -7,12 +7,13 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
 import type { Containers } from "./containers.ts";
 import { containerRoutes, watcherSockets } from "./containers-http.ts";
 import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./http-files.ts";
 import type { Processes } from "./http-processes.ts";
+import { Once } from "./once.ts";
 
 export type HttpApiOptions = {
   ports(): ListeningPort[];
@@ -52,6 +53,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 type Request_ = Request & { params: Record<string, string> };
 
 const routesOf = ({ ports, processes, place }: HttpApiOptions) => {
+  const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
   return {
     "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },
@@ -80,9 +82,9 @@ const routesOf = ({ ports, processes, place }: HttpApiOptions) => {
     },
     "/api/v0/edit-files": {
       POST: async (request: Request) => {
-        const { files } = await bodyOf(request, EditFiles);
-        await editFiles(files.map((one) => ({ ...one, absolute_path: place(one.path) })));
-        return Response.json({ message: "The files were edited." });
+        const { id, files } = await bodyOf(request, EditFiles);
+        const edit = () => editFiles(files.map((one) => ({ ...one, absolute_path: place(one.path) })));
+        return Response.json(await (id === undefined ? edit() : edits.once(id, edit)));
       },
     },
     "/api/v0/processes/start": {
@@ -94,8 +96,13 @@ const routesOf = ({ ports, processes, place }: HttpApiOptions) => {
     "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
     "/api/v0/processes/:id/output": {
       GET: async (request: Request_) => {
-        const [after, wait_ms] = [numberOf(request, "after", 0), numberOf(request, "wait_ms", 0)];
-        return Response.json(await processes.output(request.params.id ?? "", after, wait_ms));
+        const asked = {
+          after: numberOf(request, "after", 0),
+          wait_ms: numberOf(request, "wait_ms", 0),
+          limit: numberOf(request, "limit", ALL),
+          follow: queryOf(request, "follow") === "1",
+        };
+        return Response.json(await processes.output(request.params.id ?? "", asked));
       },
     },
     "/api/v0/processes/:id/signal": {

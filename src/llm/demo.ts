@@ -58,6 +58,7 @@ export class DemoModels implements LanguageModels {
     if (word === "refuse") return yield { type: "finish", reason: "content_filter" };
     if (word === "break") return yield* this.#words("text", rest || "This answer breaks off", 0, request);
     if (word === "tool") return yield* this.#call(rest, request);
+    if (word === "run") return yield* this.#run(rest, request);
     const slow = word === "slow";
     const text = results ? aboutResults(request) : slow || word === "say" ? rest : introduction(prompt);
     yield* this.#words("text", text, slow ? SLOW_WORD_MS : WORD_MS, request);
@@ -70,6 +71,19 @@ export class DemoModels implements LanguageModels {
       yield { type, delta } as const;
       if (ms > 0) await sleep(this.#clock, ms);
     }
+  }
+
+  /** `run: <shell command>` in the chat's workspace. */
+  async *#run(command: string, request: ModelRequest): AsyncIterable<ModelEvent> {
+    const { messages, tools } = request;
+    const canRun = command !== "" && tools.some(({ name }) => name === "execute");
+    if (!canRun) {
+      yield* this.#words("text", command === "" ? NO_COMMAND : NO_WORKSPACE, WORD_MS, request);
+      return yield { type: "finish", reason: "stop" };
+    }
+    const args = { command, model_intent: "Run what was asked for", timeout: "10m" };
+    yield { type: "tool_call", id: `demo-${messages.length}-1`, name: "execute", args };
+    yield { type: "finish", reason: "tool_calls" };
   }
 
   /** `tool: name {json}`, once for each line that begins so. */
@@ -95,7 +109,11 @@ const toolLine = (line: string): string[] => {
   return directive?.word === "tool" ? [directive.rest] : [];
 };
 
-const DIRECTIVE = /^\s*(fail|think|hang|refuse|break|tool|slow|say):[ \t]*([\s\S]*)$/i;
+const NO_WORKSPACE =
+  "I can run commands only in a workspace, and this chat is not bound to one. Choose a workspace for the chat, then say it again.";
+const NO_COMMAND = 'Say what to run, such as "run: ls -la".';
+
+const DIRECTIVE = /^\s*(fail|think|hang|refuse|break|tool|run|slow|say):[ \t]*([\s\S]*)$/i;
 
 const directiveOf = (text: string): { word: string; rest: string } | undefined => {
   const match = DIRECTIVE.exec(text);
@@ -129,16 +147,25 @@ const lastWords = ({ messages }: Pick<ModelRequest, "messages">): string =>
 const introduction = (prompt: string): string =>
   `I am the built-in demo model: this server has no model provider yet, so nobody clever answers. You wrote: "${
     prompt.length > 400 ? `${prompt.slice(0, 400)}…` : prompt
-  }". An administrator can add a provider; until then "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
+  }". An administrator can add a provider; until then "run: command" runs a shell command in the chat's workspace, and "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
 
 const aboutResults = ({ messages }: ModelRequest): string => {
   const answered = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const results = answered.flatMap(({ content }) => content).filter(({ type }) => type === "tool-result");
+  const ran = results.find(({ tool_name }) => tool_name === "execute");
+  if (results.length === 1 && ran) return aboutRun(ran.result);
   const words = results.map(
     ({ tool_name, result, is_error }) =>
       `${tool_name} ${is_error ? "failed with" : "answered"} ${JSON.stringify(result)}`,
   );
   return `The results are in: ${words.join("; ")}.`;
+};
+
+/** What a person wants to know of a command that has run. */
+const aboutRun = (result: unknown): string => {
+  const { output = "", error, exit_code } = (result ?? {}) as { output?: string; error?: string; exit_code?: number };
+  const end = error ?? (exit_code === 0 ? "The command has ended well." : `The command has ended with ${exit_code}.`);
+  return output === "" ? `${end} It has printed nothing.` : `\`\`\`\n${output.trimEnd()}\n\`\`\`\n\n${end}`;
 };
 
 const parsed = (text: string): unknown => {

@@ -15,6 +15,8 @@ export type DirectoryListing = Static<typeof DirectoryListing>;
 export type FileLines = { content: string; file_size: number; lines_read: number; total_lines: number };
 
 export const EditFiles = t.Object({
+  /** The same edits again get the first answer: whoever was cut off from it may ask twice. */
+  id: t.Optional(t.String({ minLength: 1, maxLength: 64 })),
   files: t.Array(
     t.Object({
       path: Path,
@@ -31,8 +33,12 @@ export const EditFiles = t.Object({
   ),
 });
 export type EditFiles = Static<typeof EditFiles>;
+/** A unified diff of each file, in the order they were named first. */
+export type EditedFiles = { files: { path: string; diff: string }[] };
 
 export const StartProcess = t.Object({
+  /** What it will be called. One that is known already is not started again. */
+  id: t.Optional(t.String({ pattern: "^[0-9a-f-]{36}$" })),
   command: t.String({ minLength: 1, maxLength: 100_000 }),
   directory: t.Optional(Path),
   env: t.Optional(t.Record(t.String(), t.String())),
@@ -54,8 +60,17 @@ export type ProcessInfo = {
   ended_at: string | null;
 };
 
-/** `from` is the offset of the first byte of `output` in all that was ever written; `next` is where to go on. */
-export type ProcessOutput = ProcessInfo & { output: string; from: number; next: number; truncated: boolean };
+/**
+ * `from` is the offset of the first byte of `output` in all that was ever written; `next` is where to go on; `more` says that there is
+ * something already.
+ */
+export type ProcessOutput = ProcessInfo & {
+  output: string;
+  from: number;
+  next: number;
+  more: boolean;
+  truncated: boolean;
+};
 
 export const SIGNALS = ["terminate", "kill", "interrupt"] as const;
 export const SignalProcess = t.Object({ signal: t.Union(SIGNALS.map((signal) => t.Literal(signal))) });

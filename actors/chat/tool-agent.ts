@@ -1,0 +1,95 @@
+// The workspace of a chat as its tools know it: requests to the daemon of the agent that lives there now. Says in words why it cannot be
+// reached; what may be asked twice waits a while for an agent that was there a moment ago (rules TO-6, TO-7).
+import { type Clock, sleep } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { listAgentsOfBuild } from "#db/agents.ts";
+import type { Store } from "#db/store.ts";
+import { findWorkspace } from "#db/workspaces.ts";
+import { type AgentCall, type ToolAgent, ToolError } from "#src/tools/tool.ts";
+import type { AgentHttp } from "#src/wire/agent-http.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+
+/** A server that was just started, or a daemon that has lost its connection, is back by then or has a real trouble. */
+const PATIENCE_MS = 15_000;
+const AGAIN_MS = 200;
+/** Longer than any request waits for news. */
+const ANSWER_MS = 60_000;
+/** Bytes of one answer. */
+const MOST = 16 * 1024 * 1024;
+
+export type AgentParts = { readonly store: Store; readonly clock: Clock; readonly agentHttp: AgentHttp };
+
+export class WorkspaceAgent implements ToolAgent {
+  readonly #parts: AgentParts;
+  readonly #workspace_id: string | null;
+  /** It has been there before. */
+  #known: boolean;
+
+  constructor(parts: AgentParts, workspace_id: string | null, known: boolean) {
+    this.#parts = parts;
+    this.#workspace_id = workspace_id;
+    this.#known = known;
+  }
+
+  async call<T>(call: AgentCall): Promise<T> {
+    const { clock } = this.#parts;
+    const until = clock.monotonic() + PATIENCE_MS;
+    for (;;) {
+      try {
+        const answer = await this.#once<T>(call);
+        this.#known = true;
+        return answer;
+      } catch (error) {
+        if (call.signal?.aborted) throw call.signal.reason;
+        if (!(error instanceof AppError)) throw error;
+        const mayWait = call.patient && this.#known && clock.monotonic() < until;
+        if (!mayWait) throw new ToolError(`The workspace cannot be reached. ${error.message}`);
+      }
+      await sleep(clock, AGAIN_MS);
+    }
+  }
+
+  async #once<T>({ method, path, json, body, signal }: AgentCall): Promise<T> {
+    const { agentHttp, clock } = this.#parts;
+    const agent_id = await this.#agent();
+    const silence = new AbortController();
+    const limit = clock.after(ANSWER_MS, () => silence.abort());
+    try {
+      const response = await agentHttp.request(agent_id, {
+        ...{ method, path: `/api/v0${path}`, json },
+        ...(body ? { body } : {}),
+        signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+      });
+      const answer = await response.json<T & Refusal>(MOST);
+      if (response.status < 400) return answer;
+      throw new ToolError(wordsOf(response.status, path, answer));
+    } catch (error) {
+      throw silence.signal.aborted ? new WireError("timeout", "The agent does not answer.") : error;
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  /** The first agent of the latest build. Throws `ToolError` when there is none: waiting would not help. */
+  async #agent(): Promise<string> {
+    const { store } = this.#parts;
+    if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
+    const workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
+    if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
+    if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant: somebody must wake it first.");
+    const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+    const agent = agents.find(({ parent_id }) => parent_id === null);
+    if (agent) return agent.id;
+    throw new ToolError(`The workspace does not run: it is ${workspace.status}.`);
+  }
+}
+
+type Refusal = { message?: string; detail?: string; validations?: { field: string; detail: string }[] };
+
+const wordsOf = (status: number, path: string, { message = "", detail = "", validations = [] }: Refusal): string => {
+  if (status === 404 && path.startsWith("/processes/")) {
+    return "There is no process of this id; the workspace may have been restarted since.";
+  }
+  const fields = validations.map((one) => `${one.field} ${one.detail}`).join("; ");
+  return [message, fields, detail].filter((words) => words !== "").join(" ") || `The agent answered ${status}.`;
+};

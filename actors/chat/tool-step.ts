@@ -1,0 +1,89 @@
+// The tool calls of one step, run at the same time, outside of the mailbox: their output goes to followers as it comes, their answers
+// become messages in the order of the calls. Run by turn.ts; what a crash cuts off is run again under the same ids (rule TO-8).
+import { rfc3339 } from "#base/clock.ts";
+import { sha256, uuidFromBytes } from "#base/ids.ts";
+import { Gathered } from "#src/tools/cut.ts";
+import { runTool, type ToolAnswer } from "#src/tools/run.ts";
+import type { NewMessage, PendingCall } from "./decision.ts";
+import { toolMessage } from "./draft.ts";
+import type { Episode } from "./episode.ts";
+import type { StartedAttempt } from "./messages.ts";
+import { toolsOf } from "./offer.ts";
+import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
+
+/** Bytes of output that are kept of a call that was interrupted. */
+const PARTIAL_LIMIT = 8_192;
+
+type Answered = ToolAnswer & { readonly at: number };
+
+export class ToolStep {
+  readonly #parts: AgentParts;
+  readonly #chat_id: string;
+  readonly #begun: Pick<StartedAttempt, "calls" | "fence" | "about">;
+  readonly #episode: Episode;
+  readonly #answers = new Map<PendingCall, Answered>();
+  readonly #written = new Map<PendingCall, Gathered>();
+
+  constructor(parts: AgentParts, chat_id: string, begun: StartedAttempt, episode: Episode) {
+    this.#parts = parts;
+    this.#chat_id = chat_id;
+    this.#begun = begun;
+    this.#episode = episode;
+  }
+
+  /** Resolves when every call has its answer. Rejects with the signal's reason as soon as it fires. */
+  run(signal: AbortSignal): Promise<unknown> {
+    const all = Promise.all(this.#begun.calls.map((call) => this.#run(call, signal)));
+    return new Promise((resolve, reject) => {
+      const leave = () => reject(signal.reason);
+      if (signal.aborted) leave();
+      signal.addEventListener("abort", leave, { once: true });
+      all.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+    });
+  }
+
+  /** One message for each call, in their order; one without an answer failed because of `missing`. */
+  messages(now: number, missing: string): NewMessage[] {
+    return this.#begun.calls.map((call) => {
+      const { tool_call_id, tool_name } = call;
+      const { result, is_error, at } = this.#answers.get(call) ?? this.#cutOff(call, now, missing);
+      return toolMessage({ tool_call_id, tool_name, result, is_error, now: at });
+    });
+  }
+
+  async #run(call: PendingCall, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    const { about, fence } = this.#begun;
+    const { tool_call_id, tool_name } = call;
+    const again = fence.generation_attempt > 1;
+    const written = new Gathered(PARTIAL_LIMIT);
+    this.#written.set(call, written);
+    const context = {
+      clock,
+      again,
+      agent: new WorkspaceAgent(this.#parts, about.workspace_id, again),
+      run_id: runIdOf(this.#chat_id, call),
+      write: (result_delta: string) => {
+        if (signal.aborted) return;
+        written.add(result_delta);
+        this.#episode.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
+      },
+    };
+    const answer = await runTool(toolsOf(about), call, context, signal);
+    if (signal.aborted) return;
+    const at = clock.now();
+    this.#answers.set(call, { ...answer, at });
+    const { result, is_error } = answer;
+    const part = { type: "tool-result", tool_call_id, tool_name, result, is_error, created_at: rfc3339(at) } as const;
+    this.#episode.push(part, "tool");
+  }
+
+  #cutOff(call: PendingCall, at: number, error: string): Answered {
+    const output = this.#written.get(call)?.result.text ?? "";
+    return { result: { ...(output === "" ? {} : { output }), error }, is_error: true, at };
+  }
+}
+
+/** The same for the same call, whoever runs it and when. */
+const runIdOf = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>
+  uuidFromBytes(Buffer.from(sha256(`${chat_id} ${message_id} ${tool_call_id}`), "hex").subarray(0, 16));

@@ -1,0 +1,106 @@
+// What an edit has changed, as a unified diff with three lines of context. Lines that both texts begin and end with are found first, so
+// a small change in a large file is cheap; what lies between is compared by the shortest edit script, up to a bound. Pure.
+
+const CONTEXT = 3;
+/** Beyond so many changed lines the middle is shown as replaced whole. */
+const MOST_CHANGES = 400;
+
+type Op = { readonly kind: " " | "-" | "+"; readonly line: string };
+
+/** Empty when nothing has changed. */
+export const unifiedDiff = (path: string, before: string, after: string): string => {
+  if (before === after) return "";
+  const [a, b] = [linesOf(before), linesOf(after)];
+  let head = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
+  let tail = 0;
+  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail])
+    tail += 1;
+  const from = Math.max(0, head - CONTEXT);
+  const ops: Op[] = [
+    ...a.slice(from, head).map(same),
+    ...script(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
+    ...a.slice(a.length - tail, a.length - tail + CONTEXT).map(same),
+  ];
+  return `--- ${path}\n+++ ${path}\n${hunks(ops, from)}`;
+};
+
+const linesOf = (text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+
+const same = (line: string): Op => ({ kind: " ", line });
+
+/** Myers' algorithm, keeping the frontier of each round to walk back by. */
+const script = (a: readonly string[], b: readonly string[]): Op[] => {
+  const [n, m] = [a.length, b.length];
+  const rounds: Map<number, number>[] = [];
+  let frontier = new Map([[1, 0]]);
+  for (let d = 0; d <= Math.min(n + m, MOST_CHANGES); d += 1) {
+    rounds.push(frontier);
+    const next = new Map(frontier);
+    for (let k = -d; k <= d; k += 2) {
+      const down = k === -d || (k !== d && reached(next, k - 1) < reached(next, k + 1));
+      let x = down ? reached(next, k + 1) : reached(next, k - 1) + 1;
+      while (x < n && x - k < m && a[x] === b[x - k]) x += 1;
+      next.set(k, x);
+      if (x >= n && x - k >= m) return walkBack(a, b, rounds, d);
+    }
+    frontier = next;
+  }
+  return [...a.map((line): Op => ({ kind: "-", line })), ...b.map((line): Op => ({ kind: "+", line }))];
+};
+
+const reached = (frontier: ReadonlyMap<number, number>, k: number): number => frontier.get(k) ?? -1;
+
+const walkBack = (
+  a: readonly string[],
+  b: readonly string[],
+  rounds: readonly Map<number, number>[],
+  found: number,
+): Op[] => {
+  const ops: Op[] = [];
+  let [x, y] = [a.length, b.length];
+  for (let d = found; d >= 0; d -= 1) {
+    const frontier = rounds[d] ?? new Map<number, number>();
+    const k = x - y;
+    const down = k === -d || (k !== d && reached(frontier, k - 1) < reached(frontier, k + 1));
+    const earlier = down ? k + 1 : k - 1;
+    const [px, py] = d === 0 ? [0, 0] : [reached(frontier, earlier), reached(frontier, earlier) - earlier];
+    while (x > px && y > py) {
+      x -= 1;
+      y -= 1;
+      ops.push(same(a[x] ?? ""));
+    }
+    if (d === 0) break;
+    if (down) {
+      y -= 1;
+      ops.push({ kind: "+", line: b[y] ?? "" });
+    } else {
+      x -= 1;
+      ops.push({ kind: "-", line: a[x] ?? "" });
+    }
+  }
+  return ops.reverse();
+};
+
+/** Changes that are closer than twice the context share a hunk. */
+const hunks = (ops: readonly Op[], from: number): string => {
+  const changed = ops.flatMap(({ kind }, index) => (kind === " " ? [] : [index]));
+  const spans: [number, number][] = [];
+  for (const index of changed) {
+    const last = spans.at(-1);
+    if (last && index - last[1] <= 2 * CONTEXT) last[1] = index;
+    else spans.push([index, index]);
+  }
+  return spans
+    .map(([first, last]) => hunk(ops, Math.max(0, first - CONTEXT), Math.min(ops.length, last + CONTEXT + 1), from))
+    .join("");
+};
+
+const hunk = (ops: readonly Op[], first: number, end: number, from: number): string => {
+  const count = (kinds: string, until: number, since = 0): number =>
+    ops.slice(since, until).filter(({ kind }) => kinds.includes(kind)).length;
+  const [a, b] = [count(" -", end, first), count(" +", end, first)];
+  const [atA, atB] = [from + count(" -", first) + (a > 0 ? 1 : 0), from + count(" +", first) + (b > 0 ? 1 : 0)];
+  const lines = ops.slice(first, end).map(({ kind, line }) => `${kind}${line}\n`);
+  return `@@ -${atA},${a} +${atB},${b} @@\n${lines.join("")}`;
+};

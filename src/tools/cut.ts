@@ -1,0 +1,97 @@
+// Keeps what tools answer within bounds: two thirds of the room for the beginning, one for the end, and a mark between them
+// (facts/chats 5.3). Pure.
+import type { ToolResult } from "./tool.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** At most `limit` bytes of UTF-8, the mark not counted. `lost`: bytes that were left out of the middle before. */
+export const cutMiddle = (text: string, limit: number, lost = 0): { text: string; truncated: boolean } => {
+  const bytes = encoder.encode(text);
+  if (bytes.byteLength <= limit && lost === 0) return { text, truncated: false };
+  const head = boundaryBefore(bytes, Math.min(bytes.byteLength, Math.floor((limit * 2) / 3)));
+  const tail = boundaryAfter(bytes, Math.max(head, bytes.byteLength - (limit - head)));
+  const left = tail - head + lost;
+  const mark = `\n[... ${left} bytes left out ...]\n`;
+  return {
+    text: decoder.decode(bytes.subarray(0, head)) + mark + decoder.decode(bytes.subarray(tail)),
+    truncated: true,
+  };
+};
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
+
+const boundaryBefore = (bytes: Uint8Array, at: number): number => {
+  let index = at;
+  while (index > 0 && isContinuation(bytes[index])) index -= 1;
+  return index;
+};
+
+const boundaryAfter = (bytes: Uint8Array, at: number): number => {
+  let index = at;
+  while (isContinuation(bytes[index])) index += 1;
+  return index;
+};
+
+/** Gathers output of any length in bounded memory, for `cutMiddle` in the end. */
+export class Gathered {
+  readonly #limit: number;
+  #head = "";
+  #tail = "";
+  #lost = 0;
+
+  /** `limit` in bytes of the text in the end. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(text: string): void {
+    const room = Math.max(0, this.#limit - this.#head.length);
+    this.#head += text.slice(0, room);
+    this.#tail += text.slice(room);
+    if (this.#tail.length <= 4 * this.#limit) return;
+    const from = wholeFrom(this.#tail, this.#tail.length - this.#limit);
+    this.#lost += encoder.encode(this.#tail.slice(0, from)).byteLength;
+    this.#tail = this.#tail.slice(from);
+  }
+
+  /** `bytes` are known to have been missed here. */
+  miss(bytes: number): void {
+    this.#lost += bytes;
+  }
+
+  get result(): { text: string; truncated: boolean } {
+    return cutMiddle(this.#head + this.#tail, this.#limit, this.#lost);
+  }
+}
+
+/** Not between the two halves of one character. */
+const wholeFrom = (text: string, at: number): number => {
+  const code = text.charCodeAt(at);
+  return code >= 0xdc00 && code <= 0xdfff ? at + 1 : at;
+};
+
+/** The result with its longest texts cut until it fits into about `limit` bytes of JSON. */
+export const cutResult = (result: ToolResult, limit: number): ToolResult => {
+  let cut: Record<string, unknown> = { ...result };
+  for (;;) {
+    const size = encoder.encode(JSON.stringify(cut)).byteLength;
+    if (size <= limit) return cut;
+    const longest = Object.entries(cut)
+      .filter((entry): entry is [string, string] => typeof entry[1] === "string")
+      .sort(([, a], [, b]) => b.length - a.length)[0];
+    if (!longest || longest[1].length < 256) return withoutLists(cut, limit);
+    const [name, text] = longest;
+    // Quotes and line ends count twice in JSON, so what is over is taken off in proportion.
+    const length = encoder.encode(text).byteLength;
+    const share = encoder.encode(JSON.stringify(text)).byteLength / length;
+    const target = Math.max(128, Math.floor(length - (size - limit) / share) - 128);
+    cut = { ...cut, [name]: cutMiddle(text, Math.min(target, length - 128)).text, truncated: true };
+  }
+};
+
+/** What is no text cannot be cut in the middle: its JSON is. */
+const withoutLists = (result: ToolResult, limit: number): ToolResult => ({
+  truncated: true,
+  json: cutMiddle(JSON.stringify(result), Math.floor(limit / 2)).text,
+});

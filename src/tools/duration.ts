@@ -1,0 +1,19 @@
+// How tools are told times: "10s", "1m30s", "500ms", as people write them.
+import { ToolError } from "./tool.ts";
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds, at most `limit_ms`. Throws `ToolError` for anything else than a duration. */
+export const durationOf = (text: string | undefined, otherwise_ms: number, limit_ms: number): number => {
+  if (text === undefined || text.trim() === "") return otherwise_ms;
+  const plain = text.trim().toLowerCase();
+  if (plain === "0") return 0;
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(plain)) {
+    throw new ToolError(`"${text.slice(0, 40)}" is no duration: write it as "10s", "2m" or "1h30m".`);
+  }
+  let sum = 0;
+  for (const [, count = "0", , unit = "s"] of plain.matchAll(/(\d+(\.\d+)?)(ms|s|m|h)/g)) {
+    sum += Number(count) * (UNIT_MS[unit] ?? 0);
+  }
+  return Math.min(Math.round(sum), limit_ms);
+};

@@ -1,0 +1,48 @@
+// Runs one call of a tool and always has an answer: a tool that is not there, arguments that do not fit and everything that goes wrong
+// become results the model can read (facts/chats 5.3). Called by turns, outside of every mailbox.
+import { Value } from "@sinclair/typebox/value";
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { cutResult } from "./cut.ts";
+import { type ToolsOf, toolsFor } from "./registry.ts";
+import { type ToolContext, ToolError, type ToolResult } from "./tool.ts";
+
+/** Bytes of one result while nobody knows the size of the model's context (facts/chats 5.3). */
+export const RESULT_LIMIT = 65_536;
+const ERRORS_SHOWN = 5;
+
+export type ToolAnswer = { readonly result: ToolResult; readonly is_error: boolean };
+export type ToolCall = { readonly tool_name: string; readonly args: unknown };
+
+/** Never rejects, but for `signal`: then with its reason, at once or when the tool has noticed. */
+export const runTool = async (
+  chat: ToolsOf,
+  { tool_name, args }: ToolCall,
+  context: ToolContext,
+  signal: AbortSignal,
+): Promise<ToolAnswer> => {
+  const found = toolsFor(chat).find(({ name }) => name === tool_name);
+  if (!found) return failed(`The tool "${tool_name}" cannot be used in this chat now.`);
+  const given = args ?? {};
+  if (!Value.Check(found.input_schema, given)) {
+    const problems = [...Value.Errors(found.input_schema, given)].slice(0, ERRORS_SHOWN);
+    const words = problems.map(
+      ({ path, message }) => `${path.slice(1).replaceAll("/", ".") || "arguments"}: ${message}`,
+    );
+    return failed(`The arguments do not fit. ${words.join("; ")}`);
+  }
+  try {
+    return { result: cutResult(await found.run(context, given, signal), RESULT_LIMIT), is_error: false };
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof ToolError) return failed(error.message, error.more);
+    if (error instanceof AppError && error.kind !== "internal") return failed(error.message);
+    log("chats").error("the tool {tool_name} broke: {error}", { tool_name, error });
+    return failed("The tool failed for a reason of its own. Try another way.");
+  }
+};
+
+const failed = (error: string, more: ToolResult = {}): ToolAnswer => ({
+  result: cutResult({ ...more, error }, RESULT_LIMIT),
+  is_error: true,
+});

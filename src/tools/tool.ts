@@ -1,0 +1,64 @@
+// What a tool of a chat is: a name, what it tells the model, its arguments, and how it runs. Tools know the workspace only through
+// `ToolAgent`, so they care for no connection and no table. They run outside of every mailbox.
+import type { Static, TSchema } from "@sinclair/typebox";
+import type { Clock } from "#base/clock.ts";
+
+/** A request to the daemon in the workspace. */
+export type AgentCall = {
+  readonly method: "GET" | "POST";
+  /** Path and query below the daemon's `/api/v0`. */
+  readonly path: string;
+  readonly json?: unknown;
+  readonly body?: Uint8Array;
+  /** Without it the request is answered whatever becomes of the turn. */
+  readonly signal?: AbortSignal;
+  /** It may be sent again, and waits a while for an agent that is away: asking twice does it once. */
+  readonly patient?: boolean;
+};
+
+export interface ToolAgent {
+  /** The answer's JSON. Throws `ToolError` in words for the model, also when the workspace cannot be reached. */
+  call<T>(call: AgentCall): Promise<T>;
+}
+
+/** Results are JSON objects; `error` in one says in words what went wrong. */
+export type ToolResult = Readonly<Record<string, unknown>>;
+
+export type ToolContext = {
+  readonly clock: Clock;
+  readonly agent: ToolAgent;
+  /** A UUID that is the same whenever this call is run again, after a crash too. */
+  readonly run_id: string;
+  /** This call may have run before: the server has been started anew since. */
+  readonly again: boolean;
+  /** More output for those who follow; not part of the result. */
+  write(text: string): void;
+};
+
+export interface Tool<S extends TSchema = TSchema> {
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: S;
+  /**
+   * The result. Throws `ToolError` for what the model can mend. When `signal` fires nobody waits for the result any more; its reason is
+   * `INTERRUPTED` when what runs must be ended, too.
+   */
+  run(context: ToolContext, args: Static<S>, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** A tool whose arguments are typed by its schema. */
+export const tool = <S extends TSchema>(definition: Tool<S>): Tool => definition as unknown as Tool;
+
+/** What went wrong, in words for the model. `more` goes into the result beside it. */
+export class ToolError extends Error {
+  override readonly name = "ToolError";
+  readonly more: ToolResult;
+
+  constructor(message: string, more: ToolResult = {}) {
+    super(message);
+    this.more = more;
+  }
+}
+
+/** Somebody wants the turn to end: what it has started ends with it. A server that stops leaves programs alone. */
+export const INTERRUPTED = new Error("the turn was interrupted");

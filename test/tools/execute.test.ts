@@ -1,0 +1,123 @@
+// `execute` in a real workspace: what the model gets, what followers see meanwhile, and what is left of it.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
+
+/** True while a process of this id is there. */
+const lives = (pid: number): boolean => existsSync(`/proc/${pid}`);
+
+test("[TO-1] a command runs in the workspace; its output, exit code and time go back to the model, which goes on", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["execute", { command: "pwd; echo out; echo err >&2; exit 3" }],
+    ["execute", { command: "cat; echo $PAGER $TERM", workdir: "/" }],
+  );
+  expect(results[0]).toMatchObject({ success: false, exit_code: 3 });
+  expect(results[0]?.output?.split("\n").sort()).toEqual(["", world.home, "err", "out"]);
+  expect(results[0]?.wall_duration_ms).toBeNumber();
+  expect(results[1]).toMatchObject({ success: true, exit_code: 0, output: "cat dumb\n" });
+  using follower = await Follower.open(world.owner, id);
+  next.say("done").finish();
+  await follower.until(({ status }) => status === "waiting");
+  const roles = (await messagesOf(world.owner, id)).map(({ role }) => role);
+  expect(roles).toEqual(["user", "assistant", "tool", "tool", "assistant"]);
+}, 30_000);
+
+test("[TO-2] output reaches followers while the command runs, and late ones see it from the beginning", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  using follower = await Follower.open(world.owner, id);
+  const gate = join(world.home, "gate");
+  const command = `echo häl; until [ -e ${gate} ]; do sleep 0.05; done; echo über`;
+  call.callTool("call", "execute", { command, timeout: "60s" }).finish("tool_calls");
+  await follower.until((one) => outputIn(one) === "häl\n");
+  using late = await Follower.open(world.owner, id);
+  await late.until((one) => outputIn(one) === "häl\n");
+  await Bun.write(gate, "");
+  const next = await world.models.next();
+  next.finish();
+  await follower.until(({ status }) => status === "waiting");
+  expect(outputIn(follower)).toBe("häl\nüber\n");
+  const ended = follower.events.flatMap((event) =>
+    event.type === "message_part" && event.message_part.part.result ? [event.message_part] : [],
+  );
+  expect(ended).toMatchObject([{ role: "tool", part: { type: "tool-result", result: { output: "häl\nüber\n" } } }]);
+}, 30_000);
+
+test("[TO-3] what is longer than 32 KB keeps its beginning and its end", async () => {
+  await using world = await openToolWorld();
+  const { call } = await openChat(world);
+  const { results } = await callTools(world, call, ["execute", { command: "seq 1 100000", timeout: "60s" }]);
+  const { output = "", truncated } = results[0] ?? {};
+  expect(truncated).toBe(true);
+  expect(output).toStartWith("1\n2\n3\n");
+  expect(output).toEndWith("99999\n100000\n");
+  expect(output).toMatch(/\n\[\.\.\. \d+ bytes left out \.\.\.\]\n/);
+  expect(Buffer.byteLength(output)).toBeWithin(32_000, 32_900);
+}, 30_000);
+
+test("[TO-4] a command that takes longer than its time goes on in the background; it can be listed, looked at and ended", async () => {
+  await using world = await openToolWorld();
+  const { call } = await openChat(world);
+  const first = await callTools(
+    world,
+    call,
+    ["execute", { command: "echo begun; sleep 600", timeout: "100ms" }],
+    ["execute", { command: "sleep 601 &" }],
+    ["execute", { command: "sleep 602", run_in_background: true }],
+  );
+  const [slow, trailing, asked] = first.results;
+  expect(slow).toMatchObject({ success: false, output: "begun\n", error: expect.stringContaining("still runs") });
+  expect([trailing, asked]).toMatchObject([{ success: true }, { success: true }]);
+  const process_id = slow?.background_process_id;
+  const second = await callTools(
+    world,
+    first.next,
+    ["process_list"],
+    ["process_output", { process_id, wait_timeout: "0s" }],
+  );
+  expect(second.results).toMatchObject([
+    { processes: [{ running: true }, { running: true, command: "sleep 601" }, { running: true }] },
+    { success: true, output: "begun\n", running: true },
+  ]);
+  const third = await callTools(world, second.next, ["process_signal", { process_id, signal: "terminate" }]);
+  expect(third.results).toMatchObject([{ success: true }]);
+  const fourth = await callTools(world, third.next, ["process_output", { process_id }]);
+  expect(fourth.results).toMatchObject([{ output: "begun\n", running: false, exit_code: 143 }]);
+  const fifth = await callTools(
+    world,
+    fourth.next,
+    ["process_signal", { process_id, signal: "kill" }],
+    ["process_output", { process_id: "nobody" }],
+  );
+  expect(fifth.results).toMatchObject([
+    { error: expect.stringContaining("has ended") },
+    { error: expect.stringContaining("no process of this id") },
+  ]);
+}, 30_000);
+
+test("[TO-5] interrupting ends the command with everything it has started, within a second, and keeps what it printed", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  using follower = await Follower.open(world.owner, id);
+  const pids = join(world.home, "pids");
+  const command = `trap '' TERM; echo $$ > ${pids}; sleep 600 & echo $! >> ${pids}; echo begun; wait`;
+  call.callTool("call", "execute", { command, timeout: "1h" }).finish("tool_calls");
+  await follower.until((one) => outputIn(one) === "begun\n");
+  const [shell = 0, sleeper = 0] = readFileSync(pids, "utf8").trim().split("\n").map(Number);
+  expect([lives(shell), lives(sleeper)]).toEqual([true, true]);
+  const begun = performance.now();
+  await world.owner.post(`/api/v2/chats/${id}/interrupt`, {});
+  while (lives(shell) || lives(sleeper)) await new Promise((resolve) => setImmediate(resolve));
+  // On a machine with something to spare it is half a second.
+  expect(performance.now() - begun).toBeLessThan(5_000);
+  await follower.until(({ status }) => status === "waiting");
+  const last = (await messagesOf(world.owner, id)).at(-1);
+  expect(last?.content).toMatchObject([
+    { type: "tool-result", is_error: true, result: { output: "begun\n", error: "The call was interrupted." } },
+  ]);
+}, 30_000);

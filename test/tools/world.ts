@@ -1,0 +1,89 @@
+// A chat in a workspace for tests: a real server and a real daemon, a model whose every call the test decides, and what the chat says of it.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import { Client } from "#src/client.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
+import { createChat, Follower } from "#test/support/chats.ts";
+import { type ScriptedCall, ScriptedModels } from "#test/support/scripted-models.ts";
+import { type Seeded, seedAgent } from "#test/support/seed.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
+
+export type Result = Record<string, unknown> & { output?: string; error?: string };
+
+/** With `models` the chat's model is another one and `models.next` of the world waits for ever. */
+export const openToolWorld = async (options: { models?: LanguageModels } = {}) => {
+  const models = new ScriptedModels();
+  const directory = tempDirectory();
+  const start = (address = "127.0.0.1:0") =>
+    startTestServer({
+      ...{ models: options.models ?? models, clock: systemClock, directory: directory.path },
+      env: { SLIPWAY_ADDRESS: address },
+    });
+  let server = await start();
+  const seeded: Seeded = await seedAgent(server);
+  const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
+  const daemon = await startAgentProcess(server, seeded, home);
+  const { organization_id } = seeded;
+  const world = {
+    ...{ models, seeded, home, daemon, organization_id },
+    owner: new Client(server.url, seeded.owner_token),
+    get server() {
+      return server;
+    },
+    /** Stops the server and starts it anew on the same data and address; the daemon comes back by itself. */
+    async restart(): Promise<void> {
+      const { host } = server.url;
+      await server[Symbol.asyncDispose]();
+      server = await start(host);
+    },
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+      directory[Symbol.dispose]();
+    },
+  };
+  return world;
+};
+export type ToolWorld = Awaited<ReturnType<typeof openToolWorld>>;
+
+/** A chat bound to the world's workspace, and the first call of its model. */
+export const openChat = async (world: ToolWorld, more: Record<string, unknown> = {}) => {
+  const chat = await createChat(world, "go", { workspace_id: world.seeded.workspace_id, ...more });
+  return { id: chat.id, call: await world.models.next() };
+};
+
+/** Lets the model make these calls in one step; answers what it is told next. */
+export const callTools = async (
+  world: ToolWorld,
+  call: ScriptedCall,
+  ...calls: readonly (readonly [name: string, args?: unknown])[]
+): Promise<{ results: Result[]; parts: MessagePart[]; next: ScriptedCall }> => {
+  for (const [index, [name, args]] of calls.entries()) call.callTool(`call-${index}`, name, args ?? {});
+  call.finish("tool_calls");
+  const next = await world.models.next();
+  const { messages } = next.request;
+  const parts = messages
+    .slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
+    .flatMap(({ content }) => content);
+  return { results: parts.map(({ result }) => result as Result), parts, next };
+};
+
+export const messagesOf = async (client: Client, id: string): Promise<ChatMessage[]> => {
+  const { messages } = await client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`);
+  return messages.reverse();
+};
+
+/** What followers have heard of the output of a call so far. */
+export const outputIn = ({ events }: Follower): string =>
+  events
+    .flatMap((event) => (event.type === "message_part" ? [event.message_part] : []))
+    .map(({ part }) => part.result_delta ?? "")
+    .join("");
+
+export { Follower };
