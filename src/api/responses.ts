@@ -20,6 +20,7 @@ export const WORDS: Record<number, string> = {
   412: "The state has moved on.",
   413: "The body is larger than the limit of this route.",
   415: "The content type is not supported.",
+  426: "Only a WebSocket is served here.",
   429: "Too many tries; wait a minute.",
   503: "The server is overloaded or stopping; retry.",
   504: "Somebody this server has asked did not answer in time.",

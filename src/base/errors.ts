@@ -16,6 +16,7 @@ export const STATUS = {
   too_large: 413,
   unsupported_media: 415,
   misdirected: 421,
+  upgrade_required: 426,
   too_many_requests: 429,
   internal: 500,
   overloaded: 503,

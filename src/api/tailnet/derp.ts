@@ -1,10 +1,11 @@
 // `/derp`: the embedded relay as a WebSocket, and its latency probe (facts/wire 3.1). No token: a client proves its key inside. Refuses
 // the bare form, `Upgrade: DERP`, with 426, on which clients take the WebSocket (why: src/tailnet/README.md).
 import { Elysia, t } from "elysia";
+import { AppError } from "#base/errors.ts";
 import type { Relay } from "#src/tailnet/relay.ts";
 import type { RelayClient } from "#src/tailnet/relay-client.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic, Upgraded } from "../responses.ts";
+import { fails, Upgraded } from "../responses.ts";
 import type { Socket, SocketHandler } from "../socket.ts";
 
 const tags = ["General"];
@@ -14,19 +15,19 @@ export const derp = (ctx: ApiContext) =>
   new Elysia()
     .get(
       "/derp",
-      ({ request, status, set }) => {
+      ({ request, set }) => {
         const asked = request.headers.get("upgrade")?.toLowerCase();
         const protocols = request.headers.get("sec-websocket-protocol")?.split(",") ?? [];
         if (asked !== "websocket" || !protocols.some((one) => one.trim().toLowerCase() === PROTOCOL)) {
           set.headers.upgrade = "websocket";
-          return status(426, { message: "This is a relay: connect with a WebSocket of the subprotocol derp." });
+          throw new AppError("upgrade_required", "This is a relay: connect with a WebSocket of the subprotocol derp.");
         }
         const who = `derp:${ctx.addresses.of(request)}`;
         const headers = { "sec-websocket-protocol": PROTOCOL };
         return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay), { who, headers });
       },
       {
-        response: { 101: Upgraded, 426: t.Object(Generic.properties), ...fails(400, 503) },
+        response: { 101: Upgraded, ...fails(400, 426, 503) },
         detail: {
           tags,
           summary: "Connect to the relay",
