@@ -1,0 +1,84 @@
+// Connections that break after the commit and before the answer has come: the client asks again under its key and gets the answer it
+// has missed, and nothing has happened twice (RELIABILITY check 9).
+import { expect, test } from "bun:test";
+import { connect, createServer, type Socket } from "node:net";
+import type { Chat, CreatedMessage, MessagePage } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { Follower, openChatWorld, said } from "#test/support/chats.ts";
+
+/** A proxy that lets every request through and drops every answer, with the connection. */
+const startDropper = async (port: number) => {
+  const sockets = new Set<Socket>();
+  let dropped = 0;
+  const proxy = createServer((client) => {
+    const server = connect(port, "127.0.0.1");
+    for (const socket of [client, server]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+    }
+    client.pipe(server);
+    server.once("data", () => {
+      dropped += 1;
+      client.resetAndDestroy();
+      server.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const address = proxy.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    get dropped() {
+      return dropped;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+};
+
+test("[CH-40] whoever never got the answer asks again under the same key: the same answer, and nothing twice", async () => {
+  await using world = await openChatWorld();
+  const { owner, organization_id } = world;
+  await using dropper = await startDropper(Number(world.server.url.port));
+  const unlucky = new Client(dropper.url, owner.token);
+  let count = 0;
+  /** Twice without an answer, then with one, and once more. */
+  const post = async <T>(path: string, body: unknown): Promise<T> => {
+    const headers = { "Idempotency-Key": `key-${count++}` };
+    for (let n = 0; n < 2; n++) {
+      const lost = await unlucky.fetch("POST", path, body, { headers }).then(
+        () => false,
+        () => true,
+      );
+      expect(lost).toBe(true);
+    }
+    const answer = await owner.post<T>(path, body, { headers });
+    expect(await owner.post<T>(path, body, { headers })).toEqual(answer);
+    return answer;
+  };
+  const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+  const { id } = await post<Chat>("/api/v2/chats", { organization_id, content: said("hello"), unsafe_dynamic_tools });
+  expect((await owner.get<Chat[]>("/api/v2/chats")).map((chat) => chat.id)).toEqual([id]);
+  using follower = await Follower.open(owner, id);
+  const call = await world.models.next();
+  const path = `/api/v2/chats/${id}`;
+  const queued: (number | undefined)[] = [];
+  for (const text of ["one", "two", "three"]) {
+    const answer = await post<CreatedMessage>(`${path}/messages`, { content: said(text) });
+    queued.push(answer.queued_message?.id);
+  }
+  await follower.until(({ queue }) => queue.length === 3);
+  expect(follower.queue.map((one) => one.id as number | undefined)).toEqual(queued);
+  call.callTool("c1", "ask").finish("tool_calls");
+  await follower.until(({ status }) => status === "requires_action");
+  await post(`${path}/tool-results`, { results: [{ tool_call_id: "c1", output: 1 }] });
+  for (let n = 0; n < 4; n++) (await world.models.next()).finish();
+  await follower.until(({ status, queue }) => status === "waiting" && queue.length === 0);
+  const { messages } = await owner.get<MessagePage>(`${path}/messages`);
+  expect(messages.reverse().map(({ role, content }) => `${role} ${content[0]?.text ?? ""}`.trim())).toEqual([
+    ...["user hello", "assistant", "tool", "user one", "user two", "user three"],
+  ]);
+  expect(world.models.calls).toHaveLength(5);
+  expect(dropper.dropped).toBe(10);
+});
