@@ -4,6 +4,7 @@ import { deploymentId } from "#db/settings.ts";
 import { callers } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
 import { fails } from "./responses.ts";
+import { HOSTNAME_SUFFIX } from "./tailnet/derp-map.ts";
 
 const tags = ["General"];
 
@@ -54,7 +55,7 @@ export const deployment = (ctx: ApiContext) =>
     )
     .get(
       "/deployment/ssh",
-      () => ({ hostname_prefix: "slipway.", hostname_suffix: "slipway", ssh_config_options: {} }),
+      () => ({ hostname_prefix: "slipway.", hostname_suffix: HOSTNAME_SUFFIX, ssh_config_options: {} }),
       {
         user: true,
         response: { 200: SshConfig, ...fails(401) },

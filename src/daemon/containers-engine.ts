@@ -69,8 +69,7 @@ export class ContainerEngine {
 
   /** Throws AppError; `fine` are statuses that are as good as done. */
   async call(method: string, path: string, body?: unknown, fine: readonly number[] = []): Promise<Response> {
-    this.#prefix ??= await this.#version();
-    const response = await this.#fetch(method, this.#prefix + path, body);
+    const response = await this.#fetch(method, (await this.prefix()) + path, body);
     if (response.ok || fine.includes(response.status)) return response;
     throw new AppError(
       KINDS[response.status] ?? "internal",
@@ -78,7 +77,12 @@ export class ContainerEngine {
     );
   }
 
-  /** The engine speaks its own version from the first call on. */
+  /** What stands before every path: the engine speaks its own version from the first call on. */
+  async prefix(): Promise<string> {
+    this.#prefix ??= await this.#version();
+    return this.#prefix;
+  }
+
   async #version(): Promise<string> {
     const response = await this.#fetch("GET", "/_ping");
     const version = response.headers.get("api-version") ?? "";

@@ -7,11 +7,21 @@ import { log } from "#base/log.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Lookahead } from "#src/wire/lookahead.ts";
 import { readTerminalRequest, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
+import type { ContainerEngine } from "./containers-engine.ts";
 import type { Environment } from "./environment.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { Terminal } from "./terminal.ts";
+import { startInContainer } from "./terminal-container.ts";
+import { type ProgramEvents, startProgram, type TerminalProgram } from "./terminal-program.ts";
 
-export type TerminalSessionsOptions = { clock: Clock; groups: ProcessGroups; env: Environment; directory: string };
+export type TerminalSessionsOptions = {
+  clock: Clock;
+  groups: ProcessGroups;
+  env: Environment;
+  directory: string;
+  /** Undefined where the workspace has none. */
+  engine?(): ContainerEngine | undefined;
+};
 
 const MOST = 100;
 const REQUEST_MS = 30_000;
@@ -49,30 +59,45 @@ export class TerminalSessions {
     await Promise.all([...this.#terminals.values()].map((one) => one.end()));
   }
 
-  #terminal({ ID, Height, Width, Command, Container }: TerminalRequest): Terminal {
+  #terminal(request: TerminalRequest): Terminal {
+    const { ID } = request;
     const known = this.#terminals.get(ID);
     if (known) return known;
     if (this.#stopping) throw new Error("The workspace is stopping.");
-    if (Container !== "") throw new Error("Terminals in containers are not offered here.");
     if (this.#terminals.size >= MOST) throw new Error(`The workspace has ${MOST} terminals already.`);
-    const { clock, groups, env, directory } = this.#options;
-    const shell = shellOf(env);
     const terminal: Terminal = new Terminal({
-      command: Command === "" ? [shell, "-l"] : [shell, "-c", Command],
-      directory,
-      env: terminalEnvironment(env, shell),
-      size: { height: Height, width: Width },
-      clock,
-      groups,
+      start: request.Container === "" ? this.#here(request) : this.#inContainer(request),
+      clock: this.#options.clock,
       gone: () => {
         if (this.#terminals.get(ID) === terminal) this.#terminals.delete(ID);
       },
     });
     this.#terminals.set(ID, terminal);
-    log("daemon").info("terminal started", { pid: terminal.pid });
+    log("daemon").info("terminal started", { container: request.Container || undefined });
     return terminal;
   }
+
+  #here({ Command, Height, Width }: TerminalRequest): Start {
+    const { clock, groups, env, directory } = this.#options;
+    const shell = shellOf(env);
+    const command = Command === "" ? [shell, "-l"] : [shell, "-c", Command];
+    const size = { height: Height, width: Width };
+    const options = { command, directory, env: terminalEnvironment(env, shell), size, clock, groups };
+    return (events) => startProgram(options, events);
+  }
+
+  #inContainer({ Container, ContainerUser, Command, Height, Width }: TerminalRequest): Start {
+    const engine = this.#options.engine?.();
+    if (!engine) throw new Error("The workspace has no container engine.");
+    const options = {
+      ...{ engine, clock: this.#options.clock, size: { height: Height, width: Width } },
+      ...{ container: Container, user: ContainerUser, command: Command },
+    };
+    return (events) => startInContainer(options, events);
+  }
 }
+
+type Start = (events: ProgramEvents) => TerminalProgram;
 
 /** What programs on a terminal find: its kind, and a character set that can show what they write. */
 export const terminalEnvironment = (env: Environment, shell: string): Environment => {

@@ -5,19 +5,14 @@ import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";
 import { MAX_INPUT, terminalInput } from "#src/wire/terminal-protocol.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
-import type { ProcessGroups } from "./groups.ts";
 import { TerminalClient } from "./terminal-client.ts";
-import { endSession } from "./terminal-end.ts";
-import { type OutputGate, spawnWithGate } from "./terminal-gate.ts";
+import type { ProgramEvents, TerminalProgram } from "./terminal-program.ts";
 import { OutputRing } from "./terminal-ring.ts";
 
 export type TerminalOptions = {
-  command: readonly string[];
-  directory: string;
-  env: Readonly<Record<string, string>>;
-  size: { height: number; width: number };
+  /** Starts what runs on it. Throws when it cannot be started. */
+  start(events: ProgramEvents): TerminalProgram;
   clock: Clock;
-  groups: ProcessGroups;
   /** Nobody has been attached for five minutes, or the program has ended: the terminal is gone. */
   gone(): void;
 };
@@ -41,8 +36,7 @@ export class Terminal {
   readonly #options: TerminalOptions;
   readonly #ring = new OutputRing(REPLAY_BYTES);
   readonly #clients = new Set<TerminalClient>();
-  readonly #gate: OutputGate | undefined;
-  readonly #child: Bun.Subprocess;
+  readonly #program: TerminalProgram;
   readonly #closed = Promise.withResolvers<void>();
   readonly #flushed = new Wakeup();
   #unflushed = 0;
@@ -53,33 +47,18 @@ export class Terminal {
 
   /** Throws when the program cannot be started. */
   constructor(options: TerminalOptions) {
-    const { command, directory, env, size } = options;
     this.#options = options;
-    const { spawned, gate } = spawnWithGate(() =>
-      Bun.spawn([...command], {
-        cwd: directory,
-        env: { ...env },
-        // A session of its own: only then is the terminal its controlling one, and Ctrl-C reaches the foreground program.
-        detached: true,
-        terminal: {
-          cols: size.width,
-          rows: size.height,
-          name: "xterm-256color",
-          data: (_, chunk) => this.#onOutput(chunk),
-          drain: () => {
-            this.#unflushed = 0;
-            this.#flushed.ring();
-          },
-          exit: () => {
-            this.#closed.resolve();
-            this.#flushed.ring();
-          },
-        },
-      }),
-    );
-    this.#child = spawned;
-    this.#gate = gate;
-    options.groups.add(spawned.pid);
+    this.#program = options.start({
+      output: (chunk) => this.#onOutput(chunk),
+      drained: () => {
+        this.#unflushed = 0;
+        this.#flushed.ring();
+      },
+      closed: () => {
+        this.#closed.resolve();
+        this.#flushed.ring();
+      },
+    });
     void this.#live();
   }
 
@@ -103,19 +82,15 @@ export class Terminal {
   }
 
   resize({ height, width }: { height: number; width: number }): void {
-    if (!this.#over) this.#child.terminal?.resize(width, height);
+    if (!this.#over) this.#program.resize({ height, width });
   }
 
   /** Ends the program and everything it has started on this terminal. Resolves when they are gone. */
   async end(): Promise<void> {
-    const ending = endSession(this.#child.pid, this.#options.clock);
+    const ending = this.#program.end();
     this.#release();
     await ending;
-    await this.#child.exited;
-  }
-
-  get pid(): number {
-    return this.#child.pid;
+    await this.#program.exited;
   }
 
   async #listen(stream: Duplex, client: TerminalClient): Promise<void> {
@@ -140,7 +115,7 @@ export class Terminal {
     while (this.#unflushed > UNREAD_INPUT && !this.#over) await this.#flushed.wait();
     if (this.#over) return;
     this.#unflushed += data.length;
-    this.#child.terminal?.write(data);
+    this.#program.write(data);
   }
 
   #onOutput(chunk: Uint8Array): void {
@@ -158,14 +133,14 @@ export class Terminal {
     }
     if (!this.#held && most >= HELD_AT && !this.#over) {
       this.#held = true;
-      this.#gate?.hold();
+      this.#program.gate?.hold();
     } else if (this.#held && most < HELD_AT / 2) this.#release();
   }
 
   #release(): void {
     if (!this.#held) return;
     this.#held = false;
-    this.#gate?.release();
+    this.#program.gate?.release();
   }
 
   #watchStalls(): void {
@@ -189,8 +164,8 @@ export class Terminal {
 
   /** From the start of the program to its end, and to the last byte it has written. */
   async #live(): Promise<void> {
-    const { clock, groups, gone } = this.#options;
-    await this.#child.exited;
+    const { clock, gone } = this.#options;
+    await this.#program.exited;
     // What is still in the terminal is read first. Something in the background may keep it open: then silence is the end.
     for (let seen = -1; ; ) {
       const quiet = this.#ring.written === seen && !this.#held;
@@ -205,9 +180,7 @@ export class Terminal {
     this.#flushed.ring();
     gone();
     this.#unwatched?.cancel();
-    this.#child.terminal?.close();
-    groups.ended(this.#child.pid);
     for (const client of this.#clients) client.end();
-    void endSession(this.#child.pid, clock);
+    this.#program.release();
   }
 }

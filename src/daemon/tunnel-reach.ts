@@ -43,12 +43,12 @@ export class Reach {
     const { manifest, url, token, env: given, clock, random, groups } = options;
     const env = scriptEnvironment(options);
     const directory = folderOf(manifest.directory, given);
-    this.#terminals = new TerminalSessions({ clock, groups, env, directory });
     const ports = new ListeningPorts({ hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 });
     const engineAt = (): ContainerEngine | undefined => {
       const address = engineAddress(env);
       return address && new ContainerEngine(address, clock);
     };
+    this.#terminals = new TerminalSessions({ clock, groups, env, directory, engine: engineAt });
     this.#api = served({
       ports: () => ports.list(),
       processes: new Processes({ clock, groups, env }),

@@ -1,7 +1,9 @@
 // A Docker Engine for tests: a real HTTP server on a unix socket that speaks the part of the Engine API that is used, keeps its
 // images, containers and volumes in memory, and can be told to fail, to wait, or to run what a container would run.
 import { existsSync } from "node:fs";
+import type { Server } from "node:net";
 import { join } from "node:path";
+import { type FakeExec, listenInFront, runDetached } from "./fake-docker-exec.ts";
 
 export type FakeContainer = {
   id: string;
@@ -39,15 +41,20 @@ export class FakeDocker implements AsyncDisposable {
   /** Told when a container starts and when it ends. */
   onStart: (container: FakeContainer) => void = () => {};
   onEnd: (container: FakeContainer) => void = () => {};
+  /** Programs that were started inside containers. */
+  readonly execs = new Map<string, FakeExec>();
   readonly #server: Bun.Server<undefined>;
+  readonly #front: Server;
   #next = 1;
 
   constructor(directory: string) {
     const socket = join(directory, "docker.sock");
     if (existsSync(socket)) throw new Error("the socket is there already");
     this.host = `unix://${socket}`;
+    const inner = join(directory, "engine.sock");
+    this.#front = listenInFront(socket, inner, this.execs);
     this.#server = Bun.serve({
-      unix: socket,
+      unix: inner,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: 0,
       fetch: (request: Request) => this.#answer(request),
@@ -66,6 +73,7 @@ export class FakeDocker implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const container of this.containers.values()) if (container.running) this.onEnd(container);
+    this.#front.close();
     await this.#server.stop(true);
   }
 
@@ -89,9 +97,10 @@ export class FakeDocker implements AsyncDisposable {
     if (path === "/_ping") return new Response("OK", { headers: { "Api-Version": "1.47" } });
     // An engine answers unversioned paths, too; we promise to speak the version it named.
     if (path === url.pathname) return fails(400, "the version is missing");
-    const [, kind, id = ""] = /^\/(images|containers|volumes)(?:\/(.*))?$/.exec(path) ?? [];
+    const [, kind, id = ""] = /^\/(images|containers|volumes|exec)(?:\/(.*))?$/.exec(path) ?? [];
     if (kind === "images") return this.#image(request, decodeURI(id), url.searchParams);
     if (kind === "containers") return this.#container(request, id, url.searchParams);
+    if (kind === "exec") return this.#exec(id, url.searchParams);
     if (kind === "volumes") return this.#volume(request, id, url.searchParams);
     return fails(404, "page not found");
   }
@@ -142,8 +151,14 @@ export class FakeDocker implements AsyncDisposable {
       this.containers.set(made.id, made);
       return Response.json({ Id: made.id, Warnings: [] }, { status: 201 });
     }
-    const container = this.containers.get(id);
+    const container = this.containers.get(id) ?? [...this.containers.values()].find(({ name }) => name === id);
     if (!container) return fails(404, `No such container: ${id}`);
+    if (action === "exec") {
+      if (!container.running) return fails(409, `container ${container.id} is not running`);
+      const exec = { id: `e${this.#next++}`, container: container.name, body: await request.json() } as FakeExec;
+      this.execs.set(exec.id, exec);
+      return Response.json({ Id: exec.id }, { status: 201 });
+    }
     if (action === "archive") return upload(container, request);
     if (action === "start" || action === "stop") {
       const running = action === "start";
@@ -160,6 +175,15 @@ export class FakeDocker implements AsyncDisposable {
       return new Response(null, { status: 204 });
     }
     return fails(404, "page not found");
+  }
+
+  async #exec(path: string, query: URLSearchParams): Promise<Response> {
+    const [id = "", action] = path.split("/");
+    const exec = this.execs.get(id);
+    if (!exec) return fails(404, `No such exec instance: ${id}`);
+    if (action === "start") await runDetached(exec);
+    if (action === "resize") exec.child?.terminal?.resize(Number(query.get("w")), Number(query.get("h")));
+    return new Response(null, { status: 200 });
   }
 
   async #volume(request: Request, name: string, query: URLSearchParams): Promise<Response> {

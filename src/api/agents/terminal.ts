@@ -26,15 +26,14 @@ export const agentTerminal = (ctx: ApiContext) =>
     "/:workspaceagent/pty",
     async ({ caller, params, query, request }) => {
       const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      const { reconnect, command = "", container = "" } = query;
-      if (container !== "") throw invalidField("container", "terminals in containers are not offered");
+      const { reconnect, command = "", container = "", container_user = "" } = query;
       const terminal: TerminalRequest = {
         ID: reconnect.toLowerCase(),
         Height: sideOf("height", query.height),
         Width: sideOf("width", query.width),
         Command: command,
-        Container: "",
-        ContainerUser: "",
+        Container: container,
+        ContainerUser: container_user,
         BackendType: "",
       };
       const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
@@ -56,8 +55,12 @@ export const agentTerminal = (ctx: ApiContext) =>
         command: t.Optional(
           t.String({ maxLength: 4096, description: "Run through the user's shell; default a login shell." }),
         ),
-        container: t.Optional(t.String({ maxLength: 256, description: "Not offered yet." })),
-        container_user: t.Optional(t.String({ maxLength: 256, description: "Goes with `container`." })),
+        container: t.Optional(
+          t.String({ maxLength: 256, description: "Name or id of a container of the workspace to run in." }),
+        ),
+        container_user: t.Optional(
+          t.String({ maxLength: 256, description: "Who runs it there; default the container's own user." }),
+        ),
         backend_type: t.Optional(t.String({ maxLength: 64, description: "Taken and ignored." })),
       }),
       response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },

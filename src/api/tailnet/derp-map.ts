@@ -9,8 +9,8 @@ import { fails, Upgraded } from "../responses.ts";
 import { closeWhenKeyGone } from "../revocation.ts";
 import { CLOSE, type SocketHandler } from "../socket.ts";
 
-/** The usual one (facts/platform 5.7). */
-const HOSTNAME_SUFFIX = "coder";
+/** What the names of workspaces end with, for every client that asks: the usual one (facts/platform 5.7). */
+export const HOSTNAME_SUFFIX = "coder";
 
 const tags = ["Agents"];
 

@@ -91,7 +91,14 @@ export class TestTerminal implements Disposable {
 
   static async open(
     { owner, path }: Pick<Reachable, "owner" | "path">,
-    options: { id?: string; command?: string; height?: number; width?: number } = {},
+    options: {
+      id?: string;
+      command?: string;
+      height?: number;
+      width?: number;
+      container?: string;
+      container_user?: string;
+    } = {},
   ): Promise<TestTerminal> {
     const { id = uuid(), ...rest } = options;
     const query = new URLSearchParams({ reconnect: id });

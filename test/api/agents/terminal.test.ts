@@ -195,7 +195,6 @@ describe("what goes wrong", () => {
     expect(await statusOf("")).toBe(400);
     expect(await statusOf("reconnect=nonsense")).toBe(400);
     expect(await statusOf(`reconnect=${uuid()}&height=0`)).toBe(400);
-    expect(await statusOf(`reconnect=${uuid()}&container=db`)).toBe(400);
     const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
     expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(stranger.token))).toBe(404);
     const looker = await seedUser(world.server, {

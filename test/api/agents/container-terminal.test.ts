@@ -1,0 +1,77 @@
+// Terminals inside containers: the fake engine runs the programs on this machine, everything else is real.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { isAlive } from "#test/daemon/support/daemon.ts";
+import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";
+import { TestTerminal } from "./reach.ts";
+
+let at: ContainerWorld;
+beforeAll(async () => {
+  at = await startContainerWorld();
+  at.docker.put("box");
+  at.docker.put("stopped", { running: false });
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+const open = (options: Parameters<typeof TestTerminal.open>[1]) =>
+  TestTerminal.open(at.world, { container: "box", ...options });
+
+describe("a terminal in a container", () => {
+  test("[TM-11] runs a command there as the user asked for, with its size, and ends with it", async () => {
+    using terminal = await open({
+      command: "read go; stty size; echo [$TERM] done",
+      container_user: "dev",
+      height: 33,
+      width: 101,
+    });
+    terminal.say({ height: 34, width: 102 });
+    terminal.say({ data: "\n" });
+    expect(await terminal.until(/done/)).toMatch(/3[34] 10[12][\s\S]*\[xterm-256color\] done/);
+    expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
+    const exec = [...at.docker.execs.values()].at(-1);
+    expect(exec).toMatchObject({ container: "box", body: { User: "dev", Tty: true } });
+  });
+
+  test("[TM-11] gives a shell in which Ctrl-C works, and which a second client sees from where it is", async () => {
+    using first = await open({});
+    first.say({ data: "sh -c 'echo one$((1+1)); exec sleep 1000'\n" });
+    await first.until(/one2/);
+    using second = await open({ id: first.id });
+    await second.until(/one2/);
+    second.say({ data: "\x03" });
+    second.say({ data: "echo aft''er\n" });
+    await first.until(/after/);
+    first.say({ data: "exit\n" });
+    expect(await second.socket.closed).toMatchObject({ code: 1000 });
+  });
+
+  test("[TM-11] that cannot be says why: no such container, one that is stopped", async () => {
+    using missing = await open({ container: "nowhere" });
+    expect(await missing.until(/\n/)).toMatch(/No such container: nowhere/);
+    using stopped = await open({ container: "stopped" });
+    expect(await stopped.until(/\n/)).toMatch(/not running/);
+    expect(await stopped.socket.closed).toMatchObject({ code: 1000 });
+  });
+
+  test("[TM-12] loses nothing of much output", async () => {
+    using terminal = await open({ command: "yes 0123456789 | head -c 3000000 | tr -d '\\n'; echo; echo en''d" });
+    let size = 0;
+    let last = "";
+    for await (const chunk of terminal.socket) {
+      size += (chunk as Uint8Array).byteLength;
+      last = new TextDecoder().decode(chunk as Uint8Array).slice(-20);
+    }
+    expect(last).toMatch(/end\r\n$/);
+    expect(size).toBeGreaterThanOrEqual(Math.floor((3_000_000 / 11) * 10));
+  });
+
+  test("[TM-12] ends all that was started on it when the workspace stops", async () => {
+    using terminal = await open({});
+    terminal.say({ data: "sleep 1000 & echo pid=$!.\n" });
+    const pid = Number(/pid=(\d+)\./.exec(await terminal.until(/pid=\d+\./))?.[1]);
+    expect(isAlive(pid)).toBe(true);
+    await at.world.daemon[Symbol.asyncDispose]();
+    await terminal.socket.closed;
+    while (isAlive(pid)) await new Promise((resolve) => setImmediate(resolve));
+    expect(isAlive(pid)).toBe(false);
+  });
+});

@@ -1,0 +1,65 @@
+// The part of the fake Docker Engine that hands over its connections: programs on terminals, run on this machine as if it were the
+// container. A socket in front of the engine's own passes everything else on as it is.
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+export type FakeExec = {
+  id: string;
+  container: string;
+  body: { Cmd: string[]; Env?: string[]; User?: string; Tty?: boolean };
+  child?: Bun.Subprocess;
+};
+
+/** Runs it without a terminal until it ends. */
+export const runDetached = async ({ body }: FakeExec): Promise<void> => {
+  await Bun.spawn(body.Cmd, { env: environmentOf(body), stdio: ["ignore", "ignore", "ignore"] }).exited;
+};
+
+const environmentOf = ({ Env = [] }: FakeExec["body"]): Record<string, string> => ({
+  PATH: process.env.PATH ?? "",
+  HOME: "/",
+  ...Object.fromEntries(Env.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)])),
+});
+
+/** Listens on `outer`; connections that ask to be handed over are served here, all others by what listens on `inner`. */
+export const listenInFront = (outer: string, inner: string, execs: ReadonlyMap<string, FakeExec>): Server => {
+  const server = createServer((client) => {
+    client.on("error", () => {});
+    client.once("data", (first: Buffer) => {
+      const head = first.toString("latin1");
+      const [, id = ""] = /^POST \/v[\d.]+\/exec\/([^/ ]+)\/start HTTP/.exec(head) ?? [];
+      const exec = /^upgrade: tcp\r$/im.test(head) ? execs.get(id) : undefined;
+      if (exec) {
+        attach(client, exec);
+        return;
+      }
+      const engine = connect(inner);
+      engine.on("error", () => client.destroy());
+      client.on("close", () => engine.destroy());
+      engine.on("close", () => client.destroy());
+      engine.write(first);
+      client.pipe(engine);
+      engine.pipe(client);
+    });
+  });
+  server.listen(outer);
+  return server;
+};
+
+const attach = (client: Socket, exec: FakeExec): void => {
+  client.write(
+    "HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n",
+  );
+  const child = Bun.spawn(exec.body.Cmd, {
+    env: environmentOf(exec.body),
+    detached: true,
+    terminal: { cols: 80, rows: 80, data: (_, chunk) => void client.write(Buffer.from(chunk)) },
+  });
+  exec.child = child;
+  client.on("data", (bytes: Buffer) => void child.terminal?.write(bytes));
+  client.on("close", () => child.terminal?.close());
+  void child.exited.then(async () => {
+    // What it has written is read before the connection ends.
+    await new Promise((resolve) => setImmediate(resolve));
+    client.end();
+  });
+};
