@@ -7,6 +7,15 @@ import { AppError } from "#base/errors.ts";
 /** Messages that may wait for one actor; more are answered "overloaded" (DESIGN section 3, rule 6). */
 export const MAILBOX_LIMIT = 256;
 
+/** Hears of every message of every mailbox, for figures; must be quick and may not throw. */
+type MailboxWatcher = { entered(): number; begun(at: number): void };
+let watcher: MailboxWatcher | undefined;
+
+/** From now on this one hears of them, in the place of the one before; undefined: nobody. */
+export const watchMailboxes = (next: MailboxWatcher | undefined): void => {
+  watcher = next;
+};
+
 const turn = new AsyncLocalStorage<Mailbox | undefined>();
 
 export class Mailbox {
@@ -22,7 +31,10 @@ export class Mailbox {
     if (queue.size >= MAILBOX_LIMIT) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
+    const watching = watcher;
+    const at = watching?.entered() ?? 0;
     return queue.add(async () => {
+      watching?.begun(at);
       try {
         return await turn.run(this, task);
       } finally {

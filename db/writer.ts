@@ -43,6 +43,8 @@ export class Writer {
   #diskErrors = 0;
   /** Groups and batches so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, rows: 0 };
+  /** Hears how long each group took, its flush included, and of how many rows; for figures. */
+  watch: { now(): number; flushed(ms: number, rows: number): void } | undefined;
 
   constructor(db: Database, options: WriterOptions) {
     this.#db = db;
@@ -87,6 +89,7 @@ export class Writer {
     const group = this.#nextGroup();
     if (group.length === 0) return;
     const settled: (() => void)[] = [];
+    const began = this.watch?.now() ?? 0;
     try {
       this.#begin();
       for (const pending of group) {
@@ -107,6 +110,10 @@ export class Writer {
     }
     this.counts.groups += 1;
     this.counts.batches += group.length;
+    this.watch?.flushed(
+      this.watch.now() - began,
+      group.reduce((sum, { rows }) => sum + rows, 0),
+    );
     for (const settle of settled) settle();
     this.#options.committed();
   }

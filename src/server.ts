@@ -19,6 +19,9 @@ import { health } from "./api/health.ts";
 import { credentialOf, identify } from "./api/identify.ts";
 import { api } from "./api/index.ts";
 import { methodsByPath } from "./api/methods.ts";
+import { showFigures } from "./api/metrics/figures.ts";
+import { listenForScrapes } from "./api/metrics/listen.ts";
+import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { webPages } from "./api/pages.ts";
 import { swaggerPage } from "./api/swagger.ts";
 import { derp } from "./api/tailnet/derp.ts";
@@ -27,6 +30,8 @@ import { PAGES } from "./web/pages.ts";
 
 export interface RunningServer {
   readonly url: URL;
+  /** Where figures are served, when they are. */
+  readonly metrics: URL | undefined;
   /** Refuses new work, ends streams with 1001, waits for open requests, and stops listening. */
   stop(reason: string): Promise<void>;
 }
@@ -39,6 +44,7 @@ export const createApp = (ctx: Context): AnyElysia => {
     .onError(({ error, request, code }) =>
       code === "NOT_FOUND" ? noRoute(request, error) : errorResponse(error, request),
     )
+    .use(rememberRoute(ctx.metrics))
     .onParse(async ({ request, route }) => {
       const body = await parseJson({ request });
       shapes.check(request.method, route, body);
@@ -106,7 +112,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const server: Server<never> = Bun.serve({
     hostname: host.replace(/^\[|\]$/g, ""),
     port,
-    fetch: handle,
+    fetch: countRequests(handle, ctx.metrics),
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
     // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
@@ -120,9 +126,13 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   ctx.requests.attach(server);
   ctx.accessUrl = accessUrl(ctx.config, server.port as number);
   hosts = new Set(allowedHosts(ctx.config).map((name) => name.toLowerCase()));
+  const scrapes =
+    ctx.metrics && ctx.config.metrics_address && listenForScrapes(ctx.metrics, ctx.config.metrics_address);
+  if (ctx.metrics) showFigures(ctx.metrics, ctx);
   await ctx.started();
 
   return {
+    metrics: scrapes?.url,
     url: listeningUrl(host, server.port as number),
     async stop(reason) {
       ctx.draining = true;
@@ -133,6 +143,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.drain();
+      await scrapes?.stop();
       await server.stop(true);
     },
   };

@@ -46,10 +46,12 @@ export type UpgradeOptions = {
   headers?: Record<string, string>;
   /** Whose socket this is, such as a user id: nobody may hold nearly all of them. */
   who?: string;
+  /** It is an agent's own connection. */
+  agent?: boolean;
 };
 
 type Followed = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
-type Data = { handler: SocketHandler; socket?: Socket; who?: string };
+type Data = { handler: SocketHandler; socket?: Socket; who?: string; agent?: boolean };
 type Raw = ServerWebSocket<Data>;
 
 const NO_TOPICS: readonly string[] = [];
@@ -102,6 +104,7 @@ export class Socket {
 
   /** Sends nothing more to a reader that has fallen behind. It reads what waits, then why, whenever it reads again. */
   closeSlow(): void {
+    if (!this.closing) this.#sockets.slowCloses += 1;
     this.#sayLater(CLOSE.tryLater, "reader too slow, resume from the last id seen");
   }
 
@@ -154,6 +157,10 @@ export class Sockets {
   readonly #leaving = new Set<Socket>();
   readonly #holders: Holders;
   #server: Server<Data> | undefined;
+  /** Readers that were told to go because they were too slow, since the start. */
+  slowCloses = 0;
+  /** Open connections of agents. */
+  agents = 0;
 
   /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. */
   constructor(clock: Clock, limit = 20_000) {
@@ -167,12 +174,12 @@ export class Sockets {
   }
 
   /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The answer is never sent. */
-  upgrade(request: Request, handler: SocketHandler, { headers = {}, who }: UpgradeOptions = {}): Response {
+  upgrade(request: Request, handler: SocketHandler, { headers = {}, who, agent }: UpgradeOptions = {}): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
     this.#holders.check(who);
-    if (!this.#server?.upgrade(request, { data: { handler, who }, headers })) {
+    if (!this.#server?.upgrade(request, { data: { handler, who, agent }, headers })) {
       throw new AppError("invalid", "The WebSocket handshake is invalid.");
     }
     return new Response(null);
@@ -230,6 +237,13 @@ export class Sockets {
     }
   }
 
+  /** How many sockets follow a topic, counted once for each. */
+  get followers(): number {
+    let count = 0;
+    for (const { sockets } of this.#followers.values()) count += sockets.size;
+    return count;
+  }
+
   /** How many sockets are open, and how many topics are followed. */
   get counts(): { open: number; topics: number } {
     return { open: this.#open.size, topics: this.#followers.size };
@@ -253,6 +267,7 @@ export class Sockets {
       raw.data.socket = socket;
       this.#open.add(socket);
       this.#holders.count(raw.data.who, 1);
+      if (raw.data.agent) this.agents += 1;
       raw.data.handler.open?.(socket);
     },
     message: (raw: Raw, data: string | Buffer): void => {
@@ -271,7 +286,10 @@ export class Sockets {
       socket.closing = true;
       this.left(socket);
       this.#leaving.delete(socket);
-      if (this.#open.delete(socket)) this.#holders.count(raw.data.who, -1);
+      if (this.#open.delete(socket)) {
+        this.#holders.count(raw.data.who, -1);
+        if (raw.data.agent) this.agents -= 1;
+      }
       raw.data.handler.close?.(socket, code, reason);
     },
   };

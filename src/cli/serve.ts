@@ -14,7 +14,14 @@ import { EXIT, type RunVerb, type VerbInput } from "./verb.ts";
 /** What `serve` needs of src/context.ts and src/server.ts. */
 export interface ServeParts<Context extends ServedContext> {
   openContext(options: OpenOptions): Promise<Context>;
-  startServer(context: Context): Promise<{ url: URL; stop(reason: string): Promise<void> }>;
+  startServer(context: Context): Promise<Started>;
+}
+
+interface Started {
+  url: URL;
+  /** Where figures are served, when they are. */
+  metrics?: URL | undefined;
+  stop(reason: string): Promise<void>;
 }
 
 interface OpenOptions {
@@ -72,14 +79,14 @@ export const serve = async <Context extends ServedContext>(
   const { clock, signal } = input;
   const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
   const context = await parts.openContext({ config, clock, signal, fatal, environment: input.env });
-  let server: { url: URL; stop(reason: string): Promise<void> };
+  let server: Started;
   try {
     server = await parts.startServer(context);
   } catch (error) {
     await context[Symbol.asyncDispose]();
     throw error;
   }
-  announce(input, config, server.url, context);
+  announce(input, config, server, context);
   // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so leaving at once loses nothing.
   if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
@@ -89,12 +96,13 @@ export const serve = async <Context extends ServedContext>(
   return withinDeadline(clock, config.shutdown_timeout, stopped);
 };
 
-function announce(input: VerbInput, config: Config, url: URL, context: ServedContext): void {
+function announce(input: VerbInput, config: Config, { url, metrics }: Started, context: ServedContext): void {
   const shown = url.href.replace(/\/$/, "");
   input.print(`Slipway ${VERSION} is listening on ${shown}`);
   const setup = context.setupUrl(url);
   if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
   input.print(`API documentation: ${shown}/swagger`);
+  if (metrics) input.print(`Metrics: ${metrics.href}`);
   input.print(`Data is kept in ${resolve(config.data_dir)}`);
 }
 

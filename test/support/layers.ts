@@ -39,7 +39,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^(jose|pkijs|asn1js)$/, places: ["src/identity"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^@noble\//, places: ["src/tailnet"] },
-  { name: /^(croner|nanoid|@logtape\/.*)$/, places: ["src/base"] },
+  { name: /^(croner|nanoid|@logtape\/.*|prom-client)$/, places: ["src/base"] },
 ];
 
 const ALIASES: Readonly<Record<string, string>> = {

@@ -68,6 +68,11 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "How long a stop may take. When it has passed, what is still open is cut off and the exit code is 1.",
   }),
+  metrics_address: optional(address, {
+    group: "Network",
+    help: "Where figures for Prometheus are served, at /metrics. It asks nobody who they are: an address that only your monitoring reaches.",
+    absent: "they are not served",
+  }),
   log_level: setting(choice("trace", "debug", "info", "warn", "error"), "info", {
     group: "Logs",
     help: "How much is logged.",

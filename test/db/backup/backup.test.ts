@@ -39,7 +39,7 @@ beforeEach(async () => {
   const { hash } = await blobs.put([bytes] as never);
   uploaded = `files/${hash.slice(0, 2)}/${hash}`;
   const times = { created_at: 0, updated_at: 0 };
-  const account = { status: "active", login_type: "none", roles: [], ...times } as const;
+  const account = { status: "active" as const, login_type: "none", roles: [], ...times };
   const user = insertUser({ id: "u", email: "u@example.com", username: "u", ...account });
   const file = { id: crypto.randomUUID(), hash, mimetype: "application/x-tar", size: bytes.byteLength };
   await store.commit([user, put({ key: "one", value: "1" }), insertFile({ ...file, created_by: "u", created_at: 0 })]);

@@ -15,7 +15,8 @@ export const agentRpc = (ctx: ApiContext) =>
         api_version: checkVersion(query.version ?? "2.0"),
         speaks: (query.role ?? "agent") === "agent",
       });
-      return ctx.sockets.upgrade(request, connection, { who: caller.agent_id });
+      const agent = (query.role ?? "agent") === "agent";
+      return ctx.sockets.upgrade(request, connection, { who: caller.agent_id, agent });
     },
     {
       agent: true,

@@ -1,0 +1,129 @@
+// Which figures the server shows, and where each is read. Everything is read when somebody scrapes; src/base/metrics.ts holds the few
+// that must be counted as they happen.
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { watchMailboxes } from "#actors/mailbox.ts";
+import type { Labelled, Metrics } from "#base/metrics.ts";
+import { COMMIT, VERSION } from "#base/version.ts";
+import type { ScheduledBackups } from "#db/backup/schedule.ts";
+import { LocalStore } from "#db/local.ts";
+import type { ApiContext } from "../context.ts";
+
+/** Registers every figure of this server. */
+export const showFigures = (metrics: Metrics, ctx: ApiContext & { backups: ScheduledBackups }): void => {
+  metrics.gauge(
+    "slipway_build_info",
+    "Which Slipway this is; always 1.",
+    () => one({ version: VERSION, commit: COMMIT }),
+    ["version", "commit"],
+  );
+  showRequests(metrics, ctx);
+  showActors(metrics, ctx);
+  showStore(metrics, ctx);
+  showChats(metrics, ctx);
+  metrics.gauge(
+    "slipway_backup_last_success_seconds",
+    "When the server last made a backup by itself, seconds since 1970; 0 for never since the start.",
+    () => ctx.backups.last / 1000,
+  );
+  metrics.counter("slipway_backup_failures_total", "Scheduled backups that have failed.", () => ctx.backups.failures);
+};
+
+const one = (labels: Record<string, string>): Labelled => [{ labels, value: 1 }];
+
+const showRequests = (metrics: Metrics, { requests, sockets, streams }: ApiContext): void => {
+  const rows = (): Labelled =>
+    [...metrics.requests].map(([key, value]) => {
+      const [method = "", route = "", status = ""] = key.split(" ");
+      return { labels: { method, route, status }, value };
+    });
+  metrics.counter("slipway_http_requests_total", "Answered requests.", rows, ["method", "route", "status"]);
+  metrics.histogram(
+    "slipway_http_request_seconds",
+    "Time until a request was answered; for streams until they began.",
+    metrics.requestSeconds,
+  );
+  metrics.gauge("slipway_http_requests_open", "Requests that are being answered.", () => requests.size);
+  metrics.gauge("slipway_sockets_open", "Open WebSockets.", () => sockets.counts.open);
+  metrics.gauge("slipway_agents_connected", "Agents that are connected.", () => sockets.agents);
+  metrics.gauge(
+    "slipway_followers",
+    "Readers of topics, such as followers of logs and chats.",
+    () => sockets.followers,
+  );
+  metrics.counter(
+    "slipway_slow_closes_total",
+    "WebSockets that were closed because their reader was too slow.",
+    () => sockets.slowCloses,
+  );
+  metrics.gauge("slipway_event_streams_open", "Open event streams and long polls.", () => streams.size);
+};
+
+const showActors = (metrics: Metrics, ctx: ApiContext): void => {
+  const kinds = {
+    agent: ctx.agents,
+    chat: ctx.chats,
+    template_version: ctx.versions,
+    dry_run: ctx.dryRuns,
+    workspace: ctx.workspaces,
+  };
+  const live = (): Labelled => Object.entries(kinds).map(([kind, { size }]) => ({ labels: { kind }, value: size }));
+  metrics.gauge("slipway_actors_live", "Actors in memory.", live, ["kind"]);
+  metrics.gauge(
+    "slipway_mailbox_waiting",
+    "Messages that wait for their turn, all actors together.",
+    () => metrics.mailboxWaiting,
+  );
+  metrics.histogram("slipway_mailbox_wait_seconds", "How long a message waited for its turn.", metrics.mailboxSeconds);
+  watchMailboxes({
+    entered() {
+      metrics.mailboxWaiting += 1;
+      return metrics.clock.monotonic();
+    },
+    begun(at) {
+      metrics.mailboxWaiting -= 1;
+      metrics.mailboxSeconds.observe((metrics.clock.monotonic() - at) / 1000);
+    },
+  });
+};
+
+const showStore = (metrics: Metrics, { store, config }: ApiContext): void => {
+  metrics.histogram(
+    "slipway_commit_seconds",
+    "Time of a commit of a group of batches, its flush included.",
+    metrics.commitSeconds,
+  );
+  metrics.histogram("slipway_commit_group_rows", "Rows of a group of batches.", metrics.commitRows);
+  const size = (name: string) => () => statSync(join(config.data_dir, name), { throwIfNoEntry: false })?.size ?? 0;
+  metrics.gauge("slipway_database_bytes", "Size of the database file.", size("slipway.db"));
+  metrics.gauge("slipway_wal_bytes", "Size of the write-ahead log.", size("slipway.db-wal"));
+  if (!(store instanceof LocalStore)) return;
+  const { writer } = store;
+  metrics.counter(
+    "slipway_commit_groups_total",
+    "Groups of batches that reached the disk.",
+    () => writer.counts.groups,
+  );
+  metrics.counter("slipway_commit_batches_total", "Batches in them.", () => writer.counts.batches);
+  writer.watch = {
+    now: () => metrics.clock.monotonic(),
+    flushed(ms, rows) {
+      metrics.commitSeconds.observe(ms / 1000);
+      metrics.commitRows.observe(rows);
+    },
+  };
+};
+
+const showChats = (metrics: Metrics, { generations }: ApiContext): void => {
+  const { models } = metrics;
+  metrics.gauge("slipway_chat_turns", "Turns of chats that run or wait for a slot.", () => generations.size);
+  metrics.counter("slipway_model_calls_total", "Calls of language models.", () => models.calls);
+  metrics.counter("slipway_model_retries_total", "Those that repeated a failed one.", () => models.retries);
+  const tokens = (): Labelled => [
+    { labels: { direction: "in" }, value: models.tokens_in },
+    { labels: { direction: "out" }, value: models.tokens_out },
+  ];
+  metrics.counter("slipway_model_tokens_total", "Tokens, as providers report them.", tokens, ["direction"]);
+  const failures = (): Labelled => [...models.failures].map(([kind, value]) => ({ labels: { kind }, value }));
+  metrics.counter("slipway_model_failures_total", "Calls that failed, by what went wrong.", failures, ["kind"]);
+};

@@ -1,0 +1,29 @@
+// The listener for Prometheus, on an address of its own (setting metrics_address) because it asks nobody who they are. Answers
+// `GET /metrics` and nothing else.
+import type { Address } from "#base/config/kinds.ts";
+import { log } from "#base/log.ts";
+import type { Metrics } from "#base/metrics.ts";
+
+export type MetricsListener = { url: URL; stop(): Promise<void> };
+
+/** Listens until stopped; port 0 is any. Throws the system's error when the address cannot be had. */
+export const listenForScrapes = (metrics: Metrics, { host, port }: Address): MetricsListener => {
+  const server = Bun.serve({
+    hostname: host,
+    port,
+    async fetch({ url, method }) {
+      if (new URL(url).pathname !== "/metrics")
+        return new Response("Not found; the metrics are at /metrics\n", { status: 404 });
+      if (method !== "GET" && method !== "HEAD")
+        return new Response("GET only\n", { status: 405, headers: { allow: "GET, HEAD" } });
+      const headers = { "content-type": metrics.registry.contentType, "cache-control": "no-store" };
+      return new Response(await metrics.text(), { headers });
+    },
+    error(error) {
+      log("metrics").error("a scrape has failed", { error });
+      return new Response("The metrics could not be read.\n", { status: 500 });
+    },
+  });
+  const shown = host.includes(":") ? `[${host}]` : host;
+  return { url: new URL(`http://${shown}:${server.port}/metrics`), stop: () => server.stop(true) };
+};

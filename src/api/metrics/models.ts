@@ -1,0 +1,28 @@
+// Counts what language models are asked and what they use; passes everything on as it is.
+import type { Metrics } from "#base/metrics.ts";
+import { type LanguageModels, ModelError, type ModelEvent, type ModelRequest } from "#src/llm/model.ts";
+
+export const countedModels = (models: LanguageModels, { models: counts }: Metrics): LanguageModels => ({
+  resolve: (id) => models.resolve(id),
+  side: (id) => models.side?.(id),
+  async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    counts.calls += 1;
+    if (request.attempt > 1) counts.retries += 1;
+    let used = { input: 0, output: 0 };
+    try {
+      for await (const event of models.stream(request)) {
+        // A provider may report more than once; the last report holds.
+        if (event.type === "usage")
+          used = { input: event.usage.input_tokens ?? 0, output: event.usage.output_tokens ?? 0 };
+        yield event;
+      }
+    } catch (error) {
+      const kind = error instanceof ModelError ? error.kind : request.signal.aborted ? "stopped" : "other";
+      counts.failures.set(kind, (counts.failures.get(kind) ?? 0) + 1);
+      throw error;
+    } finally {
+      counts.tokens_in += used.input;
+      counts.tokens_out += used.output;
+    }
+  },
+});

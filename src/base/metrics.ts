@@ -1,0 +1,104 @@
+// Figures of this process for Prometheus. What is counted on hot paths is a plain number in an object here; names, labels and text are
+// made only when somebody asks (PERFORMANCE section 3: a scrape pays, a log line does not). Refuses labels that are not bounded by the
+// code: nobody's id, name or address is ever one.
+import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
+import type { Clock } from "./clock.ts";
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Values counted by size; seconds by default. */
+export class Buckets {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+  #count = 0;
+
+  constructor(bounds: readonly number[] = SECONDS) {
+    this.#bounds = bounds;
+    this.#counts = bounds.map(() => 0);
+  }
+
+  observe(value: number): void {
+    this.#sum += value;
+    this.#count += 1;
+    for (let i = 0; i < this.#bounds.length; i++) {
+      if (value > (this.#bounds[i] as number)) continue;
+      this.#counts[i] = (this.#counts[i] as number) + 1;
+      return;
+    }
+  }
+
+  /** In the form the registry prints: each bucket holds those before it, too. */
+  values(name: string): { labels: Record<string, string | number>; value: number; metricName: string }[] {
+    let total = 0;
+    const rows = this.#bounds.map((le, i) => {
+      total += this.#counts[i] as number;
+      return { labels: { le } as Record<string, string | number>, value: total, metricName: `${name}_bucket` };
+    });
+    rows.push({ labels: { le: "+Inf" }, value: this.#count, metricName: `${name}_bucket` });
+    rows.push({ labels: {}, value: this.#sum, metricName: `${name}_sum` });
+    rows.push({ labels: {}, value: this.#count, metricName: `${name}_count` });
+    return rows;
+  }
+}
+
+/** A figure with labels: one number for each combination. */
+export type Labelled = readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
+
+export class Metrics {
+  readonly registry = new Registry();
+  readonly clock: Clock;
+  /** Answered requests by `method route status`; the three are words of the code. */
+  readonly requests = new Map<string, number>();
+  readonly requestSeconds = new Buckets();
+  readonly mailboxSeconds = new Buckets();
+  readonly commitSeconds = new Buckets();
+  readonly commitRows = new Buckets([1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]);
+  mailboxWaiting = 0;
+  readonly models = { calls: 0, retries: 0, tokens_in: 0, tokens_out: 0, failures: new Map<string, number>() };
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  countRequest(method: string, route: string, status: number, seconds: number): void {
+    const key = `${method} ${route} ${status}`;
+    this.requests.set(key, (this.requests.get(key) ?? 0) + 1);
+    this.requestSeconds.observe(seconds);
+  }
+
+  /** A figure that goes up and down, read when it is asked for. */
+  gauge(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
+    const gauge: Gauge = new Gauge({
+      ...{ name, help, labelNames, registers: [this.registry] },
+      collect() {
+        gauge.reset();
+        for (const { labels, value } of rowsOf(read())) gauge.set(labels, value);
+      },
+    });
+  }
+
+  /** A figure that only goes up. */
+  counter(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
+    const counter: Counter = new Counter({
+      ...{ name, help, labelNames, registers: [this.registry] },
+      collect() {
+        counter.reset();
+        for (const { labels, value } of rowsOf(read())) counter.inc(labels, value);
+      },
+    });
+  }
+
+  histogram(name: string, help: string, buckets: Buckets): void {
+    const get = async () => ({ name, help, type: "histogram", values: buckets.values(name), aggregator: "sum" });
+    // The registry asks a metric for nothing but this.
+    this.registry.registerMetric({ name, get, reset: () => {} } as unknown as Metric);
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+}
+
+const rowsOf = (read: number | Labelled): Labelled => (typeof read === "number" ? [{ labels: {}, value: read }] : read);

@@ -1,0 +1,133 @@
+// The figures for Prometheus as a scraper sees them: read strictly, from a server in a process of its own.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Buckets } from "#base/metrics.ts";
+import { Client } from "#src/client.ts";
+import { command } from "#test/crash/server.ts";
+import { until } from "#test/crash/server-world.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { type Family, parseMetrics } from "./parse.ts";
+
+let directory: ReturnType<typeof tempDirectory>;
+let child: Bun.Subprocess<"ignore", "pipe", "ignore">;
+let url: URL;
+let metrics: URL;
+let admin: Client;
+
+beforeAll(async () => {
+  directory = tempDirectory();
+  child = Bun.spawn([...command(), "serve", "--metrics-address", "127.0.0.1:0"], {
+    env: {
+      ...{ PATH: Bun.env.PATH ?? "", HOME: directory.path, SLIPWAY_DATA_DIR: directory.path },
+      ...{ SLIPWAY_ADDRESS: "127.0.0.1:0", SLIPWAY_ADMIN_EMAIL: ADMIN.email },
+      ...{ SLIPWAY_ADMIN_USERNAME: ADMIN.username, SLIPWAY_ADMIN_PASSWORD: ADMIN.password },
+    },
+    ...{ stdin: "ignore", stdout: "pipe", stderr: "ignore" },
+  });
+  let printed = "";
+  for await (const piece of child.stdout.pipeThrough(new TextDecoderStream() as never)) {
+    printed += piece;
+    if (printed.includes("Data is kept")) break;
+  }
+  url = new URL(/ is listening on (\S+)/.exec(printed)?.[1] ?? "");
+  metrics = new URL(/^Metrics: (\S+)$/m.exec(printed)?.[1] ?? "");
+  admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+}, 60_000);
+
+afterAll(async () => {
+  child.kill("SIGTERM");
+  await child.exited;
+  directory[Symbol.dispose]();
+});
+
+const scrape = async (): Promise<Map<string, Family>> => {
+  const response = await fetch(metrics);
+  expect(response.headers.get("content-type")).toStartWith("text/plain; version=0.0.4");
+  return parseMetrics(await response.text());
+};
+
+/** The value of a figure with exactly these labels. */
+const figure = (families: Map<string, Family>, name: string, labels: Record<string, string> = {}): number | undefined =>
+  [...families.values()]
+    .flatMap(({ samples }) => samples)
+    .find((one) => one.name === name && Bun.deepEquals(one.labels, labels))?.value;
+
+const requestsTo = (families: Map<string, Family>, route: string, status: number): number =>
+  figure(families, "slipway_http_requests_total", { method: "GET", route, status: `${status}` }) ?? 0;
+
+test("[OP-6] figures are text of Prometheus' form, at /metrics of their own address and nowhere else", async () => {
+  const families = await scrape();
+  expect([...families.keys()].filter((name) => name.startsWith("slipway_")).length).toBeGreaterThan(20);
+  for (const name of ["nodejs_eventloop_lag_seconds", "process_resident_memory_bytes"])
+    expect(families.has(name)).toBe(true);
+  expect((await fetch(new URL("/", metrics))).status).toBe(404);
+  expect((await fetch(metrics, { method: "POST" })).status).toBe(405);
+  expect((await fetch(new URL("/metrics", url))).headers.get("content-type")).not.toContain("version=0.0.4");
+});
+
+test("[OP-7] requests are counted by the template of their route, and what anybody makes up is no label", async () => {
+  const before = await scrape();
+  const ids = Array.from({ length: 20 }, () => crypto.randomUUID());
+  for (const id of ids) await admin.fetch("GET", `/api/v2/workspaces/${id}`);
+  for (const id of ids) await admin.fetch("GET", `/made-up/${id}`);
+  const after = await scrape();
+  const route = "/api/v2/workspaces/:workspace";
+  expect(requestsTo(after, route, 404) - requestsTo(before, route, 404)).toBe(20);
+  expect(requestsTo(after, "none", 404) - requestsTo(before, "none", 404)).toBe(20);
+  const text = await (await fetch(metrics)).text();
+  for (const id of ids) expect(text).not.toContain(id);
+});
+
+test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as they happen", async () => {
+  const before = await scrape();
+  const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
+  using socket = await admin.socket("/api/v2/chats/watch");
+  expect(socket).toBeDefined();
+  const content = [{ type: "text", text: "Hello" }];
+  await admin.post("/api/v2/chats", { organization_id: organization?.id, content });
+  let after = before;
+  const grown = (name: string, labels = {}): number =>
+    (figure(after, name, labels) ?? 0) - (figure(before, name, labels) ?? 0);
+  await until(async () => {
+    after = await scrape();
+    return grown("slipway_model_tokens_total", { direction: "out" }) > 0 && figure(after, "slipway_chat_turns") === 0;
+  });
+  expect(grown("slipway_model_calls_total")).toBeGreaterThan(0);
+  expect(grown("slipway_commit_groups_total")).toBeGreaterThan(0);
+  expect(grown("slipway_commit_seconds_count")).toBeGreaterThan(0);
+  expect(grown("slipway_mailbox_wait_seconds_count")).toBeGreaterThan(0);
+  expect(figure(after, "slipway_mailbox_waiting")).toBe(0);
+  expect(figure(after, "slipway_actors_live", { kind: "chat" })).toBe(1);
+  expect(figure(after, "slipway_sockets_open")).toBe(1);
+  expect(figure(after, "slipway_database_bytes")).toBeGreaterThan(0);
+}, 30_000);
+
+test("[OP-7] buckets hold what is not above them, and all that is in those before", () => {
+  const buckets = new Buckets([1, 10]);
+  for (const value of [0.5, 1, 5, 100]) buckets.observe(value);
+  const shown = buckets.values("x").map(({ metricName, labels, value }) => [metricName, labels.le, value]);
+  expect(shown).toEqual([
+    ["x_bucket", 1, 2],
+    ["x_bucket", 10, 3],
+    ["x_bucket", "+Inf", 4],
+    ["x_sum", undefined, 106.5],
+    ["x_count", undefined, 4],
+  ]);
+});
+
+test("[OP-6] the reader of these tests notices what is not of the form", () => {
+  const head = "# HELP a_total Help.\n# TYPE a_total counter\n";
+  expect(parseMetrics(`${head}a_total{b="c\\"d"} 1\n`).get("a_total")?.samples[0]?.labels).toEqual({ b: 'c"d' });
+  for (const wrong of [
+    "a_total 1\n",
+    `${head}a_total 1`,
+    `${head}a_total one\n`,
+    `${head}a_total{b=c} 1\n`,
+    `${head}a_total 1\na_total 2\n`,
+    `${head}a_total -1\n`,
+    `${head}${head}a_total 1\n`,
+    '# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
+    '# TYPE a histogram\na_bucket{le="1"} 1\na_sum 1\na_count 1\n',
+  ]) {
+    expect(() => parseMetrics(wrong)).toThrow();
+  }
+});
