@@ -1,5 +1,5 @@
 // The workspace of a chat as its tools know it: requests to the daemon of the agent that lives there now. Says in words why it cannot be
-// reached; what may be asked twice waits a while for an agent that was there a moment ago (rules TO-6, TO-7).
+// reached; what may be asked twice waits a while for an agent that was there a moment ago (rules TO-6, TO-8).
 import { type Clock, sleep } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";

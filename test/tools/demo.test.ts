@@ -1,0 +1,39 @@
+// The demo model in a workspace: what somebody without a key tries first.
+import { expect, test } from "bun:test";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { createChat, Follower } from "#test/support/chats.ts";
+import { awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+import { messagesOf, outputIn } from "./world.ts";
+
+type Named = { id: string; name: string };
+
+test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspace: the command, its live output and its result are shown", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const local = (await admin.get<Named[]>("/api/v2/templates")).find(({ name }) => name === "local");
+  const [organization] = await admin.get<Named[]>("/api/v2/organizations");
+  if (!local || !organization) throw new Error("a fresh install has a template and an organization");
+  const { id: workspace_id } = await createWorkspace(admin, local.id);
+  const isReady = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready";
+  await awaitWorkspace(admin, workspace_id, isReady);
+  const owner = new Client(world.server.url, admin.token);
+  const speaker = { owner, organization_id: organization.id };
+  const chat = await createChat(speaker, "run: echo hello there; ls -a", { workspace_id });
+  using follower = await Follower.open(owner, chat.id);
+  await follower.until(({ status }) => status === "waiting");
+  const [said, call, result, answer] = await messagesOf(owner, chat.id);
+  expect(said?.content).toMatchObject([{ text: "run: echo hello there; ls -a" }]);
+  expect(call?.content).toMatchObject([
+    { type: "tool-call", tool_name: "execute", args: { command: "echo hello there; ls -a" } },
+  ]);
+  expect(result?.content).toMatchObject([{ type: "tool-result", result: { success: true, exit_code: 0 } }]);
+  expect(answer?.content[0]?.text).toContain("hello there\n.\n..\n");
+  expect(answer?.content[0]?.text).toContain("has ended well");
+  // Who has looked from the start has seen the output come.
+  if (outputIn(follower) !== "") expect(outputIn(follower)).toStartWith("hello there\n");
+  const alone = await createChat(speaker, "run: ls");
+  using other = await Follower.open(owner, alone.id);
+  await other.until(({ status }) => status === "waiting");
+  expect((await messagesOf(owner, alone.id)).at(-1)?.content[0]?.text).toContain("not bound to one");
+}, 60_000);

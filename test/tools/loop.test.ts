@@ -1,0 +1,146 @@
+// The loop around the tools: wrong calls, the client's tools beside ours, workspaces that go away, and a server that is started anew.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { workspaces } from "#db/schema/workspaces.ts";
+import { updateBy } from "#db/sql.ts";
+import type { Chat } from "#schema/chat.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
+
+const updateWorkspace = updateBy(workspaces, workspaces.id);
+const OURS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
+
+test("[TO-12] a chat has the tools of its place: none of the workspace without one, only looking while it plans; others are refused when called", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  const names = ({ request }: typeof call): string[] => request.tools.map(({ name }) => name);
+  expect(names(call)).toEqual(expect.arrayContaining(OURS));
+  for (const { description, input_schema } of call.request.tools) {
+    expect(description.length).toBeGreaterThan(20);
+    expect(input_schema).toMatchObject({ type: "object" });
+  }
+  // The chat begins to plan while the model speaks: what it was offered before is refused now.
+  await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
+  const { results, next } = await callTools(world, call, ["write_file", { path: "a", content: "b" }]);
+  expect(results).toMatchObject([{ error: expect.stringContaining("cannot be used in this chat now") }]);
+  expect(names(next).filter((name) => OURS.includes(name))).toEqual(["read_file", "execute", "process_output"]);
+  const alone = await openChat(world, { workspace_id: undefined });
+  expect(names(alone.call).filter((name) => OURS.includes(name))).toEqual([]);
+}, 30_000);
+
+test("[TO-7] unknown tools and arguments that do not fit are answered with an error, and the model goes on", async () => {
+  await using world = await openToolWorld();
+  const { call } = await openChat(world);
+  const { results, parts } = await callTools(
+    world,
+    call,
+    ["conjure", {}],
+    ["execute", { cmd: "true" }],
+    ["execute", { input: '{"command": "tru' }],
+    ["execute", { command: "true", timeout: "soon" }],
+    ["execute", { command: "true", workdir: "/nowhere" }],
+    ["read_file", { path: "a", offset: 0 }],
+  );
+  expect(parts.every(({ type }) => type === "tool-result")).toBe(true);
+  expect(parts.filter(({ is_error }) => is_error === true)).toHaveLength(5);
+  const errors = results.map(({ error, output }) => error ?? output);
+  expect(errors).toEqual([
+    expect.stringContaining('no tool "conjure"'),
+    expect.stringContaining("The arguments do not fit. "),
+    expect.stringContaining("The arguments do not fit. "),
+    expect.stringContaining("is no duration"),
+    expect.stringContaining("cannot be started"),
+    expect.stringContaining("offset: "),
+  ]);
+}, 30_000);
+
+test("[TO-14] the client's tools beside ours: ours run first and are stored, then the client is asked; a client's tool of our name is never asked for", async () => {
+  await using world = await openToolWorld();
+  const ask = { name: "ask", description: "asks", input_schema: { type: "object" } };
+  const { id, call } = await openChat(world, { unsafe_dynamic_tools: [ask, { ...ask, name: "execute" }] });
+  expect(call.request.tools.filter(({ name }) => name === "execute")).toHaveLength(1);
+  using follower = await Follower.open(world.owner, id);
+  call.callTool("one", "execute", { command: "echo hi" }).callTool("two", "ask", {}).finish("tool_calls");
+  await follower.until(({ status }) => status === "requires_action");
+  const asked = follower.events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
+  expect(asked).toMatchObject([{ tool_calls: [{ tool_call_id: "two" }] }]);
+  await world.owner.post(`/api/v2/chats/${id}/tool-results`, {
+    results: [{ tool_call_id: "two", output: "yes", is_error: false }],
+  });
+  const next = await world.models.next();
+  const results = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
+  expect(results).toMatchObject([
+    { tool_call_id: "one", result: { output: "hi\n" } },
+    { tool_call_id: "two", result: "yes" },
+  ]);
+}, 30_000);
+
+test("[TO-6] a workspace that is stopped, dormant, deleted or out of reach is said to be so, and the chat goes on", async () => {
+  await using world = await openToolWorld();
+  const { call } = await openChat(world);
+  const { store, clock } = contextOf(world.server);
+  const id = world.seeded.workspace_id;
+  const read = ["read_file", { path: "a" }] as const;
+  await store.commit([updateWorkspace(id, { dormant_at: clock.now() })]);
+  const dormant = await callTools(world, call, read);
+  expect(dormant.results).toMatchObject([{ error: expect.stringContaining("dormant") }]);
+  await store.commit([updateWorkspace(id, { dormant_at: null })]);
+  await world.daemon[Symbol.asyncDispose]();
+  const away = await callTools(world, dormant.next, read, ["execute", { command: "true" }]);
+  const unreachable = { error: expect.stringContaining("cannot be reached") };
+  expect(away.results).toMatchObject([unreachable, unreachable]);
+  // The build that is the latest now has brought no agent to life.
+  await store.commit([updateWorkspace(id, { status: "stopped", latest_build_id: world.seeded.resource_id })]);
+  const stopped = await callTools(world, away.next, read);
+  expect(stopped.results).toMatchObject([{ error: expect.stringContaining("it is stopped") }]);
+  await store.commit([updateWorkspace(id, { deleted: true })]);
+  const deleted = await callTools(world, stopped.next, read);
+  expect(deleted.results).toMatchObject([{ error: expect.stringContaining("was deleted") }]);
+}, 30_000);
+
+test("[TO-6] a workspace that is replaced in the middle of a command gives the model an error, and the chat goes on", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  using follower = await Follower.open(world.owner, id);
+  call.callTool("call", "execute", { command: "echo begun; sleep 600", timeout: "1h" }).finish("tool_calls");
+  await follower.until((one) => outputIn(one) === "begun\n");
+  const { store } = contextOf(world.server);
+  const gone = { status: "stopped", latest_build_id: world.seeded.resource_id };
+  await store.commit([updateWorkspace(world.seeded.workspace_id, gone)]);
+  await world.daemon[Symbol.asyncDispose]();
+  const next = await world.models.next();
+  const [result] = next.request.messages.at(-1)?.content ?? [];
+  expect(result).toMatchObject({ is_error: true, result: { error: expect.stringContaining("it is stopped") } });
+}, 30_000);
+
+test("[TO-8] a server that is started anew in the middle of a command finds it again: it has run once and is answered whole", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  const at = (name: string): string => join(world.home, name);
+  {
+    using follower = await Follower.open(world.owner, id);
+    const command = `echo run >> ${at("runs")}; echo begun; until [ -e ${at("gate")} ]; do sleep 0.05; done; echo ended`;
+    const edits = [{ old_text: "one", new_text: "one and one" }];
+    await Bun.write(at("a.txt"), "one\n");
+    call.callTool("edit", "edit_files", { files: [{ path: "a.txt", edits }] });
+    call.callTool("run", "execute", { command, timeout: "1h" }).finish("tool_calls");
+    await follower.until((one) => outputIn(one) === "begun\n" && readFileSync(at("a.txt"), "utf8") !== "one\n");
+  }
+  await world.restart();
+  using follower = await Follower.open(world.owner, id);
+  await follower.until((one) => outputIn(one) === "begun\n");
+  await Bun.write(at("gate"), "");
+  const next = await world.models.next();
+  const results = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
+  expect(results).toMatchObject([
+    { tool_call_id: "edit", is_error: false, result: { ok: true } },
+    { tool_call_id: "run", result: { success: true, output: "begun\nended\n" } },
+  ]);
+  expect(readFileSync(at("runs"), "utf8")).toBe("run\n");
+  expect(readFileSync(at("a.txt"), "utf8")).toBe("one and one\n");
+  next.finish();
+  await follower.until(({ status }) => status === "waiting");
+  expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "tool")).toHaveLength(2);
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("waiting");
+}, 60_000);
