@@ -26,15 +26,12 @@ const WAITING_LIMIT = 2_048;
 
 type Item = { readonly notice: ChatNotice } | { readonly batch: PartBatch };
 
-const frames = new WeakMap<PartBatch, string>();
+/** The batch that was made into a frame last. All followers are told of one batch before the next, so more need not be kept. */
+let framed: { batch: PartBatch; frame: string } | undefined;
 /** One frame of a batch, made once for all followers. */
 const frameOf = (batch: PartBatch): string => {
-  let frame = frames.get(batch);
-  if (frame === undefined) {
-    frame = `[${batch.events.join(",")}]`;
-    frames.set(batch, frame);
-  }
-  return frame;
+  if (framed?.batch !== batch) framed = { batch, frame: `[${batch.events.join(",")}]` };
+  return framed.frame;
 };
 
 export class ChatFollower {
