@@ -1,0 +1,109 @@
+// The shell blocks of README.md that are marked as tried, run with bash and curl as a newcomer would paste them: one after the other in
+// one shell, against a server with its daemons. Only what differs on each machine is put in: address, account, and a free port.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { Client } from "#src/client.ts";
+import { type Need, needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const README = readFileSync(fileURLToPath(new URL("../../README.md", import.meta.url)), "utf8");
+const MARK = "<!-- tried -->";
+
+/** The marked blocks of a text. */
+const triedBlocks = (markdown: string): string[] =>
+  [...markdown.matchAll(/^<!-- tried -->\n```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+
+/** Time as it is, and as much later as somebody has made it: what takes a minute need not. */
+class HurriedClock implements Clock {
+  #ahead = 0;
+  now = (): number => systemClock.now() + this.#ahead;
+  monotonic = systemClock.monotonic;
+  after = systemClock.after;
+  every = systemClock.every;
+  hurry(ms: number): void {
+    this.#ahead += ms;
+  }
+}
+
+const shell: Need = {
+  found: Bun.which("bash") !== null && Bun.which("curl") !== null,
+  reason: "needs bash and curl",
+  file: "",
+};
+
+const freePort = (): number => {
+  using probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  return probe.port;
+};
+
+test("[RP-8] each mark in README stands before a shell block, and nothing else is taken for one", () => {
+  expect(triedBlocks(README)).toHaveLength(README.split("\n").filter((line) => line === MARK).length);
+  expect(triedBlocks(`${MARK}\n\`\`\`sh\na\nb\n\`\`\`\n\`\`\`sh\nc\n\`\`\`\n${MARK}\nd\n`)).toEqual(["a\nb\n"]);
+});
+
+/** With a clock of its own the server runs in this process; beside the compiled binary that would show nothing more. */
+const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
+
+testHere(
+  [shell, needs.node],
+  "[RP-8] the lines of README work as they stand: a workspace is made, watched, shared, stopped, changed, left alone, put to sleep and deleted",
+  async () => {
+    const clock = new HurriedClock();
+    await using server = await startTestServer({ clock });
+    const script = triedBlocks(README)
+      .join("\necho\n")
+      .replaceAll("http://127.0.0.1:7080", server.url.origin)
+      .replace("you@example.com", ADMIN.email)
+      .replace('"password":"…"', `"password":"${ADMIN.password}"`)
+      .replaceAll("3000", String(freePort()));
+    const errors = join(server.directory, "errors");
+    const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
+      env: { PATH: Bun.env.PATH, HOME: server.directory },
+      // Not a pipe: a watcher that nobody reads any more holds it until its next event.
+      stdio: ["ignore", "pipe", Bun.file(errors)],
+    });
+    let out = "";
+    const decoder = new TextDecoder();
+    let isHurried = false;
+    try {
+      for await (const chunk of child.stdout) {
+        out += decoder.decode(chunk, { stream: true });
+        // From here on nothing happens for a minute.
+        if (isHurried || !/^"deadline":/m.test(out)) continue;
+        isHurried = true;
+        clock.hurry(60_000);
+      }
+      expect([await child.exited, await Bun.file(errors).text(), isHurried]).toEqual([0, "", true]);
+    } finally {
+      child.kill("SIGKILL");
+      await stopAll(server.url);
+    }
+    // What is under way is seen or not; answers are for the other tests.
+    const steps = out
+      .split("\n")
+      .filter((line) => !/^(pending|starting|stopping|deleting|[[{].*|)$/.test(line))
+      .map((line) => line.replace(/^"(\w+)":".*"$/, "$1"))
+      .join(", ");
+    expect(steps).toMatch(
+      new RegExp(
+        "^stop: 201, start: 201, delete: 201, running, hello, (running, )*stopped, (stopped, )?running, deadline, " +
+          "(running, )*stopped, dormant_at, awake: 200, (stopped, )?(deleted, )?deleted: 410$",
+      ),
+    );
+    expect(out).toContain('"reason":"autostop"');
+    expect(out).toContain('[{"name":"startup_script","value":"echo changed"}]');
+  },
+  120_000,
+);
+
+/** Whatever the lines have left running. */
+const stopAll = async (url: URL): Promise<void> => {
+  const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+  const { workspaces } = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces");
+  for (const { id } of workspaces) {
+    await admin.post(`/api/v2/workspaces/${id}/builds`, { transition: "delete" }).catch(() => {});
+  }
+};
