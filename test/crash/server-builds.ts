@@ -16,15 +16,16 @@ import { Taker } from "./server-prebuilds.ts";
 import { enter, makeTemplate, until, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
-const ENV = { SLIPWAY_PROVISIONER_SLOTS: "3" };
+const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
 const FLEET = 6;
+const KEPT_READY = 4;
 /** What is brought near falls due while the next server runs: its clock ticks once a second. */
 const NEAR_MS = 1_600;
 /** So long somebody is content with what they have taken, and others can be made ready. */
-const TAKING_MS = 60;
+const TAKING_MS = 250;
 const KEPT: Manifest = {
   provisioner: "echo",
-  presets: [{ name: "Ready", parameters: {}, prebuilds: 2 }],
+  presets: [{ name: "Ready", parameters: {}, prebuilds: KEPT_READY }],
   resources: [{ name: "main" }],
 };
 
@@ -57,6 +58,17 @@ const wrongClaims = async (world: World, takers: readonly Taker[], holders: Map<
     if (found.name !== name || found.owner_name !== "admin") wrong.push(`${name} is ${found.owner_name}/${found.name}`);
   }
   return wrong;
+};
+
+/** True when nothing that is kept is being built: all are ready, or a pause follows one that two servers died of (rule PB-4). */
+const isKept = async ({ admin }: World): Promise<boolean> => {
+  const { workspaces } = await read<{ workspaces: Workspace[] }>(admin, "/api/v2/workspaces?q=owner:prebuilds");
+  const all = workspaces.map(({ latest_build }) => latest_build);
+  if (all.some(({ job }) => job.completed_at === undefined)) return false;
+  return (
+    all.filter(({ status }) => status === "running").length === KEPT_READY ||
+    all.some(({ status }) => status === "failed")
+  );
 };
 
 /** What an idle server must not leave behind: open jobs, and timers that fell due long ago. */
@@ -108,11 +120,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   await Promise.all(people);
   await until(() => fleet.isDone(), 60_000);
   await until(() => alone.isDone(), 60_000);
-  const kept = "/api/v2/workspaces?q=owner:prebuilds";
-  await until(async () => {
-    const { workspaces } = await read<{ workspaces: Workspace[] }>(world.admin, kept);
-    return workspaces.length === 2 && workspaces.every(({ latest_build }) => latest_build.status === "running");
-  }, 60_000);
+  await until(() => isKept(world), 60_000);
   const wrong = [await fleet.check(), await alone.check(true)];
   for (const one of builders) wrong.push(await one.check(true));
   let claimed = 0;
