@@ -25,7 +25,7 @@ const RealName = t.String({ maxLength: 128, description: "What people call this 
 export const RoleName = t.Object({
   name: t.String(),
   display_name: t.String(),
-  organization_id: t.String({ description: "Empty for roles of the whole site." }),
+  organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
 });
 export type RoleName = Static<typeof RoleName>;
 

@@ -7,7 +7,7 @@ import { showRole } from "./user.ts";
 export const AssignableRole = t.Object({
   name: t.String(),
   display_name: t.String(),
-  organization_id: t.String({ description: "Empty for roles of the whole site." }),
+  organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
   assignable: t.Boolean({ description: "Whether the caller may give it." }),
   built_in: t.Boolean(),
 });

@@ -46,11 +46,11 @@ const ROLE_WORDS: Record<string, string> = {
   "organization-workspace-creation-ban": "Organization Workspace Creation Ban",
 };
 
-/** A role as callers see it; `organization` is empty for roles of the whole site. */
-export const showRole = (name: string, organization = ""): RoleName => ({
+/** A role as callers see it; without `organization` it is one of the whole site. */
+export const showRole = (name: string, organization?: string): RoleName => ({
   name,
   display_name: ROLE_WORDS[name] ?? name.replaceAll("-", " ").replace(/\b[a-z]/g, (letter) => letter.toUpperCase()),
-  organization_id: organization,
+  ...(organization === undefined ? {} : { organization_id: organization }),
 });
 
 /** The user as callers see them. */

@@ -14,7 +14,7 @@ export const rowOf = (name: string): Row => {
 
 const NAMED = { "Content-Disposition": 'attachment; filename="hello.txt"' };
 
-/** The bare answer. Members of `more` are put into the body, over what the row has there. */
+/** The bare answer. Members of `more` are put into the body, over what the row has there; `also` are more headers. */
 export const callAs = (
   { server }: Pick<Town, "server">,
   operation: Operation,
@@ -22,6 +22,7 @@ export const callAs = (
   token: string | undefined,
   things: Things,
   more: object = {},
+  also: Readonly<Record<string, string>> = {},
 ): Promise<Response> => {
   const required = operation.parameters
     .filter((one) => one.in === "query" && one.required)
@@ -36,7 +37,7 @@ export const callAs = (
     row.sends === undefined
       ? [json && { ...(json as object), ...more }, undefined]
       : [row.sends.startsWith("text/") ? "hello" : new Uint8Array(512), { "Content-Type": row.sends, ...NAMED }];
-  return new Client(server.url, token).fetch(operation.method, path, body, headers ? { headers } : {});
+  return new Client(server.url, token).fetch(operation.method, path, body, { headers: { ...headers, ...also } });
 };
 
 /** The row's body with the town's things in it, or an example of what the schema requires. */

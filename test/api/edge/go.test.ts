@@ -1,0 +1,82 @@
+// Every answer that a client of the second kind gets on the routes of workspaces, agents, templates, users and chats, read as a program
+// in Go would read it (facts/wire 0 and 5). Which routes there are comes from the OpenAPI document.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Manifest } from "#schema/manifest.ts";
+import type { Operation, Schema } from "#test/fuzz/operations.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { problemsIn } from "./go-reading.ts";
+import { callAs, rowOf } from "./matrix-call.ts";
+import { TABLE } from "./matrix-table.ts";
+import { CALLERS, type CallerName, openTown, type Things, type Town } from "./matrix-world.ts";
+
+const PLACES =
+  /^\S+ \/api\/v2\/(workspaces|workspaceagents|workspacebuilds|templates|templateversions|users|organizations|chats|deployment|buildinfo)/;
+const web = "http://localhost:3000";
+const RICH: Manifest = {
+  provisioner: "echo",
+  resources: [
+    {
+      name: "main",
+      metadata: [{ key: "region", value: "here" }],
+      agents: [
+        {
+          ...{ name: "dev", os: "linux", arch: "amd64" },
+          apps: [{ slug: "web", url: web, healthcheck: { url: `${web}/up`, interval: 5, threshold: 3 } }],
+          scripts: [{ display_name: "start", script: "true", run_on_start: true, timeout: 30 }],
+          metadata: [{ key: "load", script: "uptime", interval: 10, timeout: 2 }],
+        },
+      ],
+    },
+  ],
+};
+
+/** Those whose answer is read last: they change what others show. */
+const isRead = (name: string): boolean => name.startsWith("GET ");
+const NAMES = Object.keys(TABLE)
+  .filter((name) => PLACES.test(name) && !name.startsWith("DELETE "))
+  .sort((a, b) => Number(isRead(b)) - Number(isRead(a)));
+
+const answerOf = ({ described }: Operation, status: number): Schema | undefined =>
+  described.responses[String(status)]?.content?.["application/json"]?.schema;
+
+describeInside("a strict reader", () => {
+  let town: Town;
+  beforeAll(async () => {
+    town = await openTown({ manifest: RICH });
+  }, 60_000);
+  afterAll(() => town[Symbol.asyncDispose]());
+
+  const fresh = async (maker: keyof Town["makers"] | undefined, who: CallerName): Promise<Things> =>
+    maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
+
+  test.each(NAMES)("[HT-21] %s", async (name) => {
+    const operation = town.operations.find((one) => one.name === name);
+    if (!operation) return;
+    const row = rowOf(name);
+    const statuses = row.is.split(" ").map(Number);
+    const problems: string[] = [];
+    for (const who of ["ada", "admin", "agent"] as const) {
+      if ((statuses[CALLERS.indexOf(who)] ?? 0) > 299) continue;
+      const things = await fresh(row.fresh, who);
+      const also = { "Coder-Session-Token": things.caller ?? town.tokens[who] ?? "" };
+      const response = await callAs(town, operation, row, undefined, things, {}, also);
+      if (!response.ok || !response.headers.get("content-type")?.includes("application/json")) {
+        await response.body?.cancel();
+        continue;
+      }
+      const text = await response.text();
+      if (text !== "") problems.push(...problemsIn(JSON.parse(text), answerOf(operation, response.status)));
+    }
+    expect(problems).toEqual([]);
+  });
+
+  test("[HT-21] stumbles over what it should", () => {
+    const schema: Schema = {
+      type: "object",
+      properties: { id: { type: "string", format: "uuid" }, apps: { type: "array" } },
+    };
+    const wrong = { id: "", apps: null, created_at: "", parent_id: { uuid: "", valid: false }, timeout: 1.5 };
+    const properties = { ...schema.properties, created_at: {}, parent_id: {}, timeout: {} };
+    expect(problemsIn(wrong, { ...schema, properties })).toHaveLength(5);
+  });
+});
