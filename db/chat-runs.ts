@@ -1,6 +1,7 @@
 // Recorded model calls: the statements of the recorder, and the reads of whoever looks into a chat (facts/chats 4.18).
-import { asc, desc, eq, sql } from "drizzle-orm";
+import { and, asc, desc, eq, sql } from "drizzle-orm";
 import { chat_run_steps, chat_runs } from "./schema/chat-runs.ts";
+import { messages } from "./schema/chats.ts";
 import { build, insertInto, query, type Statement, updateBy } from "./sql.ts";
 
 export type ChatRunRow = typeof chat_runs.$inferSelect;
@@ -40,6 +41,17 @@ export const listSteps = query(
     .from(chat_run_steps)
     .where(eq(chat_run_steps.run, sql.placeholder("run")))
     .orderBy(asc(chat_run_steps.number)),
+);
+
+/** The newest message of all and the newest one of a user: {chat}. For `scan`. */
+export const findHistoryTips = query(
+  build
+    .select({
+      last: sql<number | null>`max(${messages.id})`.as("last"),
+      user: sql<number | null>`max(case when ${messages.role} = 'user' then ${messages.id} end)`.as("user"),
+    })
+    .from(messages)
+    .where(and(eq(messages.chat, sql.placeholder("chat")), eq(messages.deleted, false))),
 );
 
 /** {chat}. */

@@ -34,7 +34,8 @@ export type SequenceName =
   | "job_logs"
   | "chats"
   | "messages"
-  | "queued_messages";
+  | "queued_messages"
+  | "chat_runs";
 
 export interface Store {
   /** Raised at every start; each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */

@@ -228,6 +228,7 @@ export class Context implements ApiContext, AsyncDisposable {
       agentHttp: this.agentHttp,
       blobs: this.blobs,
       slots,
+      recordsAll: this.config.chat_debug_logging,
       asksTitles: this.config.chat_titles,
       copy,
     });
@@ -274,7 +275,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await endForbiddenSharing(this.store, this.workspaces);
     await endForbiddenChatSharing(this.store, this.chats);
     await recoverBuilds(this.store, this.workspaces);
-    await recoverChats(this.store, this.chats);
+    await recoverChats(this.store, this.chats, this.clock.now());
     await recoverWorkspaces(this.store, this.provisioners);
     if (this.provisioners.has("local")) await prepareStarter(this);
     this.scheduler.start();

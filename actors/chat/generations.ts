@@ -88,6 +88,7 @@ export class Generations {
       log("chats").error("the turn of chat {chat_id} broke: {error}", { chat_id, error });
     } finally {
       job.release();
+      job.turn.recording?.end(job.turn.isStopped);
       // One that was interrupted stays until its end is reported, so that late joiners still see what it has said.
       if (!job.turn.isStopped) this.#forget(chat_id, job);
     }

@@ -11,6 +11,7 @@ import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
+import { Recorder } from "./recorder.ts";
 import { Retention } from "./retention.ts";
 import { SearchUpkeep } from "./search-upkeep.ts";
 import { Titles } from "./titles.ts";
@@ -32,6 +33,8 @@ type Parts = {
   readonly agentHttp: AgentHttp;
   readonly blobs: Blobs;
   readonly slots: Slots;
+  /** Whether the model calls of all chats are recorded. */
+  readonly recordsAll: boolean;
   /** Whether models are asked for titles and summaries. */
   readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
@@ -45,11 +48,13 @@ export const openChats = ({
   agentHttp,
   blobs,
   slots,
+  recordsAll,
   asksTitles,
   copy,
 }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
-  const generations = new Generations({ store, clock, models, agentHttp, publish, chats: () => chats }, slots);
+  const recorder = new Recorder({ store, clock, isForced: recordsAll });
+  const generations = new Generations({ store, clock, models, agentHttp, publish, recorder, chats: () => chats }, slots);
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, asks: asksTitles, chats: () => chats });
   const parts = { store, clock, topics, models, generations, index, titles, chats: () => chats };

@@ -13,6 +13,7 @@ import type { NewMessage, Usage } from "./decision.ts";
 import { toolMessage } from "./draft.ts";
 import { Episode, type PartBatch } from "./episode.ts";
 import { insist, pause } from "./insist.ts";
+import type { EndOfCall, Recorder, Recording } from "./recorder.ts";
 import { RETRIES, retryDelay } from "./retry.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import type { AgentParts } from "./tool-agent.ts";
@@ -23,6 +24,8 @@ export type TurnParts = AgentParts & {
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
+  /** Absent: nothing is recorded. */
+  readonly recorder?: Recorder | undefined;
 };
 
 /** Model calls in one turn (facts/chats 5.3). */
@@ -36,12 +39,15 @@ export class Turn {
   history_version: number;
   episode: Episode | undefined;
   #collector: Collector | undefined;
+  /** What is kept of the model calls for whoever looks for faults, where it is wanted. */
+  readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
 
   constructor(parts: TurnParts, chat_id: string, history_version: number) {
     this.#parts = parts;
     this.#chat_id = chat_id;
     this.history_version = history_version;
+    this.recording = parts.recorder?.turn();
   }
 
   /** From the first model call to the last; never rejects unless something of ours is broken. */
@@ -98,21 +104,27 @@ export class Turn {
     const silence = new AbortController();
     const signal = AbortSignal.any([this.#abort.signal, silence.signal]);
     const watch = watchSilence(clock, () => silence.abort(SILENT));
+    let ended: EndOfCall | undefined;
+    const over = (failure: unknown): unknown => {
+      ended?.({ collector, failure, isStopped: this.isStopped });
+      return failure;
+    };
     try {
       const messages = await this.#messages(begun, signal);
       const { model_id, reasoning_effort, tools } = begun;
       const attempt = begun.fence.generation_attempt;
       const request = { model_id, messages, tools, reasoning_effort, attempt, signal };
+      ended = await this.recording?.call(begun, request);
       for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
         watch.heard();
         for (const part of collector.add(event, clock.now())) episode.push(part);
       }
-      if (collector.finish === undefined) return new ModelError("timeout", "The answer ended early.");
+      if (collector.finish === undefined) return over(new ModelError("timeout", "The answer ended early."));
       const isEmpty = collector.content(clock.now()).length === 0;
-      if (collector.finish === "content_filter" && isEmpty) return new ModelError("content_filter", "");
-      return undefined;
+      const isFiltered = collector.finish === "content_filter" && isEmpty;
+      return over(isFiltered ? new ModelError("content_filter", "") : undefined);
     } catch (error) {
-      return silence.signal.aborted ? SILENT : error;
+      return over(silence.signal.aborted ? SILENT : error);
     } finally {
       watch.cancel();
       episode.close();

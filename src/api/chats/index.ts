@@ -13,7 +13,9 @@ import { chatAcl } from "./acl.ts";
 import { changeChat } from "./change.ts";
 import { chatConfig } from "./config.ts";
 import { userChatConfig } from "./config-user.ts";
+import { chatCost } from "./cost.ts";
 import { createChat } from "./create.ts";
+import { chatDebug } from "./debug.ts";
 import { chatFiles } from "./files.ts";
 import { listChats, sharersOf } from "./list.ts";
 import { chatMessages } from "./messages.ts";
@@ -118,6 +120,8 @@ export const chats = (ctx: ApiContext) =>
     })
     .use(changeChat(ctx))
     .use(chatAcl(ctx))
+    .use(chatDebug(ctx))
+    .use(chatCost(ctx))
     .use(chatMessages(ctx))
     .use(chatTitle(ctx))
     .use(chatStream(ctx));

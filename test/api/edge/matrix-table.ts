@@ -279,6 +279,9 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`PATCH ${C}/messages/{message}`]: { is: "401 401 401 404 404 200 403", body: { content: said }, fresh: "chat" },
   [`GET ${C}/prompts`]: PRIVATE,
   [`GET ${C}/acl`]: PRIVATE,
+  [`GET ${C}/cost`]: PRIVATE,
+  [`GET ${C}/debug/runs`]: PRIVATE,
+  [`GET ${C}/debug/runs/{run}`]: { is: as(PRIVATE, 404), path: { run: NOBODYS_ID }, why: "nothing is recorded" },
   [`PATCH ${C}/acl`]: { is: as(PRIVATE, 204), body: { user_roles: {} } },
   [`GET ${C}/stream`]: PRIVATE_SOCKET,
 };

@@ -16,7 +16,7 @@ let templateId: string;
 let versionId: string;
 let dryRunId: string;
 beforeAll(async () => {
-  server = await startTestServer({ clock: new ManualClock() });
+  server = await startTestServer({ clock: new ManualClock(), env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   other = await seedAgent(server);
   await admin.post("/api/v2/users/me/keys/tokens", { token_name: "mine" });
@@ -35,12 +35,17 @@ beforeAll(async () => {
     const sent = await admin.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, { content });
     const { messages } = await admin.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
     chats[name] = { id, message: messages[0]?.id ?? 0, queued: sent.queued_message.id };
+    // Its turn hangs for ever; that it has begun is written a moment later.
+    while (name === "mine" && runId === "") {
+      runId = (await admin.get<{ id: string }[]>(`/api/v2/chats/${id}/debug/runs`))[0]?.id ?? "";
+    }
   }
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
+let runId = "";
 const chats: Record<"mine" | "other", { id: string; message: number; queued: number }> = {
   mine: { id: "", message: 0, queued: 0 },
   other: { id: "", message: 0, queued: 0 },
@@ -87,6 +92,9 @@ const CASES: Record<string, Case> = {
   },
   "DELETE /api/v2/chats/{chat}/queue/{queuedMessage}": { path: queued },
   "POST /api/v2/chats/{chat}/queue/{queuedMessage}/promote": { path: () => `${queued()}/promote` },
+  "GET /api/v2/chats/{chat}/debug/runs/{run}": {
+    path: () => `/api/v2/chats/${chats.other.id}/debug/runs/${runId}`,
+  },
   "PATCH /api/v2/chats/{chat}/messages/{message}": {
     path: () => `/api/v2/chats/${chats.other.id}/messages/${chats.mine.message}`,
     body: { content: [{ type: "text", text: "no" }] },

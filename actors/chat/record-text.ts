@@ -1,0 +1,72 @@
+// What of a model call may be recorded: bounded in size, and without what looks like a credential. Pure.
+
+/** Bytes of JSON that one request or response may take. */
+export const RECORD_BYTES = 65_536;
+/** What is put in the place of a secret may be a little longer. */
+const FITTING_BYTES = RECORD_BYTES - 8_192;
+
+/** Longest texts and lists, from generous to meagre: the first that fits is taken. */
+const BOUNDS = [
+  [8_192, 200],
+  [1_024, 100],
+  [256, 40],
+  [64, 16],
+] as const;
+const DEEPEST = 12;
+const HIDDEN = "[redacted]";
+
+const SECRET_NAME =
+  /^(proxy-)?authorization$|^(set-)?cookie$|passw(or)?d|secret|credential|private[-_]?key|api[-_]?key|(^|[-_])token$|session[-_]?token/i;
+const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[\w+/=.~-]{8,}/gi, `$1 ${HIDDEN}`],
+  [/\beyJ[\w-]{8,}(\.[\w-]*)+/g, HIDDEN],
+  [/\b(sk|rk|pk|ghp|gho|ghs|ghu|glpat|xox[abprs])[-_][\w-]{12,}/g, HIDDEN],
+  [/\bgithub_pat_\w{20,}/g, HIDDEN],
+  [/\bAIza[\w-]{30,}/g, HIDDEN],
+  [/\bAKIA[0-9A-Z]{16}\b/g, HIDDEN],
+  // A key of this server.
+  [/\b[\w]{10}-[\w]{22}\b/g, HIDDEN],
+  [/(:\/\/[^\s/:@]*:)[^\s/@]+@/g, `$1${HIDDEN}@`],
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, HIDDEN],
+];
+
+export const withoutSecrets = (text: string): string =>
+  SECRETS.reduce((shown, [pattern, instead]) => shown.replace(pattern, instead), text);
+
+/** The value as it is recorded: long texts and lists are cut in the middle, and say so. Only what is left is searched for secrets. */
+export const recordable = (value: unknown): unknown => {
+  for (const [longest, most] of BOUNDS) {
+    const shown = shrink(value, longest, most, 0);
+    if (Buffer.byteLength(JSON.stringify(shown) ?? "") <= FITTING_BYTES) return hideSecrets(shown) ?? null;
+  }
+  return { truncated: true };
+};
+
+const shrink = (value: unknown, longest: number, most: number, depth: number): unknown => {
+  if (typeof value === "string") {
+    return value.length <= longest ? value : `${value.slice(0, longest)}… (${value.length} characters)`;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= DEEPEST) return "[deeper]";
+  const inner = (one: unknown) => shrink(one, longest, most, depth + 1);
+  if (Array.isArray(value)) {
+    if (value.length <= most) return value.map(inner);
+    const first = Math.ceil(most / 4);
+    const left = value.length - most;
+    return [...value.slice(0, first).map(inner), `[${left} more]`, ...value.slice(first + left).map(inner)];
+  }
+  const entries = Object.entries(value).slice(0, most);
+  return Object.fromEntries(entries.map(([name, one]) => [name.slice(0, longest), inner(one)]));
+};
+
+const hideSecrets = (value: unknown): unknown => {
+  if (typeof value === "string") return withoutSecrets(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(hideSecrets);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      SECRET_NAME.test(name) && typeof one === "string" ? HIDDEN : hideSecrets(one),
+    ]),
+  );
+};

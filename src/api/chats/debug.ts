@@ -1,0 +1,78 @@
+// The recorded model calls of a chat (facts/chats 4.18): for its owner and the site's owner, not for who only reads along.
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { notFound } from "#base/errors.ts";
+import { type ChatRunRow, type ChatRunStepRow, findRun, listRuns, listSteps } from "#db/chat-runs.ts";
+import type { ChatPlace } from "#db/chats.ts";
+import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chat-debug.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { chatPath, tags } from "./paths.ts";
+import { changeableChat } from "./place.ts";
+
+const user = true;
+
+export const chatDebug = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:chat/debug/runs",
+      async ({ caller, params }) => {
+        const place = await changeableChat(ctx, params.chat, caller);
+        const rows = await ctx.store.scan(listRuns({ chat: place.key }));
+        return rows.map((row) => showRun(place, row));
+      },
+      {
+        user,
+        params: chatPath,
+        response: { 200: t.Array(ChatRun), ...fails(400, 401, 403, 404) },
+        detail: {
+          tags,
+          summary: "List the recorded runs of a chat",
+          description:
+            "The newest first, at most 100, without their steps. Empty unless the deployment or the owner has model calls recorded.",
+        },
+      },
+    )
+    .get(
+      "/:chat/debug/runs/:run",
+      async ({ caller, params }) => {
+        const place = await changeableChat(ctx, params.chat, caller);
+        const row = await ctx.store.get(findRun({ id: params.run.toLowerCase() }));
+        if (!row || row.chat !== place.key) throw notFound();
+        const steps = await ctx.store.scan(listSteps({ run: row.key }));
+        return { ...showRun(place, row), steps: steps.map((step) => showStep(row.id, step)) };
+      },
+      {
+        user,
+        params: t.Object({ ...chatPath.properties, run: t.String({ format: "uuid", description: "Run id." }) }),
+        response: { 200: ChatRunWithSteps, ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "Get a recorded run with its model calls" },
+      },
+    );
+
+const showRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
+  const { id, kind, status, provider, model, summary, trigger_message_id, history_tip_message_id } = row;
+  const { parent_chat_id } = place;
+  return {
+    ...{ id, chat_id: place.id, kind, status, provider, model, summary },
+    ...(parent_chat_id === null ? {} : { parent_chat_id, root_chat_id: parent_chat_id }),
+    ...(trigger_message_id === null ? {} : { trigger_message_id }),
+    ...(history_tip_message_id === null ? {} : { history_tip_message_id }),
+    started_at: rfc3339(row.started_at),
+    updated_at: rfc3339(row.updated_at),
+    ...(row.finished_at === null ? {} : { finished_at: rfc3339(row.finished_at) }),
+  };
+};
+
+const showStep = (run_id: string, step: ChatRunStepRow): ChatRunStep => {
+  const { number, operation, status, request, response, usage, error } = step;
+  return {
+    ...{ run_id, step_number: number, operation, status, request, response },
+    ...(usage === null ? {} : { usage }),
+    ...(error === null ? {} : { error }),
+    started_at: rfc3339(step.started_at),
+    finished_at: rfc3339(step.finished_at),
+  };
+};

@@ -1,0 +1,250 @@
+// Recorded model calls: when they are recorded, what of them, who reads them, and that nothing waits for them.
+import { expect, setDefaultTimeout } from "bun:test";
+import { RECORD_BYTES, recordable, withoutSecrets } from "#actors/chat/record-text.ts";
+import { RECORDED_STEPS } from "#actors/chat/recorder.ts";
+import { interruptOpenRuns } from "#db/chat-runs.ts";
+import type { ChatCost } from "#schema/chat-cost.ts";
+import type { ChatRun, ChatRunWithSteps } from "#schema/chat-debug.ts";
+import { Client } from "#src/client.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+
+setDefaultTimeout(30_000);
+
+const CONFIG = "/api/v2/chats/config";
+const FORCED = { env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } };
+const runsOf = (client: Client, id: string) => client.get<ChatRun[]>(`/api/v2/chats/${id}/debug/runs`);
+const runOf = (client: Client, id: string, run: string) =>
+  client.get<ChatRunWithSteps>(`/api/v2/chats/${id}/debug/runs/${run}`);
+const adminOf = (world: ChatWorld) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+
+/** Everything the server has committed so far can be read. */
+const settled = async (world: ChatWorld, id: string, ends: number): Promise<ChatRun[]> => {
+  const { store } = contextOf(world.server);
+  for (;;) {
+    const runs = await runsOf(world.owner, id);
+    if (runs.filter(({ status }) => status !== "in_progress").length >= ends) return runs;
+    // The record is written behind the turn's back: each empty commit lets what was submitted before it through.
+    await store.commit([interruptOpenRuns(-1)].map((one) => ({ ...one, sql: `${one.sql} and 0` })));
+  }
+};
+const turn = async (world: ChatWorld, text: string): Promise<string> => {
+  const { id } = await createChat(world, text);
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next())
+    .say("an answer")
+    .push({ type: "usage", usage: { input_tokens: 3 } })
+    .finish();
+  await follower.until(({ status }) => status === "waiting");
+  return id;
+};
+
+testInside("[DR-1] nothing is recorded unless the deployment, or an administrator and the user, want it", async () => {
+  await using world = await openChatWorld();
+  const admin = await adminOf(world);
+  expect(await runsOf(world.owner, await turn(world, "nobody wants it"))).toEqual([]);
+  await admin.put(`${CONFIG}/debug-logging`, { allow_users: true });
+  expect(await runsOf(world.owner, await turn(world, "allowed only"))).toEqual([]);
+  await world.owner.put(`${CONFIG}/user-debug-logging`, { debug_logging_enabled: true });
+  const recorded = await turn(world, "wanted");
+  expect((await settled(world, recorded, 1)).length).toBe(1);
+  await admin.put(`${CONFIG}/debug-logging`, { allow_users: false });
+  expect(await runsOf(world.owner, await turn(world, "no longer allowed"))).toEqual([]);
+  await using forced = await openChatWorld(FORCED);
+  expect((await settled(forced, await turn(forced, "forced"), 1)).length).toBe(1);
+});
+
+testInside(
+  "[DR-2] a run tells what the model was asked and what it said, step by step; newest runs first",
+  async () => {
+    await using world = await openChatWorld(FORCED);
+    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+    const { id } = await createChat(world, "first", { unsafe_dynamic_tools });
+    using follower = await Follower.open(world.owner, id);
+    (await world.models.next()).fail("auth", { status_code: 401 });
+    await follower.until(({ status }) => status === "error");
+    await settled(world, id, 1);
+    const { message } = await sendMessage(world, id, "second");
+    const call = await world.models.next();
+    call
+      .callTool("c", "unknown")
+      .push({ type: "usage", usage: { input_tokens: 3, output_tokens: 4 } })
+      .finish("tool_calls");
+    (await world.models.next()).say("done").finish();
+    await follower.until(({ status }) => status === "waiting");
+    const [newest, oldest] = await settled(world, id, 2);
+    expect(newest).toMatchObject({
+      ...{ chat_id: id, kind: "chat_turn", status: "completed", provider: "scripted", summary: "2 model calls" },
+      ...{ trigger_message_id: message?.id as number, history_tip_message_id: message?.id as number },
+    });
+    expect(oldest).toMatchObject({ status: "error", summary: "1 model call" });
+    const { steps, ...run } = await runOf(world.owner, id, newest?.id as string);
+    expect(run).toEqual(newest as ChatRun);
+    expect(steps.map(({ step_number, operation, status }) => [step_number, operation, status])).toEqual([
+      [1, "stream", "completed"],
+      [2, "stream", "completed"],
+    ]);
+    const [one, two] = steps;
+    expect(one?.usage).toEqual({ input_tokens: 3, output_tokens: 4 });
+    expect(one?.request).toMatchObject({ tools: [{ name: "ask", description: "asks" }] });
+    expect(JSON.stringify(one?.request)).toContain("second");
+    expect(one?.response).toMatchObject({
+      content: [{ type: "tool-call", tool_name: "unknown" }],
+      finish: "tool_calls",
+    });
+    expect(two?.response).toMatchObject({ content: [{ type: "text", text: "done" }], finish: "stop" });
+    const failed = await runOf(world.owner, id, oldest?.id as string);
+    expect(failed.steps).toMatchObject([{ status: "error", error: { kind: "auth", status_code: 401 } }]);
+    const older = await world.owner.get<ChatRun[]>(`/api/experimental/chats/${id}/debug/runs`);
+    expect(older.map((found) => found.id)).toEqual([newest?.id as string, oldest?.id as string]);
+  },
+);
+
+testInside(
+  "[DR-3] an interrupted turn is recorded as such, one that a stop has cut off after the next start",
+  async () => {
+    await using world = await openChatWorld(FORCED);
+    const { id } = await createChat(world, "go");
+    using follower = await Follower.open(world.owner, id);
+    (await world.models.next()).say("half");
+    await follower.until(({ preview }) => preview === "half");
+    expect((await runsOf(world.owner, id)).map(({ status }) => status)).toEqual(["in_progress"]);
+    await world.owner.post(`/api/v2/chats/${id}/interrupt`);
+    const [run] = await settled(world, id, 1);
+    expect(run?.status).toBe("interrupted");
+    const { steps } = await runOf(world.owner, id, run?.id as string);
+    expect(steps).toMatchObject([{ status: "interrupted", response: { content: [{ type: "text", text: "half" }] } }]);
+    const { id: other } = await createChat(world, "again");
+    using second = await Follower.open(world.owner, other);
+    (await world.models.next()).say("x");
+    await second.until(({ preview }) => preview === "x");
+    await contextOf(world.server).store.commit([interruptOpenRuns(1)]);
+    expect((await runsOf(world.owner, other)).map(({ status }) => status)).toEqual(["interrupted"]);
+  },
+);
+
+testInside(
+  "[DR-4] runs are for the owner and the site's owner: readers get 403, strangers and other chats 404",
+  async () => {
+    await using world = await openChatWorld(FORCED);
+    const admin = await adminOf(world);
+    const { organization_id } = world;
+    const bob = await seedUser(world.server, { organization_id });
+    const eve = await seedUser(world.server, { organization_id });
+    const id = await turn(world, "mine");
+    const other = await turn(world, "other");
+    const [run] = await settled(world, id, 1);
+    await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [bob.user_id]: "read" } });
+    const status = async (token: string | undefined, path: string) =>
+      (await new Client(world.server.url, token).fetch("GET", `/api/v2/chats/${path}`)).status;
+    for (const path of [`${id}/debug/runs`, `${id}/debug/runs/${run?.id}`, `${id}/cost`]) {
+      const statuses = [admin.token, bob.token, eve.token].map((token) => status(token, path));
+      expect([path, await Promise.all(statuses)]).toEqual([path, [200, 403, 404]]);
+    }
+    expect(await status(world.owner.token, `${other}/debug/runs/${run?.id}`)).toBe(404);
+    expect(await status(world.owner.token, `${id}/debug/runs/${crypto.randomUUID()}`)).toBe(404);
+  },
+);
+
+testInside(
+  "[DR-5] records are bounded: long texts, long histories, deep JSON, and no more than so many steps",
+  async () => {
+    const long = "word ".repeat(200_000);
+    const deep = JSON.parse(`${'{"a":'.repeat(400)}1${"}".repeat(400)}`);
+    const wide = Array.from({ length: 20_000 }, (_, index) => ({
+      role: "user",
+      content: [{ type: "text", text: `${index} ${long.slice(0, 500)}` }],
+    }));
+    for (const value of [long, deep, wide, { messages: wide, text: long }, Array(50).fill(Array(50).fill(long))]) {
+      expect(Buffer.byteLength(JSON.stringify(recordable(value)))).toBeLessThanOrEqual(RECORD_BYTES);
+    }
+    const shown = recordable({ messages: wide }) as { messages: unknown[] };
+    expect(JSON.stringify(shown.messages[0])).toContain('"0 word');
+    expect(JSON.stringify(shown.messages.at(-1))).toContain('"19999 word');
+    await using world = await openChatWorld(FORCED);
+    const { id } = await createChat(world, "loop");
+    using follower = await Follower.open(world.owner, id);
+    for (let step = 0; step <= RECORDED_STEPS; step++)
+      (await world.models.next()).callTool(`c${step}`, "unknown").finish("tool_calls");
+    (await world.models.next()).say("enough").finish();
+    await follower.until(({ status }) => status === "waiting");
+    const [run] = await settled(world, id, 1);
+    expect((await runOf(world.owner, id, run?.id as string)).steps.length).toBeLessThanOrEqual(RECORDED_STEPS);
+  },
+);
+
+testInside(
+  "[DR-6] what looks like a credential is not recorded, nor what a provider keeps with its words",
+  async () => {
+    const secrets = [
+      "Authorization: Bearer abcdefghijklmnop",
+      "sk-proj-abcdefghijklmnopqrstu",
+      "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.abcdefgh",
+      "https://ada:hunter22@example.com/x",
+      "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+      "AKIAIOSFODNN7EXAMPLE",
+      "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----",
+      "abcdefghij-abcdefghijklmnopqrstuv",
+    ];
+    for (const secret of secrets)
+      expect([secret, withoutSecrets(`a ${secret} b`)]).toEqual([secret, expect.stringContaining("[redacted]")]);
+    const plain = "The token count is 12; see https://example.com/a:b and task-force.";
+    expect(withoutSecrets(plain)).toBe(plain);
+    expect(
+      recordable({ api_key: "x", "X-Api-Key": "y", input_tokens: 3, session_token: "t", nested: { password: "z" } }),
+    ).toEqual({
+      ...{ api_key: "[redacted]", "X-Api-Key": "[redacted]", input_tokens: 3, session_token: "[redacted]" },
+      nested: { password: "[redacted]" },
+    });
+    await using world = await openChatWorld(FORCED);
+    const { id } = await createChat(world, `my key is ${secrets[1]}`);
+    using follower = await Follower.open(world.owner, id);
+    (await world.models.next())
+      .push({ type: "text", delta: "hm", metadata: { p: { signature: "of-the-provider" } } })
+      .finish();
+    await follower.until(({ status }) => status === "waiting");
+    const [run] = await settled(world, id, 1);
+    const text = JSON.stringify(await runOf(world.owner, id, run?.id as string));
+    expect([
+      text.includes("abcdefghijklmnopqrstu"),
+      text.includes("of-the-provider"),
+      text.includes("my key is"),
+    ]).toEqual([false, false, true]);
+  },
+);
+
+testInside("[DR-7] a turn goes on when its record cannot be written", async () => {
+  await using world = await openChatWorld(FORCED);
+  const { store } = contextOf(world.server);
+  const commit = store.commit.bind(store);
+  store.commit = (async (batch) => {
+    if (batch.some(({ sql }) => sql.includes("chat_run"))) throw new Error("no room");
+    return commit(batch);
+  }) as typeof store.commit;
+  const id = await turn(world, "goes on");
+  expect(await runsOf(world.owner, id)).toEqual([]);
+});
+
+testInside(
+  "[DR-8] the cost of a chat counts the calls that said what they used, also those that were edited away",
+  async () => {
+    await using world = await openChatWorld();
+    const id = await turn(world, "one");
+    const costOf = () => world.owner.get<ChatCost>(`/api/v2/chats/${id}/cost`);
+    const nothing = { chat_id: id, total_cost_micros: 0 };
+    expect(await costOf()).toEqual({ ...nothing, request_count: 1, unpriced_request_count: 1 });
+    const { messages } = await world.owner.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
+    await world.owner.patch(`/api/v2/chats/${id}/messages/${messages.at(-1)?.id}`, {
+      content: [{ type: "text", text: "x" }],
+    });
+    using follower = await Follower.open(world.owner, id);
+    (await world.models.next())
+      .say("two")
+      .push({ type: "usage", usage: { input_tokens: 1 } })
+      .finish();
+    await follower.until(({ status }) => status === "waiting");
+    expect(await costOf()).toEqual({ ...nothing, request_count: 2, unpriced_request_count: 2 });
+  },
+);
