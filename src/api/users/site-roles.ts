@@ -35,5 +35,5 @@ export const organizationRoles = (roles: readonly string[]): string[] =>
   checked(roles, ORGANIZATION_ROLES, "organization-member");
 
 /** Roles in the order they are offered, each with whether this caller may give it. */
-export const assignable = (names: readonly string[], isAllowed: boolean, organization = ""): AssignableRole[] =>
+export const assignable = (names: readonly string[], isAllowed: boolean, organization?: string): AssignableRole[] =>
   names.map((name) => ({ ...showRole(name, organization), assignable: isAllowed, built_in: true }));

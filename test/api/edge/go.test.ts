@@ -60,6 +60,7 @@ describeInside("a strict reader", () => {
       const things = await fresh(row.fresh, who);
       const also = { "Coder-Session-Token": things.caller ?? town.tokens[who] ?? "" };
       const response = await callAs(town, operation, row, undefined, things, {}, also);
+      if (!response.ok) problems.push(`${who} gets ${response.status}`);
       if (!response.ok || !response.headers.get("content-type")?.includes("application/json")) {
         await response.body?.cancel();
         continue;
