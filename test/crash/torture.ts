@@ -22,6 +22,7 @@ import { type CheckOptions, checks as storeCrash } from "./store-crash.ts";
 import { checks as storeFaults } from "./store-faults.ts";
 import { checks as storePower } from "./store-power.ts";
 import { type Result, row, withRows } from "./torture-report.ts";
+import { checks as workspaceModel } from "./workspace-model.ts";
 
 /** In which order, which of the forty checks each one is, and how often: as a rule, and with --full. */
 const PLAN: readonly { name: string; numbers: string; rounds: number; full: number }[] = [
@@ -46,6 +47,8 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: storm of connections", numbers: "18", rounds: 20, full: 60 },
   { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
   { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 50 },
+  { name: "workspaces: model and transitions", numbers: "-", rounds: 5_000, full: 50_000 },
+  { name: "workspaces: model and a server", numbers: "-", rounds: 100, full: 1_000 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
 ];
@@ -58,6 +61,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
   ...[...serverChats, ...serverChatsRandom],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams],
+  ...workspaceModel,
   ...tokenTiming,
   ...apiFuzz,
 ];

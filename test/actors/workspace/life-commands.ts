@@ -1,6 +1,6 @@
 // Random steps for workspaces, and how they are played: against the model of life-model.ts and against something real at the same
 // time, which must answer and look the same after each step. A failure prints the seed and the path that repeat it.
-import { expect } from "bun:test";
+import { deepStrictEqual } from "node:assert";
 import fc from "fast-check";
 import { LifeModel, type Rules, type Step, type View } from "./life-model.ts";
 
@@ -47,8 +47,8 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
   async run(model: LifeModel, real: Real): Promise<void> {
     const step = this.#step(model);
     const wanted = model.take(step);
-    expect([this.toString(), await real.take(step)]).toEqual([this.toString(), wanted]);
-    expect(await real.look()).toEqual(model.look());
+    deepStrictEqual(await real.take(step), wanted, `${this} is answered otherwise`);
+    deepStrictEqual(await real.look(), model.look());
   }
 
   toString(): string {

@@ -1,0 +1,28 @@
+// The long form of the model of workspaces (test/actors/workspace/life-model.ts): the same random steps against state.ts, thousands of
+// runs, and against a running server.
+import { type PlayOptions, play } from "#test/actors/workspace/life-commands.ts";
+import { PureLives } from "#test/actors/workspace/life-pure.ts";
+import { START } from "#test/actors/workspace/schedule-state.ts";
+import { ServerLives } from "#test/api/workspaces/life-server.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+const STEPS = 80;
+
+const played = async (runs: number, seed: number, open: PlayOptions["open"]): Promise<string> => {
+  const seen = await play({ seed, runs, steps: STEPS, open });
+  const builds = Object.entries(seen).map(([reason, count]) => `${count} by ${reason}`);
+  return `${runs} runs of at most ${STEPS} steps, builds: ${builds.join(", ")}; all as the model says`;
+};
+
+const pure = ({ rounds, seed }: CheckOptions): Promise<string> =>
+  played(rounds, seed, async (rules) => ({ now: START, real: new PureLives(rules, START) }));
+
+const served = async ({ rounds, seed }: CheckOptions): Promise<string> => {
+  await using server = await ServerLives.start();
+  return await played(rounds, seed, server.open);
+};
+
+export const checks: readonly Check[] = [
+  { name: "workspaces: model and transitions", run: pure },
+  { name: "workspaces: model and a server", run: served },
+];
