@@ -1,6 +1,7 @@
-// Who gets which answer from each endpoint of workspaces: a table of statuses, printed as it was seen. Every cell is asked of a
-// workspace of ada that is shared with amy (admin) and uma (use).
+// Who gets which answer from each endpoint of workspaces and of port sharing: a table of statuses, which SLIPWAY_REPORT=1 prints as it
+// was seen. Every cell is asked of a workspace of ada that is shared with amy (admin) and uma (use).
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { CALLERS, type CallerName, openCast } from "./cast.ts";
 
 type Cast = Awaited<ReturnType<typeof openCast>>;
@@ -20,15 +21,18 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await cast[Symbol.asyncDispose]();
-  const width = Math.max(...seen.map((line) => line.indexOf("|")));
-  const lines = seen.map((line) => {
-    const [name = "", statuses = ""] = line.split("|");
-    return `${name.padEnd(width)} ${statuses}`;
-  });
-  process.stderr.write(`${"".padEnd(width)} ${CALLERS.join(", ")}\n${lines.join("\n")}\n`);
+  if (Bun.env.SLIPWAY_REPORT !== undefined) process.stdout.write(`\n${report()}\n`);
 });
 
+/** Endpoint by caller, with the status seen. */
+const report = (): string => {
+  const rows = [["", ...CALLERS], ...seen.map((line) => line.split("|"))];
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
+  return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ")).join("\n");
+};
+
 const W = "/api/v2/workspaces";
+const OURS = /^\/api\/v2\/(workspaces|workspacebuilds|users\/\{user\}\/workspace|organizations\/.*\/workspaces)/;
 const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
 const at =
   (suffix: string, method = "GET", body?: unknown) =>
@@ -38,6 +42,12 @@ const to =
   (path: string, method = "GET", body?: unknown) =>
   () =>
     [method, path, body] as const;
+
+const build =
+  (suffix: string, method = "GET", body?: unknown) =>
+  (one: Cast) =>
+    [method, `/api/v2/workspacebuilds/${one.workspace.latest_build.id}${suffix}`, body] as const;
+const agentOf = ({ workspace }: Cast): string => workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
 
 const create = (path: string, prefix: string) => (one: Cast, who: CallerName) =>
   ["POST", path, { name: `${prefix}-${who.replace(" ", "-")}`, template_id: one.template_id }] as const;
@@ -54,9 +64,13 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "POST users/me/workspaces", call: create("/api/v2/users/me/workspaces", "own"), statuses: "401 200 200 200 200 200 200 200 200 401" },
   { rule: "WC-7", name: "POST organizations/{o}/members/ada/workspaces", call: create("/api/v2/organizations/default/members/ada/workspaces", "for"),
     statuses: "401 200 404 404 404 403 200 403 200 401" },
+  { rule: "WC-7", name: "POST users/ada/workspaces", call: create("/api/v2/users/ada/workspaces", "by"),
+    statuses: "401 200 404 404 404 403 200 403 200 401" },
   { rule: "WC-7", name: "GET workspaces", call: to(W), statuses: "401 200 200 200 200 200 200 200 200 401" },
   { rule: "WC-7", name: "GET workspaces/{w}", call: at(""), statuses: READ },
   { rule: "WC-7", name: "GET users/{u}/workspace/{name}", call: to("/api/v2/users/ada/workspace/dev"), statuses: READ },
+  { rule: "WC-7", name: "GET users/{u}/workspace/{name}?include_deleted", call: to("/api/v2/users/ada/workspace/dev?include_deleted=true"), statuses: READ },
+  { rule: "WC-7", name: "GET users/{u}/workspace/{name}/builds/{n}", call: to("/api/v2/users/ada/workspace/dev/builds/1"), statuses: READ },
   { rule: "WC-7", name: "GET workspaces/{w}/builds", call: at("/builds"), statuses: READ },
   { rule: "WC-4", name: "GET workspaces/{w}/timings", call: at("/timings"), statuses: READ },
   { rule: "WC-3", name: "GET workspaces/{w}/resolve-autostart", call: at("/resolve-autostart"), statuses: READ },
@@ -71,6 +85,7 @@ const TABLE: Row[] = [
   { rule: "WC-2", name: "PUT workspaces/{w}/autoupdates", call: at("/autoupdates", "PUT", { automatic_updates: "never" }), statuses: CHANGE },
   { rule: "TI-13", name: "GET workspaces/{w}/activity", call: at("/activity"), statuses: READ },
   { rule: "WC-5", name: "POST workspaces/{w}/usage", call: at("/usage", "POST"), statuses: CHANGE },
+  { rule: "WC-5", name: "POST workspaces/{w}/usage (of an app)", call: (one) => ["POST", `${one.path}/usage`, { agent_id: agentOf(one), app_name: "ssh" }], statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/ttl", call: at("/ttl", "PUT", { ttl_ms: null }), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/autostart", call: at("/autostart", "PUT", { schedule: null }), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/dormant", call: at("/dormant", "PUT", { dormant: false }), statuses: CHANGE.replaceAll("204", "200") },
@@ -82,6 +97,17 @@ const TABLE: Row[] = [
   { rule: "SH-8", name: "DELETE workspaces/{w}/port-share", call: at("/port-share", "DELETE", { agent_name: "dev", port: 9 }), statuses: CHANGE.replaceAll("204", "404") },
   { rule: "WC-6", name: "GET .../members/me/workspaces/available-users",
     call: to("/api/v2/organizations/default/members/me/workspaces/available-users"), statuses: "401 403 403 403 403 403 200 403 200 401" },
+  { rule: "BD-3", name: "GET workspacebuilds/{b}", call: build(""), statuses: READ },
+  { rule: "BD-3", name: "GET workspacebuilds/{b}/logs", call: build("/logs"), statuses: READ },
+  { rule: "BD-3", name: "GET workspacebuilds/{b}/parameters", call: build("/parameters"), statuses: READ },
+  { rule: "BD-3", name: "GET workspacebuilds/{b}/resources", call: build("/resources"), statuses: READ },
+  { rule: "BD-3", name: "GET workspacebuilds/{b}/timings", call: build("/timings"), statuses: READ },
+  { rule: "BD-5", name: "GET workspacebuilds/{b}/state", call: build("/state"), statuses: "401 403 403 403 404 200 200 404 200 401" },
+  { rule: "BD-5", name: "PUT workspacebuilds/{b}/state", call: build("/state", "PUT", { state: "" }), statuses: "401 403 403 403 404 204 204 404 204 401" },
+  // It has ended: 400 for all who may.
+  { rule: "BD-3", name: "PATCH workspacebuilds/{b}/cancel", call: build("/cancel", "PATCH"), statuses: "401 400 400 403 404 400 400 404 400 401" },
+  { rule: "DR-5", name: "POST templateversions/{v}/dry-run", call: (one) => ["POST", `/api/v2/templateversions/${one.version_id}/dry-run`, { workspace_name: "try" }],
+    statuses: "401 201 201 201 201 201 201 201 201 401" },
   // The last two would change who may do what, or what there is.
   { rule: "WC-7", name: "POST workspaces/{w}/builds (delete, orphan)", call: at("/builds", "POST", { transition: "delete", orphan: true, state: "x" }),
     statuses: "401 400 400 400 404 400 400 404 400 401" },
@@ -98,6 +124,17 @@ const statusOf = async (who: CallerName, row: Row): Promise<number> => {
 test.each(TABLE.map((row) => [row.rule, row.name, row] as const))("[WC-7] [%s] %s", async (_, name, row) => {
   const statuses: number[] = [];
   for (const who of CALLERS) statuses.push(await statusOf(who, row));
-  seen.push(`${name}|${statuses.join(" ")}`);
+  seen.push([name, ...statuses].join("|"));
   expect(statuses.join(" ")).toBe(row.statuses);
+});
+
+test("[WC-7] every operation on workspaces, their builds and their ports has its row", async () => {
+  const operations = operationsOf(await fetchDocument(cast.server.url)).filter(({ path }) => OURS.test(path));
+  expect(operations.length).toBeGreaterThan(30);
+  const calls = TABLE.map(({ call }) => call(cast, "owner"));
+  const isAsked = ({ method, path }: { method: string; path: string }): boolean => {
+    const shape = new RegExp(`^${path.replaceAll(/\{[^}]*\}/g, "[^/]+")}$`);
+    return calls.some(([asked, at]) => asked === method.toUpperCase() && shape.test(at.split("?")[0] ?? ""));
+  };
+  expect(operations.filter((one) => !isAsked(one)).map(({ name }) => name)).toEqual([]);
 });
