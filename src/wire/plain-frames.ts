@@ -107,8 +107,8 @@ const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
 
 const broken = (reason: string): WireError => new WireError("protocol", reason);
 
-/** Room for a full frame of yamux; frames up to this size are put together here, since new memory costs more than the copy. */
-const shared = new Uint8Array(64 * 1024 + 64);
+/** Room for the longest frame of yamux; frames up to this size are put together here, since new memory costs more than the copy. */
+const shared = new Uint8Array(256 * 1024 + 64);
 
 /** One frame of the parts. Valid until the next call. */
 export const encodeFrame = (kind: "binary" | "pong" | "close", parts: readonly Uint8Array[]): Uint8Array => {

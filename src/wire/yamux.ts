@@ -7,7 +7,7 @@ import { Keepalive } from "./keepalive.ts";
 import { Wakeup } from "./wakeup.ts";
 import { asWireError, WireError } from "./wire-error.ts";
 import { encodeHeader, FLAG, FRAME, type FrameHeader, FrameParser, GO_AWAY } from "./yamux-frame.ts";
-import { YamuxStream } from "./yamux-stream.ts";
+import { type StreamHost, YamuxStream } from "./yamux-stream.ts";
 
 /** What a session runs on; a `ByteStream`. */
 export type Transport = Pick<ByteStream, "read" | "write" | "send" | "close">;
@@ -15,7 +15,7 @@ export type Transport = Pick<ByteStream, "read" | "write" | "send" | "close">;
 export interface YamuxOptions {
   role: "client" | "server";
   clock: Clock;
-  /** Streams alive at once, both sides together. Default 512; each may hold 256 KiB unread. */
+  /** Streams alive at once, both sides together. Default 512; each may hold 256 KiB unread, 512 KiB once its reader has kept up for a while. */
   max_streams?: number;
   /** Streams the peer opened that nobody has accepted yet; more are reset. Also how many of ours may wait. Default 256. */
   accept_backlog?: number;
@@ -40,6 +40,7 @@ export class YamuxSession {
   readonly #settled = Promise.withResolvers<WireError | undefined>();
   readonly #streams = new Map<number, YamuxStream>();
   readonly #unacknowledged = new Map<number, Timer>();
+  readonly #host: StreamHost;
   readonly #accepted = new Wakeup();
   readonly #slot = new Wakeup();
   #backlog: YamuxStream[] = [];
@@ -63,6 +64,14 @@ export class YamuxSession {
     };
     this.#nextId = options.role === "client" ? 1 : 2;
     this.closed = this.#settled.promise;
+    this.#host = {
+      sendWindow: (streamId, flags, increment) => this.#sendWindow(streamId, flags, increment),
+      sendData: (streamId, payload) =>
+        this.#transport.write(encodeHeader(FRAME.data, 0, streamId, payload.byteLength), payload),
+      forget: (over) => this.#forget(over),
+      whenHalfClosed: (giveUp) => this.#options.clock.after(this.#options.half_closed_ms, giveUp),
+      writers: 0,
+    };
     this.#keepalive = new Keepalive({
       clock: options.clock,
       interval_ms: this.#options.ping_interval_ms,
@@ -200,13 +209,7 @@ export class YamuxSession {
   }
 
   #add(id: number): YamuxStream {
-    const stream = new YamuxStream(id, {
-      sendWindow: (streamId, flags, increment) => this.#sendWindow(streamId, flags, increment),
-      sendData: (streamId, payload) =>
-        this.#transport.write(encodeHeader(FRAME.data, 0, streamId, payload.byteLength), payload),
-      forget: (over) => this.#forget(over),
-      whenHalfClosed: (giveUp) => this.#options.clock.after(this.#options.half_closed_ms, giveUp),
-    });
+    const stream = new YamuxStream(id, this.#host);
     this.#streams.set(id, stream);
     return stream;
   }

@@ -1,0 +1,230 @@
+// The WebSocket client that frames by itself, against Bun's server and against servers that misbehave.
+import { afterEach, describe, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import type { ByteStream } from "#src/wire/byte-stream.ts";
+import { plainWebSocket, UpgradeRefused } from "#src/wire/plain-websocket.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { pattern } from "./support.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+type Ends = { code: number; reason: string };
+
+/** Bun's own WebSocket server. `message` answers with what is sent back. */
+const listen = (
+  message: (ws: Bun.ServerWebSocket, data: Buffer) => void,
+  open = (_: Bun.ServerWebSocket): void => {},
+) => {
+  const closed = Promise.withResolvers<Ends>();
+  const asked: Request[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request, self) => {
+      asked.push(request);
+      return self.upgrade(request) ? undefined : new Response("no", { status: 400 });
+    },
+    websocket: {
+      open,
+      message: (ws, data) => message(ws, data as Buffer),
+      close: (_, code, reason) => closed.resolve({ code, reason }),
+    },
+  });
+  cleanups.push(() => server.stop(true));
+  return { url: new URL(`ws://127.0.0.1:${server.port}/way?q=1`), closed: closed.promise, asked };
+};
+
+/** A TCP server that answers the upgrade as it is told: `after` goes out behind a right handshake. */
+const raw = (answer: (key: string) => string, after: readonly Uint8Array[] = []): URL => {
+  const heard = new WeakMap<object, string>();
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, chunk) {
+        const before = heard.get(socket) ?? "";
+        heard.set(socket, before + chunk.toString("latin1"));
+        if (before.includes("\r\n\r\n") || !heard.get(socket)?.includes("\r\n\r\n")) return;
+        const key = /sec-websocket-key: (.*)\r\n/i.exec(heard.get(socket) ?? "")?.[1] ?? "";
+        socket.write(answer(key));
+        for (const bytes of after) socket.write(bytes);
+      },
+    },
+  });
+  cleanups.push(() => server.stop(true));
+  return new URL(`ws://127.0.0.1:${server.port}/`);
+};
+
+const accepted = (key: string): string =>
+  `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${new Bun.CryptoHasher(
+    "sha1",
+  )
+    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest("base64")}\r\n\r\n`;
+
+const connect = (url: URL, signal?: AbortSignal): Promise<ByteStream> =>
+  plainWebSocket({ url, headers: { "X-Token": "secret" }, clock: systemClock, signal });
+
+const failureOf = async (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error) => error,
+  );
+
+/** Reads this many bytes. */
+const take = async (stream: ByteStream, count: number): Promise<Buffer> => {
+  const parts: Uint8Array[] = [];
+  for (let size = 0; size < count; ) {
+    const part = await stream.read();
+    if (!part) break;
+    parts.push(part);
+    size += part.byteLength;
+  }
+  return Buffer.concat(parts);
+};
+
+describe("a plain WebSocket", () => {
+  test("[WI-17] carries messages of every length there and back, with its headers and path", async () => {
+    const { url, asked } = listen((ws, data) => void ws.sendBinary(data));
+    const stream = await connect(url);
+    for (const size of [1, 125, 126, 65_535, 65_536, 300_000]) {
+      const data = pattern(size);
+      await stream.write(data.subarray(0, size >> 1), data.subarray(size >> 1));
+      expect((await take(stream, size)).equals(data)).toBe(true);
+    }
+    expect(asked[0]?.headers.get("x-token")).toBe("secret");
+    expect(new URL(asked[0]?.url ?? "").search).toBe("?q=1");
+    stream.close();
+  });
+
+  test("[WI-17] waits while the server does not read, keeps every byte, and goes on by itself", async () => {
+    let size = 0;
+    const whole = Promise.withResolvers<void>();
+    const total = 24 * 1024 * 1024;
+    const hasher = new Bun.CryptoHasher("sha256");
+    const { url } = listen((_, data) => {
+      hasher.update(data);
+      size += data.byteLength;
+      if (size === total) whole.resolve();
+    });
+    const stream = await connect(url);
+    const expected = new Bun.CryptoHasher("sha256");
+    const shared = new Uint8Array(100_000);
+    for (let sent = 0, i = 0; sent < total; i += 1) {
+      const part = shared.subarray(0, Math.min(shared.byteLength, total - sent)).fill(i);
+      expected.update(part);
+      sent += part.byteLength;
+      // What was written may be changed as soon as the write has resolved.
+      await stream.write(part);
+    }
+    await whole.promise;
+    expect(hasher.digest("hex")).toBe(expected.digest("hex"));
+    stream.close();
+  });
+
+  test("[WI-17] says goodbye with its code and reason, and hears the server's", async () => {
+    const ours = listen(() => {});
+    const stream = await connect(ours.url);
+    stream.close(1002, "enough");
+    expect(await ours.closed).toEqual({ code: 1002, reason: "enough" });
+    const theirs = listen((ws) => ws.close(1008, "go away"));
+    const other = await connect(theirs.url);
+    await other.write(pattern(1));
+    expect((await other.closed)?.message).toContain("1008 go away");
+    const clean = listen((ws) => ws.close(1000, ""));
+    const last = await connect(clean.url);
+    await last.write(pattern(1));
+    expect(await last.closed).toBeUndefined();
+  });
+
+  test("[WI-17] answers pings with what they carry", async () => {
+    const ponged = Promise.withResolvers<string>();
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request, self) => (self.upgrade(request) ? undefined : new Response("no")),
+      websocket: {
+        open: (ws) => void ws.ping("still there"),
+        message: () => {},
+        pong: (_, data) => ponged.resolve(data.toString()),
+      },
+    });
+    cleanups.push(() => server.stop(true));
+    const stream = await connect(new URL(`http://127.0.0.1:${server.port}/`));
+    expect(await ponged.promise).toBe("still there");
+    stream.close();
+  });
+
+  test("[WI-17] frames may come in pieces, with control frames in between", async () => {
+    const frames = Buffer.from([0x02, 2, 1, 2, 0x89, 1, 9, 0x80, 126, 0, 1, 3, 0x82, 0, 0x82, 1, 4, 0x88, 2, 3, 0xe8]);
+    const url = raw(
+      accepted,
+      Array.from(frames, (byte) => Uint8Array.of(byte)),
+    );
+    const stream = await connect(url);
+    expect([...(await take(stream, 4))]).toEqual([1, 2, 3, 4]);
+    expect(await stream.closed).toBeUndefined();
+  });
+});
+
+describe("what a server may not do", () => {
+  test("[WI-17] a refused upgrade tells its status", async () => {
+    const failure = await failureOf(connect(raw(() => "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")));
+    expect(failure).toBeInstanceOf(UpgradeRefused);
+    expect((failure as UpgradeRefused).status).toBe(401);
+  });
+
+  const nonsense: [string, (key: string) => string][] = [
+    ["an answer to another key", () => accepted("another")],
+    [
+      "an extension nobody asked for",
+      (key) => accepted(key).replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
+    ],
+    ["no HTTP", () => "SSH-2.0-hello\r\n\r\n"],
+    ["an endless head", () => `HTTP/1.1 101 OK\r\nx: ${"y".repeat(40_000)}`],
+  ];
+  test.each(nonsense)("[WI-17] %s is no connection", async (_, answer) => {
+    const failure = await failureOf(connect(raw(answer)));
+    expect(failure).toBeInstanceOf(WireError);
+    expect((failure as WireError).failure).toBe("protocol");
+  });
+
+  test("[WI-17] nobody who listens, and a caller that gives up, are failures", async () => {
+    const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { port } = listener;
+    const cut = new AbortController();
+    const waiting = failureOf(connect(new URL(`ws://127.0.0.1:${port}/`), cut.signal));
+    cut.abort();
+    expect(((await waiting) as WireError).failure).toBe("closed");
+    listener.stop(true);
+    expect(((await failureOf(connect(new URL(`ws://127.0.0.1:${port}/`)))) as WireError).failure).toBe("closed");
+  });
+
+  const frames: [string, number[]][] = [
+    ["a masked frame", [0x82, 0x81, 0, 0, 0, 0, 1]],
+    ["a reserved bit", [0xc2, 1, 1]],
+    ["a reserved opcode", [0x83, 1, 1]],
+    ["a continuation of nothing", [0x80, 1, 1]],
+    ["a message within a message", [0x02, 1, 1, 0x02, 1, 1]],
+    ["a long control frame", [0x89, 126, 0, 126]],
+    ["a control frame in parts", [0x09, 1, 1]],
+    ["a farewell that is cut off", [0x88, 1, 3]],
+    ["a length beyond all bounds", [0x82, 127, 0xff, 0, 0, 0, 0, 0, 0, 0]],
+  ];
+  test.each(frames)("[WI-17] %s ends the connection with a reason", async (_, bytes) => {
+    const stream = await connect(raw(accepted, [Uint8Array.from(bytes)]));
+    expect((await stream.closed)?.failure).toBe("protocol");
+  });
+
+  test("[WI-1] text and a cut connection end it with a reason", async () => {
+    const text = await connect(raw(accepted, [Uint8Array.of(0x81, 1, 65)]));
+    expect((await text.closed)?.failure).toBe("protocol");
+    const { url } = listen((ws) => ws.terminate());
+    const cut = await connect(url);
+    await cut.write(pattern(1));
+    expect((await cut.closed)?.failure).toBe("closed");
+  });
+});
