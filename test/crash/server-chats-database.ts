@@ -115,7 +115,7 @@ const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[]
   for (const said of book.said) {
     const found = count.get(said.text) ?? [];
     const problem = fateProblem(book, said, found.length);
-    if (problem) wrong.push(`${said.text} (${said.fate}): ${problem}`);
+    if (problem) wrong.push(`${JSON.stringify(said)} ${problem}`);
     if (said.id !== undefined && found[0] && found[0].id !== said.id) {
       wrong.push(`${said.text} was answered with the number ${said.id} and has ${found[0].id}`);
     }

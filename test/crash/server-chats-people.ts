@@ -156,8 +156,11 @@ export class ChatPerson {
     const id = queue[this.#below(queue.length)]?.id;
     if (id === undefined) return;
     if (!isDelete) return void (await this.#call("POST", `/queue/${id}/promote`));
+    // Noted before the answer: the server may die with it.
+    const { deleted } = this.#book;
+    if (!deleted.has(id)) deleted.set(id, false);
     const fate = await this.#call("DELETE", `/queue/${id}`);
-    if (fate.fate !== "refused") this.#book.deleted.set(id, fate.fate === "acknowledged");
+    if (fate.fate === "acknowledged") deleted.set(id, true);
   }
 }
 
