@@ -96,7 +96,7 @@ testHere(
     expect(out).toContain('"reason":"autostop"');
     expect(out).toContain('[{"name":"startup_script","value":"echo changed"}]');
   },
-  120_000,
+  180_000,
 );
 
 /** Whatever the lines have left running. */

@@ -151,6 +151,7 @@ const mayKill = async (fleet: Fleet, random: () => number): Promise<boolean> => 
   }
   const before = await fleet.pulse();
   while (performance.now() < end) {
+    await Bun.sleep(5);
     if ((await fleet.pulse()) === before) continue;
     await Bun.sleep(random() * 20);
     return true;
