@@ -1,0 +1,165 @@
+// Nonsense into the sockets of agents and terminals of a running server: random, cut off, too large, out of order. Whoever sends it is
+// closed with a reason; memory stays flat, and another agent, its tunnel and a terminal go on.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import { encodeHeader, FLAG, FRAME } from "#src/wire/yamux-frame.ts";
+import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
+import { type Reachable, startReachable, TestTerminal } from "./reach.ts";
+import { connectAgent } from "./rpc-agent.ts";
+
+const ROUNDS = 24;
+
+let world: Reachable;
+let victim: Seeded;
+beforeAll(async () => {
+  world = await startReachable();
+  victim = await seedAgent(world.server);
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+// A generator of its own, so that a failure can be run again.
+const chance = (seed: number) => {
+  let state = seed;
+  return (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+};
+type Chance = ReturnType<typeof chance>;
+
+const bytesOf = (next: Chance, most: number): Uint8Array<ArrayBuffer> => {
+  const bytes = new Uint8Array(next(most));
+  for (let i = 0; i < bytes.length; i += 1) bytes[i] = next(256);
+  return bytes;
+};
+
+/** Nothing can be made of this: a header of a version there is none of. */
+const NO_VERSION = new Uint8Array(12).fill(0xee);
+const frame = (type: number, flags: number, stream: number, length: number): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(encodeHeader(type as 0, flags, stream, length));
+
+/** Each way to misbehave, as the messages that are sent. */
+const KINDS: Record<string, (next: Chance) => (Uint8Array<ArrayBuffer> | string)[]> = {
+  "random bytes": (next) => [bytesOf(next, 400), NO_VERSION, bytesOf(next, 400), NO_VERSION],
+  // Of the first frame only its version comes, so that the rest of its header is the beginning of the next.
+  "a frame cut off, then another": () => [frame(FRAME.data, FLAG.syn, 1, 100).slice(0, 1), NO_VERSION, NO_VERSION],
+  "more than any window": () => {
+    const head = frame(FRAME.data, FLAG.syn, 1, 0xffff_fff0);
+    return [head, ...Array.from({ length: 80 }, () => new Uint8Array(16_384).fill(0xee))];
+  },
+  "data for a stream nobody opened, and answers nobody asked for": (next) => [
+    frame(FRAME.window, FLAG.ack, 9 + 2 * next(90), 4),
+    frame(FRAME.ping, FLAG.ack, 0, next(1000)),
+    frame(FRAME.data, FLAG.fin, 11, 0),
+    NO_VERSION,
+  ],
+  "a stream opened twice": () => [frame(FRAME.window, FLAG.syn, 1, 0), frame(FRAME.window, FLAG.syn, 1, 0), NO_VERSION],
+  "a stream of the wrong side": () => [frame(FRAME.window, FLAG.syn, 0, 0), NO_VERSION],
+  "nonsense inside a stream that is opened well": (next) => {
+    const body = bytesOf(next, 400);
+    return [frame(FRAME.window, FLAG.syn, 1, 0), frame(FRAME.data, 0, 1, body.length), body, NO_VERSION];
+  },
+  "text where bytes are due": () => ["hello", NO_VERSION],
+};
+
+/** Sends all of it to this socket; answers how the server closed it. */
+const attack = async (path: string, token: string, messages: readonly (Uint8Array<ArrayBuffer> | string)[]) => {
+  const url = Object.assign(new URL(path, world.server.url), { protocol: "ws:" });
+  const socket = new WebSocket(url, { headers: { "Service-Session-Token": token } } as never);
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.onclose = ({ code, reason }) => resolve({ code, reason });
+  });
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve;
+    socket.onerror = () => reject(new Error("the socket was refused"));
+  });
+  for (const message of messages) if (socket.readyState === WebSocket.OPEN) socket.send(message);
+  return closed;
+};
+
+/** A terminal of the other agent that answers all the while. */
+const undisturbed = async (during: () => Promise<void>): Promise<void> => {
+  using terminal = await TestTerminal.open(world, { command: "cat" });
+  await during();
+  const word = uuid();
+  terminal.say({ data: `${word}\n` });
+  await terminal.until(new RegExp(word));
+  const { status } = await world.owner.get<{ status: string }>(world.path("").slice(0, -1));
+  expect(status).toBe("connected");
+};
+
+const used = (): number => {
+  Bun.gc(true);
+  return process.memoryUsage().heapUsed;
+};
+
+describe("nonsense", () => {
+  test.each(["rpc?version=2.10", "tunnel"])(
+    "[AG-21][TN-7] into %s closes it with a reason; nobody else notices, and memory stays flat",
+    async (name) => {
+      const path = `/api/v2/workspaceagents/me/${name}`;
+      const kinds = Object.entries(KINDS);
+      const round = async (seed: number): Promise<void> => {
+        const [kind, make] = kinds[seed % kinds.length] as (typeof kinds)[number];
+        const { code, reason } = await attack(path, victim.agent_token, make(chance(seed)));
+        expect([kind, seed, [1002, 1003, 1008, 1009].includes(code), reason.length > 0]).toEqual([
+          kind,
+          seed,
+          true,
+          true,
+        ]);
+      };
+      await undisturbed(async () => {
+        for (let seed = 0; seed < kinds.length; seed += 1) await round(seed);
+        const before = used();
+        for (let seed = kinds.length; seed < kinds.length + ROUNDS; seed += 1) await round(seed);
+        expect(used() - before).toBeLessThan(16 * 1024 * 1024);
+      });
+      await contextOf(world.server).agents.ask(victim.agent_id, "settle", {});
+      await using agent = await connectAgent(world.server, victim.agent_token);
+      expect((await agent.agent.getManifest({})).agentName).toBe("main");
+    },
+    30_000,
+  );
+
+  test("[AG-21] calls that are none end their stream and not the connection", async () => {
+    await using agent = await connectAgent(world.server, victim.agent_token);
+    for (let seed = 1; seed <= ROUNDS; seed += 1) {
+      const next = chance(seed);
+      const calls = [
+        () => agent.agent.batchCreateLogs({ logSourceId: bytesOf(next, 40), logs: [{ output: "x", level: 77 as 1 }] }),
+        () => agent.agent.updateAppStatus({ slug: "\0".repeat(next(9000)), state: 9 as 0 }),
+        () => agent.agent.batchUpdateAppHealths({ updates: [{ id: bytesOf(next, 40), health: 99 as 1 }] }),
+        () => agent.agent.createSubAgent({ name: "x".repeat(next(100_000) + 100) }),
+        () => agent.agent.deleteSubAgent({ id: bytesOf(next, 15) }),
+      ];
+      const failed = await (calls[next(calls.length)] as () => Promise<unknown>)().then(
+        () => false,
+        () => true,
+      );
+      expect([seed, failed]).toEqual([seed, true]);
+    }
+    expect((await agent.agent.getManifest({})).agentName).toBe("main");
+  }, 30_000);
+
+  test("[TM-13] into a terminal closes that client with a reason; who looks at the same terminal goes on", async () => {
+    using calm = await TestTerminal.open(world, { command: "cat" });
+    const path = world.path(`pty?reconnect=${calm.id}`);
+    const kinds: ((next: Chance) => (Uint8Array<ArrayBuffer> | string)[])[] = [
+      (next) => [Uint8Array.of(1, ...bytesOf(next, 300))],
+      () => ['{"data":"x"}', "]"],
+      () => ["[1,2,3]"],
+      () => ['"text"'],
+      () => ['{"data":', "}"],
+      () => [`{"data":"${"y".repeat(700_000)}`, "y".repeat(700_000)],
+      () => [`${'{"a":'.repeat(100_000)}1`, "}".repeat(100_000)],
+    ];
+    for (let seed = 0; seed < 2 * kinds.length; seed += 1) {
+      const make = kinds[seed % kinds.length] as (typeof kinds)[number];
+      const { code, reason } = await attack(path, world.seeded.owner_token, [...make(chance(seed)), "]"]);
+      expect([seed, [1002, 1003, 1008, 1009].includes(code), reason.length > 0]).toEqual([seed, true, true]);
+    }
+    calm.say({ height: -1, width: 1e300, data: "still here\n" });
+    await calm.until(/still here/);
+  }, 30_000);
+});
