@@ -8,6 +8,9 @@ import type { Verb } from "./verb.ts";
 
 const serverSettings = (): string => settingsHelp(SERVER_SETTINGS);
 
+const ON_MACHINE = "Works on the data directory, so no server may run on it. Takes the settings of `serve`.";
+const PASSWORDS = "A password is made up and printed, or read with --password-file FILE (/dev/stdin for a pipe).";
+
 export const VERBS: readonly Verb[] = [
   {
     name: "serve",
@@ -93,6 +96,78 @@ export const VERBS: readonly Verb[] = [
         "example  a settings file with every setting explained",
       ].join("\n"),
     load: () => import("./config.ts"),
+  },
+  {
+    name: "setup",
+    help: "Make the data directory and its first owner, before the first start.",
+    usage: "NAME --email EMAIL [--password-file FILE] [--json] [settings]",
+    details: () => `${PASSWORDS}\n${ON_MACHINE}`,
+    load: () => import("./setup.ts"),
+  },
+  {
+    name: "user",
+    help: "List, create and suspend users, or reset their passwords, while no server runs.",
+    usage: "list|create|suspend|activate|reset-password [NAME] [--json] [settings]",
+    details: () =>
+      [
+        "list                                 everybody, with status and roles",
+        "create NAME --email EMAIL            an active user; --roles owner,auditor,template-admin,user-admin gives roles",
+        "suspend NAME, activate NAME          whether somebody may sign in",
+        "reset-password NAME                  ends all sign-ins and tokens of the user, too",
+        `create and reset-password: ${PASSWORDS}`,
+        ON_MACHINE,
+      ].join("\n"),
+    load: () => import("./user.ts"),
+  },
+  {
+    name: "token",
+    help: "List, create and revoke tokens, while no server runs.",
+    usage: "list|create|revoke [TOKEN] [--user NAME] [--json] [settings]",
+    details: () =>
+      [
+        "list [--user NAME]                   those of everybody, or of one user",
+        "create --user NAME [--name TEXT] [--lifetime 168h]   prints the token, once",
+        "revoke ID, or revoke NAME --user NAME",
+        ON_MACHINE,
+      ].join("\n"),
+    load: () => import("./token.ts"),
+  },
+  {
+    name: "migrate",
+    help: "Bring the database to this version, as a start of the server does.",
+    usage: "[--check] [--json] [settings]",
+    details: () =>
+      ["--check  only say what there is to do; exit code 1 when there is something", ON_MACHINE].join("\n"),
+    load: () => import("./migrate.ts"),
+  },
+  {
+    name: "doctor",
+    help: "Look whether everything here is as a server needs it.",
+    usage: "[--json] [--quick] [settings]",
+    details: () =>
+      [
+        "--quick  do not read all of the database",
+        "Exit code 0 when nothing is wrong, 1 when something is. Changes nothing. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("./doctor.ts"),
+  },
+  {
+    name: "systemd",
+    help: "Print a unit for systemd.",
+    usage: "[--user NAME] [--program PATH] [settings]",
+    details: () =>
+      [
+        "--user NAME     the user it runs as (default: slipway)",
+        "--program PATH  where the program is (default: /usr/local/bin/slipway)",
+        "Settings that are given stand in the unit. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("./systemd.ts"),
+  },
+  {
+    name: "completion",
+    help: "Print what a shell needs to complete this program's verbs and flags.",
+    usage: "bash|zsh|fish",
+    load: () => import("./completion.ts"),
   },
   {
     name: "version",

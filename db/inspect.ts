@@ -1,0 +1,82 @@
+// Looks at a data directory without changing it, while a server runs on it or not: for `doctor`, `migrate --check` and support bundles.
+import { Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LockedError, lockDirectory } from "./lock.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+export type Inspected = {
+  exists: boolean;
+  /** Migrations its database has had, and how many this program knows. */
+  schema: number;
+  newest: number;
+  /** The names of those it lacks. */
+  missing: string[];
+  /** When the last one was applied, milliseconds since 1970; 0 for never. */
+  migrated_at: number;
+  database_bytes: number;
+  wal_bytes: number;
+};
+
+export const inspectDatabase = (directory: string): Inspected => {
+  const file = join(directory, "slipway.db");
+  const newest = MIGRATIONS.length;
+  const bytes = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const sizes = { newest, database_bytes: bytes(file), wal_bytes: bytes(`${file}-wal`) };
+  const fresh = { exists: false, schema: 0, missing: MIGRATIONS.map(({ name }) => name), migrated_at: 0, ...sizes };
+  if (!existsSync(file) || sizes.database_bytes + sizes.wal_bytes === 0) return fresh;
+  return withDatabase(file, (db) => {
+    const known = db.query("select 1 from sqlite_schema where name = 'migrations'").get();
+    if (known === null) return fresh;
+    const row = db
+      .query("select coalesce(max(version), 0) as v, coalesce(max(applied_at), 0) as at from migrations")
+      .get();
+    const { v: schema, at: migrated_at } = row as { v: number; at: number };
+    const missing = MIGRATIONS.slice(schema).map(({ name }) => name);
+    return { exists: true, schema, missing, migrated_at, ...sizes };
+  });
+};
+
+/** `ok`, or what SQLite's quick check found first. Reads all of the database. */
+export const quickCheck = (directory: string): string =>
+  withDatabase(join(directory, "slipway.db"), (db) => {
+    try {
+      return String(db.query("pragma quick_check(1)").values()[0]?.[0]);
+    } catch (error) {
+      return (error as Error).message;
+    }
+  });
+
+/** Bytes and rows on disk by table and index, the largest first. */
+export const tableSizes = (directory: string): { name: string; bytes: number }[] =>
+  withDatabase(join(directory, "slipway.db"), (db) =>
+    (
+      db.query("select name, sum(pgsize) as bytes from dbstat group by name order by bytes desc").all() as {
+        name: string;
+        bytes: number;
+      }[]
+    ).slice(0, 200),
+  );
+
+/** Whether a server runs on the directory. */
+export const isInUse = (directory: string): boolean => {
+  if (!existsSync(join(directory, "lock"))) return false;
+  try {
+    lockDirectory(directory).close();
+    return false;
+  } catch (error) {
+    if (error instanceof LockedError) return true;
+    throw error;
+  }
+};
+
+// Not opened as read-only: the log of a database that nobody has open can be read only by making its index anew.
+const withDatabase = <T>(file: string, use: (db: Database) => T): T => {
+  const db = new Database(file, { readwrite: true, create: false });
+  try {
+    db.run("pragma busy_timeout=5000");
+    return use(db);
+  } finally {
+    db.close();
+  }
+};

@@ -1,0 +1,165 @@
+// The checks of `slipway doctor`: each looks at one thing and answers one line. None changes anything.
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { join, resolve } from "node:path";
+import { type Clock, rfc3339 } from "#base/clock.ts";
+import { address } from "#base/config/kinds.ts";
+import { type Config, listensOnLoopback } from "#base/config.ts";
+import { isBackupName, readManifest } from "#db/backup/manifest.ts";
+import { inspectDatabase, isInUse, quickCheck } from "#db/inspect.ts";
+import { backupFolder } from "./backup.ts";
+
+export type Finding = { name: string; status: "ok" | "warn" | "wrong"; detail: string };
+
+const MB = 1024 * 1024;
+/** Less than this and the next growth of the log may fail. */
+const LOW_BYTES = 256 * MB;
+const WAL_BYTES = 512 * MB;
+const DAY_MS = 86_400_000;
+
+export const examine = async (config: Config, clock: Clock, quick: boolean): Promise<Finding[]> => {
+  const { data_dir } = config;
+  const folder = dataDirectory(data_dir);
+  if (!existsSync(data_dir)) return [folder, await port(config, false), time(clock, 0)];
+  if (folder.status === "wrong") return [folder];
+  const used = isInUse(data_dir);
+  const running: Finding = {
+    name: "server",
+    status: "ok",
+    detail: used ? "runs on this data directory" : "does not run",
+  };
+  return [
+    ...[folder, space(data_dir), key(data_dir), running, ...database(data_dir, clock, quick)],
+    ...[await port(config, used), ...backups(config, clock), ...exposure(config)],
+  ];
+};
+
+const dataDirectory = (data_dir: string): Finding => {
+  const name = "data directory";
+  const path = resolve(data_dir);
+  const found = statSync(data_dir, { throwIfNoEntry: false });
+  if (!found) return { name, status: "warn", detail: `${path} is not there yet; the first start makes it` };
+  if (!found.isDirectory()) return { name, status: "wrong", detail: `${path} is no folder` };
+  try {
+    accessSync(data_dir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return { name, status: "wrong", detail: `${path} cannot be read and written by this user` };
+  }
+  if ((found.mode & 0o077) !== 0) {
+    return { name, status: "warn", detail: `${path} is open to others on the machine: chmod 700 ${path}` };
+  }
+  return { name, status: "ok", detail: path };
+};
+
+const space = (data_dir: string): Finding => {
+  const { bavail, bsize } = statfsSync(data_dir);
+  const free = bavail * bsize;
+  const detail = `${(free / MB).toFixed(0)} MiB free`;
+  return { name: "disk", status: free < LOW_BYTES ? "wrong" : "ok", detail };
+};
+
+const key = (data_dir: string): Finding => {
+  const name = "encryption key";
+  const file = join(data_dir, "encryption.key");
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found) {
+    const hasData = existsSync(join(data_dir, "slipway.db"));
+    const lost = "encryption.key is missing: stored secrets cannot be opened; restore it from a backup";
+    return { name, status: hasData ? "wrong" : "ok", detail: hasData ? lost : "made at the first start" };
+  }
+  if ((found.mode & 0o077) !== 0) return { name, status: "wrong", detail: `others can read it: chmod 600 ${file}` };
+  const whole = /^[0-9a-f]{64}\s*$/.test(readFileSync(file, "utf8"));
+  return { name, status: whole ? "ok" : "wrong", detail: whole ? "there, for this user alone" : `${file} is damaged` };
+};
+
+const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => {
+  const name = "database";
+  try {
+    const { exists, schema, newest, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
+    if (!exists) return [{ name, status: "ok", detail: "none yet" }, time(clock, 0)];
+    const said = quick ? "ok" : quickCheck(data_dir);
+    const detail =
+      said === "ok" ? `${(database_bytes / MB).toFixed(1)} MiB, ${quick ? "not looked through" : "whole"}` : said;
+    const wal = `${(wal_bytes / MB).toFixed(1)} MiB`;
+    return [
+      { name, status: said === "ok" ? "ok" : "wrong", detail },
+      version(schema, newest, missing),
+      { name: "write-ahead log", status: wal_bytes > WAL_BYTES ? "warn" : "ok", detail: wal },
+      time(clock, migrated_at),
+    ];
+  } catch (error) {
+    return [{ name, status: "wrong", detail: (error as Error).message }];
+  }
+};
+
+const version = (schema: number, newest: number, missing: readonly string[]): Finding => {
+  const name = "schema";
+  if (schema > newest)
+    return { name, status: "wrong", detail: `${schema}, this program knows ${newest}: use a newer one` };
+  if (missing.length > 0) return { name, status: "warn", detail: `${missing.length} migrations run at the next start` };
+  return { name, status: "ok", detail: `${schema}, the newest` };
+};
+
+/** `least`: something that has happened, so that an earlier time now is wrong. */
+const time = (clock: Clock, least: number): Finding => {
+  const now = clock.now();
+  const detail = rfc3339(now);
+  if (now < least)
+    return { name: "clock", status: "wrong", detail: `${detail} is before the last migration, ${rfc3339(least)}` };
+  return { name: "clock", status: now < Date.UTC(2026, 0, 1) ? "wrong" : "ok", detail };
+};
+
+const port = async ({ address: wanted }: Config, used: boolean): Promise<Finding> => {
+  const name = "address";
+  const shown = address.print(wanted);
+  if (used || wanted.port === 0) return { name, status: "ok", detail: shown };
+  const probe = createServer();
+  const { promise, resolve: settle } = Promise.withResolvers<Finding>();
+  probe.once("error", ({ code }: NodeJS.ErrnoException) =>
+    settle({ name, status: "wrong", detail: `${shown}: ${code}` }),
+  );
+  probe.listen(wanted.port, wanted.host, () =>
+    probe.close(() => settle({ name, status: "ok", detail: `${shown} is free` })),
+  );
+  return promise;
+};
+
+const backups = (config: Config, clock: Clock): Finding[] => {
+  const name = "backups";
+  const folder = backupFolder(config);
+  const newest = existsSync(folder) ? readdirSync(folder).filter(isBackupName).sort().at(-1) : undefined;
+  const { backup_interval } = config;
+  if (newest === undefined) {
+    const detail = backup_interval ? `none yet in ${folder}` : "none are made; set backup_interval";
+    return [{ name, status: backup_interval ? "ok" : "warn", detail }];
+  }
+  try {
+    const { created_at } = readManifest(join(folder, newest));
+    const late =
+      backup_interval !== undefined && clock.now() - Date.parse(created_at) > 2 * backup_interval + DAY_MS / 24;
+    return [{ name, status: late ? "wrong" : "ok", detail: `the newest is of ${created_at}` }];
+  } catch (error) {
+    return [{ name, status: "wrong", detail: (error as Error).message }];
+  }
+};
+
+/** Settings that each can be used and together are a mistake. */
+const exposure = (config: Config): Finding[] => {
+  const found: Finding[] = [];
+  const warn = (detail: string): unknown => found.push({ name: "settings", status: "warn", detail });
+  if (!listensOnLoopback(config) && config.access_url === undefined) {
+    warn(
+      "the server listens beyond this machine without access_url: links in it name an address that others may not reach",
+    );
+  }
+  if (config.access_url?.protocol === "http:" && !listensOnLoopback(config)) {
+    warn("access_url is http: passwords and tokens cross the network unencrypted");
+  }
+  if (config.allow_local_provisioner_off_loopback) {
+    warn("allow_local_provisioner_off_loopback lets everybody with an account run programs as the server's user");
+  }
+  const metrics = config.metrics_address?.host;
+  if (metrics !== undefined && !/^(127\.|localhost$|::1$)/.test(metrics))
+    warn("metrics are served beyond this machine, to whoever asks");
+  return found;
+};

@@ -1,0 +1,50 @@
+// Options of a verb's own (`--user NAME`, `--json`), taken out of the arguments before the settings are read from the rest.
+import { usageError } from "#base/usage-error.ts";
+
+export type Taken<Names extends string> = {
+  /** What stands before the first flag, such as `create alice`. */
+  words: readonly string[];
+  options: Partial<Record<Names, string>>;
+  /** Arguments that are settings. */
+  rest: readonly string[];
+};
+
+/** `names` take a value (`--name value` or `--name=value`), and may stand once. Throws UsageError. */
+export const takeOptions = <const Names extends string>(
+  argv: readonly string[],
+  names: readonly Names[],
+): Taken<Names> => {
+  const first = argv.findIndex((argument) => argument.startsWith("-"));
+  const words = first < 0 ? argv : argv.slice(0, first);
+  const options: Partial<Record<Names, string>> = {};
+  const rest: string[] = [];
+  for (let i = words.length; i < argv.length; i++) {
+    const argument = argv[i] as string;
+    const name = names.find((one) => argument === `--${one}` || argument.startsWith(`--${one}=`));
+    if (name === undefined) {
+      rest.push(argument);
+      continue;
+    }
+    if (options[name] !== undefined) throw usageError(`--${name}`, "given twice");
+    const value = argument.includes("=") ? argument.slice(argument.indexOf("=") + 1) : argv[++i];
+    if (value === undefined || value === "") throw usageError(`--${name}`, "expected a value");
+    options[name] = value;
+  }
+  return { words, options, rest };
+};
+
+/** The one word a verb takes; throws UsageError with `expected` when there is none or more. */
+export const onlyWord = (words: readonly string[], expected: string): string => {
+  const [word, more] = words;
+  if (word === undefined) throw usageError("argument", `expected ${expected}`);
+  if (more !== undefined) throw usageError(more, "unexpected argument");
+  return word;
+};
+
+/** Rows as a table for people: columns as wide as their widest cell. */
+export const asTable = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const all = [head, ...rows];
+  const widths = head.map((_, i) => Math.max(...all.map((row) => Bun.stringWidth(row[i] ?? ""))));
+  const cell = (text: string, i: number): string => text + " ".repeat((widths[i] ?? 0) - Bun.stringWidth(text));
+  return all.map((row) => row.map(cell).join("  ").trimEnd()).join("\n");
+};

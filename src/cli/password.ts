@@ -1,0 +1,17 @@
+// A password for a verb: from a file (`--password-file /dev/stdin` for a pipe), or made up and shown once. Never from an argument, which
+// others on the machine can read.
+import { keySecret } from "#base/ids.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { VerbInput } from "./verb.ts";
+
+export type Password = { password: string; made: boolean };
+
+/** Throws UsageError when the file cannot be read. */
+export const passwordFrom = (file: string | undefined, { readFile }: VerbInput): Password => {
+  if (file === undefined) return { password: keySecret(), made: true };
+  try {
+    return { password: readFile(file).replace(/\r?\n$/, ""), made: false };
+  } catch (error) {
+    throw usageError("--password-file", `${file} cannot be read: ${(error as Error).message}`);
+  }
+};

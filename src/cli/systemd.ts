@@ -1,0 +1,90 @@
+// `slipway systemd [--user NAME] [--program PATH] [settings]`: a unit that runs the server as a user of its own, with as few rights as
+// it needs. The settings given on the command line stand in it; secrets do not: they belong in the environment file.
+import { envOf, flagOf } from "#base/config/setting.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { takeOptions } from "./options.ts";
+import { EXIT, type RunVerb } from "./verb.ts";
+
+const DATA_DIR = "/var/lib/slipway";
+
+export const run: RunVerb = async (input) => {
+  const { words, options, rest: argv } = takeOptions(input.argv, ["user", "program"]);
+  if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
+  const { user = "slipway", program = "/usr/local/bin/slipway" } = options;
+  if (!/^[a-z_][a-z0-9_-]*$/.test(user)) throw usageError("--user", "expected the name of a user of the system");
+  if (!/^\/[\w./-]+$/.test(program)) throw usageError("--program", "expected an absolute path without spaces");
+  const { config, sources } = loadConfig({ ...input, argv });
+  const given = Object.entries(SERVER_SETTINGS).filter(([key]) => sources[key as keyof typeof sources].from === "flag");
+  const secret = given.find(([, one]) => "secret" in one && one.secret);
+  if (secret)
+    throw usageError(
+      flagOf(secret[0]),
+      `a secret does not belong in a unit: put ${envOf(secret[0])} into /etc/slipway/env`,
+    );
+  const flags = given
+    .filter(([key]) => key !== "data_dir")
+    .map(([key, one]) => quoted(`${flagOf(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`));
+  const data_dir = sources.data_dir.from === "default" ? DATA_DIR : config.data_dir;
+  if (!data_dir.startsWith("/")) throw usageError("--data-dir", "a unit needs an absolute path");
+  input.print(unit({ user, program, data_dir, flags, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }));
+  return EXIT.ok;
+};
+
+// systemd expands `%` and `$` in commands and splits at blanks.
+const quoted = (argument: string): string =>
+  `"${argument.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
+
+type Unit = { user: string; program: string; data_dir: string; flags: readonly string[]; seconds: number };
+
+/** Its own folders below /var/lib are made by systemd; others must be there. */
+const folders = (data_dir: string): string => {
+  const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
+  return own ? `StateDirectory=${own}\nStateDirectoryMode=0700` : `ReadWritePaths=${data_dir}`;
+};
+
+const unit = ({ user, program, data_dir, flags, seconds }: Unit): string => `# /etc/systemd/system/slipway.service
+[Unit]
+Description=Slipway
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+User=${user}
+Group=${user}
+ExecStart=${[program, "serve", quoted(`--data-dir=${data_dir}`), ...flags].join(" ")}
+# Secrets, such as SLIPWAY_ADMIN_PASSWORD=..., readable by root alone.
+EnvironmentFile=-/etc/slipway/env
+Restart=on-failure
+RestartSec=2
+TimeoutStopSec=${seconds}
+LimitNOFILE=1048576
+${folders(data_dir)}
+UMask=0077
+
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+AmbientCapabilities=
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+# MemoryDenyWriteExecute stays off: the JavaScript engine compiles at run time.
+
+[Install]
+WantedBy=multi-user.target`;

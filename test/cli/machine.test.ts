@@ -1,0 +1,243 @@
+// The verbs for whoever is at the machine: accounts and tokens on a data directory, and what a server then makes of them.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { runHere, type Said } from "./run-verb.ts";
+
+let place: ReturnType<typeof tempDirectory>;
+let data: string;
+
+beforeEach(() => {
+  place = tempDirectory();
+  data = join(place.path, "data");
+});
+afterEach(() => place[Symbol.dispose]());
+
+/** Runs a verb on the data directory; `secret` is what a password file holds. */
+const slipway = (line: string, secret?: string): Promise<Said> =>
+  runHere([...line.split(" "), "--data-dir", data], { files: secret === undefined ? {} : { secret } });
+
+const must = async (line: string, secret?: string): Promise<string> => {
+  const { code, printed, errors } = await slipway(line, secret);
+  if (code !== 0) throw new Error(`slipway ${line}: ${code} ${errors}`);
+  return printed;
+};
+
+const setUp = () => must("setup root --email root@example.com --password-file secret", "root of all, at home\n");
+
+const signIn = async (email: string, password: string): Promise<number> => {
+  await using server = await startTestServer({ directory: data });
+  const response = await new Client(server.url).fetch("POST", "/api/v2/users/login", { email, password });
+  return response.status;
+};
+
+describe("setup, user and token", () => {
+  test("[OP-8] setup makes the directory, its key and one owner, who can sign in; a second one is refused", async () => {
+    expect(await setUp()).toBe("Created the owner root.\n");
+    expect(statSync(join(data, "encryption.key")).mode & 0o777).toBe(0o600);
+    expect(await signIn("root@example.com", "root of all, at home")).toBe(201);
+    const again = await slipway("setup other --email other@example.com");
+    expect([again.code, again.errors]).toEqual([1, "slipway setup: The first user exists already.\n"]);
+  }, 30_000);
+
+  test("[OP-8] users are made, listed, suspended and activated by the rules of the API", async () => {
+    await setUp();
+    const made = JSON.parse(await must("user create alice --email alice@example.com --roles auditor --json"));
+    expect(made.password).toHaveLength(22);
+    const listed = JSON.parse(await must("user list --json")) as { username: string; roles: string[] }[];
+    expect(listed.map(({ username, roles }) => [username, roles])).toEqual([
+      ["alice", ["auditor"]],
+      ["root", ["owner"]],
+    ]);
+    expect(await must("user list")).toMatch(/^USERNAME .*\nalice +alice@example.com +active +auditor +never\nroot/);
+    expect(await must("user suspend alice@example.com")).toBe("alice is suspended.\n");
+    expect(await signIn("alice@example.com", made.password)).toBeGreaterThanOrEqual(400);
+    await must("user activate alice");
+    expect(await signIn("alice@example.com", made.password)).toBe(201);
+    const refused: [string, string, string?][] = [
+      ["user create alice --email other@example.com", "username"],
+      ["user create bob --email nowhere", "email"],
+      ["user create me --email me@example.com", "reserved"],
+      ["user create bob --email bob@example.com --roles king", "king"],
+      ["user create bob --email bob@example.com --password-file secret", "at least 8", "short\n"],
+      ["user suspend root", "last owner"],
+      ["user suspend nobody", "There is no user"],
+      ["user reset-password prebuilds", "There is no user"],
+    ];
+    for (const [line, said, secret] of refused) {
+      const { code, errors } = await slipway(line, secret);
+      expect([line, code]).toEqual([line, 1]);
+      expect(errors).toContain(said);
+    }
+  }, 30_000);
+
+  test("[OP-8] a forgotten password is set on the machine, and every sign-in and token ends", async () => {
+    await setUp();
+    const token = (await must("token create --user root --name ci --lifetime 24h")).trim();
+    expect(await must("user reset-password root --password-file secret", "another one, better")).toContain(
+      "have ended",
+    );
+    expect(JSON.parse(await must("token list --json"))).toEqual([]);
+    await using server = await startTestServer({ directory: data });
+    expect((await new Client(server.url).as(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+    const login = { email: "root@example.com", password: "another one, better" };
+    expect((await new Client(server.url).fetch("POST", "/api/v2/users/login", login)).status).toBe(201);
+  }, 30_000);
+
+  test("[OP-8] a token is shown once, works, is listed without its secret, and ends when it is revoked", async () => {
+    await setUp();
+    const made = JSON.parse(await must("token create --user root --name ci --json")) as { id: string; token: string };
+    const status = async (): Promise<number> => {
+      await using server = await startTestServer({ directory: data });
+      return (await new Client(server.url).as(made.token).fetch("GET", "/api/v2/users/me")).status;
+    };
+    expect(await status()).toBe(200);
+    const listed = await must("token list --user root");
+    expect(listed).toContain(made.id);
+    expect(listed).not.toContain(made.token);
+    expect((await slipway("token create --user root --name ci")).errors).toContain("name");
+    expect((await slipway("token create --user root --lifetime 9999h")).errors).toContain("lifetime");
+    await must("token revoke ci --user root");
+    expect(await status()).toBe(401);
+    expect((await slipway(`token revoke ${made.id}`)).errors).toContain("There is no token");
+  }, 30_000);
+
+  test("[OP-9] nothing is done under a running server, without a database, or with a call that is wrong", async () => {
+    expect((await slipway("user list")).errors).toContain("there is no database");
+    expect((await slipway("migrate")).errors).toContain("there is no database");
+    expect(existsSync(data)).toBe(false);
+    await setUp();
+    {
+      await using _server = await startTestServer({ directory: data });
+      for (const line of ["user list", "token list", "migrate", "user reset-password root"]) {
+        const { code, errors } = await slipway(line);
+        expect([line, code]).toEqual([line, 1]);
+        expect(errors).toContain("in use by another Slipway process; stop the server first");
+      }
+    }
+    for (const line of ["user", "user fly", "user create", "user create x", "token revoke", "user list --colour red"]) {
+      expect([line, (await slipway(line)).code]).toEqual([line, 2]);
+    }
+    expect((await slipway("user create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
+      "cannot be read",
+    );
+  }, 30_000);
+
+  test("[OP-9] migrate --check says what there is to do and changes nothing", async () => {
+    expect(JSON.parse(await must("migrate --check --json"))).toMatchObject({ exists: false });
+    expect(existsSync(data)).toBe(false);
+    await setUp();
+    expect(await must("migrate --check")).toStartWith("The database is up to date");
+    expect(await must("migrate")).toBe("The database was up to date.\n");
+  }, 30_000);
+});
+
+describe("doctor", () => {
+  type Finding = { name: string; status: string; detail: string };
+  const findings = async (line = "doctor --json", clock?: ManualClock): Promise<Map<string, Finding>> => {
+    const said = await runHere([...line.split(" "), "--data-dir", data, "--address", "127.0.0.1:0"], { clock });
+    const { ok, findings: found } = JSON.parse(said.printed) as { ok: boolean; findings: Finding[] };
+    expect(said.code).toBe(ok ? 0 : 1);
+    expect(ok).toBe(found.every(({ status }) => status !== "wrong"));
+    return new Map(found.map((one) => [one.name, one]));
+  };
+
+  test("[OP-10] finds nothing wrong where a server runs, nor where none has run yet", async () => {
+    expect((await findings()).get("data directory")?.detail).toContain("not there yet");
+    expect(existsSync(data)).toBe(false);
+    await using _server = await startTestServer({ directory: data });
+    const found = await findings();
+    expect(found.get("server")?.detail).toContain("runs");
+    expect(found.get("database")?.detail).toContain("whole");
+    expect([...found.values()].filter(({ status }) => status === "wrong")).toEqual([]);
+    expect((await runHere(["doctor", "--quick", "--data-dir", data, "--address", "127.0.0.1:0"])).printed).toContain(
+      "ok",
+    );
+  }, 30_000);
+
+  test("[OP-10] names a damaged database, a lost or open key, an open folder, a clock gone back, a port in use, bad settings", async () => {
+    await setUp();
+    chmodSync(data, 0o755);
+    chmodSync(join(data, "encryption.key"), 0o644);
+    const found = await findings("doctor --json", new ManualClock(Date.UTC(2020, 0, 1)));
+    expect(found.get("data directory")).toMatchObject({ status: "warn" });
+    expect(found.get("encryption key")).toMatchObject({
+      status: "wrong",
+      detail: expect.stringContaining("chmod 600"),
+    });
+    expect(found.get("clock")).toMatchObject({ status: "wrong" });
+    rmSync(join(data, "encryption.key"));
+    expect((await findings()).get("encryption key")?.detail).toContain("missing");
+    writeFileSync(join(data, "slipway.db"), "no database at all, whatever its name may be");
+    expect((await findings()).get("database")).toMatchObject({ status: "wrong" });
+    const other = createServer();
+    await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
+    const { port } = other.address() as { port: number };
+    const said = await runHere(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
+    expect(said.printed).toContain("EADDRINUSE");
+    await new Promise((closed) => other.close(closed));
+    expect((await runHere(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
+    const exposed = await runHere([
+      "doctor",
+      "--data-dir",
+      data,
+      "--address",
+      "0.0.0.0:0",
+      "--metrics-address",
+      "0.0.0.0:9",
+    ]);
+    expect(exposed.printed).toContain("metrics are served beyond this machine");
+  }, 30_000);
+});
+
+describe("for shells and systemd", () => {
+  test("[OP-11] a script of each shell completes verbs, what stands behind them, and flags", async () => {
+    for (const shell of ["bash", "zsh", "fish"]) {
+      const { code, printed } = await runHere(["completion", shell]);
+      expect(code).toBe(0);
+      for (const word of ["reset-password", "backup", "data-dir"]) expect(printed).toContain(word);
+    }
+    expect((await runHere(["completion", "csh"])).code).toBe(2);
+    const script = (await runHere(["completion", "bash"])).printed;
+    const complete = async (...words: string[]): Promise<string[]> => {
+      const line = `COMP_WORDS=(${words.join(" ")}); COMP_CWORD=${words.length - 1}; _slipway; echo "\${COMPREPLY[@]}"`;
+      const child = Bun.spawn(["bash", "-c", `${script}\n${line}`], { stdout: "pipe" });
+      return (await child.stdout.text()).trim().split(" ");
+    };
+    expect(await complete("slipway", "ba")).toEqual(["backup"]);
+    expect(await complete("slipway", "user", "res")).toEqual(["reset-password"]);
+    expect(await complete("slipway", "serve", "--metrics")).toEqual(["--metrics-address"]);
+  }, 30_000);
+
+  test("[OP-11] the unit runs as a user of its own with few rights, holds what was given, and no secret", async () => {
+    const given = ["--access-url", "https://x.example.com", "--shutdown-timeout", "20s", "--admin-username", "a-b"];
+    const { printed } = await runHere(
+      ["systemd", ...given, "--admin-email", "a@b.c", "--config", "/etc/slipway/100%.yaml"],
+      {
+        files: { "/etc/slipway/100%.yaml": "admin_password: correct-horse" },
+      },
+    );
+    expect(printed).toContain('serve "--data-dir=/var/lib/slipway"');
+    expect(printed).toContain('"--access-url=https://x.example.com"');
+    expect(printed).toContain('"--config=/etc/slipway/100%%.yaml"');
+    expect(printed).not.toContain("correct-horse");
+    for (const line of [
+      "User=slipway",
+      "TimeoutStopSec=25",
+      "StateDirectory=slipway",
+      "ProtectSystem=strict",
+      "NoNewPrivileges=yes",
+    ]) {
+      expect(printed.split("\n")).toContain(line);
+    }
+    expect((await runHere(["systemd", "--data-dir", "/srv/x"])).printed).toContain("ReadWritePaths=/srv/x");
+    expect((await runHere(["systemd", "--data-dir", "./x"])).code).toBe(2);
+    expect((await runHere(["systemd", "--user", "a b"])).code).toBe(2);
+    const secret = ["--admin-password", "correct-horse", "--admin-email", "a@b.c", "--admin-username", "a"];
+    expect((await runHere(["systemd", ...secret])).errors).toContain("does not belong in a unit");
+  }, 30_000);
+});

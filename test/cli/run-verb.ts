@@ -1,0 +1,37 @@
+// Runs a verb in this process, as src/main.ts would, and answers what it printed.
+import { readFileSync } from "node:fs";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { UsageError } from "#base/usage-error.ts";
+import { EXIT, type VerbInput } from "#src/cli/verb.ts";
+import { VERBS } from "#src/cli/verbs.ts";
+
+export type Said = { code: number; printed: string; errors: string };
+
+/** `slipway name ...argv`; files that the verb reads are those in `files`, then those on disk. */
+export const runHere = async (
+  [name = "", ...argv]: readonly string[],
+  { files = {}, clock = systemClock }: { files?: Readonly<Record<string, string>>; clock?: Clock } = {},
+): Promise<Said> => {
+  const said = { code: -1, printed: "", errors: "" };
+  const input: VerbInput = {
+    ...{ argv, env: {}, clock, isTerminal: false, signal: new AbortController().signal },
+    readFile: (path) => files[path] ?? readFileSync(path, "utf8"),
+    print: (text) => {
+      said.printed += `${text}\n`;
+    },
+    printError: (text) => {
+      said.errors += text;
+    },
+  };
+  const verb = VERBS.find((one) => one.name === name);
+  if (!verb) throw new Error(`there is no verb ${name}`);
+  const { run } = await verb.load();
+  try {
+    said.code = await run(input);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    said.code = EXIT.usage;
+    said.errors += error.message;
+  }
+  return said;
+};
