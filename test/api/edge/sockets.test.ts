@@ -26,6 +26,7 @@ const routes = {
     token: seeded.owner_token,
   }),
   "an agent's connection": () => ({ path: "/api/v2/workspaceagents/me/rpc", token: seeded.agent_token }),
+  "an agent's tunnel": () => ({ path: "/api/v2/workspaceagents/me/tunnel", token: seeded.agent_token }),
 };
 
 const open = async (route: keyof typeof routes, extra: Record<string, string> = {}): Promise<RawConnection> => {
