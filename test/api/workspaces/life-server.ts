@@ -185,7 +185,8 @@ export class ServerLives implements Real {
 
   /** A server on which runs can be opened one after the other. */
   static async start() {
-    const time = await openClockwork();
+    // Builds that hang keep nobody from a worker.
+    const time = await openClockwork({ env: { SLIPWAY_PROVISIONER_SLOTS: "8" } });
     const offers = new Map<Rules, Offer>();
     return {
       open: async (rules: Rules) => {
