@@ -107,7 +107,7 @@ class Group {
       const truth = await this.#truth(id);
       for (const reader of this.readers.filter(({ options }) => options.chat === id)) {
         const seen = () => JSON.stringify([reader.status, reader.queue, reader.history]);
-        await until(async () => seen() === truth, 10_000).catch(() => {
+        await until(async () => seen() === truth).catch(() => {
           wrong.push(`a follower of ${id} by ${reader.options.over} ends with ${seen()} instead of ${truth}`);
         });
       }
@@ -165,7 +165,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
       groups.push(group);
     }
     const begun = group.answers;
-    const patience = 20 + Math.floor(random() * 200);
+    const patience = 20 + Math.floor(random() * (rounds < ROUNDS_OF_A_GROUP ? 60 : 200));
     const now = group;
     await until(async () => now.answers - begun >= patience, 60_000);
     for (const reader of group.readers) if (random() < 0.2) reader.drop();

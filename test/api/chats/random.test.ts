@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { testInside } from "#test/support/inside.ts";
 import { randomChats } from "./random-run.ts";
 
-const COMMANDS = Number(process.env.SLIPWAY_TEST_COMMANDS ?? 400);
+const COMMANDS = Number(process.env.SLIPWAY_TEST_COMMANDS ?? 300);
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 2_147_483_647);
 
 testInside(
