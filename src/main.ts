@@ -36,6 +36,7 @@ function verbInput(argv: string[]): VerbInput {
     env: process.env,
     signal: stopping.signal,
     clock: systemClock,
+    onReload: (listener) => void process.on("SIGHUP", listener),
     isTerminal: process.stderr.isTTY === true,
     readFile: (path) => readFileSync(path, "utf8"),
     print,

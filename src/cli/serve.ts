@@ -42,6 +42,7 @@ export interface ServedContext extends AsyncDisposable {
 export const run: RunVerb = async (input) => {
   const { config } = loadConfig(input);
   startLogging(config, input);
+  input.onReload?.(() => reload(input));
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const [{ openContext }, { startServer }] = await Promise.all([import("#src/context.ts"), import("#src/server.ts")]);
   try {
@@ -53,6 +54,19 @@ export const run: RunVerb = async (input) => {
     return EXIT.failed;
   }
 };
+
+/** Reads the settings again. What can change under a running server is how it logs; the rest waits for the next start. */
+function reload(input: VerbInput): void {
+  try {
+    const { config } = loadConfig(input);
+    startLogging(config, input);
+    log("server").info("the settings were read again", { log_level: config.log_level, log_format: config.log_format });
+  } catch (error) {
+    log("server").error("the settings cannot be used; those from before stay", { error: messageOf(error) });
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Words for what is no defect but a state of this machine; undefined for everything else. */
 function reasonForPeople(error: unknown, config: Config): string | undefined {

@@ -54,6 +54,7 @@ Wants=network-online.target
 User=${user}
 Group=${user}
 ExecStart=${[program, "serve", quoted(`--data-dir=${data_dir}`), ...flags].join(" ")}
+ExecReload=/bin/kill -HUP $MAINPID
 # Secrets, such as SLIPWAY_ADMIN_PASSWORD=..., readable by root alone.
 EnvironmentFile=-/etc/slipway/env
 Restart=on-failure

@@ -13,6 +13,8 @@ export interface VerbInput extends Input {
   print(text: string): void;
   /** Writes to standard error, as it is. */
   printError(text: string): void;
+  /** Calls `listener` at each SIGHUP, which otherwise ends the program. */
+  onReload?(listener: () => void): void;
   /** True when standard error is a terminal. */
   isTerminal: boolean;
 }

@@ -152,6 +152,18 @@ export const VERBS: readonly Verb[] = [
     load: () => import("./doctor.ts"),
   },
   {
+    name: "support-bundle",
+    help: "Collect what somebody who helps wants to know, without secrets, in one file.",
+    usage: "FILE.tar [--log-file FILE] [--json] [settings]",
+    details: () =>
+      [
+        "Version, machine, settings, findings of `doctor`, sizes of tables; nothing is sent anywhere.",
+        "--log-file FILE  its last 2000 lines, without what looks like a secret (`journalctl -u slipway > FILE` makes one)",
+        "Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("./support-bundle.ts"),
+  },
+  {
     name: "systemd",
     help: "Print a unit for systemd.",
     usage: "[--user NAME] [--program PATH] [settings]",

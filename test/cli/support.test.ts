@@ -1,0 +1,102 @@
+// What leaves the machine for somebody who helps, and settings that are read again while the server runs.
+import { expect, test } from "bun:test";
+import { statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { redacted } from "#src/cli/redact.ts";
+import { announced, tempDirectory } from "#test/support/server.ts";
+import { command } from "../crash/server.ts";
+import { runHere } from "./run-verb.ts";
+
+const SECRETS = {
+  key: "LNwE1w5Q6U-iYJQv1Jh7iDPXBV2bZCprO",
+  provider: "sk-proj-abcdefghijklmnop1234",
+  jwt: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+  password: "correct-horse-battery",
+  inUrl: "hunter2hunter2",
+  person: "ada@example.com",
+};
+
+const LOG = [
+  `{"level":"error","message":"GET /x Authorization: Bearer ${SECRETS.key} failed"}`,
+  `{"level":"error","error":{"message":"provider said {\\"api_key\\":\\"${SECRETS.provider}\\"}"}}`,
+  `2026-11-21 WARN git: https://user:${SECRETS.inUrl}@git.example.com/x cannot be fetched`,
+  `setup link /setup?token=${SECRETS.jwt}&next=1 password=${SECRETS.password} of ${SECRETS.person}`,
+  '{"level":"info","area":"db","message":"opened","path":"/var/lib/slipway"}',
+].join("\n");
+
+test("[OP-12] lines of a log lose what looks like a secret or names a person, and keep the rest", () => {
+  const said = redacted(LOG);
+  for (const secret of Object.values(SECRETS)) if (secret !== SECRETS.key) expect(said).not.toContain(secret);
+  expect(said).not.toContain("iYJQv1Jh7iDPXBV2bZCprO");
+  expect(said).toContain('{"level":"info","area":"db","message":"opened","path":"/var/lib/slipway"}');
+  expect(said).toContain("git.example.com/x cannot be fetched");
+  expect(said).toContain("next=1");
+});
+
+test("[OP-12] a support bundle is one file for its maker alone, with version, settings, findings, sizes and log, without secrets", async () => {
+  using place = tempDirectory();
+  const data = join(place.path, "data");
+  const at = ["--data-dir", data];
+  const { printed } = await runHere(["setup", "root", "--email", "root@example.com", "--json", ...at]);
+  const { password } = JSON.parse(printed) as { password: string };
+  writeFileSync(join(place.path, "slipway.log"), LOG);
+  const file = join(place.path, "support.tar");
+  const settings = ["--admin-password", SECRETS.password, "--admin-email", SECRETS.person, "--admin-username", "ada"];
+  const argv = ["support-bundle", file, "--log-file", join(place.path, "slipway.log"), ...settings, ...at];
+  expect((await runHere(argv)).code).toBe(0);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const bytes = await Bun.file(file).text();
+  for (const secret of [...Object.values(SECRETS).slice(1), password]) expect(bytes).not.toContain(secret);
+  const files = await new Bun.Archive(await Bun.file(file).bytes()).files();
+  expect([...files.keys()].sort()).toEqual(["about.json", "database.json", "doctor.json", "log.txt", "settings.json"]);
+  const { tables } = JSON.parse((await files.get("database.json")?.text()) ?? "") as { tables: { name: string }[] };
+  expect(tables.map(({ name }) => name)).toContain("users");
+  expect((await runHere(["support-bundle", ...at])).code).toBe(2);
+}, 30_000);
+
+test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mistake changes nothing and is said", async () => {
+  using place = tempDirectory();
+  const file = join(place.path, "slipway.yaml");
+  const write = (level: string): void => writeFileSync(file, `log_level: ${level}\nlog_format: json\n`);
+  write("error");
+  const data = join(place.path, "data");
+  const child = Bun.spawn([...command(), "serve", "--config", file, "--data-dir", data, "--address", "127.0.0.1:0"], {
+    ...{ env: { PATH: Bun.env.PATH ?? "", HOME: place.path }, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  });
+  await announced(child.stdout);
+  const lines = linesOf(child.stderr);
+  write("info");
+  child.kill("SIGHUP");
+  expect(await lines.until((line) => line.includes("read again"))).toMatchObject({ level: "info", log_level: "info" });
+  write("loud");
+  child.kill("SIGHUP");
+  expect(await lines.until((line) => line.includes("those from before stay"))).toMatchObject({
+    level: "error",
+    error: expect.stringContaining("log_level"),
+  });
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+}, 60_000);
+
+const linesOf = (stream: ReadableStream<Uint8Array>) => {
+  const reader = stream
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>;
+  let rest = "";
+  return {
+    /** The first line that is wanted, as JSON. */
+    async until(wanted: (line: string) => boolean): Promise<unknown> {
+      for (;;) {
+        const lines = rest.split("\n");
+        const found = lines.slice(0, -1).findIndex(wanted);
+        if (found >= 0) {
+          rest = lines.slice(found + 1).join("\n");
+          return JSON.parse(lines[found] as string);
+        }
+        const { value, done } = await reader.read();
+        if (done) throw new Error(`the output ended: ${rest}`);
+        rest += value;
+      }
+    },
+  };
+};
