@@ -1,10 +1,11 @@
 // Runs lists, searches and reports on a read-only connection of its own, so that none of them stops the event loop
 // (PERFORMANCE section 2h). Bounded in rows; one query at a time.
 import { Database } from "bun:sqlite";
+import { REPORTS, type ReportName } from "./usage-reports.ts";
 
 declare const self: Worker;
 
-type Order = { open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number };
+type Order = { open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number; report?: ReportName };
 
 let db: Database | undefined;
 let file = "";
@@ -19,13 +20,28 @@ const connection = (): Database => {
   return db;
 };
 
+/** All that a report reads is of one moment. */
+const reportOf = (name: ReportName, args: Parameters<(typeof REPORTS)[ReportName]>[1]): string => {
+  const db = connection();
+  db.run("begin");
+  try {
+    return REPORTS[name](db, args);
+  } finally {
+    db.run("commit");
+  }
+};
+
 self.onmessage = ({ data }: MessageEvent<Order>) => {
   if (data.open) {
     file = data.open;
     return;
   }
-  const { id, sql = "", params = [], limit = 0 } = data;
+  const { id, sql = "", params = [], limit = 0, report } = data;
   try {
+    if (report) {
+      self.postMessage({ id, rows: [[reportOf(report, JSON.parse(String(params[0])))]] });
+      return;
+    }
     // The bound is part of the query: what is above it never comes into memory.
     const rows = connection()
       .query(`select * from (${sql}) limit ${limit + 1}`)

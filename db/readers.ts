@@ -34,7 +34,7 @@ export class Readers {
       chosen.waiting.set(id, { resolve, reject });
       // Waiting for an answer keeps the process alive, an idle reader does not.
       if (chosen.waiting.size === 1) chosen.worker.ref();
-      chosen.worker.postMessage({ id, sql: query.sql, params: query.params, limit: this.#rows });
+      chosen.worker.postMessage({ id, sql: query.sql, params: query.params, limit: this.#rows, report: query.report });
     });
     return rows.map(query.map);
   }

@@ -3,6 +3,7 @@
 import { Column, eq, getTableColumns, getTableName, is, Param, Placeholder, SQL, sql, type Table } from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
+import type { ReportName } from "./usage-reports.ts";
 
 /** What SQLite stores. Booleans travel as 0 and 1, times as milliseconds, JSON as text. */
 export type Value = string | number | bigint | null | Uint8Array;
@@ -18,7 +19,13 @@ export type Statement = {
 };
 
 /** One read: SQL, its parameters, and how a row of values becomes an object. */
-export type Query<T> = { readonly sql: string; readonly params: readonly Value[]; readonly map: (row: Value[]) => T };
+export type Query<T> = {
+  readonly sql: string;
+  readonly params: readonly Value[];
+  readonly map: (row: Value[]) => T;
+  /** For `scan` only: a report that a reader computes from many rows (db/usage-reports.ts), instead of the SQL. */
+  readonly report?: ReportName;
+};
 
 /** Builds SQL and never runs it: the callback is unreachable because nothing here is awaited. */
 export const build = drizzle(async () => ({ rows: [] }));

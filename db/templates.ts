@@ -112,20 +112,6 @@ export const listBuildTimes = query(
     .limit(500),
 );
 
-/** When each workspace of a template was last used, and whose it is, since a time: {id, since, except}. For `scan`. */
-export const listUses = query(
-  build
-    .select({ owner_id: workspaces.owner_id, at: workspaces.last_used_at })
-    .from(workspaces)
-    .where(
-      and(
-        eq(workspaces.template_id, sql.placeholder("id")),
-        sql`${workspaces.last_used_at} >= ${sql.placeholder("since")}`,
-        sql`${workspaces.owner_id} <> ${sql.placeholder("except")}`,
-      ),
-    ),
-);
-
 /** Marks it deleted; refused as stale when it is already, or when workspaces of it exist: {id, now}. */
 export const deleteTemplate = statement<{ id: string; now: number }>(
   build

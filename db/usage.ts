@@ -1,10 +1,12 @@
 // Rows of use: minutes as they come in, and the packed rows they are folded into. Written by actors/usage only; read by its folding and,
 // in reader Workers, by the reports of insights (db/usage-reports.ts).
 import { and, eq, lte, sql } from "drizzle-orm";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { agent_apps } from "./schema/agents.ts";
 import { usage_details, usage_keys, usage_latencies, usage_minutes } from "./schema/usage.ts";
 import { workspaces } from "./schema/workspaces.ts";
-import { build, query, type Statement } from "./sql.ts";
+import { build, type Query, query, type Statement } from "./sql.ts";
+import type { ReportArgs, ReportName } from "./usage-reports.ts";
 
 export const KEY_KINDS = { user: 0, template: 1, app: 2 } as const;
 export type KeyKind = (typeof KEY_KINDS)[keyof typeof KEY_KINDS];
@@ -129,3 +131,31 @@ export const savePacked = (
     rows: rows.map(({ id, detail }) => [id, detail]),
   },
 ];
+
+/** The JSON text of a report. For `scan`, which computes it in a reader. */
+export const usageReport = (report: ReportName, args: ReportArgs): Query<string> => ({
+  report,
+  sql: "",
+  params: [JSON.stringify(args)],
+  map: ([text]) => String(text),
+});
+
+/** How many users changed to and from a status, by quarter of an hour; all before `from` at once: {from, to}. For `scan`. */
+export const listStatusChanges = query(
+  build
+    .select({
+      status: sql<string>`status`.as("status"),
+      at: sql<number>`quarter * 900000`.as("at"),
+      change: sql<number>`sum(step)`.as("change"),
+    })
+    .from(
+      sql`(select status, step, max((at + 899999) / 900000, ${sql.placeholder("from")} / 900000) as quarter from (
+        select status, 1 as step, at from user_status_changes
+        where user_id <> ${PREBUILDS_USER_ID} and at <= ${sql.placeholder("to")}
+        union all
+        select before, -1, at from (
+          select at, user_id, lag(status) over (partition by user_id order by at, id) as before from user_status_changes
+        ) where before is not null and user_id <> ${PREBUILDS_USER_ID} and at <= ${sql.placeholder("to")}))`,
+    )
+    .groupBy(sql`status`, sql`quarter`),
+);

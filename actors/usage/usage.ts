@@ -1,14 +1,19 @@
 // Keeps the record of who used what: writes what was noted each minute and folds what is over every five. Made by the server's context;
 // the only writer of usage rows.
 import type { Clock, Timer } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { Store } from "#db/store.ts";
+import { usageReport } from "#db/usage.ts";
 import { BUCKET_MS } from "#db/usage-block.ts";
+import type { ReportArgs, ReportName } from "#db/usage-reports.ts";
 import { UsageCollector, type Use } from "./collector.ts";
 import { foldUsage } from "./folding.ts";
 
 const FLUSH_MS = 60_000;
 const FOLD_MS = 300_000;
+/** Reports that wait or are made. */
+const MOST_REPORTS = 32;
 
 /** What an agent says of its connections. */
 export type AgentReport = {
@@ -25,6 +30,8 @@ export class Usage {
   readonly #clock: Clock;
   readonly #collector: UsageCollector;
   #ticking: Timer[] = [];
+  #reports = 0;
+  #made: Promise<void> = Promise.resolve();
   /** One after the other: what is folded must not be written at the same time. */
   #last: Promise<void> = Promise.resolve();
 
@@ -48,6 +55,29 @@ export class Usage {
     if (open.length === 0) this.#collector.note(use);
     for (const [name] of open) this.#collector.note({ ...use, app: name.replaceAll("_", "-") });
     this.#collector.noteLatency(workspace_id, report.connection_median_latency_ms, at);
+  }
+
+  /**
+   * The JSON text of a report about all that was noted until now. Reports are made one after the other, so that they leave a reader to
+   * the lists. 503 when too many wait.
+   */
+  async report(name: ReportName, args: ReportArgs): Promise<string> {
+    if (this.#reports >= MOST_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
+    this.#reports += 1;
+    const made = this.#made.then(async () => {
+      await this.flush();
+      const [text = ""] = await this.#store.scan(usageReport(name, args));
+      return text;
+    });
+    this.#made = made.then(
+      () => {},
+      () => {},
+    );
+    try {
+      return await made;
+    } finally {
+      this.#reports -= 1;
+    }
   }
 
   start(): void {

@@ -175,6 +175,18 @@ export const mayReadAudit = (caller: UserCaller, organization?: string): boolean
   (organization !== undefined &&
     hasOrganizationRole(caller, organization, "organization-admin", "organization-auditor"));
 
+/** Use of the templates of an organization; without one: of all templates. */
+export const mayViewInsights = (caller: UserCaller, organization?: string): boolean =>
+  hasSiteRole(caller, "owner", "template-admin", "auditor") ||
+  (organization !== undefined &&
+    hasOrganizationRole(
+      caller,
+      organization,
+      "organization-admin",
+      "organization-template-admin",
+      "organization-auditor",
+    ));
+
 // Models.
 
 /** Providers, their keys and the models they serve. 403. */

@@ -9,6 +9,7 @@ import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment.ts";
 import { externalAuth } from "./external-auth/index.ts";
 import { files } from "./files.ts";
+import { insights } from "./insights/index.ts";
 import { organizations } from "./organizations/index.ts";
 import { provisionerDaemons } from "./provisioner-daemons/index.ts";
 import { derpMaps } from "./tailnet/derp-map.ts";
@@ -33,6 +34,7 @@ export const api = (ctx: ApiContext) =>
     .use(users(ctx))
     .use(externalAuth(ctx))
     .use(files(ctx))
+    .use(insights(ctx))
     .use(templates(ctx))
     .use(templateVersions(ctx))
     .use(workspacesByOwner(ctx))

@@ -46,6 +46,7 @@ const C = "/api/v2/chats/{chat}";
 /** Of nothing that there is. */
 const NOBODYS_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const said = [{ type: "text", text: "hang: on" }];
+const week = { start_time: "2025-01-06T00:00:00Z", end_time: "2025-01-13T00:00:00Z" };
 const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
 
 // biome-ignore format: a table. stranger, agent, other agent, foreigner, colleague, ada (whose it is), admin (the site's owner)
@@ -167,6 +168,11 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${T}/versions`]: MEMBERS,
   [`PATCH ${T}/versions`]: { is: LEADS, body: { id: "{templateversion}" } },
   [`POST ${T}/versions/archive`]: { is: LEADS, fresh: "template" },
+  "GET /api/v2/insights/daus": { is: SITE_LEADS, query: { tz_offset: "0" } },
+  "GET /api/v2/insights/templates": { is: SITE_SECRET, query: { ...week, interval: "week" } },
+  "GET /api/v2/insights/user-activity": { is: SITE_SECRET, query: week },
+  "GET /api/v2/insights/user-latency": { is: SITE_SECRET, query: week },
+  "GET /api/v2/insights/user-status-counts": SITE_LEADS,
   [`GET ${T}/daus`]: { is: LEADS, query: { tz_offset: "0" } },
   [`GET ${T}/versions/{name}`]: { is: MEMBERS, path: { name: "first" } },
   [`POST ${O}/templateversions`]: { is: as(LEADS, 201), body: { name: "{fresh}", template_id: "{template}", storage_method: "file", file_id: "{file}", provisioner: "echo" }, fresh: "name" },

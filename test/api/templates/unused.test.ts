@@ -42,15 +42,18 @@ test("[TP-28] people who used a template are counted by day, for those who may k
   await using world = await openWorld();
   const { admin } = world;
   const template = await makeTemplate(admin);
-  await createWorkspace(admin, template.id);
-  await createWorkspace(admin, template.id, "second");
+  for (const name of ["first", "second"]) {
+    const { id } = await createWorkspace(admin, template.id, name);
+    const agent_id = (await awaitBuild(admin, id)).latest_build.resources[0]?.agents?.[0]?.id;
+    await admin.post(`/api/v2/workspaces/${id}/usage`, { agent_id, app_name: "ssh" });
+  }
   const at = `/api/v2/templates/${template.id}/daus`;
   type Daus = { entries: { date: string; amount: number }[]; tz_hour_offset: number };
   const { entries, tz_hour_offset } = await admin.get<Daus>(`${at}?tz_offset=2`);
   expect([entries.length, tz_hour_offset]).toEqual([61, 2]);
   expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
   expect(entries.every(({ date }) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);
-  for (const wrong of ["", "?tz_offset=5.5", "?tz_offset=15", "?tz_offset=x"]) {
+  for (const wrong of ["", "?tz_offset=5.1", "?tz_offset=15", "?tz_offset=x"]) {
     expect([wrong, await statusOf(admin.get(at + wrong))]).toEqual([wrong, 400]);
   }
   const member = admin.as((await seedUser(world.server, { organization_id: template.organization_id })).token);

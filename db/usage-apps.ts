@@ -1,0 +1,110 @@
+// Use of each app for the report of templates: minutes, how often it was begun, and with which templates (facts/platform 6.2). Several
+// templates at once count at most 30 minutes of a bucket, and buckets that adjoin are one use whatever template they were with.
+import type { Database } from "bun:sqlite";
+import { BUILTIN_APPS } from "#schema/usage-app.ts";
+import { appText, KEY_KINDS } from "./usage.ts";
+import { ANY, BLOCK, MOST, runsIn } from "./usage-block.ts";
+import type { Group } from "./usage-walk.ts";
+
+type Figures = { minutes: number; runs: number; templates: Set<number> };
+
+export class AppFigures {
+  readonly #names: Map<number, string>;
+  readonly #figures = new Map<number, Figures>();
+  /** `user app` -> the bucket after a block at whose end it was in use. */
+  readonly #open = new Map<string, number>();
+
+  constructor(db: Database) {
+    const rows = db.query("select key, name from usage_keys where kind = ?").values(KEY_KINDS.app);
+    this.#names = new Map(rows as [number, string][]);
+  }
+
+  /** Groups come by block. */
+  add(group: Group): void {
+    if (group.covered && group.apart) this.#addDigests(group);
+    else this.#addBuckets(group);
+  }
+
+  #of(app: number): Figures {
+    let one = this.#figures.get(app);
+    if (!one) {
+      one = { minutes: 0, runs: 0, templates: new Set() };
+      this.#figures.set(app, one);
+    }
+    return one;
+  }
+
+  /** A run goes on over the edge between two blocks. */
+  #join(group: Group, app: number, figures: Figures, atStart: boolean, atEnd: boolean): void {
+    if (atStart && group.low === 0 && this.#open.get(`${group.user} ${app}`) === group.start) figures.runs--;
+    if (atEnd) this.#open.set(`${group.user} ${app}`, group.start + BLOCK);
+  }
+
+  #addDigests(group: Group): void {
+    const edges = new Map<number, { start: boolean; end: boolean }>();
+    for (const { digest, template } of group.rows) {
+      digest.eachApp((app, minutes, runs, atStart, atEnd) => {
+        const figures = this.#of(app);
+        figures.minutes += minutes;
+        figures.runs += runs;
+        figures.templates.add(template);
+        if (!atStart && !atEnd) return;
+        const edge = edges.get(app);
+        edges.set(app, { start: atStart || edge?.start === true, end: atEnd || edge?.end === true });
+      });
+    }
+    for (const [app, { start, end }] of edges) this.#join(group, app, this.#of(app), start, end);
+  }
+
+  #addBuckets(group: Group): void {
+    const { low, high } = group;
+    const sums = new Map<number, Uint8Array>();
+    for (const { detail, template } of group.rows) {
+      for (const [app, minutes] of detail().apps) {
+        if (app === ANY) continue;
+        const sum = sums.get(app) ?? new Uint8Array(BLOCK);
+        sums.set(app, sum);
+        let used = false;
+        for (let i = low; i < high; i++) {
+          if (minutes[i] === 0) continue;
+          used = true;
+          sum[i] = Math.min(MOST, (sum[i] as number) + (minutes[i] as number));
+        }
+        if (used) this.#of(app).templates.add(template);
+      }
+    }
+    for (const [app, sum] of sums) {
+      const runs = runsIn(sum, low, high);
+      if (runs === 0) continue;
+      const figures = this.#of(app);
+      for (let i = low; i < high; i++) figures.minutes += sum[i] as number;
+      figures.runs += runs;
+      this.#join(group, app, figures, sum[0] !== 0, high === BLOCK && sum[BLOCK - 1] !== 0);
+    }
+  }
+
+  /** The built-in ones first, always; then those of templates by slug, name and icon. */
+  show(idsOf: (keys: Iterable<number>) => string[]): object[] {
+    const byName = new Map([...this.#figures].map(([app, figures]) => [this.#names.get(app) ?? "", figures]));
+    const line = (name: string, figures: Figures | undefined) => {
+      const [slug, display_name, icon, type] = JSON.parse(name) as string[];
+      return {
+        ...{ display_name, icon, seconds: (figures?.minutes ?? 0) * 60, slug },
+        ...{ template_ids: idsOf(figures?.templates ?? []), times_used: figures?.runs ?? 0, type },
+      };
+    };
+    const builtin = BUILTIN_APPS.map((app) => appText({ ...app, type: "builtin" }));
+    const others = [...byName.keys()].filter((name) => name !== "" && !builtin.includes(name));
+    const parts = (name: string): string[] => JSON.parse(name) as string[];
+    others.sort((a, b) => compare(parts(a), parts(b)));
+    return [...builtin, ...others].map((name) => line(name, byName.get(name)));
+  }
+}
+
+const compare = (a: readonly string[], b: readonly string[]): number => {
+  for (const [i, one] of a.entries()) {
+    const other = b[i] ?? "";
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return 0;
+};

@@ -1,0 +1,81 @@
+// Which values parameters had in the latest build of each workspace that was made in a range (facts/platform 6.2). Runs in a reader
+// Worker. Workspaces that are only kept ready chose nothing.
+import type { Database } from "bun:sqlite";
+import type { Manifest } from "#schema/manifest.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+
+const SQL = `
+  select w.template_id, b.template_version_id, p.name, p.value, count(*)
+  from workspaces w
+  join workspace_builds b on b.id = (
+    select id from workspace_builds
+    where workspace_id = w.id and created_at >= ? and created_at < ?
+    order by build_number desc limit 1)
+  join workspace_build_parameters p on p.build_id = b.id
+  where w.owner_id <> ? and (? is null or w.template_id in (select value from json_each(?)))
+  group by 1, 2, 3, 4`;
+
+type Option = { description: string; icon: string; name: string; value: string };
+type Parameter = { name: string; display_name: string; description: string; type: string; options: Option[] };
+type Usage = Parameter & { template_ids: Set<string>; values: Map<string, number>; newest: number };
+
+/** One for each name, type and set of options; texts are those of the newest version. */
+export const parametersUsage = (
+  db: Database,
+  { from, to, templates }: { from: number; to: number; templates?: readonly string[] | undefined },
+): object[] => {
+  const ids = templates ? JSON.stringify(templates) : null;
+  const rows = db.query(SQL).values(from, to, PREBUILDS_USER_ID, ids, ids) as [
+    string,
+    string,
+    string,
+    string,
+    number,
+  ][];
+  const version = db.query("select manifest, created_at from template_versions where id = ?");
+  const known = new Map<string, { parameters: Map<string, Parameter>; created_at: number }>();
+  const versionOf = (id: string) => {
+    let one = known.get(id);
+    if (!one) {
+      const [manifest, created_at] = (version.values(id)[0] ?? [null, 0]) as [string | null, number];
+      one = { parameters: parametersIn(manifest), created_at };
+      known.set(id, one);
+    }
+    return one;
+  };
+  const found = new Map<string, Usage>();
+  for (const [template_id, version_id, name, value, count] of rows) {
+    const { parameters, created_at } = versionOf(version_id);
+    const parameter = parameters.get(name);
+    if (!parameter) continue;
+    const key = JSON.stringify([name, parameter.type, parameter.options]);
+    let usage = found.get(key);
+    if (!usage) {
+      usage = { ...parameter, template_ids: new Set(), values: new Map(), newest: created_at };
+      found.set(key, usage);
+    }
+    if (created_at > usage.newest) Object.assign(usage, parameter, { newest: created_at });
+    usage.template_ids.add(template_id);
+    usage.values.set(value, (usage.values.get(value) ?? 0) + count);
+  }
+  const byKey = [...found].sort(([a], [b]) => (a < b ? -1 : 1));
+  return byKey.map(([, { description, display_name, name, options, template_ids, type, values }]) => ({
+    ...{ description, display_name, name, options, template_ids: [...template_ids].sort(), type },
+    values: [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([value, count]) => ({ count, value })),
+  }));
+};
+
+const parametersIn = (manifest: string | null): Map<string, Parameter> => {
+  const { parameters = [] } = (manifest === null ? {} : JSON.parse(manifest)) as Partial<Manifest>;
+  return new Map(
+    parameters.map(({ name, display_name = "", description = "", type = "string", options = [] }) => [
+      name,
+      {
+        ...{ name, display_name, description, type },
+        options: options.map(({ name: label, value, description: text = "", icon = "" }) => ({
+          ...{ description: text, icon, name: label, value },
+        })),
+      },
+    ]),
+  );
+};

@@ -1,0 +1,158 @@
+// Reports of use (spec, "Insights endpoints"; facts/platform 6.2). What is reported was collected by actors/usage; the figures are
+// computed in reader Workers, one report after the other.
+import { Elysia, t } from "elysia";
+import { forbidden } from "#base/errors.ts";
+import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
+import { mayReadAllUsers, mayReadAudit } from "../access.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { asJson, dausOf } from "./daus.ts";
+import { edgesOf, type Interval, rangeOf } from "./range.ts";
+import { statusCounts, zoneOf } from "./status-counts.ts";
+import { checkKnown, listIn, templatesFor } from "./who.ts";
+import { wrongQuery } from "./zones.ts";
+
+const tags = ["Insights"];
+
+// Texts, checked by hand: Elysia would report wrong ones without their names, and unknown ones not at all.
+const rangeQuery = {
+  start_time: t.Optional(
+    t.String({ description: "Required. RFC 3339, at 00:00:00; its offset says where days begin." }),
+  ),
+  end_time: t.Optional(
+    t.String({ description: "Required. RFC 3339 with the same offset, at 00:00:00 or at a full hour of today." }),
+  ),
+  template_ids: t.Optional(t.String({ description: "Ids with commas between them, or repeated; all without it." })),
+};
+
+const SECTIONS = ["interval_reports", "report"];
+const templatesQuery = {
+  ...rangeQuery,
+  interval: t.Optional(t.String({ description: "Required. day or week." })),
+  sections: t.Optional(t.String({ description: "Parts of the answer: interval_reports, report. Both without it." })),
+};
+
+/** Clients of the upstream kind may ask for no intervals. */
+const intervalOf = (text: string | undefined, { compat }: UserCaller): Interval | undefined => {
+  if (text === "day" || text === "week") return text;
+  if (compat && !text) return undefined;
+  throw wrongQuery("interval", text ? "must be day or week" : "is required");
+};
+
+const sectionsOf = (request: Request): string[] => {
+  const sections = listIn(request, "sections");
+  if (!sections.every((one) => SECTIONS.includes(one))) {
+    throw wrongQuery("sections", `must be of ${SECTIONS.join(", ")}`);
+  }
+  return sections.length > 0 ? sections : SECTIONS;
+};
+
+/** A report over a range; the query is checked before it is looked who asks, as everywhere. */
+const rangeReport = async (ctx: ApiContext, name: "user_activity" | "user_latency", question: Question) => {
+  const { caller, request, query } = question;
+  checkKnown(request, rangeQuery);
+  const range = rangeOf(query, ctx.clock.now());
+  const templates = await templatesFor(ctx, request, caller);
+  return asJson(await ctx.usage.report(name, { ...range, templates }));
+};
+type Question = { caller: UserCaller; request: Request; query: { start_time?: string; end_time?: string } };
+
+export const insights = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/insights" })
+    .use(callers)
+    .get(
+      "/daus",
+      ({ caller, request, query }) => {
+        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors see how the deployment is used.");
+        checkKnown(request, { tz_offset: true });
+        return dausOf(ctx, { tz_offset: query.tz_offset, compat: caller.compat });
+      },
+      {
+        user: true,
+        query: t.Object({
+          tz_offset: t.Optional(
+            t.String({ description: "Required. Hours from UTC, -12 to 14, also parts of hours; a day begins there." }),
+          ),
+        }),
+        response: { 200: Daus, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          summary: "People who used any workspace, by day",
+          description: "One entry a day from 60 days ago to today.",
+        },
+      },
+    )
+    .get(
+      "/templates",
+      async ({ caller, request, query }) => {
+        checkKnown(request, templatesQuery);
+        const range = rangeOf(query, ctx.clock.now());
+        const interval = intervalOf(query.interval, caller);
+        const sections = sectionsOf(request);
+        const edges = interval && edgesOf(range, interval);
+        const templates = await templatesFor(ctx, request, caller);
+        return asJson(await ctx.usage.report("templates", { ...range, templates, interval, edges, sections }));
+      },
+      {
+        user: true,
+        query: t.Object(templatesQuery),
+        response: { 200: TemplateInsights, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "How templates are used",
+          description:
+            "Active users by day or week and in all, use of apps in seconds and times, and the values of parameters in the newest builds. For those who may see the insights of every template asked for.",
+        },
+      },
+    )
+    .get(
+      "/user-activity",
+      ({ caller, request, query }) => rangeReport(ctx, "user_activity", { caller, request, query }),
+      {
+        user: true,
+        query: t.Object(rangeQuery),
+        response: { 200: UserActivity, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "How long each user worked",
+          description: "A minute counts once, whatever was used in it. Users without use are left out.",
+        },
+      },
+    )
+    .get(
+      "/user-latency",
+      ({ caller, request, query }) => rangeReport(ctx, "user_latency", { caller, request, query }),
+      {
+        user: true,
+        query: t.Object(rangeQuery),
+        response: { 200: UserLatency, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "Latency of each user's connections",
+          description: "Percentiles over the medians of half hours, in milliseconds; -1 when none was measured.",
+        },
+      },
+    )
+    .get(
+      "/user-status-counts",
+      ({ caller, request, query }) => {
+        if (!mayReadAllUsers(caller)) throw forbidden("Only those who may read all users see their statuses.");
+        checkKnown(request, { timezone: true, tz_offset: true });
+        return statusCounts(ctx, zoneOf(query));
+      },
+      {
+        user: true,
+        query: t.Object({
+          timezone: t.Optional(t.String({ maxLength: 100, description: "IANA name, such as Europe/Berlin." })),
+          tz_offset: t.Optional(t.String({ description: "Deprecated, use timezone. Hours from UTC, -12 to 14." })),
+        }),
+        response: { 200: UserStatusCounts, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          summary: "How many users had which status",
+          description:
+            "At the beginning of each day from 60 days ago to today, and at the next full hour. Days follow the zone's daylight saving; with an offset they have 24 hours.",
+        },
+      },
+    );

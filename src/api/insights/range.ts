@@ -1,0 +1,64 @@
+// The range a report is asked for: from one midnight to another, in the offset both times carry (facts/platform 6.2). Pure; 400 with the
+// parameter's name for all else.
+import { DAY_MS, HOUR_MS, wrongQuery } from "./zones.ts";
+
+export type Range = {
+  /** Milliseconds, [from, to). */
+  readonly from: number;
+  readonly to: number;
+  /** It ends after now. */
+  readonly open: boolean;
+};
+
+export type Interval = "day" | "week";
+
+const TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+ -]\d{2}:\d{2})$/;
+
+type Moment = { readonly ms: number; readonly offset: number };
+
+const momentOf = (field: string, text: string | undefined): Moment => {
+  if (text === undefined || text === "") throw wrongQuery(field, "is required");
+  const [, date, hours, minutes, seconds, fraction = "0", zone = "Z"] = TIME.exec(text) ?? [];
+  // A plus that was not escaped has become a blank.
+  const offset = zone.replace(" ", "+").toUpperCase();
+  const ms = Date.parse(`${date}T${hours}:${minutes}:${seconds}.${fraction.slice(0, 3)}${offset}`);
+  if (date === undefined || Number.isNaN(ms)) throw wrongQuery(field, "must be an RFC 3339 time with its offset");
+  if (date.startsWith("0001-")) throw wrongQuery(field, "must not be the zero time");
+  if (Number(fraction) !== 0) throw wrongQuery(field, "must be a full hour");
+  const [h = 0, m = 0] = offset === "Z" ? [] : offset.slice(1).split(":").map(Number);
+  return { ms, offset: (offset.startsWith("-") ? -1 : 1) * (h * HOUR_MS + m * 60_000) };
+};
+
+/** Time since the last midnight there. */
+const ofDay = ({ ms, offset }: Moment): number => (((ms + offset) % DAY_MS) + DAY_MS) % DAY_MS;
+
+/** `start_time` and `end_time` of a query. */
+export const rangeOf = (query: { start_time?: string; end_time?: string }, now: number): Range => {
+  const start = momentOf("start_time", query.start_time);
+  const end = momentOf("end_time", query.end_time);
+  if (start.offset !== end.offset) throw wrongQuery("end_time", "must have the same offset as start_time");
+  if (start.ms > now) throw wrongQuery("start_time", "must not be in the future");
+  const nextHour = Math.floor((now + start.offset) / HOUR_MS) * HOUR_MS + HOUR_MS - start.offset;
+  if (end.ms > nextHour) throw wrongQuery("end_time", "must not be in the future");
+  if (ofDay(start) !== 0) throw wrongQuery("start_time", "must be at 00:00:00");
+  const today = Math.floor((now + end.offset) / DAY_MS);
+  const isToday = Math.floor((end.ms + end.offset) / DAY_MS) === today;
+  if (ofDay(end) !== 0 && !(isToday && ofDay(end) % HOUR_MS === 0)) {
+    throw wrongQuery("end_time", "must be at 00:00:00, or at a full hour of today");
+  }
+  if (end.ms <= start.ms) throw wrongQuery("end_time", "must be after start_time");
+  return { from: start.ms, to: end.ms, open: end.ms > now };
+};
+
+/** Where the days or weeks of a range begin, and its end; the last may be short. */
+export const edgesOf = ({ from, to }: Range, interval: Interval): number[] => {
+  const step = interval === "day" ? DAY_MS : 7 * DAY_MS;
+  if (interval === "day" && to - from < DAY_MS) throw wrongQuery("interval", "day needs a range of at least one day");
+  const rest = (to - from) % step;
+  if (interval === "week" && rest !== 0 && rest < 6 * DAY_MS) {
+    throw wrongQuery("interval", "week needs a range whose last part has at least six days");
+  }
+  const edges: number[] = [];
+  for (let at = from; at < to; at += step) edges.push(at);
+  return [...edges, to];
+};

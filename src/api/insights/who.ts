@@ -1,0 +1,48 @@
+// Who may see which report, and for which templates (facts/platform 3.8): those who may not see it are told that it is not there.
+import { notFound } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import { findTemplate } from "#db/templates.ts";
+import { mayViewInsights } from "../access.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { wrongQuery } from "./zones.ts";
+
+const MOST_TEMPLATES = 500;
+
+/** Names of query parameters that are no part of the question. */
+const CREDENTIALS = ["service_session_token", "coder_session_token", "access_token"];
+
+/** Insights refuse parameters that they do not know (facts/platform 3.1). */
+export const checkKnown = (request: Request, known: object): void => {
+  for (const name of new URL(request.url).searchParams.keys()) {
+    if (!(name in known) && !CREDENTIALS.includes(name)) throw wrongQuery(name, "is not a parameter of this report");
+  }
+};
+
+/** Values of a parameter that is repeated or has commas. */
+export const listIn = (request: Request, name: string): string[] =>
+  new URL(request.url).searchParams
+    .getAll(name)
+    .flatMap((one) => one.split(","))
+    .map((one) => one.trim())
+    .filter((one) => one !== "");
+
+/** Ids of the templates asked for; undefined: all, for those who may see all. 404 otherwise. */
+export const templatesFor = async (
+  ctx: ApiContext,
+  request: Request,
+  caller: UserCaller,
+): Promise<string[] | undefined> => {
+  const ids = [...new Set(listIn(request, "template_ids").map((id) => id.toLowerCase()))];
+  if (!ids.every(isUuid)) throw wrongQuery("template_ids", "must be ids of templates");
+  if (ids.length > MOST_TEMPLATES) throw wrongQuery("template_ids", `must be at most ${MOST_TEMPLATES}`);
+  if (ids.length === 0) {
+    if (!mayViewInsights(caller)) throw notFound();
+    return undefined;
+  }
+  for (const id of ids) {
+    const template = await ctx.store.get(findTemplate({ id }));
+    if (!template || !mayViewInsights(caller, template.organization_id)) throw notFound();
+  }
+  return ids;
+};

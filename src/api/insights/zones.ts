@@ -1,0 +1,63 @@
+// Where days begin: in a time zone with its daylight saving, or at a fixed offset where every day has 24 hours (facts/platform 6.2).
+import { invalid } from "#base/errors.ts";
+
+export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
+/** Clocks of all zones differ from UTC by whole quarters of an hour. */
+const STEP_MS = 900_000;
+const WIDEST_MS = 15 * HOUR_MS;
+
+/** 400 for query parameters. */
+export const wrongQuery = (field: string, detail: string) =>
+  invalid("A query parameter has an invalid value.", [{ field, detail }]);
+
+/** Hours from UTC, -12 to 14, in quarters: parts of the world are half an hour off. Undefined when there is none. */
+export const offsetOf = (text: string | undefined): number | undefined => {
+  if (text === undefined) return undefined;
+  const hours = /^[ +-]?\d{1,2}(\.\d{1,2})?$/.test(text) ? Number(text.trim()) : Number.NaN;
+  if (hours >= -12 && hours <= 14 && Number.isInteger(hours * 4)) return hours;
+  throw wrongQuery("tz_offset", "must be a number of hours from -12 to 14, in quarters");
+};
+
+/** The day in which a time lies, in days since 1970. */
+export type Zone = { dayOf(ms: number): number; startOf(day: number): number };
+
+export const fixedZone = (hours: number): Zone => ({
+  dayOf: (ms) => Math.floor((ms + hours * HOUR_MS) / DAY_MS),
+  startOf: (day) => day * DAY_MS - hours * HOUR_MS,
+});
+
+/** Of an IANA name; 400 for what is none. */
+export const namedZone = (name: string): Zone => {
+  const format = formatOf(name);
+  const dayOf = (ms: number): number => {
+    const parts: Record<string, number> = {};
+    for (const { type, value } of format.formatToParts(ms)) parts[type] = Number(value);
+    const { year = 0, month = 1, day = 1 } = parts;
+    return Math.floor(Date.UTC(year, month - 1, day) / DAY_MS);
+  };
+  return {
+    dayOf,
+    // The first quarter of an hour that belongs to it: where clocks go forward at midnight, a day begins at one.
+    startOf: (day) => {
+      let [low, high] = [(day * DAY_MS - WIDEST_MS) / STEP_MS, (day * DAY_MS + WIDEST_MS) / STEP_MS];
+      while (low < high) {
+        const middle = Math.floor((low + high) / 2);
+        if (dayOf(middle * STEP_MS) >= day) high = middle;
+        else low = middle + 1;
+      }
+      return low * STEP_MS;
+    },
+  };
+};
+
+const formatOf = (timeZone: string): Intl.DateTimeFormat => {
+  try {
+    // Offsets such as +02:00 are taken by the runtime, too, but they are no names of zones.
+    if (!/^[A-Za-z]/.test(timeZone)) throw new RangeError();
+    const parts = { year: "numeric", month: "numeric", day: "numeric" } as const;
+    return new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, ...parts });
+  } catch {
+    throw wrongQuery("timezone", "must be the IANA name of a time zone, such as Europe/Berlin");
+  }
+};

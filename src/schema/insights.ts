@@ -1,0 +1,91 @@
+// Reports of use as the specification writes them (spec, "Insights endpoints").
+import { Type as t } from "@sinclair/typebox";
+
+const time = t.String({ format: "date-time" });
+const ids = t.Array(t.String({ format: "uuid" }), { description: "Templates that were used, by id." });
+
+export const Daus = t.Object({
+  entries: t.Array(
+    t.Object({
+      amount: t.Integer({ description: "Distinct users." }),
+      date: t.String({ format: "date", description: "The day, in the offset asked for." }),
+    }),
+  ),
+  tz_hour_offset: t.Number({ description: "The offset asked for; whole hours, or quarters of them." }),
+});
+
+const AppUsage = t.Object({
+  display_name: t.String(),
+  icon: t.String(),
+  seconds: t.Integer(),
+  slug: t.String(),
+  template_ids: ids,
+  times_used: t.Integer({ description: "How often it was begun: half hours in a row are one time." }),
+  type: t.String({ description: "builtin or app." }),
+});
+
+const ParameterUsage = t.Object({
+  description: t.String(),
+  display_name: t.String(),
+  name: t.String(),
+  options: t.Array(t.Object({ description: t.String(), icon: t.String(), name: t.String(), value: t.String() })),
+  template_ids: ids,
+  type: t.String(),
+  values: t.Array(t.Object({ count: t.Integer({ description: "Workspaces." }), value: t.String() })),
+});
+
+/** Clients of the upstream kind may leave sections out. */
+export const TemplateInsights = t.Object({
+  interval_reports: t.Optional(
+    t.Array(
+      t.Object({
+        active_users: t.Integer(),
+        end_time: time,
+        interval: t.String({ description: "day or week." }),
+        start_time: time,
+        template_ids: ids,
+      }),
+    ),
+  ),
+  report: t.Optional(
+    t.Object({
+      active_users: t.Integer(),
+      apps_usage: t.Array(AppUsage),
+      end_time: time,
+      parameters_usage: t.Array(ParameterUsage),
+      start_time: time,
+      template_ids: ids,
+    }),
+  ),
+});
+
+const person = {
+  avatar_url: t.String(),
+  template_ids: ids,
+  user_id: t.String({ format: "uuid" }),
+  username: t.String(),
+};
+const ofUsers = <T extends Parameters<typeof t.Object>[0]>(fields: T) =>
+  t.Object({
+    report: t.Object({
+      end_time: time,
+      start_time: time,
+      template_ids: ids,
+      users: t.Array(t.Object({ ...person, ...fields })),
+    }),
+  });
+
+export const UserActivity = ofUsers({ seconds: t.Integer() });
+
+export const UserLatency = ofUsers({
+  latency_ms: t.Object({
+    p50: t.Number({ description: "Milliseconds; -1 when nothing was measured." }),
+    p95: t.Number(),
+  }),
+});
+
+export const UserStatusCounts = t.Object({
+  status_counts: t.Record(t.String(), t.Array(t.Object({ count: t.Integer(), date: time })), {
+    description: "By status: active, dormant, suspended.",
+  }),
+});

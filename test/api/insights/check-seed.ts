@@ -1,0 +1,70 @@
+// Makes the month of a seed and compares every figure of every report with its slow re-computation. Used by the tests for a few seeds;
+// `bun test/api/insights/check-seed.ts 200` does it for many and names the seed that fails.
+import { expect } from "bun:test";
+import { openLocalStore } from "#db/local.ts";
+import { usageReport } from "#db/usage.ts";
+import type { ReportArgs, ReportName } from "#db/usage-reports.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { DAY, DAYS, dice, makeMonth, NOW } from "./month.ts";
+import { slowActivity, slowDaus, slowLatency, slowTemplates } from "./slow.ts";
+
+const HOUR = 3_600_000;
+/** Where days begin: whole hours, half hours, quarters. */
+const OFFSETS = [0, 5.5, -5, 5.75, 1];
+
+export const checkSeed = async (seed: number, people = 500): Promise<void> => {
+  using directory = tempDirectory();
+  const store = openLocalStore({
+    ...{ directory: directory.path, cacheMb: 16, now: NOW },
+    fatal: (error) => {
+      throw error;
+    },
+  });
+  try {
+    const month = await makeMonth(store, seed, people);
+    const random = dice(seed + 1_000_000);
+    const below = (n: number): number => Math.floor(random() * n);
+    const report = async (name: ReportName, args: ReportArgs): Promise<unknown> =>
+      JSON.parse((await store.scan(usageReport(name, args)))[0] as string);
+    for (const hours of OFFSETS) {
+      const midnight = Math.floor((NOW + hours * HOUR) / DAY) * DAY - hours * HOUR;
+      const length = hours === 0 ? DAYS : 7 + below(DAYS - 7);
+      const open = hours === 0 || random() < 0.3;
+      const to = open ? Math.floor(NOW / HOUR) * HOUR + HOUR : midnight - below(DAYS - length + 1) * DAY;
+      const from = (open ? midnight : to) - length * DAY;
+      const templates = hours === 0 ? undefined : month.templates.filter(() => random() < 0.6);
+      const asked = { from, to, templates: templates?.length ? templates : undefined };
+      const interval = random() < 0.5 ? "day" : "week";
+      const edges: number[] = [];
+      for (let at = from; at < to; at += interval === "day" ? DAY : 7 * DAY) edges.push(at);
+      edges.push(to);
+      const args = { ...asked, open: to > NOW, interval, edges };
+      expect(await report("user_activity", args)).toEqual(slowActivity(month, asked));
+      expect(await report("user_latency", args)).toEqual(slowLatency(month, asked));
+      expect(await report("templates", args)).toEqual(slowTemplates(month, { ...asked, interval, edges }));
+      const days = Array.from({ length: 61 }, (_, i) => midnight - (60 - i) * DAY);
+      const dates = days.map((at) => new Date(at + hours * HOUR).toISOString().slice(0, 10));
+      const dayEdges = [...days, midnight + DAY];
+      const ofDays = { from: days[0] as number, to: midnight + DAY, open: true, edges: dayEdges, dates };
+      expect(await report("daus", { ...ofDays, templates: asked.templates, tz_hour_offset: hours })).toEqual({
+        ...slowDaus(month, dayEdges, dates, asked.templates),
+        tz_hour_offset: hours,
+      });
+    }
+  } finally {
+    await store.close();
+  }
+};
+
+if (import.meta.main) {
+  const [count = "200", first = "1"] = process.argv.slice(2);
+  for (let seed = Number(first); seed < Number(first) + Number(count); seed++) {
+    try {
+      await checkSeed(seed);
+    } catch (error) {
+      process.stderr.write(`seed ${seed}: ${error}\n`);
+      process.exit(1);
+    }
+    if (seed % 10 === 0) process.stdout.write(`${seed} seeds agree\n`);
+  }
+}

@@ -1,0 +1,100 @@
+// Made-up months of use, and every figure of every report against its slow re-computation. More seeds: check-seed.ts.
+import { expect, test } from "bun:test";
+import {
+  ANY,
+  anyIn,
+  BLOCK,
+  blockIn,
+  Digest,
+  emptyBlock,
+  idOf,
+  medianOf,
+  minutesOf,
+  noBits,
+  packDetail,
+  packDigest,
+  runsIn,
+  templateIn,
+  touches,
+  unpackDetail,
+  userIn,
+} from "#db/usage-block.ts";
+import { checkSeed } from "./check-seed.ts";
+import { dice } from "./month.ts";
+
+test.each([
+  [1, 500],
+  [Math.floor(Math.random() * 2 ** 31), 60],
+  [Math.floor(Math.random() * 2 ** 31), 8],
+])(
+  "[IN-6] a month of seed %i with %i people in three zones: every figure agrees with the slow re-computation",
+  (seed, people) => checkSeed(seed, people),
+  60_000,
+);
+
+test("[IN-6] what is packed comes back, and digests say what the buckets say", () => {
+  const random = dice(7);
+  const block = emptyBlock();
+  for (const app of [ANY, 3, 70_000]) {
+    const minutes = minutesOf(block, app);
+    for (let i = 0; i < BLOCK; i++) if (random() < 0.2 || i === 0) minutes[i] = 1 + Math.floor(random() * 30);
+  }
+  for (let i = 0; i < BLOCK; i += 5) block.latency[i] = 1 + Math.floor(random() * 1000);
+  expect(unpackDetail(packDetail(block))).toEqual(block);
+  const digest = new Digest(packDigest(block));
+  expect(digest.minutes).toBe(minutesOf(block, ANY).reduce((a, b) => a + b, 0));
+  const bits = noBits();
+  digest.addBitsTo(bits);
+  for (let i = 0; i < BLOCK; i++) expect(anyIn(bits, i, i + 1)).toBe(minutesOf(block, ANY)[i] !== 0);
+  const apps: number[] = [];
+  digest.eachApp((app, minutes, runs, atStart, atEnd) => {
+    const own = minutesOf(block, app);
+    apps.push(app);
+    expect([minutes, runs]).toEqual([own.reduce((a, b) => a + b, 0), runsIn(own)]);
+    expect([atStart, atEnd]).toEqual([own[0] !== 0, own[BLOCK - 1] !== 0]);
+  });
+  expect(apps).toEqual([3, 70_000]);
+});
+
+test("[IN-6] numbers of rows keep their three parts, up to the largest", () => {
+  const rows: [number, number, number][] = [
+    [0, 1, 1],
+    [685, 2 ** 24 - 1, 2 ** 18 - 1],
+    [2000, 12, 7],
+  ];
+  for (const parts of rows) {
+    const id = idOf(...parts);
+    expect(Number.isSafeInteger(id)).toBe(true);
+    expect([blockIn(id), userIn(id), templateIn(id)]).toEqual([...parts]);
+  }
+});
+
+test("[IN-6] bits touch when they are the same or adjoin, also over the edge of a word; medians lie between two", () => {
+  const bit = (i: number): Uint32Array => {
+    const bits = noBits();
+    bits[i >> 5] = 1 << (i & 31);
+    return bits;
+  };
+  for (const [a, b, is] of [
+    [31, 32, true],
+    [32, 31, true],
+    [5, 5, true],
+    [5, 7, false],
+    [1535, 0, false],
+  ] as const) {
+    expect([a, b, touches(bit(a), bit(b))]).toEqual([a, b, is]);
+  }
+  expect(medianOf([])).toBe(0);
+  expect(
+    medianOf([
+      { ms: 10, count: 1 },
+      { ms: 13, count: 1 },
+    ]),
+  ).toBe(23);
+  expect(
+    medianOf([
+      { ms: 13, count: 1 },
+      { ms: 10, count: 2 },
+    ]),
+  ).toBe(20);
+});

@@ -1,0 +1,121 @@
+// A month of use by 500 people in three time zones, made up from a seed, noted through the collector as the edges would note it. Partly
+// folded, so that reports read both kinds of rows.
+import { UsageCollector } from "#actors/usage/collector.ts";
+import { foldUsage } from "#actors/usage/folding.ts";
+import { uuid } from "#base/ids.ts";
+import { insertAgentApp } from "#db/agent-apps.ts";
+import { insertOrganization } from "#db/organizations.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import { insertTemplate } from "#db/templates.ts";
+import { BUCKET_MS } from "#db/usage-block.ts";
+import { insertUser } from "#db/users.ts";
+import { insertWorkspace } from "#db/workspaces.ts";
+
+export const MINUTE = 60_000;
+export const DAY = 86_400_000;
+/** Half an hour past nine, UTC; the month before it has the end of daylight saving in Berlin and in New York. */
+export const NOW = Date.UTC(2030, 10, 10, 9, 30);
+export const DAYS = 40;
+
+export type Person = { readonly id: string; readonly username: string; readonly hours: number };
+/** One minute of work with one app (undefined: none that has a name). */
+export type Minute = { user: string; template: string; app: string | undefined; minute: number };
+export type Sample = { user: string; template: string; at: number; ms: number };
+
+export type Month = {
+  readonly people: readonly Person[];
+  readonly templates: readonly string[];
+  readonly minutes: readonly Minute[];
+  readonly samples: readonly Sample[];
+};
+
+/** The same numbers for the same seed, from 0 to below 1. */
+export const dice = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+};
+
+/** Hours from UTC, outside of daylight saving: where the people live. */
+const ZONES = [5.5, 1, -5];
+const APPS = ["vscode", "ssh", "reconnecting-pty", "jetbrains", "code", undefined] as const;
+
+type Place = { workspace_id: string; agent_id: string; owner: Person; template: string };
+
+const people500 = (count: number): Person[] =>
+  Array.from({ length: count }, (_, i) => ({ id: uuid(), username: `p-${i}`, hours: ZONES[i % 3] as number }));
+
+export const makeMonth = async (store: Store, seed: number, count = 500): Promise<Month> => {
+  const random = dice(seed);
+  const below = (n: number): number => Math.floor(random() * n);
+  const people = people500(count);
+  const templates = [uuid(), uuid(), uuid()].sort();
+  const organization_id = uuid();
+  const times = { created_at: NOW - 90 * DAY, updated_at: NOW - 90 * DAY };
+  const writes: Statement[] = [
+    insertOrganization({ id: organization_id, name: "org", display_name: "Org", ...times }),
+    ...people.map(({ id, username }) =>
+      insertUser({ id, username, email: `${username}@example.com`, status: "active", login_type: "none", ...times }),
+    ),
+    ...templates.map((id, i) =>
+      insertTemplate({
+        ...{ id, organization_id, name: `t-${i}`, provisioner: "echo", active_version_id: uuid(), ...times },
+        created_by: people[0]?.id as string,
+      }),
+    ),
+  ];
+  const places: Place[] = people.flatMap((owner) =>
+    templates
+      .filter((_, i) => i === 0 || random() < 0.4)
+      .map((template) => ({ workspace_id: uuid(), agent_id: uuid(), owner, template })),
+  );
+  for (const [i, { workspace_id, agent_id, owner, template }] of places.entries()) {
+    writes.push(
+      insertWorkspace({
+        ...{ id: workspace_id, owner_id: owner.id, organization_id, template_id: template, name: `w-${i}` },
+        ...{ latest_build_id: uuid(), last_used_at: NOW, ...times },
+      }),
+      insertAgentApp({ id: uuid(), agent_id, slug: "code", display_name: "Code", icon: "/icon/code.svg" }),
+    );
+  }
+  for (let at = 0; at < writes.length; at += 400) await store.commit(writes.slice(at, at + 400));
+  const collector = new UsageCollector(store, () => {});
+  const minutes: Minute[] = [];
+  const samples: Sample[] = [];
+  const work = ({ workspace_id, agent_id, owner, template }: Place, from: number, length: number): void => {
+    const app = APPS[below(APPS.length)];
+    for (let minute = from; minute < from + length && minute * MINUTE < NOW; minute++) {
+      if (random() < 0.1) continue;
+      // A visitor now and then, whose use is their own.
+      const user_id = random() < 0.01 ? (people[below(count)] as Person).id : owner.id;
+      collector.note({ workspace_id, agent_id, user_id, app, at: minute * MINUTE + below(MINUTE) });
+      minutes.push({ user: user_id, template, app, minute });
+      if (user_id === owner.id && minute % 5 === 0 && random() < 0.5) {
+        const ms = 1 + below(200);
+        collector.noteLatency(workspace_id, ms, minute * MINUTE);
+        samples.push({ user: owner.id, template, at: minute * MINUTE, ms });
+      }
+    }
+  };
+  for (const owner of people) {
+    const own = places.filter((place) => place.owner === owner);
+    for (let sessions = below(7); sessions > 0; sessions--) {
+      const day = Math.floor((NOW - below(DAYS) * DAY) / DAY);
+      const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + below(24 * 60);
+      const length = 1 + below(random() < 0.2 ? 300 : 90);
+      // At times in several workspaces at once, or with two apps.
+      const first = own[below(own.length)] as Place;
+      work(first, from, length);
+      if (random() < 0.4) work(own[below(own.length)] as Place, from + below(40), length);
+    }
+  }
+  // Half the time is folded while the rest still comes in.
+  await collector.flush();
+  await foldUsage(store, Math.floor(NOW / BUCKET_MS) - 2 - below(300));
+  return { people, templates, minutes, samples };
+};

@@ -1,0 +1,176 @@
+// What counts as use, how it is kept, and that it is neither lost nor counted twice.
+import { expect, test } from "bun:test";
+import { UsageCollector } from "#actors/usage/collector.ts";
+import { uuid } from "#base/ids.ts";
+import { workspaces } from "#db/schema/workspaces.ts";
+import { updateBy } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { useOf } from "#src/api/agents/use.ts";
+import { AppActivity } from "#src/api/applications/activity.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+import { openInsights, readAll, START, secondsIn } from "./world.ts";
+
+const MINUTE = 60_000;
+const APP = { slug: "code", display_name: "Code", url: "http://localhost:8080" };
+
+const WITH_APP: Manifest = {
+  provisioner: "echo",
+  resources: [{ name: "main", agents: [{ name: "dev", os: "linux", arch: "amd64", apps: [APP] }] }],
+};
+
+testInside("[IN-1] apps, ports, terminals and reports of clients mark the minutes of those who work", async () => {
+  await using world = await openInsights();
+  const { server, admin, clock } = world;
+  const context = contextOf(server);
+  const { template_id } = await seedTemplate(server, WITH_APP);
+  const { id: workspace_id, owner_id } = await createWorkspace(admin, template_id);
+  const agent_id = (await awaitBuild(admin, workspace_id)).latest_build.resources[0]?.agents?.[0]?.id as string;
+  const visitor = await seedUser(server);
+  const caller = { kind: "user", user_id: visitor.user_id, username: "v" } as never;
+  const place = { workspace_id, agent_id, owner_id, port: 80, tls: false, base: { path: "/", query: "" } };
+  const activity = new AppActivity(context);
+  const typed = useOf(context, workspace_id, {
+    ...{ reason: "terminal", agent_id, by: { kind: "user", id: owner_id, name: "o" } },
+  });
+  for (let minute = 0; minute < 5; minute++) {
+    // Twice in a minute is once; two kinds of use in a minute are one minute of work.
+    for (let twice = 0; twice < 2; twice++) {
+      await admin.post(`/api/v2/workspaces/${workspace_id}/usage`, { agent_id, app_name: "vscode" });
+      typed();
+    }
+    if (minute < 2) activity.note({ ...place, isPort: false, slug: "code" }, caller);
+    if (minute < 3) activity.note({ ...place, isPort: true, slug: undefined }, caller);
+    clock.advance(MINUTE);
+  }
+  const { activity: users, templates } = await readAll(admin);
+  const seconds = Object.fromEntries(users.report.users.map((one) => [one.user_id, one.seconds]));
+  expect(seconds).toEqual({ [owner_id]: 300, [visitor.user_id]: 180 });
+  expect(secondsIn(templates)).toEqual({ vscode: 300, "reconnecting-pty": 300, code: 120 });
+  expect(templates.report?.apps_usage.map(({ slug, type }) => `${slug} ${type}`)).toEqual([
+    ...["vscode", "jetbrains", "reconnecting-pty", "ssh", "sftp"].map((slug) => `${slug} builtin`),
+    "code app",
+  ]);
+});
+
+testInside(
+  "[IN-3] connections that an agent reports are five minutes of the owner, with their latency; none are nothing",
+  async () => {
+    await using world = await openInsights();
+    const { server, admin, clock, seeded } = world;
+    const { usage } = contextOf(server);
+    const report = (ssh: number, sftp: number, latency: number): void =>
+      usage.noteReport(seeded.workspace_id, seeded.agent_id, {
+        ...{ connection_count: ssh + sftp, connection_median_latency_ms: latency, session_counts: { ssh, sftp } },
+      });
+    report(0, 0, 50);
+    expect((await readAll(admin)).activity.report.users).toEqual([]);
+    // Three in this half hour, then one in the next.
+    for (const latency of [10, 40, 21]) {
+      clock.advance(5 * MINUTE);
+      report(2, 0, latency);
+    }
+    clock.advance(20 * MINUTE);
+    report(1, 1, -1);
+    const { activity, latency, templates } = await readAll(admin, RANGE_TO_11);
+    expect(activity.report.users.map(({ user_id, seconds }) => [user_id, seconds])).toEqual([[seeded.owner_id, 1200]]);
+    expect(secondsIn(templates)).toEqual({ ssh: 1200, sftp: 300 });
+    expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 21, p95: 21 });
+  },
+);
+const RANGE_TO_11 = "start_time=2030-01-15T00:00:00Z&end_time=2030-01-16T11:00:00Z";
+
+testInside("[IN-4] strangers are nobody, and what is kept ready is nobody's work", async () => {
+  await using world = await openInsights();
+  const { server, admin, store, seeded } = world;
+  const { workspace_id, agent_id, owner_id } = seeded;
+  const context = contextOf(server);
+  const place = { workspace_id, agent_id, owner_id, port: 80, tls: false, base: { path: "/", query: "" } };
+  new AppActivity(context).note({ ...place, isPort: false, slug: "code" }, undefined);
+  await store.commit([updateBy(workspaces, workspaces.id)(workspace_id, { owner_id: PREBUILDS_USER_ID })]);
+  const stats = { connection_count: 1, connection_median_latency_ms: 5, session_counts: { ssh: 1 } };
+  context.usage.noteReport(workspace_id, agent_id, stats);
+  const { activity, latency, daus } = await readAll(admin);
+  expect([activity.report.users, latency.report.users]).toEqual([[], []]);
+  expect(daus.entries.every(({ amount }) => amount === 0)).toBe(true);
+});
+
+testInside("[IN-5] reports say the same before and after what is over is folded, however often", async () => {
+  await using world = await openInsights(START - 6 * 60 * MINUTE);
+  const { server, admin, clock, seeded, store } = world;
+  const { usage } = contextOf(server);
+  const stats = { connection_count: 1, connection_median_latency_ms: 30, session_counts: { ssh: 1, vscode: 1 } };
+  for (let i = 0; i < 60; i++) {
+    clock.advance(6 * MINUTE);
+    if (i % 9 !== 0)
+      usage.noteReport(seeded.workspace_id, seeded.agent_id, { ...stats, connection_median_latency_ms: i });
+  }
+  const rows = async (): Promise<number> => {
+    const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });
+    return row ?? -1;
+  };
+  await usage.flush();
+  const before = await readAll(admin);
+  expect(before.activity.report.users[0]?.seconds).toBeGreaterThan(10_000);
+  await usage.fold();
+  const left = await rows();
+  expect(left).toBeGreaterThan(0);
+  expect(await readAll(admin)).toEqual(before);
+  await usage.fold();
+  clock.advance(90 * MINUTE);
+  await usage.fold();
+  expect(await rows()).toBe(0);
+  expect(await readAll(admin)).toEqual(before);
+});
+
+testInside(
+  "[IN-2] what cannot be written is tried again and counts once; a server that stops has written all",
+  async () => {
+    await using world = await openInsights();
+    const { admin, store, seeded } = world;
+    let refusals = 2;
+    const failing: Store = Object.create(store, {
+      commit: {
+        value: async (batch: Parameters<Store["commit"]>[0]) => {
+          // The second refusal comes after a first part was written.
+          if (refusals > 0 && (refusals === 2 || batch[0]?.sql.includes("usage_latencies"))) {
+            refusals -= 1;
+            throw new Error("no space");
+          }
+          return store.commit(batch);
+        },
+      },
+      scan: { value: (query: Parameters<Store["scan"]>[0]) => store.scan(query) },
+    });
+    const collector = new UsageCollector(failing, () => {});
+    const { workspace_id, agent_id } = seeded;
+    collector.note({ workspace_id, agent_id, app: "ssh", at: START, minutes: 3 });
+    collector.note({ workspace_id: uuid(), agent_id, app: "ssh", at: START });
+    collector.noteLatency(workspace_id, 12, START);
+    await collector.flush();
+    expect((await readAll(admin)).activity.report.users).toEqual([]);
+    await collector.flush();
+    await collector.flush();
+    expect(refusals).toBe(0);
+    const { activity, latency } = await readAll(admin);
+    expect(activity.report.users.map(({ seconds }) => seconds)).toEqual([180]);
+    expect(latency.report.users[0]?.latency_ms.p50).toBe(12);
+    const { usage } = contextOf(world.server);
+    usage.note({ workspace_id, agent_id, app: "ssh" });
+    await usage.stop();
+    const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });
+    expect(row).toBeGreaterThan(0);
+  },
+);
+
+test("[IN-2] what is noted is bounded, and much of it asks to be written", () => {
+  let full = 0;
+  const collector = new UsageCollector({} as Store, () => {
+    full += 1;
+  });
+  for (let i = 0; i < 50_000; i++) collector.note({ workspace_id: String(i), at: START });
+  expect(full).toBe(1);
+});
