@@ -7,7 +7,7 @@ import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 /** Steps of one message's way, from its call to its answer and beyond. */
-const STEPS = 40;
+const STEPS = 30;
 
 testInside(
   "[CH-10] a chat that is let go while a message comes handles every message once",
