@@ -11,6 +11,7 @@ import { checks as serverBuilds } from "./server-builds.ts";
 import { checks as serverChats } from "./server-chats.ts";
 import { checks as serverChatsRandom } from "./server-chats-random.ts";
 import { checks as serverCrash } from "./server-crash.ts";
+import { checks as serverDownloads } from "./server-downloads.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
 import { checks as serverFlush } from "./server-flush.ts";
@@ -45,6 +46,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: stalled followers", numbers: "15", rounds: 50, full: 50 },
   { name: "server: stalled event streams", numbers: "16", rounds: 50, full: 50 },
   { name: "server: storm of connections", numbers: "18", rounds: 20, full: 60 },
+  { name: "server: downloads of apps", numbers: "15", rounds: 1, full: 10 },
   { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
   { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 50 },
   { name: "workspaces: model and transitions", numbers: "-", rounds: 5_000, full: 50_000 },
@@ -60,7 +62,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
   ...[...serverChats, ...serverChatsRandom],
-  ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams],
+  ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads],
   ...workspaceModel,
   ...tokenTiming,
   ...apiFuzz,
