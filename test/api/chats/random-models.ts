@@ -5,9 +5,6 @@ import { type LanguageModels, ModelError, type ModelEvent, type ModelRequest } f
 import { SCRIPTED } from "#test/support/scripted-models.ts";
 import type { Random } from "./random.ts";
 
-/** What people write; no two of them write the same. */
-export const WORDS = /message \d+/;
-
 const PASSING: readonly ChatErrorKind[] = ["overloaded", "rate_limit", "timeout"];
 const LASTING: readonly ChatErrorKind[] = ["auth", "usage_limit", "config", "provider_disabled"];
 
