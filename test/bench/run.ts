@@ -9,6 +9,7 @@ import { describeMachine, fileSystemOf, pinnedCores, processorTicks } from "./ma
 import { productCommand } from "./product.ts";
 import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
 import type { Bench, Row } from "./row.ts";
+import { agents } from "./rows-agents.ts";
 import { latency, send, tokens } from "./rows-chats.ts";
 import { chatsAtScale } from "./rows-chats-at-scale.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
@@ -30,6 +31,7 @@ const rows: Row[] = [
   idle,
   start,
   known,
+  agents,
   tunnel,
   terminal,
   proxy,
