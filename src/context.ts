@@ -41,6 +41,7 @@ import { Addresses } from "./api/address.ts";
 import { TunnelDialer } from "./api/agents/dialer.ts";
 import { automaticBuilds } from "./api/builds/automatic.ts";
 import { firstPrebuild } from "./api/builds/prebuilds.ts";
+import { ChatToolHouse } from "./api/chats/tool-house.ts";
 import type { ApiContext } from "./api/context.ts";
 import { Links } from "./api/external-auth/links.ts";
 import { countedModels } from "./api/metrics/models.ts";
@@ -226,6 +227,7 @@ export class Context implements ApiContext, AsyncDisposable {
       topics,
       models,
       agentHttp: this.agentHttp,
+      toolHouse: (of) => new ChatToolHouse(this, of),
       blobs: this.blobs,
       slots,
       recordsAll: this.config.chat_debug_logging,

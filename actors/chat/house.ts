@@ -5,6 +5,7 @@ import type { Blobs } from "#db/blobs.ts";
 import { readChatSetting } from "#db/chat-settings.ts";
 import type { Store } from "#db/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
+import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
@@ -31,6 +32,7 @@ type Parts = {
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
   readonly agentHttp: AgentHttp;
+  readonly toolHouse: (of: HouseOf) => ToolHouse;
   readonly blobs: Blobs;
   readonly slots: Slots;
   /** Whether the model calls of all chats are recorded. */
@@ -46,6 +48,7 @@ export const openChats = ({
   topics,
   models,
   agentHttp,
+  toolHouse,
   blobs,
   slots,
   recordsAll,
@@ -54,7 +57,10 @@ export const openChats = ({
 }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
-  const generations = new Generations({ store, clock, models, agentHttp, publish, recorder, chats: () => chats }, slots);
+  const generations = new Generations(
+    { store, clock, models, agentHttp, toolHouse, publish, recorder, chats: () => chats },
+    slots,
+  );
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, asks: asksTitles, chats: () => chats });
   const parts = { store, clock, topics, models, generations, index, titles, chats: () => chats };

@@ -11,9 +11,10 @@ export const toolsOf = ({ is_root, plan_mode, workspace_id }: PromptOf): ToolsOf
   ...{ is_root, is_planning: plan_mode !== null, has_workspace: workspace_id !== null },
 });
 
-export const aboutOf = ({ owner_id, parent_chat_id, plan_mode, workspace_id }: ChatState): PromptOf => ({
-  ...{ owner_id, plan_mode, workspace_id, is_root: parent_chat_id === null },
-});
+export const aboutOf = (state: ChatState): PromptOf => {
+  const { owner_id, organization_id, parent_chat_id, plan_mode, workspace_id } = state;
+  return { owner_id, organization_id, plan_mode, workspace_id, is_root: parent_chat_id === null };
+};
 
 /** Ours first; a client's tool of the same name is not offered, and none of them while the chat plans. */
 export const offeredTools = (state: ChatState): ToolDefinition[] => [

@@ -14,6 +14,7 @@ export type PromptOf = {
   readonly owner_id: string;
   readonly plan_mode: "plan" | null;
   readonly workspace_id: string | null;
+  readonly organization_id: string;
   /** No other chat's sub-chat. */
   readonly is_root: boolean;
 };

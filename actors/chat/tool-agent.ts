@@ -5,6 +5,7 @@ import { AppError } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
 import type { Store } from "#db/store.ts";
 import { findWorkspace } from "#db/workspaces.ts";
+import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
 import { type AgentCall, type ToolAgent, ToolError } from "#src/tools/tool.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { WireError } from "#src/wire/wire-error.ts";
@@ -17,17 +18,24 @@ const ANSWER_MS = 60_000;
 /** Bytes of one answer. */
 const MOST = 16 * 1024 * 1024;
 
-export type AgentParts = { readonly store: Store; readonly clock: Clock; readonly agentHttp: AgentHttp };
+export type AgentParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly agentHttp: AgentHttp;
+  readonly toolHouse: (of: HouseOf) => ToolHouse;
+};
 
 export class WorkspaceAgent implements ToolAgent {
   readonly #parts: AgentParts;
   readonly #workspace_id: string | null;
+  readonly #house: ToolHouse;
   /** It has been there before. */
   #known: boolean;
 
-  constructor(parts: AgentParts, workspace_id: string | null, known: boolean) {
+  constructor(parts: AgentParts, of: HouseOf, known: boolean) {
     this.#parts = parts;
-    this.#workspace_id = workspace_id;
+    this.#workspace_id = of.workspace_id;
+    this.#house = parts.toolHouse(of);
     this.#known = known;
   }
 
@@ -77,6 +85,8 @@ export class WorkspaceAgent implements ToolAgent {
     const workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
     if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
     if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant: somebody must wake it first.");
+    if (!(await this.#house.mayUseWorkspace()))
+      throw new ToolError("The chat's owner may no longer use the workspace.");
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const agent = agents.find(({ parent_id }) => parent_id === null);
     if (agent) return agent.id;

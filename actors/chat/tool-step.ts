@@ -58,11 +58,12 @@ export class ToolStep {
     const again = fence.generation_attempt > 1;
     const written = new Gathered(PARTIAL_LIMIT);
     this.#written.set(call, written);
+    const run_id = runIdOf(this.#chat_id, call);
+    const of = { ...about, chat_id: this.#chat_id, run_id };
     const context = {
-      clock,
-      again,
-      agent: new WorkspaceAgent(this.#parts, about.workspace_id, again),
-      run_id: runIdOf(this.#chat_id, call),
+      ...{ clock, again, run_id },
+      agent: new WorkspaceAgent(this.#parts, of, again),
+      house: this.#parts.toolHouse(of),
       write: (result_delta: string) => {
         if (signal.aborted) return;
         written.add(result_delta);

@@ -36,11 +36,14 @@ export const runTool = async (
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof ToolError) return failed(error.message, error.more);
-    if (error instanceof AppError && error.kind !== "internal") return failed(error.message);
+    if (error instanceof AppError && error.kind !== "internal") return failed(wordsOf(error));
     log("chats").error("the tool {tool_name} broke: {error}", { tool_name, error });
     return failed("The tool failed for a reason of its own. Try another way.");
   }
 };
+
+const wordsOf = ({ message, detail, validations }: AppError): string =>
+  [message, ...validations.map((one) => `${one.field} ${one.detail}.`), detail].filter((part) => part !== "").join(" ");
 
 const failed = (error: string, more: ToolResult = {}): ToolAnswer => ({
   result: cutResult({ ...more, error }, RESULT_LIMIT),

@@ -2,6 +2,7 @@
 // `ToolAgent`, so they care for no connection and no table. They run outside of every mailbox.
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
+import type { ToolHouse } from "./house.ts";
 
 /** A request to the daemon in the workspace. */
 export type AgentCall = {
@@ -27,6 +28,7 @@ export type ToolResult = Readonly<Record<string, unknown>>;
 export type ToolContext = {
   readonly clock: Clock;
   readonly agent: ToolAgent;
+  readonly house: ToolHouse;
   /** A UUID that is the same whenever this call is run again, after a crash too. */
   readonly run_id: string;
   /** This call may have run before: the server has been started anew since. */

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { updateBy } from "#db/sql.ts";
+import { updateUser } from "#db/users.ts";
 import type { Chat } from "#schema/chat.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
@@ -90,9 +91,13 @@ test("[TO-6] a workspace that is stopped, dormant, deleted or out of reach is sa
   const away = await callTools(world, dormant.next, read, ["execute", { command: "true" }]);
   const unreachable = { error: expect.stringContaining("cannot be reached") };
   expect(away.results).toMatchObject([unreachable, unreachable]);
+  await store.commit([updateUser(world.seeded.owner_id, { status: "suspended" })]);
+  const forbidden = await callTools(world, away.next, read);
+  expect(forbidden.results).toMatchObject([{ error: expect.stringContaining("may no longer use") }]);
+  await store.commit([updateUser(world.seeded.owner_id, { status: "active" })]);
   // The build that is the latest now has brought no agent to life.
   await store.commit([updateWorkspace(id, { status: "stopped", latest_build_id: world.seeded.resource_id })]);
-  const stopped = await callTools(world, away.next, read);
+  const stopped = await callTools(world, forbidden.next, read);
   expect(stopped.results).toMatchObject([{ error: expect.stringContaining("it is stopped") }]);
   await store.commit([updateWorkspace(id, { deleted: true })]);
   const deleted = await callTools(world, stopped.next, read);

@@ -60,7 +60,7 @@ export const openChat = async (world: ToolWorld, more: Record<string, unknown> =
 
 /** Lets the model make these calls in one step; answers what it is told next. */
 export const callTools = async (
-  world: ToolWorld,
+  world: Pick<ToolWorld, "models">,
   call: ScriptedCall,
   ...calls: readonly (readonly [name: string, args?: unknown])[]
 ): Promise<{ results: Result[]; parts: MessagePart[]; next: ScriptedCall }> => {

@@ -1,0 +1,32 @@
+// What tools may ask of the server itself, in the name of the chat's owner: templates and the workspace of the chat. Implemented at the
+// HTTP edge, where the rights of people are known; the rules are the same as for the owner's own requests.
+import type { ToolResult } from "./tool.ts";
+
+export type WorkspaceWish = {
+  readonly template_id: string;
+  readonly name?: string | undefined;
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
+  readonly preset_id?: string | undefined;
+};
+
+export interface ToolHouse {
+  /** Whether the owner may use the chat's workspace now: sharing ends, people are suspended. */
+  mayUseWorkspace(): Promise<boolean>;
+  /** `page` from 1 on. */
+  listTemplates(query: string, page: number): Promise<ToolResult>;
+  readTemplate(id: string): Promise<ToolResult>;
+  /** Makes a workspace and binds the chat to it; one that it has already is answered as it is. Waits until it can be worked in. */
+  createWorkspace(wish: WorkspaceWish, signal: AbortSignal): Promise<ToolResult>;
+  startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult>;
+  stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** Of whom, where and for which call. */
+export type HouseOf = {
+  readonly chat_id: string;
+  readonly owner_id: string;
+  readonly organization_id: string;
+  readonly workspace_id: string | null;
+  /** As in `ToolContext`. */
+  readonly run_id: string;
+};

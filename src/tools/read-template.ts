@@ -1,0 +1,11 @@
+// The tool `read_template`: a template's parameters and presets (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import description from "./read-template.txt" with { type: "text" };
+import { tool } from "./tool.ts";
+
+export const readTemplate = tool({
+  name: "read_template",
+  description,
+  input_schema: t.Object({ template_id: t.String({ minLength: 1 }) }, { additionalProperties: false }),
+  run: ({ house }, { template_id }) => house.readTemplate(template_id),
+});

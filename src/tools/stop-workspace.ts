@@ -1,0 +1,11 @@
+// The tool `stop_workspace`: stops the chat's workspace (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import description from "./stop-workspace.txt" with { type: "text" };
+import { tool } from "./tool.ts";
+
+export const stopWorkspace = tool({
+  name: "stop_workspace",
+  description,
+  input_schema: t.Object({}, { additionalProperties: false }),
+  run: ({ house }, _, signal) => house.stopWorkspace(signal),
+});

@@ -1,0 +1,99 @@
+// The tools that find templates and bring a chat's workspace to life, with the owner's rights.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import type { Chat } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { createChat } from "#test/support/chats.ts";
+import { ScriptedModels } from "#test/support/scripted-models.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import { callTools } from "./world.ts";
+
+type Named = { id: string; name: string };
+
+/** A server whose fresh install has its template `local`, and a chat of its first user that is bound to nothing. */
+const openHouse = async () => {
+  const models = new ScriptedModels();
+  const world = await openWorld({ models, clock: systemClock });
+  const [organization] = await world.admin.get<Named[]>("/api/v2/organizations");
+  const organization_id = organization?.id ?? "";
+  const owner = new Client(world.server.url, world.admin.token);
+  const begin = async (more: Record<string, unknown> = {}) => {
+    const chat = await createChat({ owner, organization_id }, "go", more);
+    return { id: chat.id, call: await models.next() };
+  };
+  return { ...world, models, owner, organization_id, begin, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+};
+
+test("[TO-15] a chat without a workspace finds a template, makes a workspace, works in it, stops it and starts it", async () => {
+  await using house = await openHouse();
+  const { id, call } = await house.begin();
+  const found = await callTools(house, call, ["list_templates", { query: "local" }], ["list_templates", { page: 2 }]);
+  const [list, empty] = found.results as { templates: Named[]; recommended_template_id: string }[];
+  expect(list?.templates).toMatchObject([{ name: "local" }]);
+  expect(empty?.templates).toEqual([]);
+  const template_id = list?.recommended_template_id;
+  expect(template_id).toBe(list?.templates[0]?.id as string);
+  const read = await callTools(house, found.next, ["read_template", { template_id }]);
+  expect(read.results).toMatchObject([
+    { name: "local", parameters: expect.arrayContaining([expect.objectContaining({ name: "startup_script" })]) },
+  ]);
+  const made = await callTools(house, read.next, ["create_workspace", { template_id, name: "made" }]);
+  expect(made.results).toMatchObject([{ created: true, workspace_name: "made", status: "running" }]);
+  const [{ workspace_id } = {}] = made.results;
+  expect(await house.owner.get<Chat>(`/api/v2/chats/${id}`)).toMatchObject({ workspace_id });
+  // The tools of the workspace are there from the next step on, and a second workspace is not made.
+  const worked = await callTools(
+    house,
+    made.next,
+    ["execute", { command: "echo here > file; cat file" }],
+    ["create_workspace", { template_id }],
+  );
+  expect(worked.results).toMatchObject([{ output: "here\n" }, { created: false, existing: true, workspace_id }]);
+  const stopped = await callTools(house, worked.next, ["stop_workspace"]);
+  expect(stopped.results).toMatchObject([{ stopped: true, workspace_name: "made" }]);
+  const refused = await callTools(house, stopped.next, ["execute", { command: "true" }]);
+  expect(refused.results).toMatchObject([{ error: expect.stringContaining("it is stopped") }]);
+  const started = await callTools(house, refused.next, ["start_workspace"]);
+  expect(started.results).toMatchObject([{ started: true, workspace_id, status: "running" }]);
+  const again = await callTools(house, started.next, ["execute", { command: "cat file" }], ["start_workspace"]);
+  expect(again.results).toMatchObject([{ output: "here\n" }, { started: true }]);
+}, 60_000);
+
+test("[TO-16] templates and workspaces are the owner's to use, with the rights of now", async () => {
+  await using house = await openHouse();
+  const stranger = await seedUser(house.server);
+  const other = await createChat(
+    { owner: new Client(house.server.url, stranger.token), organization_id: stranger.organization_id },
+    "go",
+  );
+  const call = await house.models.next();
+  const seeded = await seedTemplate(house.server, ECHO);
+  const { template_id } = seeded;
+  const refused = await callTools(
+    house,
+    call,
+    ["list_templates"],
+    ["read_template", { template_id }],
+    ["create_workspace", { template_id }],
+  );
+  expect(refused.results).toMatchObject([
+    { templates: [] },
+    { error: expect.stringContaining("not found") },
+    { error: expect.stringContaining("not found") },
+  ]);
+  expect(
+    (await new Client(house.server.url, stranger.token).get<Chat>(`/api/v2/chats/${other.id}`)).workspace_id,
+  ).toBeFalsy();
+  const wrong = await house.begin();
+  const asked = await callTools(
+    house,
+    wrong.call,
+    ["create_workspace", { template_id: seeded.template_id, name: "not a name" }],
+    ["create_workspace", { template_id: seeded.template_id, parameters: { nothing: "1" } }],
+  );
+  expect(asked.results).toMatchObject([
+    { error: expect.stringContaining("name ") },
+    { error: expect.stringContaining("nothing") },
+  ]);
+}, 60_000);
