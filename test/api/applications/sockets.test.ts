@@ -1,7 +1,11 @@
 // WebSockets of apps through the server, and everything open that ends when its user may no longer have it.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { deflateRawSync } from "node:zlib";
 import { Client } from "#src/client.ts";
+import { RawConnection } from "#test/support/raw.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { closeCode, frame } from "../edge/frames.ts";
+import { handshake } from "../edge/raw-http.ts";
 import { type AppWorld, startAppWorld } from "./app-world.ts";
 
 let world: AppWorld;
@@ -102,6 +106,58 @@ describe("a WebSocket", () => {
     expect(size).toBe(400 * 262_144);
     socket.close();
   }, 60_000);
+
+  test("[AX-10] that floods an app which does not read is closed with a reason, in bounded memory", async () => {
+    // A program that takes the WebSocket and then reads nothing more.
+    const upgraded = Promise.withResolvers<Bun.Socket>();
+    using app = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        data(socket, chunk) {
+          const key = /sec-websocket-key: (.*)\r\n/i.exec(chunk.toString("latin1"))?.[1];
+          if (key === undefined) return;
+          socket.pause();
+          const accept = new Bun.CryptoHasher("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`);
+          const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept.digest("base64")}\r\n\r\n`;
+          socket.write(Buffer.concat([Buffer.from(head), Buffer.from([0x81, 2]), Buffer.from("{}")]));
+          upgraded.resolve(socket);
+        },
+      },
+    });
+    const { socket, closed } = await connect(world.path(String(app.port), "/"), withToken(world.token));
+    const reading = await upgraded.promise;
+    const before = process.memoryUsage.rss();
+    const message = new Uint8Array(1000).fill(7);
+    let isClosed = false;
+    void closed.then(() => {
+      isClosed = true;
+    });
+    for (let sent = 0; sent < 512 * 1024 && !isClosed; sent += 1) {
+      socket.send(message);
+      if (sent % 1000 === 0) {
+        do await new Promise<void>((resolve) => setImmediate(resolve));
+        while (socket.bufferedAmount > 4 * 1024 * 1024 && !isClosed);
+      }
+    }
+    expect(await closed).toEqual({ code: 1013, reason: "more than the app reads" });
+    // The client's side is in this process, too.
+    expect(process.memoryUsage.rss() - before).toBeLessThan(160 * 1024 * 1024);
+    reading.terminate();
+    expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
+  }, 60_000);
+
+  test("[AX-10] a compressed bomb ends its own connection", async () => {
+    using connection = new RawConnection(world.server.url);
+    const asked = { ...withToken(world.token), "Sec-WebSocket-Extensions": "permessage-deflate" };
+    connection.send(handshake(world.path("mine", "/"), asked));
+    expect(await connection.until((text) => text.includes("\r\n\r\n"))).toStartWith("HTTP/1.1 101");
+    const before = process.memoryUsage.rss();
+    connection.send(frame(2, deflateRawSync(Buffer.alloc(50 << 20, 97)), { reserved: 0x40 }));
+    await connection.until((text) => closeCode(text) !== undefined);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(80 << 20);
+    expect((await world.get(world.path("mine", "/x"), { token: world.token })).status).toBe(200);
+  }, 30_000);
 
   test("[AX-4] from a foreign page is refused when the cookie vouches for it, and passes from its own or from a program", async () => {
     const cookie = `service_session_token=${world.token}`;
