@@ -20,6 +20,7 @@ export class EventStream {
   readonly #controller: ReadableStreamDefaultController<Uint8Array>;
   readonly #closed: () => void;
   #open = true;
+  #wake: (() => void) | undefined;
 
   constructor(controller: ReadableStreamDefaultController<Uint8Array>, closed: () => void) {
     this.#controller = controller;
@@ -35,6 +36,35 @@ export class EventStream {
     return this.#write(PING);
   }
 
+  /** Bytes that the reader has not taken yet: the strategy counts them. */
+  get #waiting(): number {
+    return -(this.#controller.desiredSize ?? 0);
+  }
+
+  /** Resolves when at most so many bytes wait for the reader; false when the stream has ended. */
+  async room(bytes: number): Promise<boolean> {
+    while (this.#open && this.#waiting > bytes) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#open;
+  }
+
+  /** The reader has taken what there was. */
+  pulled(): void {
+    this.#wake?.();
+  }
+
+  /** Ends it at once: the reader is too slow. */
+  cut(): void {
+    if (!this.#open) return;
+    this.left();
+    log("http").debug("the reader of an event stream is too slow: the stream is ended");
+    // Bun prints any error that is given here, with its stack; without one it only cuts the connection.
+    this.#controller.error();
+  }
+
   /** Ends the stream after what is waiting. */
   end(): void {
     if (!this.#open) return;
@@ -46,17 +76,14 @@ export class EventStream {
   left(): void {
     if (!this.#open) return;
     this.#open = false;
+    this.#wake?.();
     this.#closed();
   }
 
   #write(text: string): boolean {
     if (!this.#open) return false;
-    // The strategy counts bytes, so this is how much the reader has left behind.
-    if (-(this.#controller.desiredSize ?? 0) > SLOW_BYTES) {
-      this.left();
-      log("http").debug("the reader of an event stream is too slow: the stream is ended");
-      // Bun prints any error that is given here, with its stack; without one it only cuts the connection.
-      this.#controller.error();
+    if (this.#waiting > SLOW_BYTES) {
+      this.cut();
       return false;
     }
     this.#controller.enqueue(new TextEncoder().encode(text));
@@ -95,6 +122,9 @@ export const eventStream = (
         }
         // To say how long the answer would be, Elysia reads it to its end.
         if (request.method === "HEAD") made.end();
+      },
+      pull() {
+        stream?.pulled();
       },
       cancel() {
         stream?.left();

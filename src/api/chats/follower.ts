@@ -119,7 +119,8 @@ export class ChatFollower {
       const rows = await this.#ctx.store.scan(listMessages({ ...page, revision, limit: FRAME_EVENTS }));
       this.#send(rows.map((row) => this.#messageEvent(row)));
       const last = rows.at(-1);
-      if (!last || rows.length < FRAME_EVENTS || !(await this.#sink.room())) return;
+      const hasRoom = await this.#sink.room();
+      if (!last || rows.length < FRAME_EVENTS || !hasRoom) return;
       cursor = last.id;
     }
   }

@@ -36,8 +36,13 @@ export const chatStream = (ctx: ApiContext) =>
       return eventStream(ctx, request, (stream) => {
         const follower = new ChatFollower(ctx, place, after_id, {
           send: (frame) => void stream.send("data", frame),
-          room: async () => true,
-          end: () => stream.end(),
+          room: async () => {
+            const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
+            const hasRoom = await stream.room(ENOUGH_BYTES);
+            stalled.cancel();
+            return hasRoom;
+          },
+          end: (why) => (why === "failed" ? stream.end() : stream.cut()),
         });
         follower.start();
         seen();

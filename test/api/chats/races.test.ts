@@ -1,6 +1,26 @@
 // Two things at the same moment: whichever comes first, the outcome is one of those that the table allows, and nothing is lost or doubled.
-import { expect, test } from "bun:test";
-import { createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { connect } from "node:net";
+import { findChatPlace } from "#db/chats.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import {
+  type ChatWorld,
+  createChat,
+  Follower,
+  historyOf,
+  openChatWorld,
+  said,
+  sendMessage,
+} from "#test/support/chats.ts";
+import { readEvents } from "#test/support/event-reader.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+
+setDefaultTimeout(30_000);
+/** How long results are awaited (facts/chats 1.10). */
+const DEADLINE_MS = 300_000;
 
 test("[CH-41] two answers to the same calls: one counts, the other is refused", async () => {
   await using world = await openChatWorld();
@@ -68,3 +88,185 @@ test("[CH-41] promote against the end of the turn: every queued message is sent 
   );
   expect(follower.history.slice(1).sort()).toEqual(["user: a", "user: b"]);
 });
+
+/** Holds the next commit that fits until it is let through. */
+const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
+  const { store } = contextOf(world.server);
+  const commit = store.commit.bind(store);
+  const reached = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  store.commit = async (batch) => {
+    if (!batch.some(({ sql }) => fits(sql))) return commit(batch);
+    store.commit = commit;
+    reached.resolve();
+    await gate.promise;
+    return commit(batch);
+  };
+  return { reached: reached.promise, release: () => gate.resolve() };
+};
+const storesMessages = (sql: string) => sql.startsWith('insert into "messages"');
+/** Something has gone through the whole server since. */
+const aRound = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
+const pathOf = (id: string) => `/api/v2/chats/${id}`;
+
+testInside("[CH-41] an edit against the commit of a step: before it or behind it, nothing old is left", async () => {
+  await using world = await openChatWorld();
+  for (const first of ["step", "edit"] as const) {
+    const { id } = await createChat(world, "go");
+    using follower = await Follower.open(world.owner, id);
+    const call = await world.models.next();
+    call.say("old words");
+    await follower.until(({ preview }) => preview === "old words");
+    const message = [...follower.messages.keys()][0];
+    const edit = () =>
+      world.owner.fetch("PATCH", `${pathOf(id)}/messages/${message}`, { content: said("go elsewhere") });
+    const gate = hold(world, storesMessages);
+    let editing: Promise<Response>;
+    if (first === "step") {
+      call.finish();
+      await gate.reached;
+      editing = edit();
+    } else {
+      editing = edit();
+      await gate.reached;
+      call.finish();
+    }
+    await aRound(world, id);
+    gate.release();
+    expect((await editing).status).toBe(200);
+    (await world.models.next()).say("new words").finish();
+    await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: new words");
+    expect(follower.history).toEqual(["user: go elsewhere", "assistant: new words"]);
+    expect(await historyOf(world.owner, id)).toEqual(follower.history);
+  }
+});
+
+testInside(
+  "[CH-41] the deadline against the results: one of them answers the calls, the other is too late",
+  async () => {
+    const clock = new ManualClock();
+    await using world = await openChatWorld({ clock });
+    const { chats, scheduler } = contextOf(world.server);
+    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
+    for (const first of ["results", "deadline"] as const) {
+      const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
+      using follower = await Follower.open(world.owner, id);
+      (await world.models.next()).callTool("c", "ask").finish("tool_calls");
+      await follower.until(({ status }) => status === "requires_action");
+      const one = { tool_call_id: "c", output: "an answer" };
+      const gate = hold(world, storesMessages);
+      let outcome: Promise<unknown>;
+      if (first === "results") {
+        // Not as a request, which would run out of its own time.
+        outcome = chats.ask(id, "completeAction", { results: [{ ...one, is_error: false }] });
+        await gate.reached;
+        clock.leap(DEADLINE_MS + 1);
+      } else {
+        clock.leap(DEADLINE_MS + 1);
+        await gate.reached;
+        outcome = world.owner
+          .fetch("POST", `${pathOf(id)}/tool-results`, { results: [one] })
+          .then(({ status }) => status);
+      }
+      await aRound(world, id);
+      gate.release();
+      expect(await outcome).toBe(first === "results" ? null : 409);
+      await scheduler.tick();
+      const call = await world.models.next();
+      const answers = call.request.messages.filter(({ role }) => role === "tool");
+      expect(answers.length).toBe(1);
+      expect(JSON.stringify(answers).includes("an answer")).toBe(first === "results");
+      call.finish();
+      await follower.until(({ status }) => status === "waiting");
+    }
+  },
+);
+
+testInside.each(["promote", "finish"])(
+  "[CH-41] promote against the end of the turn, %s first: every queued message is sent once",
+  async (first) => {
+    await using world = await openChatWorld();
+    const { id } = await createChat(world, "go");
+    using follower = await Follower.open(world.owner, id);
+    await follower.until(({ status }) => status === "running");
+    const call = await world.models.next();
+    await sendMessage(world, id, "a");
+    const { queued_message } = await sendMessage(world, id, "b");
+    await follower.until(({ queue }) => queue.length === 2);
+    const promote = () => world.owner.fetch("POST", `${pathOf(id)}/queue/${queued_message?.id}/promote`);
+    const gate = hold(world, (sql) => sql.startsWith('update "chats"') && sql.includes('"snapshot_version" = '));
+    let promoting: Promise<Response>;
+    if (first === "promote") {
+      promoting = promote();
+      await gate.reached;
+      call.say("done").finish();
+    } else {
+      call.say("done").finish();
+      await gate.reached;
+      promoting = promote();
+    }
+    await aRound(world, id);
+    gate.release();
+    expect((await promoting).status).toBe(202);
+    const settle = async (): Promise<void> => {
+      for (;;) (await world.models.next()).finish();
+    };
+    void settle();
+    const usersOf = ({ history }: Follower): string[] => history.filter((line) => line.startsWith("user"));
+    await follower.until((one) => one.status === "waiting" && one.queue.length === 0 && usersOf(one).length === 3);
+    expect(usersOf(follower).sort()).toEqual(["user: a", "user: b", "user: go"]);
+    expect(await historyOf(world.owner, id)).toEqual(follower.history);
+  },
+);
+
+testInside(
+  "[CH-42] a follower that does not read ends after ten seconds; one that reads slowly gets all; the fast one never waits",
+  async () => {
+    const clock = new ManualClock();
+    await using world = await openChatWorld({ clock });
+    const { store, streams } = contextOf(world.server);
+    const { id } = await createChat(world, "go");
+    using first = await Follower.open(world.owner, id);
+    (await world.models.next()).finish();
+    await first.until(({ status }) => status === "waiting");
+    const key = (await store.get(findChatPlace({ id })))?.key as number;
+    const content = JSON.stringify([{ type: "text", text: "x".repeat(8_000) }]);
+    const insert =
+      "insert into messages (id, chat, revision, role, visibility, content, created_at) values (?1, ?2, 1, 'user', 'user', ?3, 1)";
+    const from = 1_000_000;
+    for (let at = 0; at < 3_000; at += 100) {
+      await store.commit([
+        { sql: insert, rows: Array.from({ length: 100 }, (_, index) => [from + at + index, key, content]) },
+      ]);
+    }
+    const { port, hostname } = world.server.url;
+    const stuck = connect(Number(port), hostname);
+    stuck.on("error", () => {});
+    stuck.pause();
+    const headers = `Host: ${hostname}:${port}\r\nAccept: text/event-stream\r\nService-Session-Token: ${world.owner.token}`;
+    stuck.write(`GET ${pathOf(id)}/stream HTTP/1.1\r\n${headers}\r\n\r\n`);
+    while (streams.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    using fast = await Follower.open(world.owner, id);
+    await fast.until(({ messages, status }) => messages.size === 3_001 && status === "waiting");
+    await sendMessage(world, id, "more");
+    (await world.models.next()).say("quick").finish();
+    await fast.until(({ history }) => history.includes("assistant: quick"));
+    // Only the stuck one waits now, and only time can end it.
+    while (streams.size > 0) {
+      clock.leap(10_001);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    stuck.destroy();
+    const response = await fetch(new URL(`${pathOf(id)}/stream`, world.server.url), {
+      headers: { "Service-Session-Token": world.owner.token as string, accept: "text/event-stream" },
+    });
+    const seen = new Set<number>();
+    for await (const { data } of readEvents<ChatEvent[]>(response)) {
+      for (const event of data ?? []) if (event.type === "message") seen.add(event.message.id);
+      await new Promise((resolve) => setImmediate(resolve));
+      if (data?.some(({ type }) => type === "status")) break;
+    }
+    expect([...seen].sort((a, b) => a - b)).toEqual([...fast.messages.keys()].sort((a, b) => a - b));
+  },
+  60_000,
+);
