@@ -25,11 +25,12 @@ export type Reachable = AsyncDisposable & {
   path(rest: string): string;
 };
 
-/** Starts the daemon of this agent; resolves when the server hears it. */
+/** Starts the daemon of this agent; resolves when the server hears it. `url` is where it finds the server. */
 export const startAgentProcess = async (
   server: TestServer,
   seeded: Pick<Seeded, "agent_id" | "agent_token">,
   home: string,
+  url: URL = server.url,
 ): Promise<Daemon> => {
   const { topics } = contextOf(server);
   const connected = new Promise<void>((resolve) => {
@@ -46,7 +47,7 @@ export const startAgentProcess = async (
       SHELL: "/bin/bash",
       TMPDIR: tmpdir(),
       SLIPWAY_AGENT_TOKEN: seeded.agent_token,
-      SLIPWAY_AGENT_URL: server.url.href,
+      SLIPWAY_AGENT_URL: url.href,
     },
     stdio: ["ignore", "ignore", process.env.SLIPWAY_TEST_SHOW ? "inherit" : "ignore"],
   });
