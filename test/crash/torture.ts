@@ -50,7 +50,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
   { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 50 },
   { name: "workspaces: model and transitions", numbers: "-", rounds: 5_000, full: 50_000 },
-  { name: "workspaces: model and a server", numbers: "-", rounds: 100, full: 1_000 },
+  { name: "workspaces: model and a server", numbers: "-", rounds: 60, full: 1_000 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
 ];
