@@ -81,4 +81,4 @@ test("[CH-40] whoever never got the answer asks again under the same key: the sa
   ]);
   expect(world.models.calls).toHaveLength(5);
   expect(dropper.dropped).toBe(10);
-});
+}, 60_000);
