@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { sample } from "#actors/chat/print-table.ts";
+import { transition } from "#actors/chat/state.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { updateBy } from "#db/sql.ts";
 import { updateUser } from "#db/users.ts";
@@ -62,7 +64,10 @@ test("[TO-14] the client's tools beside ours: ours run first and are stored, the
   const { id, call } = await openChat(world, { unsafe_dynamic_tools: [ask, { ...ask, name: "execute" }] });
   expect(call.request.tools.filter(({ name }) => name === "execute")).toHaveLength(1);
   using follower = await Follower.open(world.owner, id);
-  call.callTool("one", "execute", { command: "echo hi" }).callTool("two", "ask", {}).finish("tool_calls");
+  call
+    .callTool("one", "execute", { command: "echo hi", timeout: "60s" })
+    .callTool("two", "ask", {})
+    .finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   const asked = follower.events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
   expect(asked).toMatchObject([{ tool_calls: [{ tool_call_id: "two" }] }]);
@@ -149,3 +154,14 @@ test("[TO-8] a server that is started anew in the middle of a command finds it a
   expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "tool")).toHaveLength(2);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("waiting");
 }, 60_000);
+
+test("[TO-17] an interruption that knows nothing of the calls any more still answers each of them", () => {
+  const pending_calls = [{ message_id: 5, tool_call_id: "call", tool_name: "execute", args: {} }];
+  const decision = transition(
+    { ...sample("I0", 0), pending_calls },
+    { type: "finish_interruption", history_version: 8, partial: [], now: 1, first_id: 100 },
+  );
+  if (decision.kind !== "change") throw new Error("the interruption was not finished");
+  expect(decision.state).toMatchObject({ status: "waiting", pending_calls: [] });
+  expect(decision.inserted).toMatchObject([{ role: "tool", content: [{ tool_call_id: "call", is_error: true }] }]);
+});

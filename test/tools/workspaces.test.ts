@@ -46,7 +46,7 @@ test("[TO-15] a chat without a workspace finds a template, makes a workspace, wo
   const worked = await callTools(
     house,
     made.next,
-    ["execute", { command: "echo here > file; cat file" }],
+    ["execute", { command: "echo here > file; cat file", timeout: "60s" }],
     ["create_workspace", { template_id }],
   );
   expect(worked.results).toMatchObject([{ output: "here\n" }, { created: false, existing: true, workspace_id }]);
@@ -56,7 +56,12 @@ test("[TO-15] a chat without a workspace finds a template, makes a workspace, wo
   expect(refused.results).toMatchObject([{ error: expect.stringContaining("it is stopped") }]);
   const started = await callTools(house, refused.next, ["start_workspace"]);
   expect(started.results).toMatchObject([{ started: true, workspace_id, status: "running" }]);
-  const again = await callTools(house, started.next, ["execute", { command: "cat file" }], ["start_workspace"]);
+  const again = await callTools(
+    house,
+    started.next,
+    ["execute", { command: "cat file", timeout: "60s" }],
+    ["start_workspace"],
+  );
   expect(again.results).toMatchObject([{ output: "here\n" }, { started: true }]);
 }, 60_000);
 

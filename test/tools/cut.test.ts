@@ -1,0 +1,85 @@
+// The pure parts of the tools: what is cut, how times are written, and what edits and diffs make of texts.
+import { expect, test } from "bun:test";
+import { applyEdit } from "#src/daemon/edit-text.ts";
+import { unifiedDiff } from "#src/daemon/unified-diff.ts";
+import { wholeCharacters } from "#src/daemon/whole-characters.ts";
+import { cutMiddle, cutResult, Gathered } from "#src/tools/cut.ts";
+import { durationOf } from "#src/tools/duration.ts";
+
+test("[TO-3] texts are cut in the middle, never inside a character, and say how much is missing", () => {
+  const text = "aß€😀".repeat(2_000);
+  for (const limit of [100, 101, 102, 103, 1_000, 4_097]) {
+    const { text: cut, truncated } = cutMiddle(text, limit);
+    const [head = "", tail = ""] = cut.split(/\n\[\.\.\. \d+ bytes left out \.\.\.\]\n/);
+    expect(truncated).toBe(true);
+    expect(text.startsWith(head) && text.endsWith(tail)).toBe(true);
+    expect(Buffer.byteLength(head + tail)).toBeWithin(limit - 8, limit + 1);
+  }
+  expect(cutMiddle(text, 100_000)).toEqual({ text, truncated: false });
+});
+
+test("[TO-3] output of any length is gathered in little memory, and ends as if it had been cut at once", () => {
+  const gathered = new Gathered(300);
+  let whole = "";
+  for (let index = 0; index < 5_000; index += 1) {
+    const line = `line ${index} 😀\n`;
+    gathered.add(line);
+    whole += line;
+  }
+  expect(gathered.result).toEqual(cutMiddle(whole, 300));
+});
+
+test("[TO-3] results fit into their bound, whatever they are made of", () => {
+  const results = [
+    { output: '"\n'.repeat(60_000), exit_code: 0 },
+    { output: "x".repeat(70_000), error: "y".repeat(70_000) },
+    { processes: Array.from({ length: 3_000 }, (_, id) => ({ id, command: "sleep 600".repeat(5) })) },
+  ];
+  for (const result of results) {
+    const cut = cutResult(result, 65_536);
+    expect(cut.truncated).toBe(true);
+    expect(Buffer.byteLength(JSON.stringify(cut))).toBeLessThanOrEqual(65_536);
+  }
+  expect(cutResult({ ok: true }, 65_536)).toEqual({ ok: true });
+});
+
+test("[TO-2] pieces of output end with whole characters", () => {
+  const bytes = new TextEncoder().encode("aß€😀z");
+  for (let end = 0; end <= bytes.byteLength; end += 1) {
+    const whole = wholeCharacters(bytes.subarray(0, end));
+    expect(new TextDecoder("utf-8", { fatal: true }).decode(whole)).toBe(
+      "aß€😀z".slice(0, [...new TextDecoder().decode(whole)].join("").length),
+    );
+    expect(end - whole.byteLength).toBeLessThan(4);
+  }
+});
+
+test("[TO-4] times are written as people write them", () => {
+  const read = (text: string | undefined) => durationOf(text, 7, 14_400_000);
+  expect([undefined, "", "0s", "0", "10s", "1m30s", "1.5h", "500ms", "9h"].map(read)).toEqual([
+    ...[7, 7, 0, 0, 10_000, 90_000, 5_400_000, 500, 14_400_000],
+  ]);
+  for (const wrong of ["soon", "10", "-1s", "10 s", "1s;"]) expect(() => read(wrong)).toThrow("is no duration");
+});
+
+test("[TO-10] a diff says what was removed and added, and where", () => {
+  const lines = Array.from({ length: 20 }, (_, index) => `line ${index}`);
+  const changed = lines.flatMap((line, index) => (index === 2 ? [] : index === 15 ? [line, "new"] : [line]));
+  expect(unifiedDiff("f", `${lines.join("\n")}\n`, `${changed.join("\n")}\n`)).toBe(
+    [
+      ...["--- f", "+++ f", "@@ -1,6 +1,5 @@", " line 0", " line 1", "-line 2", " line 3", " line 4", " line 5"],
+      ...["@@ -14,6 +13,7 @@", " line 13", " line 14", " line 15", "+new", " line 16", " line 17", " line 18", ""],
+    ].join("\n"),
+  );
+  expect(unifiedDiff("f", "", "one\n")).toBe("--- f\n+++ f\n@@ -0,0 +1,1 @@\n+one\n");
+  expect(unifiedDiff("f", "one\n", "")).toBe("--- f\n+++ f\n@@ -1,1 +0,0 @@\n-one\n");
+  expect(unifiedDiff("f", "one\n", "one\n")).toBe("");
+});
+
+test("[TO-10] what is exact goes before what is similar, and `$` is no pattern", () => {
+  const edit = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
+  expect(edit("a\n a\n", "a\n a", "$& $1")).toEqual({ text: "$& $1\n" });
+  expect(edit("\tif\n\t\tx\n", "if\n\tx\n", "if\n\ty\n")).toEqual({ text: "\tif\n\t\ty\n" });
+  expect(edit("  a\nb\n", "a\n b", "c")).toEqual({ problem: "is not in the file" });
+  expect(edit("x", "   ", "y")).toEqual({ problem: "is not in the file" });
+});
