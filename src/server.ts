@@ -6,6 +6,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { readTls, TlsError } from "#base/tls.ts";
 import { AgentTokens } from "./api/agent-tokens.ts";
 import { isAppPath } from "./api/applications/names.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
@@ -38,8 +39,10 @@ export interface RunningServer {
 
 /** All routes as one Elysia app; it does not listen. */
 export const createApp = (ctx: Context): AnyElysia => {
-  // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1).
-  const app: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname: false } })
+  // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1). The
+  // other way it looks behind the seventh, which in `https://` is the second slash; there names of one or two characters are refused.
+  const standardHostname = ctx.config.tls_cert_file !== undefined;
+  const app: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
     .headers(COMMON_HEADERS)
     .onError(({ error, request, code }) =>
       code === "NOT_FOUND" ? noRoute(request, error) : errorResponse(error, request),
@@ -80,6 +83,9 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const app = createApp(ctx);
   let hosts: AllowedHosts = new Set();
   const { host, port } = ctx.config.address;
+  const tls = readTls(ctx.config, ctx.clock.now());
+  const short = tls && allowedHosts(ctx.config).find((name) => name.length < 3);
+  if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
 
   const answer = async (request: Request): Promise<Response> => {
     try {
@@ -112,6 +118,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const server: Server<never> = Bun.serve({
     hostname: host.replace(/^\[|\]$/g, ""),
     port,
+    tls: tls && { cert: tls.cert, key: tls.key },
     fetch: countRequests(handle, ctx.metrics),
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
@@ -133,7 +140,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 
   return {
     metrics: scrapes?.url,
-    url: listeningUrl(host, server.port as number),
+    url: listeningUrl(tls ? "https" : "http", host, server.port as number),
     async stop(reason) {
       ctx.draining = true;
       ctx.streams.endAll();
@@ -168,5 +175,5 @@ const isProbe = (request: Request): boolean => {
   return path === "/healthz" || path === "/readyz";
 };
 
-const listeningUrl = (host: string, port: number): URL =>
-  new URL(`http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}/`);
+const listeningUrl = (scheme: string, host: string, port: number): URL =>
+  new URL(`${scheme}://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}/`);

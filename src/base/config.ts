@@ -28,7 +28,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
       prefix: "SLIPWAY_",
       // A server may be started from inside a workspace, where the daemon's variables are set.
       otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
-      together: firstUserIsWhole,
+      together: (config) => [...firstUserIsWhole(config), ...tlsIsWhole(config)],
     },
     input,
   );
@@ -86,7 +86,8 @@ export const accessUrl = (config: Config, port: number): URL => {
   if (config.access_url !== undefined) return config.access_url;
   // "Every address" is no address to connect to; this machine is reached by its loopback name.
   const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[config.address.host] ?? config.address.host;
-  return new URL(`http://${addressKind.print({ host, port })}`);
+  const scheme = config.tls_cert_file === undefined ? "http" : "https";
+  return new URL(`${scheme}://${addressKind.print({ host, port })}`);
 };
 
 /** The names a Host header may carry, lower case, without port, IPv6 in brackets. */
@@ -124,6 +125,12 @@ function firstUserIsWhole(config: Config): Problem[] {
     from: "not given",
     detail: `the first user needs all of ${keys.join(", ")}, or none of them`,
   }));
+}
+
+function tlsIsWhole({ tls_cert_file, tls_key_file }: Config): Problem[] {
+  if ((tls_cert_file === undefined) === (tls_key_file === undefined)) return [];
+  const name = envOf(tls_cert_file === undefined ? "tls_cert_file" : "tls_key_file");
+  return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
 }
 
 /** The block of README that lists every setting. */

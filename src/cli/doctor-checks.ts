@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
 import { type Config, listensOnLoopback } from "#base/config.ts";
+import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest } from "#db/backup/manifest.ts";
 import { inspectDatabase, isInUse, quickCheck } from "#db/inspect.ts";
 import { backupFolder } from "./backup.ts";
@@ -16,11 +17,13 @@ const MB = 1024 * 1024;
 const LOW_BYTES = 256 * MB;
 const WAL_BYTES = 512 * MB;
 const DAY_MS = 86_400_000;
+const EXPIRES_SOON_MS = 14 * DAY_MS;
 
 export const examine = async (config: Config, clock: Clock, quick: boolean): Promise<Finding[]> => {
   const { data_dir } = config;
   const folder = dataDirectory(data_dir);
-  if (!existsSync(data_dir)) return [folder, await port(config, false), time(clock, 0)];
+  const rest = [...certificate(config, clock), ...exposure(config)];
+  if (!existsSync(data_dir)) return [folder, await port(config, false), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);
   const running: Finding = {
@@ -30,7 +33,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean): Pro
   };
   return [
     ...[folder, space(data_dir), key(data_dir), running, ...database(data_dir, clock, quick)],
-    ...[await port(config, used), ...backups(config, clock), ...exposure(config)],
+    ...[await port(config, used), ...backups(config, clock), ...rest],
   ];
 };
 
@@ -143,16 +146,30 @@ const backups = (config: Config, clock: Clock): Finding[] => {
   }
 };
 
+const certificate = (config: Config, clock: Clock): Finding[] => {
+  const name = "certificate";
+  try {
+    const tls = readTls(config, clock.now());
+    if (!tls) return [];
+    const soon = tls.expires_at - clock.now() < EXPIRES_SOON_MS;
+    return [{ name, status: soon ? "warn" : "ok", detail: `good until ${rfc3339(tls.expires_at)}` }];
+  } catch (error) {
+    if (!(error instanceof TlsError)) throw error;
+    return [{ name, status: "wrong", detail: error.message }];
+  }
+};
+
 /** Settings that each can be used and together are a mistake. */
 const exposure = (config: Config): Finding[] => {
   const found: Finding[] = [];
   const warn = (detail: string): unknown => found.push({ name: "settings", status: "warn", detail });
+  const isPlain = config.tls_cert_file === undefined;
   if (!listensOnLoopback(config) && config.access_url === undefined) {
     warn(
       "the server listens beyond this machine without access_url: links in it name an address that others may not reach",
     );
   }
-  if (config.access_url?.protocol === "http:" && !listensOnLoopback(config)) {
+  if (config.access_url?.protocol === "http:" && isPlain && !listensOnLoopback(config)) {
     warn("access_url is http: passwords and tokens cross the network unencrypted");
   }
   if (config.allow_local_provisioner_off_loopback) {

@@ -5,6 +5,7 @@ import { address } from "#base/config/kinds.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import { TlsError } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { LockedError } from "#db/lock.ts";
 import { NewerDatabaseError } from "#db/migrate.ts";
@@ -71,7 +72,8 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 /** Words for what is no defect but a state of this machine; undefined for everything else. */
 function reasonForPeople(error: unknown, config: Config): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (error instanceof LockedError || error instanceof NewerDatabaseError) return error.message;
+  if (error instanceof TlsError || error instanceof LockedError || error instanceof NewerDatabaseError)
+    return error.message;
   const code = "code" in error ? String(error.code) : "";
   const at = address.print(config.address);
   if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;

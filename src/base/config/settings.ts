@@ -20,6 +20,7 @@ import {
   wildcardHost,
 } from "./kinds.ts";
 import { optional, setting, type Values } from "./setting.ts";
+import { TLS_SETTINGS } from "./tls-settings.ts";
 
 export const SERVER_SETTINGS = {
   config: optional(path, {
@@ -43,7 +44,7 @@ export const SERVER_SETTINGS = {
   access_url: optional(baseUrl, {
     group: "Network",
     help: "How people and workspaces reach the server. Set it when the server stands behind a proxy or on another host name.",
-    absent: "http:// and the address the server listens on",
+    absent: "http:// (https:// with tls_cert_file) and the address the server listens on",
   }),
   allowed_hosts: optional(hosts, {
     group: "Network",
@@ -68,6 +69,7 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "How long a stop may take. When it has passed, what is still open is cut off and the exit code is 1.",
   }),
+  ...TLS_SETTINGS,
   metrics_address: optional(address, {
     group: "Network",
     help: "Where figures for Prometheus are served, at /metrics. It asks nobody who they are: an address that only your monitoring reaches.",

@@ -1,0 +1,111 @@
+// A server that speaks https by itself, with certificates made here.
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readTls } from "#base/tls.ts";
+import { needs, testNeeding } from "../support/needs.ts";
+import { ADMIN, startTestServer, tempDirectory, testConfig } from "../support/server.ts";
+import { runHere } from "./run-verb.ts";
+
+const makeCertificate = async (folder: string, name: string, days = 30): Promise<{ cert: string; key: string }> => {
+  const [cert, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const argv = ["req", "-x509", ...curve, "-days", `${days}`, "-keyout", key, "-out", cert, ...subject];
+  const child = Bun.spawn([needs.openssl.file, ...argv], { stdout: "ignore", stderr: "pipe" });
+  const said = await child.stderr.text();
+  if ((await child.exited) !== 0) throw new Error(said);
+  return { cert, key };
+};
+
+const settings = ({ cert, key }: { cert: string; key: string }) => ({
+  SLIPWAY_TLS_CERT_FILE: cert,
+  SLIPWAY_TLS_KEY_FILE: key,
+});
+
+describe("https", () => {
+  testNeeding(
+    [needs.openssl],
+    "[OP-14] pages, API and WebSockets are served over it, cookies are Secure, and health knows",
+    async () => {
+      using place = tempDirectory();
+      const files = await makeCertificate(place.path, "here");
+      await using server = await startTestServer({ env: settings(files) });
+      expect(server.url.protocol).toBe("https:");
+      const tls = { ca: await Bun.file(files.cert).text() };
+      const login = await fetch(new URL("/api/v2/users/login", server.url), {
+        ...{ method: "POST", tls, headers: { "content-type": "application/json" } },
+        body: JSON.stringify({ email: ADMIN.email, password: ADMIN.password }),
+      });
+      expect([login.status, login.headers.get("set-cookie")]).toEqual([201, expect.stringContaining("; Secure")]);
+      const { session_token } = (await login.json()) as { session_token: string };
+      const url = new URL("/api/v2/chats/watch", server.url);
+      url.protocol = "wss:";
+      const socket = new WebSocket(url, { tls, headers: { "Service-Session-Token": session_token } } as never);
+      await new Promise<void>((opened, failed) => {
+        socket.onopen = () => opened();
+        socket.onerror = () => failed(new Error("the socket was refused"));
+      });
+      socket.close();
+      const health = await runHere([
+        "health",
+        "--address",
+        server.url.host,
+        "--tls-cert-file",
+        files.cert,
+        "--tls-key-file",
+        files.key,
+      ]);
+      expect(health.printed).toBe("ready\n");
+      // No host that could be taken for a part of the path is served (rule HT-1).
+      const given = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
+      const at = ["--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
+      const { code, errors } = await runHere(["serve", ...given, ...at]);
+      expect([code, errors]).toEqual([1, expect.stringContaining("slipway serve: the host ab is too short for https")]);
+    },
+  );
+
+  testNeeding(
+    [needs.openssl],
+    "[OP-14] files that cannot be used stop the start in words, without a byte of the key",
+    async () => {
+      using place = tempDirectory();
+      const [one, other] = [await makeCertificate(place.path, "one"), await makeCertificate(place.path, "other")];
+      const read = (files: { cert: string; key: string }, now = Date.now()) => {
+        try {
+          return readTls(testConfig(place.path, { env: settings(files) }), now);
+        } catch (error) {
+          return String(error);
+        }
+      };
+      expect(read(one)).toMatchObject({ expires_at: expect.any(Number) });
+      expect(read({ ...one, key: other.key })).toContain("is not that of");
+      expect(read({ ...one, cert: join(place.path, "none") })).toContain("tls_cert_file: ENOENT");
+      expect(read(one, Date.now() + 40 * 86_400_000)).toContain("has expired");
+      const text = join(place.path, "text");
+      writeFileSync(text, "hello");
+      expect(read({ ...one, cert: text })).toContain("holds no certificate");
+      expect(read({ ...one, key: text })).toContain("holds no private key");
+      const doctor = (key: string) =>
+        runHere([
+          "doctor",
+          "--data-dir",
+          join(place.path, "data"),
+          "--address",
+          "127.0.0.1:0",
+          "--tls-cert-file",
+          one.cert,
+          "--tls-key-file",
+          key,
+        ]);
+      expect((await doctor(one.key)).printed).toMatch(/ok +certificate +good until/);
+      expect((await doctor(other.key)).printed).toMatch(/WRONG +certificate/);
+    },
+  );
+
+  test("[OP-14] one of the two settings alone is refused", async () => {
+    const { code, printed } = await runHere(["doctor", "--tls-cert-file", "x.pem"]);
+    expect(code).toBe(1);
+    expect(printed).toContain("SLIPWAY_TLS_KEY_FILE");
+  });
+});
