@@ -60,16 +60,16 @@ export class AppFigures {
     const { low, high } = group;
     const sums = new Map<number, Uint8Array>();
     for (const { detail, template } of group.rows) {
-      for (const [app, minutes] of detail().apps) {
+      const read = detail();
+      for (const app of read.apps) {
         if (app === ANY) continue;
         const sum = sums.get(app) ?? new Uint8Array(BLOCK);
         sums.set(app, sum);
         let used = false;
-        for (let i = low; i < high; i++) {
-          if (minutes[i] === 0) continue;
+        read.each(app, low, high, (i, minutes) => {
           used = true;
-          sum[i] = Math.min(MOST, (sum[i] as number) + (minutes[i] as number));
-        }
+          sum[i] = Math.min(MOST, (sum[i] as number) + minutes);
+        });
         if (used) this.#of(app).templates.add(template);
       }
     }

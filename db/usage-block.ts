@@ -74,22 +74,28 @@ const sumOf = (minutes: Uint8Array): number => {
 
 const sortedApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(([a], [b]) => a - b);
 
-/** Everything: for each app its key, a bit for each bucket with use, and their minutes; then latencies in the same way. */
+/** What stands before the sections of a detail: the number of apps, key and buckets of each, and the buckets with a latency. */
+const headOf = (apps: number): number => 2 + apps * 6 + 2;
+
+/** Everything: after the head a section for each app, a bit for each bucket with use and their minutes; then latencies in the same way. */
 export const packDetail = (block: Block): Uint8Array => {
   const apps = sortedApps(block);
   const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
   const latencies = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
-  const size = 2 + apps.length * (4 + BYTES) + counts.reduce((a, b) => a + b, 0) + BYTES + 2 * latencies;
-  const bytes = new Uint8Array(size);
+  const inApps = counts.reduce((sum, count) => sum + BYTES + count, 0);
+  const bytes = new Uint8Array(headOf(apps.length) + inApps + BYTES + 2 * latencies);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, apps.length, true);
-  let at = 2;
+  for (const [i, [app]] of apps.entries()) {
+    view.setUint32(2 + i * 6, app, true);
+    view.setUint16(6 + i * 6, counts[i] as number, true);
+  }
+  view.setUint16(headOf(apps.length) - 2, latencies, true);
+  let at = headOf(apps.length);
   const mark = (i: number): void => {
     bytes[at + (i >> 3)] = (bytes[at + (i >> 3)] as number) | (1 << (i & 7));
   };
-  for (const [app, minutes] of apps) {
-    view.setUint32(at, app, true);
-    at += 4;
+  for (const [, minutes] of apps) {
     let next = at + BYTES;
     for (let i = 0; i < BLOCK; i++) {
       if (minutes[i] === 0) continue;
@@ -108,28 +114,74 @@ export const packDetail = (block: Block): Uint8Array => {
   return bytes;
 };
 
-export const unpackDetail = (bytes: Uint8Array): Block => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const block = emptyBlock();
-  let at = 2;
-  const eachMarked = (see: (i: number) => void): void => {
-    const from = at;
-    at += BYTES;
-    for (let byte = 0; byte < BYTES; byte++) {
-      const marks = bytes[from + byte] as number;
-      for (let rest = marks; rest !== 0; rest &= rest - 1) see(byte * 8 + 31 - Math.clz32(rest & -rest));
+const ONES = Uint8Array.from({ length: 256 }, (_, byte) => onesIn(byte));
+
+/** A detail, read where it lies and only as far as asked. */
+export class Detail {
+  readonly #bytes: Uint8Array;
+  readonly #sections = new Map<number, number>();
+  readonly #latencies: number;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const apps = view.getUint16(0, true);
+    let at = headOf(apps);
+    for (let i = 0; i < apps; i++) {
+      this.#sections.set(view.getUint32(2 + i * 6, true), at);
+      at += BYTES + view.getUint16(6 + i * 6, true);
     }
-  };
-  for (let left = view.getUint16(0, true); left > 0; left--) {
-    const minutes = minutesOf(block, view.getUint32(at, true));
-    at += 4;
-    eachMarked((i) => {
-      minutes[i] = bytes[at++] as number;
+    this.#latencies = at;
+  }
+
+  get apps(): Iterable<number> {
+    return this.#sections.keys();
+  }
+
+  /** Buckets in [low, high) in which the app was used. */
+  each(app: number, low: number, high: number, see: (i: number, minutes: number) => void): void {
+    const at = this.#sections.get(app);
+    if (at === undefined) return;
+    const from = at + BYTES;
+    this.#marked(at, low, high, (i, index) => see(i, this.#bytes[from + index] as number));
+  }
+
+  eachLatency(low: number, high: number, see: (i: number, value: number) => void): void {
+    const from = this.#latencies + BYTES;
+    const bytes = this.#bytes;
+    this.#marked(this.#latencies, low, high, (i, index) => see(i, u16(bytes, from + index * 2)));
+  }
+
+  #marked(at: number, low: number, high: number, see: (i: number, index: number) => void): void {
+    let index = 0;
+    for (let byte = 0; byte * 8 < high; byte++) {
+      const marks = this.#bytes[at + byte] as number;
+      if (byte * 8 + 8 <= low) {
+        index += ONES[marks] as number;
+        continue;
+      }
+      for (let rest = marks; rest !== 0; rest &= rest - 1) {
+        const i = byte * 8 + 31 - Math.clz32(rest & -rest);
+        if (i >= low && i < high) see(i, index);
+        index++;
+      }
+    }
+  }
+}
+
+const u16 = (bytes: Uint8Array, at: number): number => (bytes[at] as number) | ((bytes[at + 1] as number) << 8);
+
+export const unpackDetail = (bytes: Uint8Array): Block => {
+  const detail = new Detail(bytes);
+  const block = emptyBlock();
+  for (const app of detail.apps) {
+    const minutes = minutesOf(block, app);
+    detail.each(app, 0, BLOCK, (i, one) => {
+      minutes[i] = one;
     });
   }
-  eachMarked((i) => {
-    block.latency[i] = view.getUint16(at, true);
-    at += 2;
+  detail.eachLatency(0, BLOCK, (i, value) => {
+    block.latency[i] = value;
   });
   return block;
 };
@@ -169,39 +221,40 @@ export const packDigest = (block: Block): Uint8Array => {
 
 /** A digest, read where it lies. */
 export class Digest {
-  readonly #view: DataView;
+  readonly #bytes: Uint8Array;
 
   constructor(bytes: Uint8Array) {
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = bytes;
   }
 
   /** Minutes of any use. */
   get minutes(): number {
-    return this.#view.getUint16(BYTES, true);
+    return u16(this.#bytes, BYTES);
   }
 
-  /** Bits of any use into 48 words; the lowest bit is the first bucket. */
-  addBitsTo(words: Uint32Array): void {
-    for (let i = 0; i < WORDS; i++) words[i] = (words[i] as number) | this.#view.getUint32(i * 4, true);
+  /** Bits of any use; the lowest bit of the first word is the first bucket. Not to be changed. */
+  get bits(): Uint32Array {
+    const { buffer, byteOffset } = this.#bytes;
+    return byteOffset % 4 === 0
+      ? new Uint32Array(buffer, byteOffset, WORDS)
+      : new Uint32Array(this.#bytes.slice(0, BYTES).buffer);
   }
 
   eachApp(see: (app: number, minutes: number, runs: number, atStart: boolean, atEnd: boolean) => void): void {
-    const view = this.#view;
+    const bytes = this.#bytes;
     let at = HEAD;
-    for (let left = view.getUint16(BYTES + 2, true); left > 0; left--, at += APP) {
-      const ends = view.getUint8(at + 8);
-      const [atStart, atEnd] = [(ends & 1) !== 0, (ends & 2) !== 0];
-      see(view.getUint32(at, true), view.getUint16(at + 4, true), view.getUint16(at + 6, true), atStart, atEnd);
+    for (let left = u16(bytes, BYTES + 2); left > 0; left--, at += APP) {
+      const ends = bytes[at + 8] as number;
+      const app = u16(bytes, at) + u16(bytes, at + 2) * 65_536;
+      see(app, u16(bytes, at + 4), u16(bytes, at + 6), (ends & 1) !== 0, (ends & 2) !== 0);
     }
   }
 
   /** Latencies in half milliseconds, and in how many buckets. */
   eachLatency(see: (value: number, count: number) => void): void {
-    const view = this.#view;
-    let at = HEAD + view.getUint16(BYTES + 2, true) * APP;
-    for (let left = view.getUint16(BYTES + 4, true); left > 0; left--, at += 4) {
-      see(view.getUint16(at, true), view.getUint16(at + 2, true));
-    }
+    const bytes = this.#bytes;
+    let at = HEAD + u16(bytes, BYTES + 2) * APP;
+    for (let left = u16(bytes, BYTES + 4); left > 0; left--, at += 4) see(u16(bytes, at), u16(bytes, at + 2));
   }
 }
 

@@ -4,7 +4,7 @@ import type { Database } from "bun:sqlite";
 import { rfc3339 } from "#base/clock.ts";
 import { KEY_KINDS } from "./usage.ts";
 import { AppFigures } from "./usage-apps.ts";
-import { ANY, anyIn, BLOCK, BUCKET_MS, MOST, noBits } from "./usage-block.ts";
+import { ANY, anyIn, BLOCK, BUCKET_MS, MOST } from "./usage-block.ts";
 import { parametersUsage } from "./usage-parameters.ts";
 import { type Span, walk } from "./usage-walk.ts";
 
@@ -76,18 +76,17 @@ const userActivity = (db: Database, args: ReportArgs): string => {
         found.push(template);
       }
     } else {
-      const sums = new Uint16Array(high);
+      const sums = rows.length > 1 ? new Uint16Array(high) : undefined;
       for (const { detail, template } of rows) {
-        const any = detail().apps.get(ANY);
-        if (!any) continue;
         let own = 0;
-        for (let i = low; i < high; i++) {
-          own += any[i] as number;
-          sums[i] = (sums[i] as number) + (any[i] as number);
-        }
+        detail().each(ANY, low, high, (i, one) => {
+          own += one;
+          if (sums) sums[i] = (sums[i] as number) + one;
+        });
         if (own > 0) found.push(template);
+        if (!sums) minutes = own;
       }
-      for (let i = low; i < high; i++) minutes += Math.min(MOST, sums[i] as number);
+      if (sums) for (let i = low; i < high; i++) minutes += Math.min(MOST, sums[i] as number);
     }
     if (minutes === 0) return;
     const row = used.get(user) ?? { minutes: 0, templates: new Set() };
@@ -105,30 +104,45 @@ const userActivity = (db: Database, args: ReportArgs): string => {
 /** Percentiles over the buckets' latencies; -1 for those who used something without any. */
 const userLatency = (db: Database, args: ReportArgs): string => {
   const scope = scopeOf(db, args);
-  const seen = new Map<number, { counts: Map<number, number>; templates: Set<number> }>();
+  const seen = new Map<number, { counts: Counts; templates: Set<number> }>();
   walk(db, scope.span, (group) => {
     const { user, low, high, rows } = group;
     for (const { digest, template, detail } of rows) {
-      const bits = noBits();
-      digest.addBitsTo(bits);
-      if (!anyIn(bits, low, high)) continue;
-      const row = seen.get(user) ?? { counts: new Map<number, number>(), templates: new Set<number>() };
+      if (!anyIn(digest.bits, low, high)) continue;
+      const row = seen.get(user) ?? { counts: new Counts(), templates: new Set<number>() };
       seen.set(user, row);
       row.templates.add(template);
       const { counts } = row;
-      const add = (value: number, count: number): void => void counts.set(value, (counts.get(value) ?? 0) + count);
-      if (group.covered) digest.eachLatency(add);
-      else for (const one of detail().latency.subarray(low, high)) if (one !== 0) add(one, 1);
+      if (group.covered) digest.eachLatency((value, count) => counts.add(value, count));
+      else detail().eachLatency(low, high, (_, value) => counts.add(value, 1));
     }
   });
   const users = byUser(db, seen, ({ id, username, avatar_url }, { counts, templates }) => {
-    const [p50, p95] = percentiles(counts, [0.5, 0.95]);
+    const [p50, p95] = percentiles(counts.all, [0.5, 0.95]);
     const latency_ms = { p50, p95 };
     return { avatar_url, latency_ms, template_ids: idsOf(scope, templates), user_id: id, username };
   });
   const all = new Set([...seen.values()].flatMap(({ templates }) => [...templates]));
   return JSON.stringify({ report: { ...times(args), template_ids: idsOf(scope, all), users } });
 };
+
+/** How often each value came: most are small, and there are many. */
+class Counts {
+  readonly #small = new Uint32Array(SMALL);
+  readonly #large = new Map<number, number>();
+
+  add(value: number, count: number): void {
+    if (value < SMALL) this.#small[value] = (this.#small[value] as number) + count;
+    else this.#large.set(value, (this.#large.get(value) ?? 0) + count);
+  }
+
+  get all(): Map<number, number> {
+    const all = new Map(this.#large);
+    for (const [value, count] of this.#small.entries()) if (count > 0) all.set(value, count);
+    return all;
+  }
+}
+const SMALL = 1024;
 
 /** Of half milliseconds with their counts, in milliseconds, between two values where the rank is between them; -1 of none. */
 export const percentiles = (counts: ReadonlyMap<number, number>, ranks: readonly number[]): number[] => {
@@ -206,11 +220,7 @@ const templateReports = (db: Database, args: ReportArgs): string => {
   const used = new Set<number>();
   walk(db, scope.span, (group) => {
     const { user, low, high, start } = group;
-    const rows = group.rows.map(({ template, digest }) => {
-      const bits = noBits();
-      digest.addBitsTo(bits);
-      return { template, bits };
-    });
+    const rows = group.rows.map(({ template, digest }) => ({ template, bits: digest.bits }));
     intervals.add(user, start, rows, high);
     if (!wantsReport) return;
     const found = rows.filter(({ bits }) => anyIn(bits, low, high));
@@ -244,11 +254,7 @@ const daus = (db: Database, args: ReportArgs): string => {
   const { edges = [], dates = [], tz_hour_offset } = args;
   const intervals = new Intervals(edges);
   walk(db, scopeOf(db, args).span, (group) => {
-    const rows = group.rows.map(({ template, digest }) => {
-      const bits = noBits();
-      digest.addBitsTo(bits);
-      return { template, bits };
-    });
+    const rows = group.rows.map(({ template, digest }) => ({ template, bits: digest.bits }));
     intervals.add(group.user, group.start, rows, group.high);
   });
   const entries = dates.map((date, i) => ({ amount: intervals.users[i] ?? 0, date }));

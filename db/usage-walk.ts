@@ -6,14 +6,15 @@ import {
   BLOCK,
   type Block,
   blockIn,
+  Detail,
   Digest,
   emptyBlock,
   idOf,
   MOST,
   medianOf,
   minutesOf,
-  noBits,
   onesIn,
+  packDetail,
   packDigest,
   templateIn,
   touches,
@@ -28,7 +29,7 @@ export type UsageRow = {
   readonly template: number;
   readonly digest: Digest;
   /** Every bucket; read on demand. */
-  detail(): Block;
+  detail(): Detail;
 };
 
 /** All that one user did in one block, by template. */
@@ -57,14 +58,8 @@ export class Group {
   /** No two templates were used in the same bucket or one after the other, so that their digests can be added up. */
   get apart(): boolean {
     if (this.rows.length < 2) return true;
-    const before = noBits();
-    for (const { digest } of this.rows) {
-      const own = noBits();
-      digest.addBitsTo(own);
-      if (touches(before, own)) return false;
-      digest.addBitsTo(before);
-    }
-    return true;
+    const all = this.rows.map(({ digest }) => digest.bits);
+    return all.every((bits, i) => all.slice(0, i).every((before) => !touches(before, bits)));
   }
 }
 
@@ -80,9 +75,9 @@ export const walk = (db: Database, span: Span, see: (group: Group) => void): voi
   const fresh = unfolded(db, span);
   const waiting = [...fresh.keys()].sort((a, b) => a - b);
   const find = db.query("select detail from usage_details where id = ?");
-  const detailOf = (id: number): Block => {
+  const detailOf = (id: number): Uint8Array => {
     const [row] = find.values(id);
-    return row ? unpackDetail(row[0] as Uint8Array) : emptyBlock();
+    return row ? (row[0] as Uint8Array) : packDetail(emptyBlock());
   };
   let rows: UsageRow[] = [];
   let last = -1;
@@ -97,11 +92,11 @@ export const walk = (db: Database, span: Span, see: (group: Group) => void): voi
     last = id;
     const more = fresh.get(id);
     if (more) {
-      const block = detailOf(id);
+      const block = unpackDetail(detailOf(id));
       addAll(block, more);
-      rows.push({ template, digest: new Digest(packDigest(block)), detail: () => block });
+      rows.push({ template, digest: new Digest(packDigest(block)), detail: () => new Detail(packDetail(block)) });
     } else if (digest) {
-      rows.push({ template, digest: new Digest(digest), detail: () => detailOf(id) });
+      rows.push({ template, digest: new Digest(digest), detail: () => new Detail(detailOf(id)) });
     }
   };
   const page = db.query(`select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE}`);

@@ -43,8 +43,7 @@ test("[IN-6] what is packed comes back, and digests say what the buckets say", (
   expect(unpackDetail(packDetail(block))).toEqual(block);
   const digest = new Digest(packDigest(block));
   expect(digest.minutes).toBe(minutesOf(block, ANY).reduce((a, b) => a + b, 0));
-  const bits = noBits();
-  digest.addBitsTo(bits);
+  const { bits } = digest;
   for (let i = 0; i < BLOCK; i++) expect(anyIn(bits, i, i + 1)).toBe(minutesOf(block, ANY)[i] !== 0);
   const apps: number[] = [];
   digest.eachApp((app, minutes, runs, atStart, atEnd) => {
