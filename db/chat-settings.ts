@@ -1,4 +1,5 @@
 // What administrators and users have set for chats, as values of the table `settings`. Whoever has set nothing has the default.
+import type { ModelOverride, OverrideContext } from "#schema/model-override.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "./settings.ts";
 import type { Statement } from "./sql.ts";
 import type { Store } from "./store.ts";
@@ -68,6 +69,23 @@ export const putCompactionThreshold = (user_id: string, model_id: string, percen
 
 export const deleteCompactionThreshold = (user_id: string, model_id: string): Statement =>
   deleteSetting(thresholdKey(user_id, model_id));
+
+/** Which model a user wants in an organization, for what. */
+export type OverridePlace = {
+  readonly organization_id: string;
+  readonly user_id: string;
+  readonly context: OverrideContext;
+};
+export type SetOverride = Omit<ModelOverride, "context">;
+
+export const readModelOverride = (store: Store, place: OverridePlace): Promise<SetOverride | undefined> =>
+  valueAt<SetOverride>(store, overrideKey(place));
+
+export const putModelOverride = (place: OverridePlace, set: SetOverride): Statement =>
+  putSetting({ key: overrideKey(place), value: JSON.stringify(set) });
+
+const overrideKey = ({ organization_id, user_id, context }: OverridePlace): string =>
+  `chats.model_override.${organization_id}.${user_id}.${context}`;
 
 const thresholdKey = (user_id: string, model_id: string): string => `chats.compaction.${user_id}.${model_id}`;
 

@@ -5,6 +5,7 @@ import { applications } from "./applications/index.ts";
 import { buildinfo } from "./buildinfo.ts";
 import { builds } from "./builds/index.ts";
 import { chats } from "./chats/index.ts";
+import { modelOverrides } from "./chats/model-overrides.ts";
 import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment.ts";
 import { externalAuth } from "./external-auth/index.ts";
@@ -40,4 +41,5 @@ export const api = (ctx: ApiContext) =>
     .use(workspacesByOwner(ctx))
     .use(workspaces(ctx))
     .use(builds(ctx))
+    .use(modelOverrides(ctx))
     .use(chats(ctx));

@@ -10,6 +10,7 @@ import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { attachablesOf } from "./attachments.ts";
 import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf, serversOf } from "./input.ts";
+import { wantedModel } from "./model-overrides.ts";
 import { readChat } from "./place.ts";
 import { chatIdOf } from "./repeat.ts";
 
@@ -27,13 +28,14 @@ export const createChat = async (
   const chat = { organization_id, key: null };
   const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
-  const model = modelOf(ctx, body.model_config_id);
+  const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
+  const model = wanted?.model_config_id ?? modelOf(ctx, body.model_config_id);
   const plan_mode = planModeOf(body.plan_mode) ?? null;
   const mcp_server_ids = serversOf(body.mcp_server_ids) ?? [];
   const labels = labelsOf(body.labels ?? {});
   const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
   const client_type = clientTypeOf(body.client_type);
-  const last_reasoning_effort = effortOf(body.reasoning_effort) ?? "";
+  const last_reasoning_effort = effortOf(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
   const made = ctx.chats.ask(id, "create", {

@@ -109,6 +109,10 @@ const OTHERWISE: Record<string, string> = {
     "the agent itself is asked, which knows only its own",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
+  "GET /api/v2/organizations/{organization}/members/{user}/chats/model-overrides":
+    "another's are refused, and one's own need membership (MW-2)",
+  "PUT /api/v2/organizations/{organization}/members/{user}/chats/model-overrides/{context}":
+    "another's are refused, and one's own need membership (MW-2)",
   "POST /api/v2/organizations/{organization}/members/{user}/workspaces":
     "the organization is a wish; the template decides",
   "GET /api/v2/organizations/{organization}/members/{user}/workspaces/available-users":

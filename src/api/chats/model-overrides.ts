@@ -1,0 +1,104 @@
+// Models a person wants for their own chats (facts/chats 4.19): while administrators allow it, each for themselves. One for `root` is what
+// a chat is made with when the request names no model.
+import { Elysia, t } from "elysia";
+import { forbidden, invalidField, notFound } from "#base/errors.ts";
+import { putModelOverride, readChatSetting, readModelOverride } from "#db/chat-settings.ts";
+import { ModelOverride, OVERRIDE_CONTEXTS, type OverrideContext, PutModelOverride } from "#schema/model-override.ts";
+import { oneOf } from "#schema/one-of.ts";
+import { callers, type UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { organizationAt, organizationPath } from "../organizations/organization.ts";
+import { fails, NoContent } from "../responses.ts";
+import { userAt, userPath } from "../users/user.ts";
+import { effortOf } from "./input.ts";
+
+const user = true;
+const tags = ["Models"];
+const path = t.Object({ ...organizationPath.properties, ...userPath.properties });
+
+/** What is in force; the defaults while nothing is set. */
+const overrideOf = async (
+  { store }: Pick<ApiContext, "store">,
+  organization_id: string,
+  user_id: string,
+  context: OverrideContext,
+): Promise<ModelOverride> => {
+  const set = await readModelOverride(store, { organization_id, user_id, context });
+  return { context, ...(set ?? { mode: context === "root" ? "chat_default" : "deployment_default" }) };
+};
+
+/** The model and effort for a chat whose request names none; undefined when there is none, or it cannot be used now. */
+export const wantedModel = async (
+  ctx: ApiContext,
+  caller: UserCaller,
+  organization_id: string,
+): Promise<{ model_config_id: string; reasoning_effort: string } | undefined> => {
+  if (!(await readChatSetting(ctx.store, "allow_model_overrides"))) return undefined;
+  const {
+    mode,
+    model_config_id,
+    reasoning_effort = "",
+  } = await overrideOf(ctx, organization_id, caller.user_id, "root");
+  if (mode !== "model" || model_config_id === undefined || !ctx.models.resolve(model_config_id)) return undefined;
+  return { model_config_id, reasoning_effort };
+};
+
+export const modelOverrides = (ctx: ApiContext) => {
+  /** 404 for what the caller cannot see, 403 for somebody else's and while it is not allowed. */
+  const own = async (caller: UserCaller, params: { organization: string; user: string }): Promise<string> => {
+    const { id } = await organizationAt(ctx.store, params.organization, caller);
+    const target = await userAt(ctx.store, params.user, caller);
+    if (target.id !== caller.user_id) throw forbidden("Each chooses their own models.");
+    if (!(id in caller.organizations)) throw notFound();
+    if (!(await readChatSetting(ctx.store, "allow_model_overrides"))) {
+      throw forbidden("An administrator has to allow this first.");
+    }
+    return id;
+  };
+  return new Elysia({ prefix: "/organizations" })
+    .use(callers)
+    .get(
+      "/:organization/members/:user/chats/model-overrides",
+      async ({ caller, params }) => {
+        const id = await own(caller, params);
+        const of = (context: OverrideContext) => overrideOf(ctx, id, caller.user_id, context);
+        return { overrides: await Promise.all(OVERRIDE_CONTEXTS.map(of)) };
+      },
+      {
+        ...{ user, params: path },
+        response: { 200: t.Object({ overrides: t.Array(ModelOverride) }), ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "See which models one wants for one's chats" },
+      },
+    )
+    .put(
+      "/:organization/members/:user/chats/model-overrides/:context",
+      async ({ caller, params, body, status }) => {
+        const organization_id = await own(caller, params);
+        const { context } = params;
+        const { mode } = body;
+        if (mode === "deployment_default" && context === "root") throw invalidField("mode", "is not for root");
+        const place = { organization_id, user_id: caller.user_id, context };
+        if (mode !== "model") {
+          await ctx.store.commit([putModelOverride(place, { mode })]);
+          return status(204, undefined);
+        }
+        const model = body.model_config_id && ctx.models.resolve(body.model_config_id.toLowerCase());
+        if (!model) throw invalidField("model_config_id", "names no model you can use");
+        const reasoning_effort = effortOf(body.reasoning_effort);
+        const set = { mode, model_config_id: model.id, ...(reasoning_effort ? { reasoning_effort } : {}) };
+        await ctx.store.commit([putModelOverride(place, set)]);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, body: PutModelOverride },
+        params: t.Object({ ...path.properties, context: oneOf(OVERRIDE_CONTEXTS) }),
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
+        detail: {
+          tags,
+          summary: "Choose a model for one's chats",
+          description:
+            "Counts for chats made from then on whose request names no model, while administrators allow it.",
+        },
+      },
+    );
+};
