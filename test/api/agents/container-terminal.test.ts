@@ -9,7 +9,7 @@ beforeAll(async () => {
   at = await startContainerWorld();
   at.docker.put("box");
   at.docker.put("stopped", { running: false });
-});
+}, 60_000);
 afterAll(() => at[Symbol.asyncDispose]());
 
 const open = (options: Parameters<typeof TestTerminal.open>[1]) =>

@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
   home = mkdtempSync(join(tmpdir(), "slipway-cut-"));
   writeFileSync(join(home, "big"), new Uint8Array(BIG));
-});
+}, 60_000);
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(home, { recursive: true, force: true });

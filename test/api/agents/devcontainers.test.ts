@@ -12,7 +12,7 @@ import { type ContainerWorld, startContainerWorld } from "./containers-world.ts"
 let at: ContainerWorld;
 beforeAll(async () => {
   at = await startContainerWorld();
-});
+}, 60_000);
 afterAll(() => at[Symbol.asyncDispose]());
 beforeEach(() => {
   at.docker.containers.clear();

@@ -14,7 +14,7 @@ let victim: Seeded;
 beforeAll(async () => {
   world = await startReachable();
   victim = await seedAgent(world.server);
-});
+}, 60_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
 // A generator of its own, so that a failure can be run again.

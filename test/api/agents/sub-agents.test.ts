@@ -11,7 +11,7 @@ import { connectAgent, type RpcAgent } from "./rpc-agent.ts";
 let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer({ clock: systemClock });
-});
+}, 60_000);
 afterAll(() => server[Symbol.asyncDispose]());
 
 const WISH = { name: "devcontainer", directory: "/workspaces/app", architecture: "amd64", operatingSystem: "linux" };
