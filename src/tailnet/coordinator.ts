@@ -1,7 +1,7 @@
 // Who is in the private network and who sees whom: peers by id, and directed tunnels between ids. Two peers see each other when a tunnel
 // leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers come back and say it all again, and
 // what they had goes on meanwhile. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
-import { CoordinateResponse_PeerUpdate_Kind as Kind } from "#src/wire/gen/tailnet_pb.ts";
+import { CoordinateResponse_PeerUpdate_Kind as Kind, type Node } from "#src/wire/gen/tailnet_pb.ts";
 import { Peer, type PeerOptions } from "./peer.ts";
 
 /** Tunnels one peer may have open; a person's client has one for each workspace agent. */
@@ -30,6 +30,11 @@ export class Coordinator {
     let tunnels = 0;
     for (const ids of this.#from.values()) tunnels += ids.size;
     return { peers: this.#peers.size, tunnels };
+  }
+
+  /** What this peer has last said it is; undefined when it is not there or has not said. */
+  nodeOf(id: string): Node | undefined {
+    return this.#peers.get(id)?.known?.node;
   }
 
   nodeChanged(peer: Peer): void {

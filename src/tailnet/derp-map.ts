@@ -13,6 +13,9 @@ const NO_STUN = -1;
 /** What everybody is told beside the map: everything goes through our relay, over WebSockets. */
 export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
 
+/** The region's name; one that is not in our map is shown by its number. */
+export const regionName = (region: number): string => (region === REGION ? REGION_NAME : `Unnamed ${region}`);
+
 /** As peers get it. `home_params` must always be there, an agent reads it unchecked (facts/wire 1.5, trap 1). */
 export const derpMap = (accessUrl: URL): DerpMapInit => ({
   homeParams: { regionScore: {} },

@@ -7,6 +7,7 @@ import { hasAppHosts } from "../applications/names.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
+import { latencyOf } from "./latency.ts";
 import { agentAt } from "./place.ts";
 import { showAgentRows } from "./show.ts";
 
@@ -22,6 +23,7 @@ export const oneAgent = (ctx: ApiContext) =>
         ctx.clock.now(),
         caller.compat,
         hasAppHosts(ctx),
+        latencyOf(ctx),
       );
       if (!agent) throw notFound();
       return agent;

@@ -14,6 +14,7 @@ import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { App, AppStatus } from "#schema/app.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type AppName, labelOf } from "../applications/names.ts";
+import type { LatencyOf } from "./latency.ts";
 
 /**
  * The agents of these resources by resource id, each list in the order it is shown (display order, then name). `now` is in
@@ -25,11 +26,12 @@ export const showAgents = async (
   now: number,
   compat: boolean,
   hasAppHosts: boolean,
+  latency?: LatencyOf,
 ): Promise<Map<string, WorkspaceAgent[]>> => {
   const shown = new Map<string, WorkspaceAgent[]>(resourceIds.map((id) => [id, []]));
   if (resourceIds.length === 0) return shown;
   const rows = await store.all(listAgentsOfResources({ resource_ids: JSON.stringify(resourceIds) }));
-  for (const agent of await showAgentRows(store, rows, now, compat, hasAppHosts))
+  for (const agent of await showAgentRows(store, rows, now, compat, hasAppHosts, latency))
     shown.get(agent.resource_id)?.push(agent);
   return shown;
 };
@@ -41,6 +43,7 @@ export const showAgentRows = async (
   now: number,
   compat: boolean,
   hasAppHosts: boolean,
+  latency: LatencyOf = () => ({}),
 ): Promise<WorkspaceAgent[]> => {
   if (rows.length === 0) return [];
   const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
@@ -58,6 +61,7 @@ export const showAgentRows = async (
       row,
       {
         names: names?.get(row.id)?.[0],
+        latency: latency(row.id),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
         scripts: scripts.get(row.id) ?? [],
@@ -76,6 +80,7 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
 type Parts = {
   /** What the hosts of its apps are made of; undefined where there are none. */
   names: Omit<AppName, "app"> | undefined;
+  latency: WorkspaceAgent["latency"];
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
   scripts: readonly AgentScriptRow[];
@@ -116,7 +121,7 @@ const showAgent = (row: AgentRow, parts: Parts, now: number, compat: boolean): W
     troubleshooting_url: row.troubleshooting_url,
     logs_length: row.logs_length,
     logs_overflowed: row.logs_overflowed,
-    latency: {},
+    latency: parts.latency,
     apps: parts.apps.map((app) => showApp(app, parts)),
     scripts: parts.scripts.map(showScript),
     log_sources: parts.sources.map(showLogSource),

@@ -7,6 +7,7 @@ import { type BUILD_REASONS, type Build, buildStatus } from "#schema/build.ts";
 import { jobStatus } from "#schema/job.ts";
 import type { Resource } from "#schema/resource.ts";
 import { maySeeWorkspace } from "../access.ts";
+import { latencyOf } from "../agents/latency.ts";
 import { hasAppHosts } from "../applications/names.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
@@ -28,7 +29,7 @@ export const showBuilds = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Build[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await resourcesOf(store, jobs, ctx.clock.now(), compat, hasAppHosts(ctx));
+  const resources = await resourcesOf(store, jobs, ctx.clock.now(), compat, hasAppHosts(ctx), latencyOf(ctx));
   return views.map((view) => showBuild(view, resources.get(view.job.id) ?? [], ctx.jobs));
 };
 

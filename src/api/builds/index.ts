@@ -7,6 +7,7 @@ import { Build, BuildTimings, ParameterValue } from "#schema/build.ts";
 import { JobLog } from "#schema/job.ts";
 import { Resource } from "#schema/resource.ts";
 import { isOwner, mayStartStop } from "../access.ts";
+import { latencyOf } from "../agents/latency.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
 import { hasAppHosts } from "../applications/names.ts";
 import { callers, type UserCaller } from "../caller.ts";
@@ -96,7 +97,14 @@ export const builds = (ctx: ApiContext) =>
       "/:workspacebuild/resources",
       async ({ caller, params }) => {
         const { job } = await buildAt(ctx, params.workspacebuild, caller);
-        const resources = await resourcesOf(ctx.store, [job], ctx.clock.now(), caller.compat, hasAppHosts(ctx));
+        const resources = await resourcesOf(
+          ctx.store,
+          [job],
+          ctx.clock.now(),
+          caller.compat,
+          hasAppHosts(ctx),
+          latencyOf(ctx),
+        );
         return resources.get(job.id) ?? [];
       },
       {

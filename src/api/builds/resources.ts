@@ -5,6 +5,7 @@ import type { Store } from "#db/store.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import { type JobFacts, jobStatus } from "#schema/job.ts";
 import type { Resource } from "#schema/resource.ts";
+import type { LatencyOf } from "../agents/latency.ts";
 import { showAgents } from "../agents/show.ts";
 
 type Job = JobFacts & { readonly id: string };
@@ -16,6 +17,7 @@ export const resourcesOf = async (
   now: number,
   compat: boolean,
   hasAppHosts: boolean,
+  latency?: LatencyOf,
 ): Promise<Map<string, Resource[]>> => {
   const [first, ...rest] = jobs.filter((job) => jobStatus(job) === "succeeded").map(({ id }) => id);
   const shown = new Map<string, Resource[]>();
@@ -31,6 +33,7 @@ export const resourcesOf = async (
     now,
     compat,
     hasAppHosts,
+    latency,
   );
   for (const row of rows) {
     const list = shown.get(row.job_id) ?? [];

@@ -12,6 +12,7 @@ import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import type { Resource } from "#schema/resource.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { maySeeWorkspace } from "../access.ts";
+import { latencyOf } from "../agents/latency.ts";
 import { hasAppHosts } from "../applications/names.ts";
 import { showBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
@@ -59,7 +60,7 @@ export const showWorkspaces = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Workspace[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await resourcesOf(store, jobs, ctx.clock.now(), viewer.compat, hasAppHosts(ctx));
+  const resources = await resourcesOf(store, jobs, ctx.clock.now(), viewer.compat, hasAppHosts(ctx), latencyOf(ctx));
   const people = await peopleOf(
     store,
     views.map(({ workspace }) => workspace.user_acl),

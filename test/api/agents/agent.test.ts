@@ -6,6 +6,7 @@ import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { coordinate } from "#test/tailnet/peers.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
 const pathOf = (seeded: Seeded) => `/api/v2/workspaceagents/${seeded.agent_id}`;
@@ -180,4 +181,23 @@ describe("time", () => {
     const agent = await shown(server, seeded);
     expect([agent.status, typeof agent.disconnected_at]).toEqual(["disconnected", "string"]);
   });
+});
+
+test("[AG-22] an agent shows how far it says it is from the relays, by their names, and nothing once it has gone", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const owner = new Client(server.url, seeded.owner_token);
+  const latency = async () => (await owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).latency;
+  const connection = await connectAgent(server, seeded.agent_token);
+  expect(await latency()).toEqual({});
+  const stream = await coordinate(connection.tailnet);
+  const derpLatency = { "999-v4": 0.25, "999-v6": 0.125, "7-v4": 0.5, nonsense: 1 };
+  await stream.send({ updateSelf: { node: { preferredDerp: 999, derpLatency } } });
+  while (Object.keys(await latency()).length === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(await latency()).toEqual({
+    "Coder Embedded Relay": { latency_ms: 125, preferred: true },
+    "Unnamed 7": { latency_ms: 500, preferred: false },
+  });
+  await connection[Symbol.asyncDispose]();
+  while (Object.keys(await latency()).length > 0) await new Promise((resolve) => setImmediate(resolve));
 });
