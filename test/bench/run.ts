@@ -12,6 +12,7 @@ import type { Bench, Row } from "./row.ts";
 import { agents } from "./rows-agents.ts";
 import { latency, send, tokens } from "./rows-chats.ts";
 import { chatsAtScale } from "./rows-chats-at-scale.ts";
+import { insights } from "./rows-insights.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
 import { proxy } from "./rows-proxy.ts";
 import { get, known, start } from "./rows-server.ts";
@@ -42,6 +43,7 @@ const rows: Row[] = [
   builds,
   watchers,
   chatsAtScale,
+  insights,
 ];
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)

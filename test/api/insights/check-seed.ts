@@ -12,7 +12,7 @@ const HOUR = 3_600_000;
 /** Where days begin: whole hours, half hours, quarters. */
 const OFFSETS = [0, 5.5, -5, 5.75, 1];
 
-export const checkSeed = async (seed: number, people = 500): Promise<void> => {
+export const checkSeed = async (seed: number, people = 500, offsets = OFFSETS.length): Promise<void> => {
   using directory = tempDirectory();
   const store = openLocalStore({
     ...{ directory: directory.path, cacheMb: 16, now: NOW },
@@ -26,7 +26,8 @@ export const checkSeed = async (seed: number, people = 500): Promise<void> => {
     const below = (n: number): number => Math.floor(random() * n);
     const report = async (name: ReportName, args: ReportArgs): Promise<unknown> =>
       JSON.parse((await store.scan(usageReport(name, args)))[0] as string);
-    for (const hours of OFFSETS) {
+    const others = OFFSETS.slice(1).sort(() => random() - 0.5);
+    for (const hours of [0, ...others.slice(0, offsets - 1)]) {
       const midnight = Math.floor((NOW + hours * HOUR) / DAY) * DAY - hours * HOUR;
       const length = hours === 0 ? DAYS : 7 + below(DAYS - 7);
       const open = hours === 0 || random() < 0.3;

@@ -28,7 +28,7 @@ test.each([
   [Math.floor(Math.random() * 2 ** 31), 8],
 ])(
   "[IN-6] a month of seed %i with %i people in three zones: every figure agrees with the slow re-computation",
-  (seed, people) => checkSeed(seed, people),
+  (seed, people) => checkSeed(seed, people, people > 100 ? 2 : undefined),
   60_000,
 );
 

@@ -1,0 +1,98 @@
+// Twelve months of use by many people, put straight into a store as folding leaves it: for the row about insights. Half of the people
+// use a second template, one in ten both at the same time.
+import { uuid } from "#base/ids.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import { appText, insertUsageKeys, KEY_KINDS, listUsageKeys, savePacked } from "#db/usage.ts";
+import {
+  ANY,
+  BLOCK,
+  type Block,
+  BUCKET_MS,
+  emptyBlock,
+  idOf,
+  minutesOf,
+  packDetail,
+  packDigest,
+} from "#db/usage-block.ts";
+import { insertUser } from "#db/users.ts";
+import { BUILTIN_APPS } from "#schema/usage-app.ts";
+
+const DAY_BUCKETS = 48;
+const MONTHS_MS = 366 * 86_400_000;
+/** Different blocks that are made; people share them. */
+const KINDS = 120;
+const STEP = 60;
+
+/** Fills the store of a server that has these templates; answers how many packed rows there are. */
+export const seedUsage = async (
+  store: Store,
+  now: number,
+  options: { people: number; templates: readonly string[] },
+): Promise<number> => {
+  const { people: count, templates } = options;
+  const times = { created_at: now - MONTHS_MS, updated_at: now - MONTHS_MS };
+  const people = Array.from({ length: count }, uuid);
+  for (let at = 0; at < count; at += 200) {
+    await store.commit(
+      people.slice(at, at + 200).map((id, i): Statement => {
+        const username = `worker-${at + i}`;
+        const email = `${username}@example.com`;
+        return insertUser({ id, username, email, status: "active", login_type: "none", ...times });
+      }),
+    );
+  }
+  const keysOf = async (kind: 0 | 1 | 2, names: readonly string[]): Promise<number[]> => {
+    for (let at = 0; at < names.length; at += 200) {
+      await store.commit([insertUsageKeys(names.slice(at, at + 200).map((name) => ({ kind, name })))]);
+    }
+    const rows = await store.scan(listUsageKeys({ kind, names: JSON.stringify(names) }));
+    const keys = new Map(rows.map(({ key, name }) => [name, key]));
+    return names.map((name) => keys.get(name) as number);
+  };
+  const users = await keysOf(KEY_KINDS.user, people);
+  const kinds = await keysOf(KEY_KINDS.template, templates);
+  const apps = await keysOf(
+    KEY_KINDS.app,
+    BUILTIN_APPS.map((app) => appText({ ...app, type: "builtin" })),
+  );
+  const packed = Array.from({ length: KINDS }, (_, i) => {
+    const block = blockOf(i, apps);
+    return { digest: packDigest(block), detail: packDetail(block) };
+  });
+  const [first, last] = [Math.floor((now - MONTHS_MS) / BUCKET_MS / BLOCK), Math.floor(now / BUCKET_MS / BLOCK) - 1];
+  let rows: { id: number; digest: Uint8Array; detail: Uint8Array }[] = [];
+  let made = 0;
+  for (let block = first; block <= last; block++) {
+    for (const [i, user] of users.entries()) {
+      for (let second = 0; second < (i % 2 === 0 ? 2 : 1); second++) {
+        const template = kinds[(i + second) % kinds.length] as number;
+        // Blocks of odd kinds lie on other days than those of even kinds.
+        const kind = ((i * 7 + block) * 2 + (i % 20 === 0 ? 0 : second)) % KINDS;
+        rows.push({ id: idOf(block, user, template), ...(packed[kind] as (typeof packed)[number]) });
+        made += 1;
+      }
+      if (rows.length >= STEP) await store.commit(savePacked(rows.splice(0)));
+    }
+    if (rows.length > 0) await store.commit(savePacked(rows));
+    rows = [];
+  }
+  return made;
+};
+
+/** Eight hours on two days of three, with two apps. */
+const blockOf = (kind: number, apps: readonly number[]): Block => {
+  const block = emptyBlock();
+  for (let day = 0; day < BLOCK / DAY_BUCKETS; day++) {
+    if ((day + kind) % 3 === 0 || (kind % 2 === 1 && day % 4 !== 0)) continue;
+    const begins = day * DAY_BUCKETS + (kind % 2 === 0 ? 14 : 36) + ((kind + day) % 5);
+    for (let i = begins; i < Math.min(begins + (kind % 2 === 0 ? 17 : 6), (day + 1) * DAY_BUCKETS); i++) {
+      const minutes = 5 + ((i * 7 + kind) % 26);
+      minutesOf(block, ANY)[i] = minutes;
+      minutesOf(block, apps[kind % 2] as number)[i] = minutes;
+      if (i % 3 === 0) minutesOf(block, apps[2] as number)[i] = 5;
+      block.latency[i] = 20 + ((i * 13 + kind * 5) % 120);
+    }
+  }
+  return block;
+};
