@@ -1,0 +1,66 @@
+// What a chat refuses, through the public client: each status of the specification's cheat sheet that other stories do not come by.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Chat, MessagePage } from "#schema/chat.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+
+setDefaultTimeout(30_000);
+
+const statusOf = async ({ owner }: ChatWorld, method: string, path: string, body?: unknown): Promise<number> => {
+  const response = await owner.fetch(method, `/api/v2/chats/${path}`, body);
+  await response.body?.cancel();
+  return response.status;
+};
+
+test("[CH-4] the twenty-first waiting message is refused with 429, and the twenty stay", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "go");
+  for (let index = 0; index < 20; index++) await sendMessage(world, id, `message ${index}`);
+  expect(await statusOf(world, "POST", `${id}/messages`, { content: said("too many") })).toBe(429);
+  expect(await statusOf(world, "POST", `${id}/queue/999999/promote`)).toBe(404);
+  expect(await statusOf(world, "DELETE", `${id}/queue/999999`)).toBe(404);
+  const { queued_messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages`);
+  expect(queued_messages.map(({ content }) => content[0]?.text)).toEqual(
+    Array.from({ length: 20 }, (_, index) => `message ${index}`),
+  );
+});
+
+test("[CH-2] an archived chat takes nothing (400); what is not there is 404; what does not fit its state 409", async () => {
+  await using world = await openChatWorld();
+  const { id } = await createChat(world, "go");
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).say("so").finish();
+  await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
+  const [user, assistant] = [...follower.messages.keys()];
+  const content = said("x");
+  const before = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  for (const [status, method, tail, body] of [
+    [409, "POST", "interrupt"],
+    [409, "POST", "tool-results", { results: [{ tool_call_id: "c", output: 1 }] }],
+    [409, "POST", "reconcile-invalid"],
+    [409, "POST", "queue/999999/promote"],
+    [409, "DELETE", "queue/999999"],
+    [400, "POST", "queue/zero/promote"],
+    [404, "PATCH", "messages/999999", { content }],
+    [400, "PATCH", `messages/${assistant}`, { content }],
+    [400, "PATCH", "messages/0", { content }],
+    [400, "PATCH", "", { archived: false }],
+    [400, "POST", "messages", { content: [] }],
+    [400, "POST", "messages", { content, busy_behavior: "wait" }],
+  ] as const) {
+    const path = tail === "" ? id : `${id}/${tail}`;
+    expect([method, tail, await statusOf(world, method, path, body)]).toEqual([method, tail, status]);
+  }
+  expect(await world.owner.get<Chat>(`/api/v2/chats/${id}`)).toEqual(before);
+  expect(await statusOf(world, "PATCH", id, { archived: true })).toBe(204);
+  for (const [method, tail, body] of [
+    ["POST", "messages", { content }],
+    ["PATCH", `messages/${user}`, { content }],
+    ["POST", "interrupt"],
+    ["POST", "queue/1/promote"],
+    ["POST", "tool-results", { results: [] }],
+  ] as const) {
+    expect([method, tail, await statusOf(world, method, `${id}/${tail}`, body)]).toEqual([method, tail, 400]);
+  }
+  expect(await statusOf(world, "PATCH", id, { archived: true })).toBe(400);
+  expect(follower.history).toEqual(["user: go", "assistant: so"]);
+});
