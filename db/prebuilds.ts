@@ -96,3 +96,9 @@ export const forgetPrebuilds = (template_id: string, due: number): Statement => 
   sql: "delete from timers where id = ? and due = ?",
   rows: [[`${ACTOR}/${template_id}/${NAME}`, due]],
 });
+
+/** Moves the next look on, unless something has happened since it was set to `due`. */
+export const putOffPrebuilds = (template_id: string, due: number, later: number): Statement => ({
+  sql: "update timers set due = ? where id = ? and due = ?",
+  rows: [[later, `${ACTOR}/${template_id}/${NAME}`, due]],
+});

@@ -6,7 +6,14 @@ import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { findBuild } from "#db/builds.ts";
-import { forgetPrebuilds, listPrebuilds, lookAtPrebuilds, lookAtPrebuildsBy, type PrebuildRow } from "#db/prebuilds.ts";
+import {
+  forgetPrebuilds,
+  listPrebuilds,
+  lookAtPrebuilds,
+  lookAtPrebuildsBy,
+  type PrebuildRow,
+  putOffPrebuilds,
+} from "#db/prebuilds.ts";
 import type { Store } from "#db/store.ts";
 import { findTemplateVersion } from "#db/template-versions.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates.ts";
@@ -32,6 +39,8 @@ export type KeeperParts = {
 
 /** Also without any news, for what nobody has told us of. */
 const LOOK_MS = 5 * 60_000;
+/** A look that a crash or an error has cut short is made again so soon. */
+const CUT_SHORT_MS = 10_000;
 
 export class PrebuildKeeper {
   readonly #parts: KeeperParts;
@@ -45,8 +54,9 @@ export class PrebuildKeeper {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const again = now + LOOK_MS;
+    const cutShort = now + CUT_SHORT_MS;
     // First, so that whatever happens while we look moves it back to then.
-    await store.commit([lookAtPrebuilds(template_id, again)]);
+    await store.commit([lookAtPrebuilds(template_id, cutShort)]);
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#wanted(template) : NOTHING;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(prebuildOf);
@@ -55,8 +65,14 @@ export class PrebuildKeeper {
     for (const preset_id of create) {
       if (template) await this.#tried(template_id, () => this.#create(template, preset_id));
     }
-    if (wanted.presets.length === 0 && existing.length === 0) await store.commit([forgetPrebuilds(template_id, again)]);
-    else if (next !== undefined && next < again) await store.commit([lookAtPrebuildsBy(template_id, next)]);
+    if (wanted.presets.length === 0 && existing.length === 0) {
+      await store.commit([forgetPrebuilds(template_id, cutShort)]);
+      return;
+    }
+    await store.commit([
+      putOffPrebuilds(template_id, cutShort, again),
+      ...(next !== undefined && next < again ? [lookAtPrebuildsBy(template_id, next)] : []),
+    ]);
   }
 
   /** A deprecated or deleted template and an archived version give no workspaces, so none is kept ready. */

@@ -23,6 +23,8 @@ const KEPT_READY = 4;
 const NEAR_MS = 1_600;
 /** So long somebody is content with what they have taken, and others can be made ready. */
 const TAKING_MS = 250;
+/** A timer whose actor could not be reached is tried again after half a minute. */
+const PATIENCE_MS = 90_000;
 const KEPT: Manifest = {
   provisioner: "echo",
   presets: [{ name: "Ready", parameters: {}, prebuilds: KEPT_READY }],
@@ -118,9 +120,13 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
     for (const one of builders) one.stop();
   }
   await Promise.all(people);
-  await until(() => fleet.isDone(), 60_000);
-  await until(() => alone.isDone(), 60_000);
-  await until(() => isKept(world), 60_000);
+  const waits = { "the fleet": () => fleet.isDone(), "the rest": () => alone.isDone(), kept: () => isKept(world) };
+  for (const [what, isDone] of Object.entries(waits)) {
+    await until(isDone, PATIENCE_MS).catch(async (error: unknown) => {
+      const left = [...(await fleet.check()), ...(await alone.check(true)), ...leftOver(place.directory)];
+      throw new Error(`seed ${seed}, the end: ${what} does not settle (${left.join("; ")})`, { cause: error });
+    });
+  }
   const wrong = [await fleet.check(), await alone.check(true)];
   for (const one of builders) wrong.push(await one.check(true));
   let claimed = 0;

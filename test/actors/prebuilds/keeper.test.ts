@@ -1,0 +1,40 @@
+// A look at what is kept ready that does not come to its end.
+import { expect } from "bun:test";
+import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
+import { dueTimers } from "#db/timers.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+
+testInside(
+  "[PB-15] a look that is cut short is made again within seconds, one that has ended after minutes",
+  async () => {
+    const clock = new ManualClock();
+    await using world = await openWorld({ clock });
+    const { store, prebuilds } = contextOf(world.server);
+    const manifest = {
+      provisioner: "echo",
+      presets: [{ name: "Ready", parameters: {}, prebuilds: 1 }],
+      resources: [{ name: "main" }],
+    };
+    const { id } = await makeTemplate(world.admin, JSON.stringify(manifest));
+    const next = async (): Promise<number> => {
+      const all = await store.all(dueTimers({ now: 9e15 }));
+      return (all.find(({ actor_id }) => actor_id === id)?.due ?? Number.NaN) - clock.now();
+    };
+    const broken = new PrebuildKeeper({
+      ...{ store, clock, workspaces: () => contextOf(world.server).workspaces },
+      automatic: { plan: () => Promise.reject(new Error("no plan")) },
+      firstBuild: () => Promise.reject(new Error("as if the server had died here")),
+    });
+    const error = await broken.reconcile(id).catch((thrown: unknown) => thrown);
+    expect(String(error)).toContain("as if the server had died here");
+    expect(await next()).toBe(10_000);
+    // Nothing is wanted any more, so that no build moves the timer.
+    await world.admin.patch(`/api/v2/templates/${id}`, { deprecation_message: "old" });
+    await prebuilds.reconcile(id);
+    expect(await next()).toBeNaN();
+  },
+);
