@@ -1,5 +1,5 @@
 // Records the model calls of turns for people who look for faults (facts/chats 4.18): only where the deployment or the chat's owner wants
-// it. Outside of the mailbox, and nothing waits for it: what cannot be written is lost (rules DR-1 to DR-7).
+// it. Outside of the mailbox, and nothing waits for it: what cannot be written is lost (rules RM-1 to RM-7).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";

@@ -41,7 +41,7 @@ const turn = async (world: ChatWorld, text: string): Promise<string> => {
   return id;
 };
 
-testInside("[DR-1] nothing is recorded unless the deployment, or an administrator and the user, want it", async () => {
+testInside("[RM-1] nothing is recorded unless the deployment, or an administrator and the user, want it", async () => {
   await using world = await openChatWorld();
   const admin = await adminOf(world);
   expect(await runsOf(world.owner, await turn(world, "nobody wants it"))).toEqual([]);
@@ -57,7 +57,7 @@ testInside("[DR-1] nothing is recorded unless the deployment, or an administrato
 });
 
 testInside(
-  "[DR-2] a run tells what the model was asked and what it said, step by step; newest runs first",
+  "[RM-2] a run tells what the model was asked and what it said, step by step; newest runs first",
   async () => {
     await using world = await openChatWorld(FORCED);
     const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
@@ -105,7 +105,7 @@ testInside(
 );
 
 testInside(
-  "[DR-3] an interrupted turn is recorded as such, one that a stop has cut off after the next start",
+  "[RM-3] an interrupted turn is recorded as such, one that a stop has cut off after the next start",
   async () => {
     await using world = await openChatWorld(FORCED);
     const { id } = await createChat(world, "go");
@@ -128,7 +128,7 @@ testInside(
 );
 
 testInside(
-  "[DR-4] runs are for the owner and the site's owner: readers get 403, strangers and other chats 404",
+  "[RM-4] runs are for the owner and the site's owner: readers get 403, strangers and other chats 404",
   async () => {
     await using world = await openChatWorld(FORCED);
     const admin = await adminOf(world);
@@ -151,7 +151,7 @@ testInside(
 );
 
 testInside(
-  "[DR-5] records are bounded: long texts, long histories, deep JSON, and no more than so many steps",
+  "[RM-5] records are bounded: long texts, long histories, deep JSON, and no more than so many steps",
   async () => {
     const long = "word ".repeat(200_000);
     const deep = JSON.parse(`${'{"a":'.repeat(400)}1${"}".repeat(400)}`);
@@ -178,7 +178,7 @@ testInside(
 );
 
 testInside(
-  "[DR-6] what looks like a credential is not recorded, nor what a provider keeps with its words",
+  "[RM-6] what looks like a credential is not recorded, nor what a provider keeps with its words",
   async () => {
     const secrets = [
       "Authorization: Bearer abcdefghijklmnop",
@@ -217,7 +217,7 @@ testInside(
   },
 );
 
-testInside("[DR-7] a turn goes on when its record cannot be written", async () => {
+testInside("[RM-7] a turn goes on when its record cannot be written", async () => {
   await using world = await openChatWorld(FORCED);
   const { store } = contextOf(world.server);
   const commit = store.commit.bind(store);
@@ -230,7 +230,7 @@ testInside("[DR-7] a turn goes on when its record cannot be written", async () =
 });
 
 testInside(
-  "[DR-8] the cost of a chat counts the calls that said what they used, also those that were edited away",
+  "[RM-8] the cost of a chat counts the calls that said what they used, also those that were edited away",
   async () => {
     await using world = await openChatWorld();
     const id = await turn(world, "one");
