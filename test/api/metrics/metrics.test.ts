@@ -57,7 +57,7 @@ const requestsTo = (families: Map<string, Family>, route: string, status: number
 test("[OP-6] figures are text of Prometheus' form, at /metrics of their own address and nowhere else", async () => {
   const families = await scrape();
   expect([...families.keys()].filter((name) => name.startsWith("slipway_")).length).toBeGreaterThan(20);
-  for (const name of ["nodejs_eventloop_lag_seconds", "process_resident_memory_bytes"])
+  for (const name of ["slipway_event_loop_delay_seconds", "process_resident_memory_bytes"])
     expect(families.has(name)).toBe(true);
   expect((await fetch(new URL("/", metrics))).status).toBe(404);
   expect((await fetch(metrics, { method: "POST" })).status).toBe(405);
