@@ -1,5 +1,5 @@
 // What counts as use, how it is kept, and that it is neither lost nor counted twice.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { uuid } from "#base/ids.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
@@ -13,6 +13,9 @@ import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { openInsights, readAll, START, secondsIn } from "./world.ts";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
 
 const MINUTE = 60_000;
 const APP = { slug: "code", display_name: "Code", url: "http://localhost:8080" };

@@ -1,6 +1,9 @@
 // Where days begin, in zones whose clocks change and in those with odd offsets.
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { fixedZone, namedZone } from "#src/api/insights/zones.ts";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
 
 const startsOf = (zone: string, from: string, days: number): string[] => {
   const { startOf } = namedZone(zone);
