@@ -3,7 +3,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Opener } from "./drpc-client.ts";
 import { Agent, type ManifestSchema } from "./gen/agent_pb.ts";
-import { type AgentSchema, type DERPMapSchema, Tailnet, Workspace_Status, type WorkspaceSchema } from "./gen/tailnet_pb.ts";
+import {
+  type AgentSchema,
+  type DERPMapSchema,
+  Tailnet,
+  Workspace_Status,
+  type WorkspaceSchema,
+} from "./gen/tailnet_pb.ts";
 import { type Client, clientFor, type Handlers } from "./service.ts";
 
 export { Agent, Tailnet, Workspace_Status };

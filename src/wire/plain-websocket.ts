@@ -1,7 +1,9 @@
 // A client WebSocket over plain TCP as a byte stream, for the daemon's tunnel where the server speaks no TLS. Frames by itself: the
 // runtime's own client copies every byte four times on its way out (0.7 s of processor per GiB against 0.25 s here) and has no drain event.
 // Masks with zeros, as websocket-frames.ts does. Refuses whatever a server may not send. [WI-17]
+
 import type { Clock } from "#base/clock.ts";
+import { secretBytes } from "#base/ids.ts";
 import { ByteStream, endedBy } from "./byte-stream.ts";
 import { parseHead } from "./http-head.ts";
 import { encodeFrame, ServerFrames } from "./plain-frames.ts";
@@ -53,7 +55,7 @@ export const plainWebSocket = async ({ url, headers, clock, signal }: PlainOptio
 
 class PlainWebSocket {
   readonly #clock: Clock;
-  readonly #key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
+  readonly #key = Buffer.from(secretBytes(16)).toString("base64");
   readonly #request: string;
   readonly #opened = Promise.withResolvers<ByteStream>();
   readonly opened = this.#opened.promise;

@@ -3,10 +3,10 @@
 import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { Agent, Tailnet } from "#src/wire/agent-api.ts";
 import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { serveSession } from "#src/wire/drpc-server.ts";
-import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { mergeRouters, routerFor } from "#src/wire/service.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../../context.ts";
