@@ -91,7 +91,10 @@ export const modelOverrides = (ctx: ApiContext) => {
       },
       {
         ...{ user, body: PutModelOverride },
-        params: t.Object({ ...path.properties, context: oneOf(OVERRIDE_CONTEXTS) }),
+        params: t.Object({
+          ...path.properties,
+          context: oneOf(OVERRIDE_CONTEXTS, "What the model is for: the chat itself, a sub-chat, or looking around."),
+        }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: {
           tags,
