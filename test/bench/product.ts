@@ -140,7 +140,8 @@ async function workspaceReads(database: string, workspaceId: string): Promise<Ge
   const store = { all, get: async <T>(query: Query<T>) => (await all(query))[0] };
   const jobs = { position: () => ({ queue_position: 0, queue_size: 0 }), workersFor: () => [] };
   const config = { allow_workspace_renames: false };
-  const parts = { store, jobs, clock: systemClock, config } as unknown as ApiContext;
+  const tailnet = { coordinator: { nodeOf: () => undefined } };
+  const parts = { store, jobs, clock: systemClock, config, tailnet } as unknown as ApiContext;
   await readWorkspace(parts, workspaceId, { user_id: "", compat: false });
   return queries;
 }
