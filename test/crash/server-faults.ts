@@ -57,14 +57,18 @@ const withFault = async (
   const wrong: string[] = [];
   let stopMs = 0;
   // A fault may come before the server listens: then it may refuse to start, in words.
-  const server = await place.start({ env }).catch(() => place.newest);
+  const listens = await place.start({ env }).then(
+    () => true,
+    () => false,
+  );
+  const server = place.newest;
   const listening = performance.now();
-  if (ends) {
+  if (ends || !listens) {
     const { code, signal, errors } = await server.ended;
     const failed = writers.map(({ failedAt }) => failedAt).filter((at) => at > listening);
     stopMs = failed.length > 0 ? performance.now() - Math.min(...failed) : 0;
     if (signal || code === 0) wrong.push(`the process ended with ${signal || code}`);
-    if (!/can no longer be written|disk I\/O error/.test(errors))
+    if (!/can no longer be written|disk I\/O error|disk is full/.test(errors))
       wrong.push(`it did not say why: ${errors.slice(-200)}`);
     if (stopMs > STOP_MS) wrong.push(`it lived on for ${stopMs.toFixed(0)} ms`);
   } else {
