@@ -134,13 +134,44 @@ export class ModelServer implements AsyncDisposable {
       for (;;) {
         const end = text.indexOf("\r\n\r\n");
         if (end < 0) return;
-        const length = Number(/\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
-        if (text.length < end + 4 + length) return;
-        const body = Buffer.from(text.slice(end + 4, end + 4 + length), "latin1").toString("utf8");
-        this.calls.push(new ModelCall(socket, gone, text.slice(0, end), body));
-        text = text.slice(end + 4 + length);
+        const head = text.slice(0, end);
+        const read = isChunked(head) ? chunkedBody(text, end + 4) : sizedBody(text, head, end + 4);
+        if (read === undefined) return;
+        this.calls.push(new ModelCall(socket, gone, head, Buffer.from(read.body, "latin1").toString("utf8")));
+        text = text.slice(read.next);
         this.#wake?.();
       }
     });
   }
 }
+
+/** A body and where the next request begins; undefined while bytes are missing. */
+type Read = { readonly body: string; readonly next: number } | undefined;
+
+const isChunked = (head: string): boolean => /\r\ntransfer-encoding:[^\r]*\bchunked\b/i.test(head);
+
+const sizedBody = (text: string, head: string, from: number): Read => {
+  const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
+  const next = from + length;
+  return text.length < next ? undefined : { body: text.slice(from, next), next };
+};
+
+/** Chunks with their sizes in front, until an empty one; trailers are passed over. */
+const chunkedBody = (text: string, from: number): Read => {
+  let body = "";
+  for (let at = from; ; ) {
+    const line = text.indexOf("\r\n", at);
+    if (line < 0) return undefined;
+    const size = Number.parseInt(text.slice(at, line), 16);
+    if (!Number.isSafeInteger(size)) throw new Error(`no size of a chunk: ${text.slice(at, line)}`);
+    const begin = line + 2;
+    if (size === 0) {
+      // The line of the last size ends here, so that no trailers are an empty line at once.
+      const last = text.indexOf("\r\n\r\n", line);
+      return last < 0 ? undefined : { body, next: last + 4 };
+    }
+    if (text.length < begin + size + 2) return undefined;
+    body += text.slice(begin, begin + size);
+    at = begin + size + 2;
+  }
+};
