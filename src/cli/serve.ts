@@ -1,15 +1,12 @@
 // `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it when told to.
 import { resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { address } from "#base/config/kinds.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { TlsError } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { LockedError } from "#db/lock.ts";
-import { NewerDatabaseError } from "#db/migrate.ts";
 import { startLogging } from "./logging.ts";
+import { reasonForPeople } from "./reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "./verb.ts";
 
 /** What `serve` needs of src/context.ts and src/server.ts. */
@@ -68,20 +65,6 @@ function reload(input: VerbInput): void {
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-/** Words for what is no defect but a state of this machine; undefined for everything else. */
-function reasonForPeople(error: unknown, config: Config): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  if (error instanceof TlsError || error instanceof LockedError || error instanceof NewerDatabaseError)
-    return error.message;
-  const code = "code" in error ? String(error.code) : "";
-  const at = address.print(config.address);
-  if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;
-  if (code === "EADDRNOTAVAIL") return `${at} is no address of this machine; choose another with --address`;
-  if (["EACCES", "EROFS", "ENOENT", "ENOSPC", "ENOTDIR"].includes(code))
-    return `${error.message} (data directory ${config.data_dir})`;
-  return undefined;
-}
 
 /**
  * Serves until the signal aborts, then stops: new work refused, streams ended, writes on disk. Answers 0 when all of that was

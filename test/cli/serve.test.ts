@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { VERSION } from "#base/version.ts";
+import { reasonForPeople } from "#src/cli/reason.ts";
 import { serve } from "#src/cli/serve.ts";
 import type { VerbInput } from "#src/cli/verb.ts";
 
@@ -97,4 +98,14 @@ test("[CF-8] exits 1 at once when a part is unfit to go on", async () => {
   fatal(new Error("the disk takes no more writes"));
   expect(await ended).toBe(1);
   expect(steps).toEqual([]);
+});
+
+test("[CF-12] a start that the disk or the file of the database refuses is told in words, a defect with its stack", () => {
+  const { config } = loadConfig({ argv: ["--data-dir=/srv/slipway"], env: {}, readFile: () => "" });
+  const full = Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+  const words = "the database cannot be used: database or disk is full (data directory /srv/slipway)";
+  expect(reasonForPeople(full, config)).toBe(words);
+  expect(reasonForPeople(new Error("the write could not be confirmed", { cause: full }), config)).toBe(words);
+  expect(reasonForPeople(new Error("x is not a function"), config)).toBeUndefined();
+  expect(reasonForPeople(Object.assign(new Error("no such column"), { code: "SQLITE_ERROR" }), config)).toBeUndefined();
 });

@@ -69,7 +69,7 @@ const withFault = async (
     stopMs = failed.length > 0 ? performance.now() - Math.min(...failed) : 0;
     if (signal || code === 0) wrong.push(`the process ended with ${signal || code}`);
     if (!/can no longer be written|disk I\/O error|disk is full/.test(errors))
-      wrong.push(`it did not say why: ${errors.slice(-200)}`);
+      wrong.push(`it did not say why: ${errors.slice(-600)}`);
     if (stopMs > STOP_MS) wrong.push(`it lived on for ${stopMs.toFixed(0)} ms`);
   } else {
     for (let reads = 0; reads < 20; reads++) {
