@@ -16,6 +16,7 @@ export const birthOf = (
   }));
   const state: ChatState = {
     ...chat,
+    subagent_type: chat.subagent_type ?? null,
     key,
     agent_id: null,
     build_id: null,

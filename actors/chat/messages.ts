@@ -43,7 +43,7 @@ export type CreateChat = {
     | "plan_mode"
     | "labels"
     | "mcp_server_ids"
-  > & { readonly dynamic_tools: DynamicTool[] };
+  > & { readonly dynamic_tools: DynamicTool[]; readonly subagent_type?: ChatRow["subagent_type"] };
   readonly messages: readonly NewMessage[];
 };
 

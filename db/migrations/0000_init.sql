@@ -237,6 +237,7 @@ CREATE TABLE `chats` (
 	`build_id` text,
 	`parent_chat_id` text,
 	`root_chat_id` text,
+	`subagent_type` text,
 	`last_model_config_id` text NOT NULL,
 	`last_reasoning_effort` text DEFAULT '' NOT NULL,
 	`title` text NOT NULL,
