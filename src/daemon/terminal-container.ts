@@ -74,9 +74,14 @@ class ContainerProgram implements TerminalProgram {
       .then(() => this.#events.drained());
   }
 
+  /** In order with what is typed; of several sizes that wait only the last one counts. */
   resize(size: TerminalSize): void {
     this.#size = size;
-    if (this.#exec !== "") this.#resize().catch(() => {});
+    this.#writing = this.#writing
+      .then(async () => {
+        if ((await this.#ready.promise) && this.#size === size) await this.#resize();
+      })
+      .catch(() => {});
   }
 
   async end(): Promise<void> {
@@ -102,9 +107,10 @@ class ContainerProgram implements TerminalProgram {
   async #run(): Promise<void> {
     try {
       const stream = await this.#start();
+      // What is typed waits for it: a program that answers a line finds the terminal as large as the person sees it.
+      await this.#resize().catch(() => {});
       this.#ready.resolve(stream);
       if (this.#ended) return;
-      await this.#resize().catch(() => {});
       for await (const chunk of stream) {
         this.#events.output(chunk);
         while (this.#held) await this.#goOn.wait();
