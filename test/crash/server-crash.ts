@@ -8,7 +8,7 @@ import { difference, LogReader } from "./oracle/log-reader.ts";
 import type { LogWriter } from "./oracle/log-writer.ts";
 import { type ServeProcess, ServerPlace, type StartOptions } from "./server.ts";
 import { CountingDaemons } from "./server-daemons.ts";
-import { enter, makeAgents, makeTemplate, makeWriters, type World } from "./server-world.ts";
+import { enter, makeAgents, makeTemplate, makeWriters, type World, within } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
@@ -87,9 +87,10 @@ export class Torture implements AsyncDisposable {
 
   /** Resolves after this many further acknowledged calls. */
   async progress(count: number): Promise<void> {
-    await new Promise<void>((resolve) => {
+    const reached = new Promise<void>((resolve) => {
       this.#waiting = { count: this.acknowledged + count, resolve };
     });
+    await within(`${count} more acknowledged calls`, reached);
   }
 
   #count(): void {
@@ -119,8 +120,13 @@ export class Torture implements AsyncDisposable {
   async finish(): Promise<string[]> {
     for (const one of this.writers) one.stop();
     for (const one of this.builders) one.stop();
-    await Promise.all(this.#running.filter((_, i) => i < this.writers.length || i >= this.writers.length * 2));
-    for (const one of this.writers) await one.settle();
+    const [writing, building] = [
+      this.#running.slice(0, this.writers.length),
+      this.#running.slice(this.writers.length * 2),
+    ];
+    await within("the end of the writers", Promise.all(writing));
+    await within("the end of the builders", Promise.all(building), 90_000);
+    for (const one of this.writers) await within("the last batch of a writer", one.settle());
     const wrong = await this.look();
     for (const one of this.builders) wrong.push(...(await one.check(true)));
     wrong.push(...(await this.oracle.checkWhole(this.world.admin, this.writers)));
@@ -130,7 +136,7 @@ export class Torture implements AsyncDisposable {
       reader.stop();
       wrong.push(...difference(reader.lines, stored));
     }
-    await Promise.all(this.#running);
+    await within("the end of the readers", Promise.all(this.#running));
     if (this.daemons) wrong.push(...(await this.daemons.finish()));
     return [...new Set(wrong)];
   }

@@ -4,6 +4,7 @@ import type { ClientSocket } from "#src/client.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { command } from "./server.ts";
 import { mustBeRight, Torture } from "./server-crash.ts";
+import { within } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 /** A second server on the same directory is refused in words, also while the first is frozen; the first goes on. */
@@ -72,15 +73,17 @@ export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers 
     const sockets: ClientSocket[] = [];
     for (let i = 0; i < followers; i++) {
       const agent_id = writers[i % writers.length]?.options.agent_id;
-      sockets.push(await world.admin.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${2 ** 40}`));
+      const path = `/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${2 ** 40}`;
+      sockets.push(await within("a follower's connection", world.admin.socket(path)));
     }
     await torture.progress(1 + Math.floor(torture.random() * 60));
     const began = performance.now();
     const { newest } = place;
-    await place.stop();
+    await within("the server's end", place.stop());
     const took = performance.now() - began;
     slowest = Math.max(slowest, took);
-    const codes = new Set((await Promise.all(sockets.map(({ closed }) => closed))).map(({ code }) => code));
+    const closes = await within("the followers' ends", Promise.all(sockets.map(({ closed }) => closed)));
+    const codes = new Set(closes.map(({ code }) => code));
     const wrong = took > 5000 ? [`it took ${took.toFixed(0)} ms to stop`] : [];
     if (codes.size !== 1 || !codes.has(1001)) wrong.push(`followers were closed with ${[...codes]}`);
     if (/"level":"(error|fatal)"|unhandled/i.test(newest.errors))

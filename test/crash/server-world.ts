@@ -55,6 +55,19 @@ export const makeTemplate = async (
   return template.id;
 };
 
+/** What it becomes, or an error that says what did not happen: a test that hangs should say where. */
+export const within = async <T>(what: string, promise: Promise<T>, patience = 40_000): Promise<T> => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: not within ${patience} ms`)), patience);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
 /** Looks until it is so; for what happens by itself within a known time. */
 export const until = async (look: () => Promise<boolean>, patience = 30_000): Promise<void> => {
   const end = performance.now() + patience;
