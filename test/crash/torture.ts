@@ -18,6 +18,7 @@ import { checks as serverFlush } from "./server-flush.ts";
 import { checks as serverPrebuilds } from "./server-prebuilds.ts";
 import { checks as serverSignals } from "./server-signals.ts";
 import { checks as serverSlow } from "./server-slow.ts";
+import { checks as serverStory } from "./server-story.ts";
 import { checks as serverStreams } from "./server-streams.ts";
 import { type CheckOptions, checks as storeCrash } from "./store-crash.ts";
 import { checks as storeFaults } from "./store-faults.ts";
@@ -34,6 +35,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: claims of prebuilds", numbers: "1", rounds: 20, full: 100 },
   { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
   { name: "server: chats", numbers: "1, 19", rounds: 25, full: 100 },
+  { name: "server: a chat that codes", numbers: "1", rounds: 30, full: 100 },
   { name: "chats: random commands", numbers: "10", rounds: 10_000, full: 10_000 },
   { name: "chats: race for one queue", numbers: "10", rounds: 10_000, full: 10_000 },
   { name: "server: failpoints", numbers: "2", rounds: 5, full: 20 },
@@ -61,7 +63,7 @@ type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
-  ...[...serverChats, ...serverChatsRandom],
+  ...[...serverChats, ...serverStory, ...serverChatsRandom],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads],
   ...workspaceModel,
   ...tokenTiming,

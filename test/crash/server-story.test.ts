@@ -1,0 +1,15 @@
+// The short form of the test that kills a server under a chat at work; `bun run torture` has the long one.
+import { expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { serverStory } from "./server-story.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+testNeeding(
+  [needs.git],
+  `[EE-2] killed while a chat codes, a server goes on with it: the same repository and history, no command run twice (seed ${SEED})`,
+  async () => {
+    expect(await serverStory({ rounds: 2, seed: SEED, log: () => {} })).toContain("the same repository");
+  },
+  240_000,
+);

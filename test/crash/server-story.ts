@@ -1,0 +1,134 @@
+// A chat works on a git repository in a real local workspace (test/support/coding-model.ts) while its server is killed at random
+// points: the repository ends the same every time, no command has run twice, and the history is the one of a quiet day (rule EE-2).
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { Template } from "#schema/template.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { CodingModel, makeOrigin } from "#test/support/coding-model.ts";
+import { read } from "./oracle/calls.ts";
+import { databaseProblems } from "./oracle/database.ts";
+import { ServerPlace } from "./server.ts";
+import { mustBeRight } from "./server-crash.ts";
+import { enter, makeWorkspace, until, type World } from "./server-world.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+/** Tests count what models are asked. */
+export const STORY_ENV = { SLIPWAY_CHAT_TITLES: "false" };
+const STEPS = 8;
+
+/** A server with the model and a local workspace; nothing is said yet. */
+export const openStory = async () => {
+  await using stack = new AsyncDisposableStack();
+  const place = stack.use(await ServerPlace.make());
+  const origin = join(place.scratch, "origin");
+  await makeOrigin(origin);
+  const model = stack.use(await CodingModel.start(origin));
+  await place.start({ env: STORY_ENV });
+  const world = await enter(place);
+  const { admin } = world;
+  const provider = {
+    provider: "openai-compat",
+    display_name: "Coder",
+    base_url: `${model.server.url}/v1`,
+    api_key: "k",
+  };
+  const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
+  await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "coder", is_default: true });
+  const local = (await read<Template[]>(admin, "/api/v2/templates")).find(({ name }) => name === "local");
+  if (!local) throw new Error("a fresh install has no template local");
+  const workspace = await makeWorkspace(admin, "story", local.id);
+  await until(async () => {
+    const { latest_build } = await read<typeof workspace>(admin, `/api/v2/workspaces/${workspace.id}`);
+    return latest_build.resources[0]?.agents[0]?.status === "connected";
+  });
+  const home = join(place.directory, "workspaces", workspace.id, "home");
+  const kept = stack.move();
+  return { place, model, world, workspace_id: workspace.id, home, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+};
+export type Story = Awaited<ReturnType<typeof openStory>>;
+
+export const beginChat = ({ world, workspace_id }: Story, text: string): Promise<Chat> => {
+  const { admin, organization_id } = world;
+  return admin.post("/api/v2/chats", { organization_id, workspace_id, content: [{ type: "text", text }] });
+};
+
+/** What is wrong with the folder after the work. `head` is filled by the first and is what all others must have. */
+export const repositoryProblems = async (home: string, name: string, head: { is?: string }): Promise<string[]> => {
+  const script = "git rev-parse HEAD && git status --porcelain && git fsck --strict && git show HEAD:sum.sh";
+  const shown = Bun.spawn(["sh", "-c", script], { cwd: join(home, name), stdout: "pipe", stderr: "pipe" });
+  const said = `${await new Response(shown.stdout).text()}${(await shown.exited) === 0 ? "" : await new Response(shown.stderr).text()}`;
+  head.is ??= said;
+  const runs = existsSync(join(home, `runs-${name}`)) ? readFileSync(join(home, `runs-${name}`), "utf8") : "";
+  return [
+    ...(/^[0-9a-f]{40}\necho \$\(\(\$1 \+ \$2\)\)\n$/.test(said) ? [] : [`${name} ends with ${said}`]),
+    ...(said === head.is ? [] : [`${name} ends with ${said} and not with ${head.is}`]),
+    ...(runs === "run\nrun\n" ? [] : [`the tests of ${name} ran as ${JSON.stringify(runs)}`]),
+  ];
+};
+
+/** What happened in the chat, in words that do not depend on when. */
+export const outlineOf = (messages: readonly ChatMessage[]): string =>
+  messages
+    .toSorted((a, b) => a.id - b.id)
+    .map(({ role, content }) => {
+      const parts = content.map((part) => part.text ?? `${part.type} ${part.tool_call_id} ${part.is_error ?? ""}`);
+      return `${role}: ${parts.join(" | ")}`;
+    })
+    .join("\n");
+
+const historyOf = async ({ admin }: World, id: string): Promise<ChatMessage[]> =>
+  (await read<MessagePage>(admin, `/api/v2/chats/${id}/messages?limit=200`)).messages;
+
+const rests = async ({ admin }: World, id: string): Promise<boolean> => {
+  const { status } = await read<Chat>(admin, `/api/v2/chats/${id}`);
+  return status === "waiting" || status === "error";
+};
+
+/** Kills the server once in each of `rounds` chats. Returns what was seen, in one line. */
+export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const random = randomFrom(seed);
+  await using story = await openStory();
+  const { place, model, world, home } = story;
+  const head: { is?: string } = {};
+  const steps = new Map<number, number>();
+  let outline = "";
+  for (let round = 0; round <= rounds; round++) {
+    const name = `work-${round}`;
+    const killed = Promise.withResolvers<void>();
+    // The first round is the quiet day.
+    const fatal = round === 0 ? -1 : Math.floor(random() * STEPS);
+    const delay = random() * (random() < 0.5 ? 15 : 200);
+    model.onStep = (step) => {
+      if (step !== fatal) return;
+      model.onStep = () => {};
+      setTimeout(() => {
+        place.newest.kill("SIGKILL");
+        killed.resolve();
+      }, delay);
+    };
+    const { id } = await beginChat(story, `Mend ${name}`);
+    if (fatal >= 0) {
+      await killed.promise;
+      await place.newest.ended;
+      mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+      await place.start({ env: STORY_ENV });
+      steps.set(fatal, (steps.get(fatal) ?? 0) + 1);
+    }
+    await until(() => rests(world, id), 120_000);
+    const now = outlineOf(await historyOf(world, id)).replace(name, "work");
+    if (round === 0) outline = now;
+    log(`kill ${round}: ${delay.toFixed(0)} ms into step ${fatal}`);
+    mustBeRight(seed, `kill ${round} (${delay.toFixed(0)} ms into step ${fatal})`, [
+      ...model.wrong,
+      ...(await repositoryProblems(home, name, head)),
+      ...(now === outline ? [] : [`the history is ${now} and not ${outline}`]),
+    ]);
+  }
+  await place.stop();
+  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  const spread = [...steps].sort(([a], [b]) => a - b).map(([step, count]) => `${count} in step ${step}`);
+  return `${rounds} kills (${spread.join(", ")}): the same repository and the same history every time, no command run twice`;
+};
+
+export const checks: readonly Check[] = [{ name: "server: a chat that codes", run: serverStory }];

@@ -1,0 +1,116 @@
+// A model that works on a small git repository: clones it, reads, edits, runs the tests, sees them fail, mends it and commits. What it
+// says next follows from the history it is given alone, so a server may ask it as often as it likes. Used by the stories of chats.
+import type { Said } from "./model-frames.ts";
+import { type ModelCall, ModelServer } from "./model-server.ts";
+
+type Call = readonly [name: string, args: Record<string, unknown>];
+type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown[] };
+
+const DATES = "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-02T03:04:05Z";
+const ME = "-c user.name=Slip -c user.email=slip@example.com -c commit.gpgsign=false";
+
+/** What it does in its nth step in the folder `name`, and what must be in the answers to that. */
+const stepsOf = (origin: string, name: string): readonly { calls: readonly Call[]; sees: readonly string[] }[] => {
+  const run = (command: string): Call => ["execute", { command, workdir: name, timeout: "5m" }];
+  const edit = (from: string, to: string): Call => [
+    "edit_files",
+    { files: [{ path: `${name}/sum.sh`, edits: [{ old_text: `$1 ${from} $2`, new_text: `$1 ${to} $2` }] }] },
+  ];
+  return [
+    {
+      calls: [["execute", { command: `git clone -q ${origin} ${name} && echo cloned`, timeout: "5m" }]],
+      sees: ["cloned"],
+    },
+    {
+      calls: [
+        ["read_file", { path: `${name}/sum.sh` }],
+        ["read_file", { path: `${name}/test.sh` }],
+      ],
+      sees: ["$1 - $2", "sum.sh 2 3"],
+    },
+    { calls: [edit("-", "*")], sees: ["+echo $(($1 * $2))"] },
+    { calls: [run("sh test.sh")], sees: ['"exit_code":1'] },
+    { calls: [edit("*", "+")], sees: ["+echo $(($1 + $2))"] },
+    { calls: [run("sh test.sh")], sees: ['"exit_code":0'] },
+    { calls: [run(`${DATES} git ${ME} commit -qam 'Add instead' && echo committed`)], sees: ["committed"] },
+  ];
+};
+
+/** Shows what went on as output, and leaves a line each time it was run. */
+const TEST = `for i in 1 2 3 4 5; do echo "looking $i"; sleep 0.02; done
+echo run >> ../runs-$(basename "$PWD")
+[ "$(sh sum.sh 2 3)" = 5 ] && echo passed && exit 0
+echo failed
+exit 1
+`;
+
+/** Makes the repository that the model will clone: a sum that subtracts, and a test of it. */
+export const makeOrigin = async (path: string): Promise<void> => {
+  await Bun.write(`${path}/sum.sh`, "echo $(($1 - $2))\n");
+  await Bun.write(`${path}/test.sh`, TEST);
+  const git = `git ${ME}`;
+  const script = `git init -q -b main && git add . && ${DATES} ${git} commit -qm 'Begin'`;
+  const made = Bun.spawn(["sh", "-c", script], { cwd: path, stdout: "ignore", stderr: "pipe" });
+  if ((await made.exited) !== 0) throw new Error(await new Response(made.stderr).text());
+};
+
+/** Asked "Mend <name>" it does the work in the folder of that name; asked "Wait" it runs `sleep 600`. */
+export class CodingModel implements AsyncDisposable {
+  readonly server: ModelServer;
+  readonly wrong: string[] = [];
+  /** Hears of each call before it is answered: of the nth step, counted from 0. */
+  onStep: (step: number) => void = () => {};
+  readonly #origin: string;
+  #isOver = false;
+
+  private constructor(server: ModelServer, origin: string) {
+    this.server = server;
+    this.#origin = origin;
+    void this.#serve();
+  }
+
+  static async start(origin: string): Promise<CodingModel> {
+    return new CodingModel(await ModelServer.start(), origin);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await this.server[Symbol.asyncDispose]();
+  }
+
+  async #serve(): Promise<void> {
+    for (;;) {
+      const call = await this.server.next();
+      if (this.#isOver) return;
+      call.say(...this.#answer(call)).end();
+    }
+  }
+
+  #answer({ body }: ModelCall): Said[] {
+    const told = (body.messages ?? []) as Told[];
+    const asked = told.findLastIndex(({ role }) => role === "user");
+    const words = JSON.stringify(told[asked]?.content ?? "");
+    const since = told.slice(asked + 1);
+    const step = since.filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
+    this.onStep(step);
+    if (words.includes("Wait")) return saying(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);
+    const name = /Mend ([\w-]+)/.exec(words)?.[1] ?? "nothing";
+    const steps = stepsOf(this.#origin, name);
+    this.#check(`${name}, step ${step}`, steps[step - 1]?.sees ?? [], since);
+    const next = steps[step];
+    return next ? saying(step, next.calls) : [{ text: "It adds " }, { text: "now." }, { finish: "stop" }];
+  }
+
+  #check(where: string, sees: readonly string[], since: readonly Told[]): void {
+    const last = since.findLastIndex(({ role }) => role === "assistant");
+    const answers = since.slice(last + 1).map(({ content }) => String(content));
+    if (answers.length === sees.length && sees.every((words, index) => answers[index]?.includes(words))) return;
+    this.wrong.push(`${where}: ${JSON.stringify(answers)} where ${JSON.stringify(sees)} was to be seen`);
+  }
+}
+
+const saying = (step: number, calls: readonly Call[]): Said[] => [
+  { text: `Step ${step}. ` },
+  ...calls.map(([name, args], index) => ({ call: { id: `s${step}c${index}`, name, args: JSON.stringify(args) } })),
+  { finish: "tool_calls" },
+];

@@ -1,0 +1,48 @@
+// The whole way of a chat that codes, on a real server, a real model server and a real local workspace: what those who follow it see,
+// what is left in the repository, and a command that is stopped in the middle.
+import { expect } from "bun:test";
+import { existsSync } from "node:fs";
+import { beginChat, openStory, outlineOf, repositoryProblems } from "#test/crash/server-story.ts";
+import { Follower } from "#test/support/chats.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { messagesOf, outputIn } from "./world.ts";
+
+/** What has happened, as this follower has put it together. */
+const seenBy = ({ messages }: Follower): string => outlineOf([...messages.values()]);
+
+testNeeding(
+  [needs.git],
+  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, mends it and commits; who follows it ends with the picture of the database, and a command is gone once it is interrupted",
+  async () => {
+    await using story = await openStory();
+    const { admin } = story.world;
+    const { id } = await beginChat(story, "Mend work");
+    using first = await Follower.open(admin, id);
+    using second = await Follower.overEvents(admin, id);
+    const all = [first, second];
+    await Promise.all(all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > 2)));
+    expect([...story.model.wrong, ...(await repositoryProblems(story.home, "work", {}))]).toEqual([]);
+    const history = await messagesOf(admin, id);
+    expect(history.map(({ role }) => role.charAt(0)).join("")).toBe("uatattatatatatata");
+    expect(all.map(seenBy)).toEqual([outlineOf(history), outlineOf(history)]);
+    for (const one of all) expect(outputIn(one)).toContain("looking 5\nfailed\n");
+
+    await admin.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "Wait" }] });
+    const pidOf = (one: Follower) => Number(/(\d+)\n$/.exec(outputIn(one))?.[1] ?? 0);
+    await first.until((one) => one.status === "running" && pidOf(one) > 0);
+    const pid = pidOf(first);
+    expect(existsSync(`/proc/${pid}`)).toBe(true);
+    const began = performance.now();
+    await admin.post(`/api/v2/chats/${id}/interrupt`, {});
+    while (existsSync(`/proc/${pid}`)) await new Promise((resolve) => setImmediate(resolve));
+    // Within a second on a machine with something to spare.
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await Promise.all(
+      all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > history.length)),
+    );
+    const whole = outlineOf(await messagesOf(admin, id));
+    await Promise.all(all.map((one) => one.until(() => seenBy(one) === whole)));
+    expect(whole).toEndWith("tool: tool-result s0c0 true");
+  },
+  120_000,
+);
