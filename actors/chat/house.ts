@@ -15,6 +15,7 @@ import { Generations, type Slots } from "./generations.ts";
 import { Recorder } from "./recorder.ts";
 import { Retention } from "./retention.ts";
 import { SearchUpkeep } from "./search-upkeep.ts";
+import { ownBlocks } from "./system-prompt.ts";
 import { Titles } from "./titles.ts";
 import { ChatUpkeep, type Chore } from "./upkeep.ts";
 
@@ -57,8 +58,9 @@ export const openChats = ({
 }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
+  const blocks = [ownBlocks(store)];
   const generations = new Generations(
-    { store, clock, models, agentHttp, toolHouse, publish, recorder, chats: () => chats },
+    { store, clock, models, agentHttp, toolHouse, publish, blocks, recorder, chats: () => chats },
     slots,
   );
   const index = new SearchUpkeep(store);

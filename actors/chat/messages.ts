@@ -5,7 +5,7 @@ import type { MessagePart } from "#schema/chat-part.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import type { Fence, Message, NewMessage, PendingCall, Queued, RetryState, ToolResult } from "./decision.ts";
 import type { PartBatch } from "./episode.ts";
-import type { PromptOf } from "./system-prompt.ts";
+import type { PromptOf } from "./prompt.ts";
 import type { ChatState } from "./writes.ts";
 
 /** Metadata: ordinary updates that raise no version (facts/chats 1.1). */

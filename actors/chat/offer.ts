@@ -3,7 +3,7 @@
 import type { ToolDefinition } from "#src/llm/model.ts";
 import { isServerTool, type ToolsOf, toolsFor } from "#src/tools/registry.ts";
 import type { PendingCall } from "./decision.ts";
-import type { PromptOf } from "./system-prompt.ts";
+import type { PromptOf } from "./prompt.ts";
 import type { ChatState } from "./writes.ts";
 
 /** What decides about the chat's tools. */

@@ -13,9 +13,9 @@ import type { NewMessage, Usage } from "./decision.ts";
 import { toolMessage } from "./draft.ts";
 import { Episode, type PartBatch } from "./episode.ts";
 import { insist, pause } from "./insist.ts";
+import { assemblePrompt, type BlockProvider } from "./prompt.ts";
 import type { EndOfCall, Recorder, Recording } from "./recorder.ts";
 import { RETRIES, retryDelay } from "./retry.ts";
-import { systemPrompt } from "./system-prompt.ts";
 import type { AgentParts } from "./tool-agent.ts";
 import { ToolStep } from "./tool-step.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
@@ -24,6 +24,8 @@ export type TurnParts = AgentParts & {
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
+  /** What the model is told before the history. */
+  readonly blocks: readonly BlockProvider[];
   /** Absent: nothing is recorded. */
   readonly recorder?: Recorder | undefined;
 };
@@ -156,14 +158,15 @@ export class Turn {
   }
 
   /** The system prompt and the whole history. */
-  async #messages({ chat_key, about }: StartedAttempt, signal: AbortSignal): Promise<PromptMessage[]> {
-    const { clock, store } = this.#parts;
+  async #messages({ chat_key, about }: StartedAttempt, signal: AbortSignal): Promise<readonly PromptMessage[]> {
+    const { clock, store, blocks } = this.#parts;
     const everything = listModelHistory({ chat: chat_key, revision: Number.MAX_SAFE_INTEGER });
-    const system = await insist(clock, signal, () => systemPrompt(store, about));
+    const of = { ...about, chat_id: this.#chat_id, chat_key };
+    const told = await insist(clock, signal, () => Promise.all(blocks.map((read) => read(of))));
     const rows = await insist(clock, signal, () => store.scan(everything));
-    if (rows === "stale" || system === "stale") throw signal.reason;
+    if (rows === "stale" || told === "stale") throw signal.reason;
     const history = rows.map(({ role, content }): PromptMessage => ({ role, content }));
-    return system === "" ? history : [{ role: "system", content: [{ type: "text", text: system }] }, ...history];
+    return assemblePrompt(told.flat(), history);
   }
 
   /** False when the turn is over. */

@@ -2,6 +2,7 @@
 // provider's words as its detail and without any secret. The connection is closed as soon as nobody reads on.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { EFFORTS, type Effort } from "#schema/model-config.ts";
+import { withCacheMarks } from "./cache-marks.ts";
 import { classify, retryAfter } from "./classify.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured.ts";
 import { ModelError, type ModelEvent, type ModelRequest, type ModelUsage, type ProviderMetadata } from "./model.ts";
@@ -59,7 +60,7 @@ const optionsOf = async (
   const effort = effortFor(reasoning_effort, wish.reasoning);
   const own = wish.provider_options;
   return {
-    prompt: await promptOf(messages, attachments),
+    prompt: withCacheMarks(provider.provider, await promptOf(messages, attachments)),
     abortSignal,
     ...(tools.length > 0
       ? {

@@ -1,0 +1,37 @@
+// The order of what a model is told, whoever says it first, and what providers are asked to remember of it.
+import { expect, test } from "bun:test";
+import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt.ts";
+import { withCacheMarks } from "#src/llm/cache-marks.ts";
+import type { PromptMessage } from "#src/llm/model.ts";
+import { noAttachments, promptOf } from "#src/llm/prompt.ts";
+
+const row = (role: PromptMessage["role"], text: string): PromptMessage => ({ role, content: [{ type: "text", text }] });
+
+test("[PA-1] blocks stand in the order of their slots, whoever gives them, with the chat's own words third; empty ones are left out", () => {
+  const blocks = SLOTS.filter((slot) => slot !== "chat")
+    .map((slot): PromptBlock => ({ slot, text: ` ${slot}\n` }))
+    .reverse();
+  const more: PromptBlock[] = [
+    { slot: "mode", text: "and more of it" },
+    { slot: "skills", text: "  " },
+  ];
+  const prompt = assemblePrompt(
+    [...blocks, ...more],
+    [row("system", "chat"), row("user", "hi"), row("assistant", "ho")],
+  );
+  expect(prompt.map(({ role }) => role)).toEqual(["system", "user", "assistant"]);
+  const said = prompt[0]?.content[0]?.text?.split("\n\n");
+  expect(said).toEqual(SLOTS.flatMap((slot) => (slot === "mode" ? ["mode", "and more of it"] : [slot])));
+  expect(assemblePrompt([], [row("user", "hi")])).toEqual([row("user", "hi")]);
+});
+
+test("[PA-2] a provider that remembers only what it is told to is told the system's words and the ends of the two newest messages", async () => {
+  const history = ["user", "assistant", "user", "assistant", "user"].map((role, index) =>
+    row(role as PromptMessage["role"], `message ${index}`),
+  );
+  const prompt = await promptOf([row("system", "rules"), ...history], noAttachments);
+  const marked = withCacheMarks("anthropic", prompt);
+  const isMarked = marked.map(({ providerOptions }) => providerOptions?.anthropic !== undefined);
+  expect(isMarked).toEqual([true, false, false, true, false, true]);
+  expect(withCacheMarks("google", prompt)).toEqual(prompt);
+});
