@@ -154,6 +154,38 @@ CREATE TABLE `app_statuses` (
 CREATE UNIQUE INDEX `app_statuses_id_unique` ON `app_statuses` (`id`);--> statement-breakpoint
 CREATE INDEX `app_statuses_app` ON `app_statuses` (`app_id`,`key`);--> statement-breakpoint
 CREATE INDEX `app_statuses_agent` ON `app_statuses` (`agent_id`,`key`);--> statement-breakpoint
+CREATE TABLE `audit_logs` (
+	`key` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`time` integer NOT NULL,
+	`organization_id` text,
+	`user_id` text,
+	`ip` text,
+	`user_agent` text NOT NULL,
+	`action` text NOT NULL,
+	`resource_type` text NOT NULL,
+	`resource_id` text NOT NULL,
+	`resource_target` text NOT NULL,
+	`resource_icon` text DEFAULT '' NOT NULL,
+	`workspace_id` text,
+	`build_reason` text DEFAULT '' NOT NULL,
+	`diff` text NOT NULL,
+	`additional_fields` text NOT NULL,
+	`status_code` integer NOT NULL,
+	`request_id` text NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `audit_logs_id_unique` ON `audit_logs` (`id`);--> statement-breakpoint
+CREATE INDEX `audit_logs_time` ON `audit_logs` (`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_organization` ON `audit_logs` (`organization_id`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_user` ON `audit_logs` (`user_id`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_type` ON `audit_logs` (`resource_type`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_type_action` ON `audit_logs` (`resource_type`,`action`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_action` ON `audit_logs` (`action`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_resource` ON `audit_logs` (`resource_id`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_target` ON `audit_logs` (lower("resource_target"),`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_reason` ON `audit_logs` (`build_reason`,`time`) WHERE "audit_logs"."build_reason" <> '';--> statement-breakpoint
+CREATE INDEX `audit_logs_request` ON `audit_logs` (`request_id`);--> statement-breakpoint
 CREATE TABLE `chat_files` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` text NOT NULL,

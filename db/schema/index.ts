@@ -1,6 +1,7 @@
 // Every table, for Drizzle Kit (`bun run migration` compares them with the newest snapshot in db/migrations).
 export * from "./agents.ts";
 export * from "./app-statuses.ts";
+export * from "./audit.ts";
 export * from "./chat-files.ts";
 export * from "./chat-runs.ts";
 export * from "./chat-shares.ts";

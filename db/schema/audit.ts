@@ -1,0 +1,48 @@
+// Who changed what, when and from where. Written in the same batch as the change (db/audit.ts) and never changed; deleted only by
+// retention (actors/audit/retention.ts). Refers to nothing: an entry outlives what it tells of.
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { AuditAction, ResourceType } from "#schema/audit.ts";
+
+/** Field -> what it was and is; secrets without their values. */
+export type AuditDiff = Readonly<Record<string, { old: unknown; new: unknown; secret: boolean }>>;
+
+export const audit_logs = sqliteTable(
+  "audit_logs",
+  {
+    /** In the order of commits: tells apart what happened in the same millisecond. */
+    key: integer().primaryKey(),
+    id: text().notNull().unique(),
+    time: integer().notNull(),
+    organization_id: text(),
+    /** Null: the server itself, or a stranger. */
+    user_id: text(),
+    ip: text(),
+    user_agent: text().notNull(),
+    action: text().$type<AuditAction>().notNull(),
+    resource_type: text().$type<ResourceType>().notNull(),
+    resource_id: text().notNull(),
+    resource_target: text().notNull(),
+    resource_icon: text().notNull().default(""),
+    /** The workspace that it belongs to, or is. */
+    workspace_id: text(),
+    build_reason: text().notNull().default(""),
+    diff: text({ mode: "json" }).$type<AuditDiff>().notNull(),
+    additional_fields: text({ mode: "json" }).$type<Readonly<Record<string, unknown>>>().notNull(),
+    status_code: integer().notNull(),
+    request_id: text().notNull(),
+  },
+  // Each ends with the order of the list, so that a page is read from the index that its filter is best at (db/audit-search.ts).
+  (table) => [
+    index("audit_logs_time").on(table.time),
+    index("audit_logs_organization").on(table.organization_id, table.time),
+    index("audit_logs_user").on(table.user_id, table.time),
+    index("audit_logs_type").on(table.resource_type, table.time),
+    index("audit_logs_type_action").on(table.resource_type, table.action, table.time),
+    index("audit_logs_action").on(table.action, table.time),
+    index("audit_logs_resource").on(table.resource_id, table.time),
+    index("audit_logs_target").on(sql`lower(${table.resource_target})`, table.time),
+    index("audit_logs_reason").on(table.build_reason, table.time).where(sql`${table.build_reason} <> ''`),
+    index("audit_logs_request").on(table.request_id),
+  ],
+);
