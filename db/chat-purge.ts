@@ -1,6 +1,7 @@
 // Which chats have had their time, and the statements that delete one, piece by piece (facts/chats 4.16).
 import { and, asc, eq, lt, sql } from "drizzle-orm";
 import { forgetChat, forgetMessagesUpTo } from "./chat-search.ts";
+import { forgetChatContext } from "./context.ts";
 import { chats, messages } from "./schema/chats.ts";
 import { build, query, type Statement } from "./sql.ts";
 
@@ -68,6 +69,7 @@ export const deleteMessageSlice = (chat: number, last: number): Statement[] => [
 /** Everything else that names the chat. The bytes of files go when no row names them any more. */
 export const deleteChatLeavings = (chat: number): Statement[] => [
   ...forgetChat(chat),
+  ...forgetChatContext(chat),
   ...["queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs"].map((table) => ({
     sql: `delete from ${table} where chat = ?1`,
     rows: [[chat]],

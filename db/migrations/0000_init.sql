@@ -337,6 +337,47 @@ CREATE TABLE `queued_messages` (
 );
 --> statement-breakpoint
 CREATE INDEX `queued_messages_chat` ON `queued_messages` (`chat`,`position`);--> statement-breakpoint
+CREATE TABLE `chat_contexts` (
+	`chat` integer PRIMARY KEY NOT NULL,
+	`agent_id` text NOT NULL,
+	`snapshot` text NOT NULL,
+	`pinned_at` integer NOT NULL,
+	`dirty_since` integer,
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`snapshot`) REFERENCES `context_snapshots`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `chat_contexts_snapshot` ON `chat_contexts` (`snapshot`);--> statement-breakpoint
+CREATE TABLE `context_snapshots` (
+	`id` text PRIMARY KEY NOT NULL,
+	`hash` text NOT NULL,
+	`resources` text NOT NULL,
+	`error` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `user_skills` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` text NOT NULL,
+	`name` text NOT NULL,
+	`description` text NOT NULL,
+	`content` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `user_skills_name` ON `user_skills` (`user_id`,`name`);--> statement-breakpoint
+CREATE TABLE `workspace_contexts` (
+	`workspace_id` text PRIMARY KEY NOT NULL,
+	`agent_id` text NOT NULL,
+	`version` integer NOT NULL,
+	`snapshot` text NOT NULL,
+	`updated_at` integer NOT NULL,
+	FOREIGN KEY (`workspace_id`) REFERENCES `workspaces`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`snapshot`) REFERENCES `context_snapshots`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `workspace_contexts_snapshot` ON `workspace_contexts` (`snapshot`);--> statement-breakpoint
 CREATE TABLE `epoch` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`value` integer NOT NULL
@@ -422,6 +463,32 @@ CREATE TABLE `jobs` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `jobs_id_unique` ON `jobs` (`id`);--> statement-breakpoint
 CREATE INDEX `jobs_open` ON `jobs` (`created_at`) WHERE "jobs"."completed_at" is null;--> statement-breakpoint
+CREATE TABLE `mcp_servers` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`slug` text NOT NULL,
+	`display_name` text NOT NULL,
+	`description` text NOT NULL,
+	`icon` text NOT NULL,
+	`url` text NOT NULL,
+	`transport` text NOT NULL,
+	`auth_type` text NOT NULL,
+	`api_key_header` text NOT NULL,
+	`oauth2` text,
+	`sealed_secrets` text NOT NULL,
+	`tool_allow_list` text NOT NULL,
+	`tool_deny_list` text NOT NULL,
+	`availability` text NOT NULL,
+	`enabled` integer NOT NULL,
+	`model_intent` integer NOT NULL,
+	`allow_in_plan_mode` integer NOT NULL,
+	`version` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `mcp_servers_slug` ON `mcp_servers` (`organization_id`,`slug`);--> statement-breakpoint
 CREATE TABLE `model_configs` (
 	`id` text PRIMARY KEY NOT NULL,
 	`provider_id` text NOT NULL,

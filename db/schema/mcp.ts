@@ -1,0 +1,42 @@
+// MCP servers that an organization offers to its chats. Written by src/api/mcp. Tokens of people who signed in at one lie with their
+// other linked accounts (external_auth_links), under the provider `mcp:<id>`.
+import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { McpAuth, McpAvailability, McpOAuth, McpTransport } from "#schema/mcp-server.ts";
+import { organizations } from "./users.ts";
+
+export const mcp_servers = sqliteTable(
+  "mcp_servers",
+  {
+    id: text().primaryKey(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    /** The beginning of its tools' names. */
+    slug: text().notNull(),
+    display_name: text().notNull(),
+    description: text().notNull(),
+    icon: text().notNull(),
+    url: text().notNull(),
+    transport: text().$type<McpTransport>().notNull(),
+    auth_type: text().$type<McpAuth>().notNull(),
+    /** The header that an API key stands in. */
+    api_key_header: text().notNull(),
+    /** Names only; null for other kinds of auth. */
+    oauth2: text({ mode: "json" }).$type<McpOAuth>(),
+    /** API key, custom headers and client secret as JSON, sealed (src/base/encryption.ts) for `mcp_server:<id>`. */
+    sealed_secrets: text().notNull(),
+    tool_allow_list: text({ mode: "json" }).$type<string[]>().notNull(),
+    tool_deny_list: text({ mode: "json" }).$type<string[]>().notNull(),
+    availability: text().$type<McpAvailability>().notNull(),
+    enabled: integer({ mode: "boolean" }).notNull(),
+    /** The model says why it calls a tool. */
+    model_intent: integer({ mode: "boolean" }).notNull(),
+    /** Chats that plan may use it, too. */
+    allow_in_plan_mode: integer({ mode: "boolean" }).notNull(),
+    /** Raised by every change: connections of older versions are not used. */
+    version: integer().notNull(),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+  },
+  (table) => [uniqueIndex("mcp_servers_slug").on(table.organization_id, table.slug)],
+);
