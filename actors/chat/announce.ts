@@ -52,9 +52,12 @@ export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerC
 /** Takes up what the chat owes; nothing when it goes on already. */
 export const resume = (generations: Generations, state: ChatState): void => {
   const name = nameOf(state);
-  if (name.startsWith("R")) startTurn(generations, state);
+  if (name.startsWith("R")) startTurn(generations, state, true);
   if (name.startsWith("I")) generations.interrupt(state.id, state.history_version);
 };
 
-export const startTurn = (generations: Generations, { id, parent_chat_id, history_version }: ChatState): void =>
-  generations.start(id, parent_chat_id === null ? "root" : "child", history_version);
+export const startTurn = (
+  generations: Generations,
+  { id, parent_chat_id, history_version }: ChatState,
+  goesOn = false,
+): void => generations.start(id, parent_chat_id === null ? "root" : "child", history_version, goesOn);

@@ -24,13 +24,16 @@ export class Generations {
     this.#capacity = new Capacity(slots);
   }
 
-  /** Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. */
-  start(chat_id: string, pool: Pool, history_version: number): void {
+  /**
+   * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. `goesOn`: it
+   * was begun by a server that is no more.
+   */
+  start(chat_id: string, pool: Pool, history_version: number, goesOn = false): void {
     if (this.#stopping.signal.aborted) return;
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
     this.#end(old);
-    const turn = new Turn(this.#parts, chat_id, history_version);
+    const turn = new Turn(this.#parts, chat_id, history_version, goesOn);
     const job: Job = { turn, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#capacity.request(pool, chat_id, () => {

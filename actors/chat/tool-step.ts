@@ -24,7 +24,11 @@ export class ToolStep {
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
 
-  constructor(parts: AgentParts, chat_id: string, begun: StartedAttempt, episode: Episode) {
+  /** The workspace was there before, for a server that is no more: it is waited for. */
+  readonly #waits: boolean;
+
+  constructor(parts: AgentParts, chat_id: string, begun: StartedAttempt, episode: Episode, waits = false) {
+    this.#waits = waits;
     this.#parts = parts;
     this.#chat_id = chat_id;
     this.#begun = begun;
@@ -62,7 +66,7 @@ export class ToolStep {
     const of = { ...about, chat_id: this.#chat_id, run_id };
     const context = {
       ...{ clock, again, run_id },
-      agent: new WorkspaceAgent(this.#parts, of, again),
+      agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
       house: this.#parts.toolHouse(of),
       write: (result_delta: string) => {
         if (signal.aborted) return;

@@ -45,7 +45,11 @@ export class Turn {
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
 
-  constructor(parts: TurnParts, chat_id: string, history_version: number) {
+  readonly #goesOn: boolean;
+
+  /** `goesOn`: another server has begun it, so whom it works with may not be back yet. */
+  constructor(parts: TurnParts, chat_id: string, history_version: number, goesOn = false) {
+    this.#goesOn = goesOn;
     this.#parts = parts;
     this.#chat_id = chat_id;
     this.history_version = history_version;
@@ -137,7 +141,7 @@ export class Turn {
   async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
     const { clock, publish } = this.#parts;
     const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
-    const tools = new ToolStep(this.#parts, this.#chat_id, begun, episode);
+    const tools = new ToolStep(this.#parts, this.#chat_id, begun, episode, this.#goesOn);
     this.episode = episode;
     this.#tools = tools;
     try {
