@@ -319,11 +319,13 @@ CREATE TABLE `messages` (
 	`created_by` text,
 	`model_config_id` text,
 	`usage` text,
+	`replayed` integer,
 	`created_at` integer NOT NULL,
 	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
 );
 --> statement-breakpoint
 CREATE INDEX `messages_chat` ON `messages` (`chat`,`id`);--> statement-breakpoint
+CREATE INDEX `messages_marker` ON `messages` (`chat`,`id`) WHERE "messages"."replayed" is not null;--> statement-breakpoint
 CREATE TABLE `queued_messages` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`chat` integer NOT NULL,

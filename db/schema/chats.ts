@@ -101,9 +101,14 @@ export const messages = sqliteTable(
     created_by: text(),
     model_config_id: text(),
     usage: text({ mode: "json" }).$type<Record<string, number>>(),
+    /** A number: the row stands for all that came before it but so many messages just before it. */
+    replayed: integer(),
     created_at: integer().notNull(),
   },
-  (table) => [index("messages_chat").on(table.chat, table.id)],
+  (table) => [
+    index("messages_chat").on(table.chat, table.id),
+    index("messages_marker").on(table.chat, table.id).where(sql`${table.replayed} is not null`),
+  ],
 );
 
 export const queued_messages = sqliteTable(
