@@ -10,6 +10,7 @@ import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
+import { contextBlocks } from "./context-blocks.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
 import { Recorder } from "./recorder.ts";
@@ -58,9 +59,10 @@ export const openChats = ({
 }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
-  const blocks = [ownBlocks(store)];
+  const blocks = [ownBlocks(store), contextBlocks(store)];
+  const compactions = { done: 0, failed: 0 };
   const generations = new Generations(
-    { store, clock, models, agentHttp, toolHouse, publish, blocks, recorder, chats: () => chats },
+    { store, clock, models, agentHttp, toolHouse, publish, blocks, compactions, recorder, chats: () => chats },
     slots,
   );
   const index = new SearchUpkeep(store);

@@ -1,0 +1,100 @@
+// What a chat's model is told of its workspace: the instruction files and the list of skills that the chat has pinned, and its owner's
+// personal skills (facts/chats 5.4 blocks 3 and 4, 5.5). Snapshots never change, so what was made of one is kept for a while.
+import { findChatContext, findSnapshot } from "#db/context.ts";
+import type { Store } from "#db/store.ts";
+import { listUserSkillNames, listUserSkills } from "#db/user-skills.ts";
+import type { StoredResource } from "#schema/chat-context.ts";
+import { namedSkills, type Skill, type Skills, type WorkspaceSkill } from "#src/tools/skills.ts";
+import type { BlockProvider } from "./prompt.ts";
+
+type Parts = Pick<Store, "get" | "all">;
+type Told = { readonly instructions: string; readonly skills: readonly WorkspaceSkill[] };
+
+const NOTHING: Told = { instructions: "", skills: [] };
+/** Snapshots that are remembered. */
+const KEPT = 64;
+
+/** Blocks 3 and 4 of the prompt (rules CX-9, CX-11). */
+export const contextBlocks = (store: Parts): BlockProvider => {
+  const pinned = pinnedBy(store);
+  return async ({ chat_key, owner_id }) => {
+    const { instructions, skills } = await pinned(chat_key);
+    const personal = await store.all(listUserSkillNames({ user_id: owner_id }));
+    return [
+      { slot: "instructions", text: instructions },
+      {
+        slot: "skills",
+        text: skillList(
+          namedSkills(
+            skills,
+            personal.map((one) => ({ ...one, body: "" })),
+          ),
+        ),
+      },
+    ];
+  };
+};
+
+/** The skills of a chat with their texts. */
+export const chatSkills = (store: Parts): ((of: { chat_key: number; owner_id: string }) => Skills) => {
+  const pinned = pinnedBy(store);
+  return ({ chat_key, owner_id }) => ({
+    list: async () => {
+      const { skills } = await pinned(chat_key);
+      const personal = await store.all(listUserSkills({ user_id: owner_id }));
+      return namedSkills(
+        skills,
+        personal.map(({ name, description, content }) => ({ name, description, body: content })),
+      );
+    },
+  });
+};
+
+const pinnedBy = (store: Parts) => {
+  const known = new Map<string, Told>();
+  return async (chat: number): Promise<Told> => {
+    const pin = await store.get(findChatContext({ chat }));
+    if (!pin) return NOTHING;
+    let told = known.get(pin.snapshot);
+    if (!told) {
+      const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));
+      told = snapshot ? toldBy(snapshot.resources) : NOTHING;
+    }
+    known.delete(pin.snapshot);
+    known.set(pin.snapshot, told);
+    const [oldest = ""] = known.keys();
+    if (known.size > KEPT) known.delete(oldest);
+    return told;
+  };
+};
+
+/** What stands in a snapshot; files too large to be taken in are named, so that the model can read them. */
+export const toldBy = (resources: readonly StoredResource[]): Told => {
+  const files = resources.filter(({ kind }) => kind === "instruction_file");
+  const blocks = files.flatMap(({ source, status, body = "" }) => {
+    if (status === "ok")
+      return body.trim() === ""
+        ? []
+        : [`<instructions file=${JSON.stringify(source)}>\n${body.trim()}\n</instructions>`];
+    return status === "oversize"
+      ? [`${source} is too long to stand here: read it with read_file when it matters.`]
+      : [];
+  });
+  const skills = resources.flatMap(({ kind, status, source, skill_name, skill_description = "", body = "" }) =>
+    kind === "skill" && status === "ok" && skill_name
+      ? [{ name: skill_name, description: skill_description, body, folder: source }]
+      : [],
+  );
+  return { instructions: blocks.length === 0 ? "" : [INSTRUCTIONS, ...blocks].join("\n\n"), skills };
+};
+
+/** One line for each skill; empty when there are none. */
+export const skillList = (skills: readonly Pick<Skill, "name" | "description">[]): string =>
+  skills.length === 0
+    ? ""
+    : [SKILLS, ...skills.map(({ name, description }) => `- ${name}: ${description.replace(/\s+/g, " ")}`)].join("\n");
+
+const INSTRUCTIONS =
+  "The workspace gives these instructions for work in it. Follow them unless the person says otherwise:";
+const SKILLS =
+  "There are skills: instructions for certain kinds of work. When one of them fits the task, read it with read_skill before you begin:";
