@@ -3,7 +3,7 @@
 // `npm test -- --only lint,unit`. Leaves no process behind, and fails when a test did. Files in which a few tests failed are run
 // once more by themselves: what passes then is named as unsteady in the summary, a defect of the test or of the product to mend.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -15,7 +15,9 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
 const TEST_TIMEOUT_MS = 30_000;
 /** More broken files than this are no accident. */
-const SECOND_TRIES = 3;
+const SECOND_TRIES = 5;
+/** Processes that share the files: most tests wait for a server, a daemon or a disk half of their time. */
+const WORKERS = Math.min(4, availableParallelism());
 
 interface Step {
   name: string;
@@ -102,9 +104,10 @@ function skipStep(step: Step, needed: string): void {
   summary.push(`FAILED  ${step.name.padEnd(7)} not run, because ${needed} failed`);
 }
 
-async function spawned(step: Step, report: string): Promise<number> {
+async function spawned(step: Step, report: string, workers = WORKERS): Promise<number> {
   const flags = ["--only-failures", `--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
-  const arguments_ = step.tests ? [...step.command, ...flags, ...step.tests] : step.command;
+  const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate"] : [];
+  const arguments_ = step.tests ? [...step.command, ...together, ...flags, ...step.tests] : step.command;
   running = Bun.spawn([process.execPath, "--no-env-file", ...arguments_], {
     cwd: ROOT,
     stdio: ["ignore", "inherit", "inherit"],
@@ -135,7 +138,7 @@ async function steady(step: Step, cases: TestCase[]): Promise<{ cases: TestCase[
   if (files.size === 0 || files.size > SECOND_TRIES) return { cases, mended: false };
   say(`\n== ${step.name}, once more: ${[...files].join(", ")}`);
   const report = join(scratch, `${step.name}-again.xml`);
-  await spawned({ ...step, tests: [...files] }, report);
+  await spawned({ ...step, tests: [...files] }, report, 1);
   const second = casesIn(report);
   // Each run draws seeds of its own, and some titles name them.
   const named = ({ file, title }: TestCase): string => `${file} ${title.replaceAll(/seed \d+/g, "seed")}`;

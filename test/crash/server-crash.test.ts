@@ -107,4 +107,4 @@ test("[CR-6] the oracle notices what is lost, doubled, changed, out of order or 
   ).toContain("sent was");
   expect(await saidAfter("update workspace_builds set build_number = 7")).toContain("build numbers with gaps");
   expect(await saidAfter("update jobs set completed_at = null")).toBe("");
-}, 60_000);
+}, 120_000);

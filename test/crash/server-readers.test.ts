@@ -15,35 +15,35 @@ const quiet = { seed: SEED, log: () => {} };
 
 test("[CR-10] a second server on the same directory is refused in words, also beside a frozen one", async () => {
   expect(await twoServers({ ...quiet, rounds: 1 })).toContain("none lost");
-}, 60_000);
+}, 120_000);
 
 test(`[CR-11] a server that froze under load goes on, and nothing is lost or doubled (seed ${SEED})`, async () => {
   expect(await frozenServer({ ...quiet, rounds: 1 }, 2)).toContain("none lost or doubled");
-}, 60_000);
+}, 120_000);
 
 test(`[CR-12] told to stop under load, a server tells its followers, ends in time, and what it answered is there (seed ${SEED})`, async () => {
-  expect(await serverStop({ ...quiet, rounds: 2 }, 60)).toContain("none lost");
-}, 60_000);
+  expect(await serverStop({ ...quiet, rounds: 1 }, 60)).toContain("none lost");
+}, 120_000);
 
 test("[CR-13] followers that stop reading take no memory, learn why they were closed, and come back without a gap", async () => {
   expect(await stalledFollowers({ ...quiet, rounds: 5 })).toContain("closed with a reason");
-}, 60_000);
+}, 120_000);
 
 test("[CR-13] streams of events whose readers stop are ended, and a reader beside them sees the newest state", async () => {
   expect(await stalledEvents({ ...quiet, rounds: 5 })).toContain("streams ended");
-}, 60_000);
+}, 120_000);
 
 test(`[CR-14] followers that are cut off again and again see every line once and in order (seed ${SEED})`, async () => {
   expect(await droppedFollowers({ ...quiet, rounds: 1 })).toContain("once and in order");
-}, 60_000);
+}, 120_000);
 
 test("[CR-15] a storm of followers leaves no descriptor and no memory behind", async () => {
   expect(await connectionStorm({ ...quiet, rounds: 2 })).toContain("came and went");
-}, 60_000);
+}, 120_000);
 
 test(`[CR-16] many batches at once never pass an agent's cap, and what was acknowledged is stored (seed ${SEED})`, async () => {
   expect(await logCap({ ...quiet, rounds: 2 })).toContain("never above the cap");
-}, 60_000);
+}, 120_000);
 
 type Seen = { lines: AgentLog[]; delays: number[] };
 
@@ -108,7 +108,7 @@ test("[CR-13] two followers, one of them late, and a slow one see the same lines
   expect([...end.logs, ...again.lines]).toEqual(stored.slice(from));
   // The same work in the same run, so that a busy machine slows both sides.
   expect(middleOf(beside)).toBeLessThan(middleOf(without) * 2 + 5);
-}, 60_000);
+}, 120_000);
 
 const middleOf = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
 

@@ -9,7 +9,7 @@ test(`[ST-6] [ST-12] what was acknowledged survives kill -9 at any moment and at
   const said: string[] = [];
   expect(await storeCrash({ rounds: 3, seed: SEED, log: (line) => said.push(line) })).toContain("none lost");
   for (const failpoint of STORE_FAILPOINTS) expect(said.some((line) => line.startsWith(failpoint))).toBe(true);
-}, 60_000);
+}, 120_000);
 
 test("[ST-6] the failpoints of the store are among those there are", () => {
   expect(FAILPOINTS).toEqual(expect.arrayContaining([...STORE_FAILPOINTS]));

@@ -58,7 +58,7 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
 
   test(`[ST-16] whatever fails when, nothing acknowledged is lost (seed ${SEED})`, async () => {
     expect(await storeFaults({ rounds: 6, seed: SEED, log: () => {} })).toContain("nothing acknowledged lost");
-  }, 60_000);
+  }, 120_000);
 });
 
 describe.skipIf(noDisk !== "")("on a full disk", () => {

@@ -17,7 +17,7 @@ if (reason) process.stderr.write(`skipped, power loss of the store: ${reason}\n`
 describe.skipIf(reason !== "")("when the power fails", () => {
   test(`[ST-6] every disk that may be found opens and holds what was acknowledged (seed ${SEED})`, async () => {
     expect(await storePowerLoss({ rounds: 48, seed: SEED, log: () => {} })).toContain("none lost");
-  }, 60_000);
+  }, 120_000);
 
   test("[ST-6] no batch is acknowledged before the log is flushed, and the test would see it if one were", async () => {
     const events = await tracedRun(10);
@@ -32,5 +32,5 @@ describe.skipIf(reason !== "")("when the power fails", () => {
     );
     expect(afterPowerLoss(events, end, "nothing", randomFrom(SEED)).wrong).toEqual([]);
     expect(afterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).wrong.join()).toContain("LOST");
-  }, 60_000);
+  }, 120_000);
 });

@@ -62,6 +62,8 @@ export class LogFollower implements SocketHandler {
       }),
     ];
     this.#run(socket, reading).catch((error) => {
+      // Nobody waits for the lines any more, as when the server stops while history is read.
+      if (socket.closing || this.#reading !== reading) return;
       log("agents").error("following the logs of {agent} failed: {error}", { agent: this.#agent_id, error });
       socket.close(CLOSE.internal, "the logs could not be read");
     });

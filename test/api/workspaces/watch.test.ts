@@ -116,10 +116,14 @@ test("[EV-4] event streams are bounded, in all and by caller, and one that is ov
   const { template_id, organization_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
   const { streams } = contextOf(world.server);
+  // An answer that nobody holds is collected, and its stream ends with it.
+  const held: Response[] = [];
   const watch = async (client: Client) => {
     const leave = new AbortController();
-    const { status } = await client.fetch("GET", `/api/v2/workspaces/${id}/watch`, undefined, { signal: leave.signal });
-    return { status, leave: () => leave.abort() };
+    const options = { signal: leave.signal };
+    const response = await client.fetch("GET", `/api/v2/workspaces/${id}/watch`, undefined, options);
+    held.push(response);
+    return { status: response.status, leave: () => leave.abort() };
   };
   const owner = await seedUser(world.server, { roles: ["owner"], organization_id });
   const other = world.admin.as(owner.token);
@@ -132,4 +136,5 @@ test("[EV-4] event streams are bounded, in all and by caller, and one that is ov
   first?.leave();
   while (streams.size > 3) await new Promise((resolve) => setImmediate(resolve));
   expect((await watch(other)).status).toBe(200);
+  expect(held.length).toBe(7);
 });
