@@ -3,6 +3,7 @@
 
 import { notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
+import { type AuditEntry, audited } from "#db/audit.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
 import { Mailbox, outsideTurn } from "./mailbox.ts";
@@ -36,6 +37,11 @@ export abstract class Actor<State> {
   protected abstract load(): Promise<State | undefined>;
 
   /** False while something outside the mailbox still belongs to this instance, such as a running effect or a live socket. */
+  /** What the audit log tells of a turn that writes: it goes into the same batch. `before` is undefined for what was just made (AU-1). */
+  protected entries(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly AuditEntry[] {
+    return NONE;
+  }
+
   protected mayLeave(): boolean {
     return true;
   }
@@ -78,7 +84,8 @@ export abstract class Actor<State> {
   async #commit(outcome: Outcome<State, unknown>): Promise<void> {
     if (outcome.writes && outcome.writes.length > 0) {
       try {
-        await this.#store.commit(outcome.writes);
+      const entries = this.entries(this.#state, outcome);
+        await this.#store.commit(entries.length === 0 ? outcome.writes : [...outcome.writes, ...entries.map(audited)]);
       } catch (error) {
         this.#state = undefined;
         throw error;
@@ -90,3 +97,5 @@ export abstract class Actor<State> {
     failpoint("after_publish");
   }
 }
+
+const NONE: readonly AuditEntry[] = [];

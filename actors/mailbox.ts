@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
+import { originNow, withOrigin } from "#base/origin.ts";
 
 /** Messages that may wait for one actor; more are answered "overloaded" (DESIGN section 3, rule 6). */
 export const MAILBOX_LIMIT = 256;
@@ -31,12 +32,13 @@ export class Mailbox {
     if (queue.size >= MAILBOX_LIMIT) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
+    const origin = originNow();
     const watching = watcher;
     const at = watching?.entered() ?? 0;
     return queue.add(async () => {
       watching?.begun(at);
       try {
-        return await turn.run(this, task);
+        return await turn.run(this, () => withOrigin(origin, task));
       } finally {
         // A queue holds a kilobyte and costs a microsecond to make: an idle actor has none.
         if (queue.size === 0) this.#queue = undefined;
@@ -55,5 +57,8 @@ export class Mailbox {
   }
 }
 
-/** Runs `work` outside of any turn: for effects, which may send messages to the actor that started them. */
-export const outsideTurn = <T>(work: () => T): T => turn.run(undefined, work);
+/**
+ * Runs `work` outside of any turn, and for nobody: for effects, which may send messages to the actor that started them, and which go on
+ * when whoever has asked is answered.
+ */
+export const outsideTurn = <T>(work: () => T): T => withOrigin(undefined, () => turn.run(undefined, work));

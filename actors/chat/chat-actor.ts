@@ -2,6 +2,7 @@
 // and starts and stops turns outside of its mailbox; what they report carries the history it belongs to (rules CH-10 to CH-19).
 import { AppError, conflict } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
+import { audited } from "#db/audit.ts";
 import { indexTitle } from "#db/chat-search.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chat-shares.ts";
 import { insertChat, markChatRead, unpinChat } from "#db/chats.ts";
@@ -9,6 +10,7 @@ import { guardSharing } from "#db/sharing.ts";
 import { announce, resume, startTurn, tellChanges, tellOwner } from "./announce.ts";
 import { attachWrites } from "./attach.ts";
 import { birthOf } from "./birth.ts";
+import { chatDeleted, toldSharing } from "./audit.ts";
 import { ChatCore, type Wish } from "./chat-core.ts";
 import type { Change, Command } from "./decision.ts";
 import {
@@ -183,13 +185,13 @@ export class ChatActor extends ChatCore {
    */
   purge({ before }: { readonly before: number }): Promise<Late> {
     return this.turn<Late>(async (state) => {
-      const { store, chats, topics } = this.parts;
+      const { store, chats, clock, topics } = this.parts;
       if (!state.archived || state.parent_chat_id !== null || state.updated_at >= before)
         return { state, reply: "stale" };
       const children = await readChildren(store, this.id, true);
       for (const child of children) {
         await emptyChat(store, child.key);
-        await store.commit(removeChat(child));
+        await store.commit([...removeChat(child), audited(chatDeleted(child, clock.now()))]);
       }
       await emptyChat(store, state.key);
       const after = () => {
@@ -223,10 +225,15 @@ export class ChatActor extends ChatCore {
 
   /** Lets people and groups read along, or no longer: a root chat with its sub-chats. `stale` where sharing is off by now (CS-6). */
   share({ changes }: { readonly changes: readonly ChatShareChange[] }): Promise<void> {
-    return this.turn((state) => {
+    return this.turn(async (state) => {
+      const { store, clock } = this.parts;
       const { key, organization_id } = state;
       const adds = changes.some(({ role }) => role !== null);
-      const writes = [...(adds ? [guardSharing({ organization_id })] : []), ...changeChatShares(key, changes)];
+      const writes = [
+        ...(adds ? [guardSharing({ organization_id })] : []),
+        ...changeChatShares(key, changes),
+        await toldSharing(store, state, changes, clock.now()),
+      ];
       return { state, writes, after: () => this.#tellReaders(), reply: undefined };
     });
   }
@@ -234,7 +241,10 @@ export class ChatActor extends ChatCore {
   /** Nobody else may read it any more. */
   unshare(_: Record<string, never>): Promise<void> {
     const after = () => this.#tellReaders();
-    return this.turn((state) => ({ state, writes: [clearChatShares(state.key)], after, reply: undefined }));
+    return this.turn(async (state) => {
+      const told = await toldSharing(this.parts.store, state, null, this.parts.clock.now());
+      return { state, writes: [clearChatShares(state.key), told], after, reply: undefined };
+    });
   }
 
   #tellReaders(): void {

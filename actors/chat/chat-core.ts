@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { conflict } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
+import type { AuditEntry } from "#db/audit.ts";
 import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
 import type { Store } from "#db/store.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
@@ -13,6 +14,7 @@ import type { Events } from "../events.ts";
 import { outsideTurn } from "../mailbox.ts";
 import { announce, resume } from "./announce.ts";
 import { attachWrites } from "./attach.ts";
+import { chatEntries } from "./audit.ts";
 import type { ChatActor } from "./chat-actor.ts";
 import type { Change, Command, CommandType } from "./decision.ts";
 import type { Generations } from "./generations.ts";
@@ -52,6 +54,13 @@ export abstract class ChatCore extends Actor<ChatState> {
     // A turn that is owed but not running: after a start, and after a commit that could not be confirmed.
     if (state) outsideTurn(() => resume(this.parts.generations, state));
     return state;
+  }
+
+  protected override entries(
+    before: ChatState | undefined,
+    outcome: Outcome<ChatState, unknown>,
+  ): readonly AuditEntry[] {
+    return chatEntries(before, outcome, this.parts.clock.now());
   }
 
   protected override mayLeave(): boolean {

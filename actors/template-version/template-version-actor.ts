@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
+import type { AuditEntry } from "#db/audit.ts";
 import { findJob, insertJob } from "#db/jobs.ts";
 import { lookAtPrebuilds } from "#db/prebuilds.ts";
 import type { Statement } from "#db/sql.ts";
@@ -20,6 +21,7 @@ import { Actor, type Outcome } from "../actor.ts";
 import type { Events } from "../events.ts";
 import type { NewLogLine } from "../job/logs.ts";
 import { reapDue } from "../job/state.ts";
+import { templateActivated, templateMade, versionEntries } from "./audit.ts";
 import type { ImportFailure } from "./import.ts";
 import { type NewTemplateVersion, newJob } from "./new-job.ts";
 import {
@@ -74,6 +76,13 @@ export class TemplateVersionActor extends Actor<VersionState> {
     if (!row || !job) return undefined;
     const { manifest: _manifest, readme: _readme, ...version } = row;
     return { version, job };
+  }
+
+  protected override entries(
+    before: VersionState | undefined,
+    { state }: Outcome<VersionState, unknown>,
+  ): readonly AuditEntry[] {
+    return versionEntries(before, state, this.#now());
   }
 
   /** Makes the version with its import job, which begins as soon as a worker is free. 409 when the template has one of that name. */
@@ -198,8 +207,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const row = await this.#parts.store.get(findTemplateVersion({ id: this.id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const at = { created_at: now, updated_at: now };
+      const made = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at };
       return this.#committing({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
-        insertTemplate({ ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at }),
+        insertTemplate(made),
+        templateMade(made, now),
         adoptVersion({ id: this.id, template_id: template.id, updated_at: now }),
         lookAtPrebuilds(template.id, now),
       ]);
@@ -212,10 +223,12 @@ export class TemplateVersionActor extends Actor<VersionState> {
       if (state.version.template_id !== template_id) throw invalidField("id", "is not a version of this template");
       this.#usable(state, "id");
       const row = await this.#parts.store.get(findTemplateVersion({ id: this.id }));
+      const template = await this.#parts.store.get(findTemplate({ id: template_id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
       const look = lookAtPrebuilds(template_id, patch.updated_at);
-      return this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look]);
+      const told = template ? [templateActivated(template, patch)] : [];
+      return this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...told]);
     });
   }
 

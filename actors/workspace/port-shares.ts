@@ -1,6 +1,7 @@
 // Sharing ports of a workspace, decided as pure functions: used by the workspace actor alone, which reads in its turn what they need
 // to know. The guard on the template's level makes sure that no share slips past a maximum that is lowered meanwhile.
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } from "#db/port-shares.ts";
 import type { Statement } from "#db/sql.ts";
 import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/port-share.ts";
@@ -16,13 +17,15 @@ export type KnownPorts = {
   readonly agents: readonly string[];
   /** As they are stored. */
   readonly shares: readonly PortShareRow[];
+  /** Milliseconds since 1970. */
+  readonly now: number;
 };
 
 /** Shares a port, or changes how it is shared (rules SH-8 and SH-9). */
 export const sharePort = (
   state: WorkspaceState,
   share: UpsertPortShare,
-  { most, agents, shares }: KnownPorts,
+  { most, agents, shares, now }: KnownPorts,
 ): Decision => {
   const refuse = (error: AppError): Decision => ({ kind: "refused", error });
   if (state.workspace.deleted) return refuse(conflict("The workspace has been deleted."));
@@ -37,25 +40,50 @@ export const sharePort = (
   }
   const { template_id, id } = state.workspace;
   const guard = guardShareLevel({ id: template_id, level: most });
-  return unseen(state, [guard, savePortShare({ ...share, workspace_id: id })]);
+  const told = tellPort(state, shares.find(isOf(share)), share, now);
+  return unseen(state, [guard, savePortShare({ ...share, workspace_id: id }), told]);
 };
 
 /** 404 when it is not shared. */
 export const unsharePort = (
   state: WorkspaceState,
   port: Pick<PortShareRow, "agent_name" | "port">,
-  { shares }: Pick<KnownPorts, "shares">,
+  { shares, now }: Pick<KnownPorts, "shares" | "now">,
 ): Decision => {
-  if (!shares.some(isOf(port))) return { kind: "refused", error: notFound() };
+  const before = shares.find(isOf(port));
+  if (!before) return { kind: "refused", error: notFound() };
   const { agent_name, port: number } = port;
-  return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number })]);
+  const told = tellPort(state, before, undefined, now);
+  return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }), told]);
 };
 
 /** Lowers what is shared more openly than the template allows by now (rule SH-12). */
-export const lowerPorts = (state: WorkspaceState, { most, shares }: Pick<KnownPorts, "most" | "shares">): Decision => {
+export const lowerPorts = (
+  state: WorkspaceState,
+  { most, shares, now }: Pick<KnownPorts, "most" | "shares" | "now">,
+): Decision => {
   const above = shares.filter(({ share_level }) => isMoreOpen(share_level, most));
   if (above.length === 0) return { kind: "stale" };
-  return unseen(state, [savePortShare(above.map((share) => ({ ...share, share_level: most })))]);
+  const lowered = above.map((share) => ({ ...share, share_level: most }));
+  const told = lowered.map((share, i) => tellPort(state, above[i], share, now));
+  return unseen(state, [savePortShare(lowered), ...told]);
+};
+
+type Share = Pick<PortShareRow, "agent_name" | "port" | "protocol" | "share_level">;
+
+/** The entry of the audit log for one port (rule AU-7). */
+const tellPort = (
+  { workspace }: WorkspaceState,
+  before: Share | undefined,
+  after: Share | undefined,
+  now: number,
+): Statement => {
+  const { agent_name = "", port = 0 } = after ?? before ?? {};
+  return audited({
+    ...{ now, resource_type: "port_share", resource_id: workspace.id, workspace_id: workspace.id },
+    ...{ organization_id: workspace.organization_id, target: `${workspace.name} ${agent_name}:${port}`, before, after },
+    action: before === undefined ? "create" : after === undefined ? "delete" : "write",
+  });
 };
 
 const isOf =

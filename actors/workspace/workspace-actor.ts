@@ -2,6 +2,7 @@
 // and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
+import type { AuditEntry } from "#db/audit.ts";
 import { findBuild, updateBuild } from "#db/builds.ts";
 import { findJob } from "#db/jobs.ts";
 import { listStoredPortShares } from "#db/port-shares.ts";
@@ -16,6 +17,7 @@ import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
 import type { Urgency } from "../job-queue.ts";
 import { outsideTurn } from "../mailbox.ts";
+import { tellState, workspaceEntries } from "./audit.ts";
 import { type Claim, claimed, isClaim } from "./claim.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
@@ -86,6 +88,13 @@ export class WorkspaceActor extends ScheduledActor {
       timings,
       agent_ids: await this.#agentsOf(build.id),
     };
+  }
+
+  protected override entries(
+    before: WorkspaceState | undefined,
+    { state }: Outcome<WorkspaceState, unknown>,
+  ): readonly AuditEntry[] {
+    return workspaceEntries(before, state, this.#parts.clock.now());
   }
 
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */
@@ -181,7 +190,7 @@ export class WorkspaceActor extends ScheduledActor {
       const isLatest = build_id === state.build.id;
       return {
         state: isLatest ? { ...state, build: { ...state.build, ...patch } } : state,
-        writes: [updateBuild(build_id, patch, { expect: 1 })],
+        writes: [updateBuild(build_id, patch, { expect: 1 }), tellState(state, build_id, patch.updated_at)],
         reply: undefined,
       };
     });
@@ -229,13 +238,14 @@ export class WorkspaceActor extends ScheduledActor {
   }
 
   async #ports({ workspace, build }: WorkspaceState): Promise<KnownPorts> {
-    const { store } = this.#parts;
+    const { store, clock } = this.#parts;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
     return {
       most: (template?.max_port_share_level ?? "owner") as ShareLevel,
       agents: agents.map(({ name }) => name),
       shares: await store.all(listStoredPortShares({ workspace_id: workspace.id })),
+      now: clock.now(),
     };
   }
 

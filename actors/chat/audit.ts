@@ -1,0 +1,58 @@
+// What the audit log tells of a chat: that it was made, archived, renamed, shared or deleted; never what is said in it (rules AU-1, AU-8).
+// Pure but for who it is shared with, which is read; used by the chat actor alone.
+import { originNow } from "#base/origin.ts";
+import { type AuditEntry, audited, isTold } from "#db/audit.ts";
+import { type ChatShareChange, listChatShares } from "#db/chat-shares.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import type { ChatState } from "./writes.ts";
+
+const about = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
+  ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;
+
+/** What a turn that writes has changed; `before` is undefined for a chat that was just made. */
+export const chatEntries = (
+  before: ChatState | undefined,
+  { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
+  now: number,
+): readonly AuditEntry[] => {
+  if (gone) return [chatDeleted(state, now)];
+  // A sub-chat is made by its parent's turn, for whom the parent belongs to.
+  const owner = originNow() === undefined ? { user_id: state.owner_id } : {};
+  if (!before) return [{ ...about(state, now), ...owner, action: "create", after: state }];
+  if (before.archived === state.archived && before.labels === state.labels) {
+    if (before.workspace_id === state.workspace_id && before.title === state.title) return NONE;
+    // A title that the server has made up is no news.
+    if (originNow() === undefined && before.workspace_id === state.workspace_id) return NONE;
+  }
+  return isTold("chat", before, state) ? [{ ...about(state, now), action: "write", before, after: state }] : NONE;
+};
+
+const NONE: readonly AuditEntry[] = [];
+
+export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
+  ...about(state, now),
+  action: "delete",
+  before: state,
+});
+
+type Shares = { user_acl: Record<string, string>; group_acl: Record<string, string> };
+
+/** With whom it is shared before and after; `changes` null: with nobody any more. */
+export const toldSharing = async (
+  store: Pick<Store, "all">,
+  state: ChatState,
+  changes: readonly ChatShareChange[] | null,
+  now: number,
+): Promise<Statement> => {
+  const before: Shares = { user_acl: {}, group_acl: {} };
+  for (const { subject, kind, role } of await store.all(listChatShares({ chat: state.key }))) {
+    before[`${kind}_acl`][subject] = role;
+  }
+  const after: Shares = changes === null ? { user_acl: {}, group_acl: {} } : structuredClone(before);
+  for (const { subject, kind, role } of changes ?? []) {
+    if (role === null) delete after[`${kind}_acl`][subject];
+    else after[`${kind}_acl`][subject] = role;
+  }
+  return audited({ ...about(state, now), action: "write", before, after });
+};

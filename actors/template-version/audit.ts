@@ -1,0 +1,39 @@
+// What the audit log tells of template versions, and of templates as far as their versions decide (rules AU-1, AU-7). Pure; used by the
+// actor of a version alone. The values of variables are not told.
+import { type AuditEntry, audited, isTold } from "#db/audit.ts";
+import type { Statement } from "#db/sql.ts";
+import type { VersionState } from "./state.ts";
+
+/** What a turn has changed; `before` is undefined for a version that was just made. */
+export const versionEntries = (
+  before: VersionState | undefined,
+  { version, job }: VersionState,
+  now: number,
+): readonly AuditEntry[] => {
+  const { id, name, organization_id } = version;
+  const about = { now, resource_type: "template_version", resource_id: id, target: name, organization_id } as const;
+  const after = { ...version, canceled_at: job.canceled_at };
+  if (!before) return [{ ...about, action: "create", after }];
+  const was = { ...before.version, canceled_at: before.job.canceled_at };
+  return isTold("template_version", was, after) ? [{ ...about, action: "write", before: was, after }] : [];
+};
+
+type Template = { readonly id: string; readonly name: string; readonly icon: string; readonly organization_id: string };
+
+const about = ({ id, name, icon, organization_id }: Template, now: number) =>
+  ({ now, resource_type: "template", resource_id: id, target: name, icon, organization_id }) as const;
+
+export const templateMade = (template: Template, now: number): Statement =>
+  audited({ ...about(template, now), action: "create", after: template });
+
+/** Another version is the one that new workspaces are made from. */
+export const templateActivated = (
+  template: Template,
+  patch: { readonly active_version_id: string; readonly updated_at: number },
+): Statement =>
+  audited({
+    ...about(template, patch.updated_at),
+    action: "write",
+    before: template,
+    after: { ...template, ...patch },
+  });

@@ -1,0 +1,70 @@
+// What the audit log tells of a workspace and its builds: worked out from the state before and after a turn, so that no message can forget
+// it (rules AU-1, AU-7). Pure; used by the workspace actor alone.
+
+import { originNow } from "#base/origin.ts";
+import { type AuditEntry, audited, isTold } from "#db/audit.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Decision, WorkspaceState } from "./decision.ts";
+
+/** Builds that nobody has asked for. */
+const AUTOMATIC = new Set(["autostart", "autostop", "dormancy", "autodelete"]);
+
+/** Milliseconds since 1970. `before` is undefined for a workspace that was just made. */
+export const workspaceEntries = (
+  before: WorkspaceState | undefined,
+  after: WorkspaceState,
+  now: number,
+): readonly AuditEntry[] => {
+  const { workspace, build, job } = after;
+  const was = before?.workspace;
+  const isNewBuild = before?.build.id !== build.id;
+  const isCancelled = !isNewBuild && before?.job.canceled_at === null && job.canceled_at !== null;
+  const ends = was?.deleted === false && workspace.deleted;
+  // What only follows from other things by the clock is told together with those.
+  const derived = { next_start_at: workspace.next_start_at, deleting_at: workspace.deleting_at };
+  const isChanged =
+    was !== undefined && !ends && was !== workspace && isTold("workspace", { ...was, ...derived }, workspace);
+  if (was && !isNewBuild && !isCancelled && !ends && !isChanged) return [];
+  const asked = originNow() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
+  const place = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
+  const about = { ...place, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
+  const ofBuild = {
+    ...({ ...place, resource_type: "workspace_build", resource_id: build.id, target: workspace.name } as const),
+    build_reason: build.reason,
+    additional: {
+      workspace_name: workspace.name,
+      workspace_id: workspace.id,
+      build_number: String(build.build_number),
+      build_reason: build.reason,
+    },
+  };
+  return [
+    ...(was ? [] : [{ ...about, ...asked, action: "create", after: workspace } as const]),
+    ...(ends ? [{ ...about, ...asked, action: "delete", before: workspace } as const] : []),
+    ...(isChanged ? [{ ...about, action: "write", before: was, after: workspace } as const] : []),
+    ...(isNewBuild
+      ? [{ ...ofBuild, ...asked, action: build.transition, before: before?.build, after: build } as const]
+      : []),
+    ...(isCancelled ? [{ ...ofBuild, action: "write", before: before?.job, after: job } as const] : []),
+  ];
+};
+
+/** Moving the deadline is told of when somebody asked for it; that use moves it, too, is not. */
+export const toldExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
+  if (decision.kind !== "change") return decision;
+  const told = audited({
+    ...{ now, action: "write", resource_type: "workspace", resource_id: workspace.id, target: workspace.name },
+    ...{ organization_id: workspace.organization_id, workspace_id: workspace.id },
+    ...{ before: { deadline: build.deadline }, after: { deadline: decision.state.build.deadline } },
+  });
+  return { ...decision, writes: [...decision.writes, told] };
+};
+
+/** What a build has left behind may hold secrets: that it was replaced is all that is told. */
+export const tellState = ({ workspace }: WorkspaceState, build_id: string, now: number): Statement =>
+  audited({
+    ...{ now, action: "write", resource_type: "workspace_build", resource_id: build_id, target: workspace.name },
+    ...{ organization_id: workspace.organization_id, workspace_id: workspace.id },
+    after: { state: "replaced" },
+    additional: { workspace_name: workspace.name, workspace_id: workspace.id },
+  });
