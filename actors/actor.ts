@@ -25,23 +25,24 @@ export type Outcome<State, Reply> = {
 export abstract class Actor<State> {
   readonly id: string;
   readonly #store: Store;
-  readonly #mailbox = new Mailbox();
+  readonly #mailbox: Mailbox;
   #state: State | undefined;
 
   constructor(id: string, store: Store) {
     this.id = id;
     this.#store = store;
+    this.#mailbox = new Mailbox(id);
   }
 
   /** Reads the state from the store; undefined when there is no such thing (answered 404). */
   protected abstract load(): Promise<State | undefined>;
 
-  /** False while something outside the mailbox still belongs to this instance, such as a running effect or a live socket. */
   /** What the audit log tells of a turn that writes: it goes into the same batch. `before` is undefined for what was just made (AU-1). */
   protected entries(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly AuditEntry[] {
     return NONE;
   }
 
+  /** False while something outside the mailbox still belongs to this instance, such as a running effect or a live socket. */
   protected mayLeave(): boolean {
     return true;
   }
@@ -83,8 +84,8 @@ export abstract class Actor<State> {
 
   async #commit(outcome: Outcome<State, unknown>): Promise<void> {
     if (outcome.writes && outcome.writes.length > 0) {
-      try {
       const entries = this.entries(this.#state, outcome);
+      try {
         await this.#store.commit(entries.length === 0 ? outcome.writes : [...outcome.writes, ...entries.map(audited)]);
       } catch (error) {
         this.#state = undefined;

@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
 import { originNow, withOrigin } from "#base/origin.ts";
+import { tracedMessage, tracing } from "#base/trace.ts";
 
 /** Messages that may wait for one actor; more are answered "overloaded" (DESIGN section 3, rule 6). */
 export const MAILBOX_LIMIT = 256;
@@ -21,6 +22,12 @@ const turn = new AsyncLocalStorage<Mailbox | undefined>();
 
 export class Mailbox {
   #queue: PQueue | undefined;
+  readonly #owner: string;
+
+  /** `owner` names the actor in the trace of a request. */
+  constructor(owner = "") {
+    this.#owner = owner;
+  }
 
   /** Runs the task after all earlier ones. 503 when the mailbox is full. */
   run<T>(task: () => Promise<T>): Promise<T> {
@@ -32,13 +39,14 @@ export class Mailbox {
     if (queue.size >= MAILBOX_LIMIT) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
+    const work = tracing() ? tracedMessage(this.#owner, task) : task;
     const origin = originNow();
     const watching = watcher;
     const at = watching?.entered() ?? 0;
     return queue.add(async () => {
       watching?.begun(at);
       try {
-        return await turn.run(this, () => withOrigin(origin, task));
+        return await turn.run(this, () => withOrigin(origin, work));
       } finally {
         // A queue holds a kilobyte and costs a microsecond to make: an idle actor has none.
         if (queue.size === 0) this.#queue = undefined;

@@ -2,6 +2,8 @@
 // own savepoint, so that a refused batch does not hurt its neighbours (rules ST-1 to ST-6).
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { failpoint } from "#base/failpoint.ts";
+import { tracing } from "#base/trace.ts";
+import { CommitTrace } from "./commit-trace.ts";
 import { endsGroup, isDiskError, isDistrusted, refusalOf } from "./refusal.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
@@ -41,6 +43,7 @@ export class Writer {
   #stopped: CommitError | undefined;
   #drained: (() => void)[] = [];
   #diskErrors = 0;
+  readonly #trace = new CommitTrace<Pending>();
   /** Groups and batches so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, rows: 0 };
   /** Hears how long each group took, its flush included, and of how many rows; for figures. */
@@ -60,7 +63,9 @@ export class Writer {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ batch, rows, bytes, resolve, reject });
+      const pending = { batch, rows, bytes, resolve, reject };
+      if (tracing()) this.#trace.submitted(pending);
+      this.#queue.push(pending);
       this.#queuedBytes += bytes;
       this.#schedule();
     });
@@ -90,6 +95,7 @@ export class Writer {
     if (group.length === 0) return;
     const settled: (() => void)[] = [];
     const began = this.watch?.now() ?? 0;
+    const taking = this.#trace.begin();
     try {
       this.#begin();
       for (const pending of group) {
@@ -114,6 +120,7 @@ export class Writer {
       this.watch.now() - began,
       group.reduce((sum, { rows }) => sum + rows, 0),
     );
+    if (taking) this.#trace.committed(group, this.counts.groups, taking());
     for (const settle of settled) settle();
     this.#options.committed();
   }

@@ -7,6 +7,7 @@ import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { readTls, TlsError } from "#base/tls.ts";
+import { tracing } from "#base/trace.ts";
 import { AgentTokens } from "./api/agent-tokens.ts";
 import { isAppPath } from "./api/applications/names.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
@@ -24,6 +25,8 @@ import { showFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { webPages } from "./api/pages.ts";
+import { RateLimits } from "./api/rate-limit.ts";
+import { idOf, tracedAnswer } from "./api/request-id.ts";
 import { swaggerPage } from "./api/swagger.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import type { Context } from "./context.ts";
@@ -98,7 +101,9 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request);
       return await ctx.requests.run(request, async () => {
-        remember(request, await identify(credential, who));
+        const identity = await identify(credential, who);
+        rates?.count(request, identity);
+        remember(request, identity);
         return app.fetch(request);
       });
     } catch (error) {
@@ -108,10 +113,11 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 
   const who = { store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx) };
   const apps = new AppProxy(ctx, who);
+  const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
   const handle = async (request: Request): Promise<Response> => {
-    const response = await answer(request);
-    const id = request.headers.get("x-request-id");
-    if (id !== null && REQUEST_ID.test(id)) response.headers.set("x-request-id", id);
+    const id = idOf(request);
+    const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
+    if (id !== undefined) response.headers.set("x-request-id", id);
     return response;
   };
 
@@ -155,9 +161,6 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     },
   };
 };
-
-/** Echoed, so that a proxy's log and the caller's can be put together. */
-const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
 /** Refuses a body that is larger than its route takes before any of it has come in, also on routes that read none. */
 const checkDeclaredLength = ({ method, url, headers }: Request): void => {

@@ -3,11 +3,14 @@
 
 import { MAILBOX_LIMIT } from "#actors/mailbox.ts";
 import { AppError } from "#base/errors.ts";
+import { alsoFor, asPartOf, requestsOf, tracing } from "#base/trace.ts";
 
 export type Waiting<Item, Answer> = {
   readonly item: Item;
   resolve(answer: Answer): void;
   reject(error: unknown): void;
+  /** For whom it is, while that is traced. */
+  readonly requests?: ReadonlySet<string>;
 };
 
 export type TogetherOptions<Item, Answer> = {
@@ -39,8 +42,10 @@ export class Together<Item, Answer> {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    this.#waiting.push({ item, resolve, reject });
-    this.#draining ??= this.#drain();
+    if (tracing()) this.#waiting.push({ item, resolve, reject, requests: requestsOf() });
+    else this.#waiting.push({ item, resolve, reject });
+    // Those who come later are not served on behalf of the one who came first.
+    this.#draining ??= tracing() ? asPartOf([], () => this.#drain()) : this.#drain();
     return promise;
   }
 
@@ -54,6 +59,7 @@ export class Together<Item, Answer> {
       let group: Waiting<Item, Answer>[] | undefined;
       const take = (): Waiting<Item, Answer>[] => {
         group = this.#take();
+        for (const { requests } of group) if (requests) alsoFor(requests);
         return group;
       };
       try {

@@ -51,7 +51,9 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
     ...extra,
   });
   if (mapped.kind === "unauthenticated" || mapped.kind === "forbidden") headers.set("www-authenticate", "Bearer");
-  if (mapped.kind === "overloaded" || mapped.kind === "too_many_requests") headers.set("retry-after", RETRY_AFTER);
+  if (mapped.kind === "overloaded" || mapped.kind === "too_many_requests") {
+    headers.set("retry-after", String(mapped.retry_after ?? RETRY_AFTER));
+  }
   return new Response(JSON.stringify(bodyOf(mapped)), { status: STATUS[mapped.kind], headers });
 };
 

@@ -35,16 +35,19 @@ export class AppError extends Error {
   /** Safe to show to the caller, one sentence. Empty when there is nothing to add. */
   readonly detail: string;
   readonly validations: readonly Validation[];
+  /** Seconds after which it may be tried again, where that is known. */
+  readonly retry_after: number | undefined;
 
   constructor(
     kind: ErrorKind,
     message: string,
-    options: { detail?: string; validations?: readonly Validation[]; cause?: unknown } = {},
+    options: { detail?: string; validations?: readonly Validation[]; cause?: unknown; retry_after?: number } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
     this.detail = options.detail ?? "";
     this.validations = options.validations ?? [];
+    this.retry_after = options.retry_after;
   }
 }
 

@@ -8,8 +8,13 @@ export type { Logger };
 
 const ROOT = "slipway";
 
+export type Level = "trace" | "debug" | "info" | "warn" | "error";
+
+/** The level of everything, and of the areas that have one of their own. */
+export type LogLevels = { readonly level: Level; readonly areas: Readonly<Record<string, Level>> };
+
 export interface LogOptions {
-  level: "trace" | "debug" | "info" | "warn" | "error";
+  level: Level | LogLevels;
   format: "text" | "json";
   /** Receives one line with its line end. Must not throw. */
   write(line: string): void;
@@ -18,23 +23,43 @@ export interface LogOptions {
 /** The logger of an area, such as `db`, `http` or `provisioner`. Cheap; keep it in a constant of the module. */
 export const log = (area: string): Logger => getLogger([ROOT, area]);
 
-/** Sets level, format and target for the whole process; a later call replaces an earlier one. */
+/** The area that says what became of each request (./trace.ts). */
+export const TRACE_AREA = "trace";
+
+let traceWanted = false;
+
+/** True when the area `trace` is at level debug or lower. Asked on hot paths: one comparison. */
+export const wantsTrace = (): boolean => traceWanted;
+
+/** Sets levels, format and target for the whole process; a later call replaces an earlier one. */
 export const configureLogging = ({ level, format, write }: LogOptions): void => {
-  const lowestLevel: LogLevel = level === "warn" ? "warning" : level;
+  const { level: general, areas } = typeof level === "string" ? { level, areas: {} } : level;
   const formatted = format === "json" ? jsonLine : textLine;
+  const own = Object.entries(areas);
+  const traceLevel = own.find(([area]) => area === TRACE_AREA)?.[1] ?? general;
+  traceWanted = traceLevel === "debug" || traceLevel === "trace";
   configureSync({
     reset: true,
     sinks: { out: (record) => write(formatted(record)) },
     loggers: [
-      { category: [ROOT], lowestLevel, sinks: ["out"] },
+      { category: [ROOT], lowestLevel: nameOfTheirs(general), sinks: ["out"] },
+      ...own.map(([area, its]) => ({
+        ...{ category: [ROOT, area], lowestLevel: nameOfTheirs(its), sinks: ["out" as const] },
+        parentSinks: "override" as const,
+      })),
       // The library's notes about itself, such as a sink that throws.
       { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["out"] },
     ],
   });
 };
 
+const nameOfTheirs = (level: Level): LogLevel => (level === "warn" ? "warning" : level);
+
 /** Switches the log off again and forgets where it went. */
-export const resetLogging = (): void => resetSync();
+export const resetLogging = (): void => {
+  traceWanted = false;
+  resetSync();
+};
 
 function jsonLine(record: LogRecord): string {
   const head = {

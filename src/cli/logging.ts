@@ -1,9 +1,9 @@
 // Switches the log on as the settings say. Log lines go to standard error: standard output belongs to what a verb prints.
-import { configureLogging, type LogOptions } from "#base/log.ts";
+import { configureLogging, type LogLevels, type LogOptions } from "#base/log.ts";
 import type { VerbInput } from "./verb.ts";
 
 export const startLogging = (
-  settings: { log_level: LogOptions["level"]; log_format: "auto" | LogOptions["format"] },
+  settings: { log_level: LogLevels; log_format: "auto" | LogOptions["format"] },
   { isTerminal, printError }: VerbInput,
 ): void => {
   const auto = isTerminal ? "text" : "json";

@@ -1,6 +1,7 @@
 // `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it when told to.
 import { resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { logLevels } from "#base/config/log-levels.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -58,7 +59,8 @@ function reload(input: VerbInput): void {
   try {
     const { config } = loadConfig(input);
     startLogging(config, input);
-    log("server").info("the settings were read again", { log_level: config.log_level, log_format: config.log_format });
+    const { log_level, log_format } = config;
+    log("server").info("the settings were read again", { log_level: logLevels.print(log_level), log_format });
   } catch (error) {
     log("server").error("the settings cannot be used; those from before stay", { error: messageOf(error) });
   }

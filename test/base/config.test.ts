@@ -38,11 +38,11 @@ describe("where a value comes from", () => {
 
   test("[CF-2] a flag wins over the environment, the environment over the file, the file over the default", () => {
     const env = { SLIPWAY_CONFIG: "s.yaml", SLIPWAY_LOG_LEVEL: "warn" };
-    expect(load([], {}).config.log_level).toBe("info");
-    expect(load([], { SLIPWAY_CONFIG: "s.yaml" }, files).config.log_level).toBe("trace");
-    expect(load([], env, files).config.log_level).toBe("warn");
+    expect(load([], {}).config.log_level.level).toBe("info");
+    expect(load([], { SLIPWAY_CONFIG: "s.yaml" }, files).config.log_level.level).toBe("trace");
+    expect(load([], env, files).config.log_level.level).toBe("warn");
     const { config, sources } = load(["--log-level", "error", "--data-dir=/srv/x"], env, files);
-    expect(config.log_level).toBe("error");
+    expect(config.log_level.level).toBe("error");
     expect(sources.log_level).toEqual({ from: "flag", name: "--log-level" });
     expect(sources.config).toEqual({ from: "env", name: "SLIPWAY_CONFIG" });
     expect(sources.provisioner_slots).toEqual({ from: "file", name: "s.yaml" });
@@ -53,8 +53,17 @@ describe("where a value comes from", () => {
   });
 
   test("[CF-2] the same flag given twice: the last one counts; an empty variable counts as not set", () => {
-    expect(load(["--log-level=warn", "--log-level", "error"]).config.log_level).toBe("error");
+    expect(load(["--log-level=warn", "--log-level", "error"]).config.log_level.level).toBe("error");
     expect(load([], { SLIPWAY_LOG_LEVEL: "" }).sources.log_level.from).toBe("default");
+  });
+
+  test("[CF-12] the log has a level, and areas may have their own; an area that there is not is named", () => {
+    const { log_level } = load(["--log-level", "warn,http=debug, db=trace"]).config;
+    expect(log_level).toEqual({ level: "warn", areas: { http: "debug", db: "trace" } });
+    expect(load(["--log-level", "trace=debug"]).config.log_level.level).toBe("info");
+    expect(refusal(() => load(["--log-level", "htpp=debug"]))).toContain("no area is called htpp. Did you mean http?");
+    for (const wrong of ["loud", "info,warn", "http=", "=debug", "http=debug=info"])
+      refusal(() => load(["--log-level", wrong]));
   });
 
   test("[CF-2] a switch may stand alone or carry its value", () => {

@@ -1,4 +1,5 @@
-// Slows down guessing: so many tries a minute for each key, then 429 until the minute is over (rule ID-5). Bounded in memory.
+// So many calls a minute for each key, then 429 until the minute is over: for guesses at passwords (rule ID-5) and for calls of the API
+// (OP-15). Bounded in memory.
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -35,8 +36,10 @@ export class Throttle {
     const tries = (this.#counts.get(key) ?? 0) + 1;
     this.#counts.set(key, tries);
     if (tries <= this.#limit) return;
-    throw new AppError("too_many_requests", "Too many requests.", {
-      detail: `At most ${this.#limit} tries a minute are answered. Wait a minute and try again.`,
+    const retry_after = Math.ceil((this.#minuteEnds - now) / 1000);
+    throw new AppError("too_many_requests", `Too many requests: at most ${this.#limit} a minute are answered.`, {
+      detail: `Try again in ${retry_after} seconds.`,
+      retry_after,
     });
   }
 }

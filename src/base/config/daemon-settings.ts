@@ -1,6 +1,7 @@
 // The settings of the daemon inside a workspace (verb `agent`): the same machinery as the server's, with flags `--token`,
 // `--url` and variables SLIPWAY_AGENT_TOKEN, SLIPWAY_AGENT_URL. There is no settings file.
 import { baseUrl, choice, path, text } from "./kinds.ts";
+import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
 
 export const DAEMON_ENV_PREFIX = "SLIPWAY_AGENT_";
@@ -22,10 +23,14 @@ export const DAEMON_SETTINGS = {
     help: "A file that holds the agent's token, read at start.",
     absent: "none",
   }),
-  log_level: setting(choice("trace", "debug", "info", "warn", "error"), "info", {
-    group: "Logs",
-    help: "How much the daemon logs about itself.",
-  }),
+  log_level: setting(
+    logLevels,
+    { level: "info", areas: {} },
+    {
+      group: "Logs",
+      help: "How much the daemon logs about itself.",
+    },
+  ),
   log_format: setting(choice("auto", "text", "json"), "auto", {
     group: "Logs",
     help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",

@@ -19,6 +19,7 @@ import {
   whole,
   wildcardHost,
 } from "./kinds.ts";
+import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
 
@@ -65,6 +66,11 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "How many connections may be open at once; further ones are refused with 503.",
   }),
+  api_rate_limit: optional(whole(0, 1_000_000), {
+    group: "Network",
+    help: "How many calls of the API a user may make in a minute (without signing in: a network address); further ones are answered 429. Agents are not counted. 0: nobody is.",
+    absent: "512, and programs on this machine are not counted",
+  }),
   shutdown_timeout: setting(duration(0, 600_000), 5000, {
     group: "Network",
     help: "How long a stop may take. When it has passed, what is still open is cut off and the exit code is 1.",
@@ -75,10 +81,14 @@ export const SERVER_SETTINGS = {
     help: "Where figures for Prometheus are served, at /metrics. It asks nobody who they are: an address that only your monitoring reaches.",
     absent: "they are not served",
   }),
-  log_level: setting(choice("trace", "debug", "info", "warn", "error"), "info", {
-    group: "Logs",
-    help: "How much is logged.",
-  }),
+  log_level: setting(
+    logLevels,
+    { level: "info", areas: {} },
+    {
+      group: "Logs",
+      help: "How much is logged, of everything and of single areas. `trace=debug` follows each request through mailbox and writer.",
+    },
+  ),
   log_format: setting(choice("auto", "text", "json"), "auto", {
     group: "Logs",
     help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",

@@ -2,6 +2,7 @@
 // SLIPWAY_WORKER_URL. There is no settings file.
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { baseUrl, choice, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
+import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
 
 export const WORKER_ENV_PREFIX = "SLIPWAY_WORKER_";
@@ -51,10 +52,14 @@ export const WORKER_SETTINGS = {
     help: "The folder that holds the workspaces of the provisioner `local`.",
   }),
   ...DOCKER_SETTINGS,
-  log_level: setting(choice("trace", "debug", "info", "warn", "error"), "info", {
-    group: "Logs",
-    help: "How much is logged.",
-  }),
+  log_level: setting(
+    logLevels,
+    { level: "info", areas: {} },
+    {
+      group: "Logs",
+      help: "How much is logged.",
+    },
+  ),
   log_format: setting(choice("auto", "text", "json"), "auto", {
     group: "Logs",
     help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",

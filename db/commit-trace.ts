@@ -1,0 +1,23 @@
+// For which requests each group of commits was, for the trace in the log. Used by the writer, and only while somebody wants it.
+import { requestsOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
+
+export class CommitTrace<Batch extends object> {
+  readonly #requests = new WeakMap<Batch, ReadonlySet<string>>();
+
+  /** Remembers the requests on whose behalf this batch was handed in. */
+  submitted(batch: Batch): void {
+    const requests = requestsOf();
+    if (requests.size > 0) this.#requests.set(batch, requests);
+  }
+
+  /** Begins to measure a group; undefined while nobody wants to know. */
+  begin(): (() => number) | undefined {
+    return tracing() ? stopwatch() : undefined;
+  }
+
+  /** A line for each request of a group that has reached the disk: its number, its batches, and how long it took. */
+  committed(batches: readonly Batch[], group: number, took_ms: number): void {
+    const requests = new Set(batches.flatMap((batch) => [...(this.#requests.get(batch) ?? [])]));
+    traceStep("commit", requests, { group, batches: batches.length, took_ms });
+  }
+}

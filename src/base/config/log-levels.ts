@@ -1,0 +1,58 @@
+// How much each area of the log says: `info`, or `warn,http=debug,db=trace`. Read by the settings log_level of server, daemon and
+// worker. Refuses areas that nobody writes to, since they would be silent for ever.
+import type { Level, LogLevels } from "../log.ts";
+import type { Kind } from "./kinds.ts";
+import { didYouMean } from "./nearest.ts";
+
+export const LEVELS: readonly Level[] = ["trace", "debug", "info", "warn", "error"];
+
+/** Where lines come from: the first word of `log(...)` in the code. `trace` is what became of each request (src/base/trace.ts). */
+export const AREAS: readonly string[] = [
+  ...[
+    "agents",
+    "applications",
+    "audit",
+    "backup",
+    "builds",
+    "chats",
+    "daemon",
+    "db",
+    "docker",
+    "external-auth",
+    "http",
+  ],
+  ...["identity", "local", "mcp", "metrics", "prebuilds", "process", "provisioners", "scheduler", "server", "tailnet"],
+  ...["templates", "topics", "trace", "usage", "watch", "worker", "workspaces"],
+];
+
+const levelIn = (text: string): Level | undefined => LEVELS.find((level) => level === text.toLowerCase());
+
+const parse = (text: string): LogLevels | undefined => {
+  const parts = text.split(",").map((part) => part.trim().split("="));
+  const areas: Record<string, Level> = {};
+  let level: Level | undefined;
+  for (const [name = "", value, ...more] of parts) {
+    const said = levelIn((value ?? name).trim());
+    if (said === undefined || more.length > 0) return undefined;
+    if (value === undefined) {
+      if (level !== undefined) return undefined;
+      level = said;
+    } else if (AREAS.includes(name.trim())) areas[name.trim()] = said;
+    else return undefined;
+  }
+  return { level: level ?? "info", areas };
+};
+
+export const logLevels: Kind<LogLevels> = {
+  accepts: `one of ${LEVELS.join(", ")}, and maybe areas with levels of their own, such as warn,http=debug,trace=debug`,
+  placeholder: LEVELS.join("|"),
+  parse,
+  print: ({ level, areas }) => [level, ...Object.entries(areas).map(([area, own]) => `${area}=${own}`)].join(","),
+  mistake(text) {
+    const names = text
+      .split(",")
+      .flatMap((part) => (part.includes("=") ? [(part.split("=")[0] as string).trim()] : []));
+    const unknown = names.find((name) => !AREAS.includes(name));
+    return unknown === undefined ? undefined : `no area is called ${unknown}.${didYouMean(unknown, AREAS)}`;
+  },
+};
