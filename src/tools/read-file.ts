@@ -19,7 +19,12 @@ export const readFile = tool({
   ),
   async run({ agent }, { path, offset = 1, limit = MOST_LINES }, signal) {
     const query = new URLSearchParams({ path, offset: String(offset), limit: String(limit) });
-    const read = await agent.call<FileLines>({ method: "GET", path: `/read-file-lines?${query}`, signal });
+    const read = await agent.call<FileLines>({
+      method: "GET",
+      path: `/read-file-lines?${query}`,
+      signal,
+      patient: true,
+    });
     const lines = read.lines_read === 0 ? [] : read.content.split("\n");
     return { ...read, content: lines.map((line, index) => `${offset + index}\t${line}`).join("\n") };
   },
