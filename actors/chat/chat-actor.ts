@@ -3,13 +3,10 @@
 import { AppError, conflict } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { audited } from "#db/audit.ts";
-import { indexTitle } from "#db/chat-search.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chat-shares.ts";
-import { insertChat, markChatRead, unpinChat } from "#db/chats.ts";
+import { findChat, listChildren, markChatRead, unpinChat } from "#db/chats.ts";
 import { guardSharing } from "#db/sharing.ts";
-import { announce, resume, startTurn, tellChanges, tellOwner } from "./announce.ts";
-import { attachWrites } from "./attach.ts";
-import { birthOf } from "./birth.ts";
+import { announce, resume, tellChanges, tellOwner } from "./announce.ts";
 import { chatDeleted, toldSharing } from "./audit.ts";
 import { ChatCore, type Wish } from "./chat-core.ts";
 import type { Change, Command } from "./decision.ts";
@@ -29,10 +26,12 @@ import {
   type StartedAttempt,
   type Step,
 } from "./messages.ts";
+import { newborn } from "./newborn.ts";
 import { aboutOf, callsToRun, offeredTools } from "./offer.ts";
 import { emptyChat, removeChat } from "./purge.ts";
 import { checkedRoot, readChat, readChildren, readEdited } from "./read.ts";
-import { type ChatState, joined, messageWrites, patchWrites, pinWrites, writesOf } from "./writes.ts";
+import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagent-birth.ts";
+import { type ChatState, joined, patchWrites, pinWrites, writesOf } from "./writes.ts";
 
 export type { StartedAttempt } from "./messages.ts";
 
@@ -40,26 +39,23 @@ export class ChatActor extends ChatCore {
   /** Makes the chat with its first message; its turn begins. */
   create(args: CreateChat): Promise<Sent> {
     return this.birth<Sent>(async () => {
-      const { store, clock } = this.parts;
-      const key = await store.reserve("chats", 1);
-      const first_id = await store.reserve("messages", args.messages.length);
-      const { state, inserted } = birthOf(args, { key, first_id, now: clock.now() });
-      const { queue: _, pending_calls, ...row } = state;
-      return {
-        state,
-        writes: [
-          insertChat({ ...row, pending_calls: [...pending_calls] }),
-          ...messageWrites(key, inserted),
-          indexTitle(key, state.title),
-          ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
-        ],
-        after: () => {
-          this.parts.index.note();
-          tellOwner(this.parts.topics, state, "created");
-          startTurn(this.parts.generations, state);
-        },
-        reply: { queued: null, messages: inserted.filter(isVisible) },
-      };
+      const { inserted, ...born } = await newborn(this.parts, args);
+      return { ...born, reply: { queued: null, messages: inserted.filter(isVisible) } };
+    });
+  }
+
+  /**
+   * Makes a sub-chat of this root chat for one of its calls, which must still be owed; its turn begins. The same call makes one only.
+   * In the root's turn, so that none is made while the family is archived or deleted (rule SA-3).
+   */
+  spawn(wish: SpawnSubagent): Promise<Spawned> {
+    return this.turn<Spawned>(async (state) => {
+      const { store } = this.parts;
+      if (await store.get(findChat({ id: wish.id }))) return { state, reply: "done" };
+      const refusal = spawnRefusal(state, wish, (await store.all(listChildren({ root: this.id }))).length);
+      if (refusal) return { state, reply: refusal };
+      const { writes, after } = await newborn(this.parts, subagentOf(state, wish));
+      return { state, writes, after, reply: "done" };
     });
   }
 

@@ -13,9 +13,11 @@ import { ChatActor } from "./chat-actor.ts";
 import { contextBlocks } from "./context-blocks.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
+import { modeBlocks } from "./mode-prompt.ts";
 import { Recorder } from "./recorder.ts";
 import { Retention } from "./retention.ts";
 import { SearchUpkeep } from "./search-upkeep.ts";
+import { ChatSubagents, type SubagentsOf } from "./subagents.ts";
 import { ownBlocks } from "./system-prompt.ts";
 import { Titles } from "./titles.ts";
 import { ChatUpkeep, type Chore } from "./upkeep.ts";
@@ -59,10 +61,23 @@ export const openChats = ({
 }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
-  const blocks = [ownBlocks(store), contextBlocks(store)];
+  const subagents = (of: SubagentsOf) => new ChatSubagents({ store, clock, topics, models, chats: () => chats }, of);
+  const blocks = [modeBlocks, ownBlocks(store), contextBlocks(store)];
   const compactions = { done: 0, failed: 0 };
   const generations = new Generations(
-    { store, clock, models, agentHttp, toolHouse, publish, blocks, compactions, recorder, chats: () => chats },
+    {
+      store,
+      clock,
+      models,
+      agentHttp,
+      toolHouse,
+      subagents,
+      publish,
+      blocks,
+      compactions,
+      recorder,
+      chats: () => chats,
+    },
     slots,
   );
   const index = new SearchUpkeep(store);

@@ -33,6 +33,8 @@ export type PromptOf = {
   readonly organization_id: string;
   /** No other chat's sub-chat. */
   readonly is_root: boolean;
+  /** What a sub-chat was started for; null in root chats. */
+  readonly subagent_type: "general" | "explore" | null;
 };
 
 /** Says its blocks for a call of this chat's model, read anew each time; none when there is nothing to say. */

@@ -23,7 +23,6 @@ export const ownBlocks =
       { slot: "administrator", text: own.text },
       { slot: "workspace", text: workspace_id === null ? NO_WORKSPACE : HAS_WORKSPACE },
       { slot: "personal", text: personal === "" ? "" : `${PERSONAL}\n\n${personal}` },
-      { slot: "mode", text: plan_mode === null ? "" : PLAN_MODE },
       { slot: "mode", text: plan },
     ];
   };
@@ -31,5 +30,3 @@ export const ownBlocks =
 const PERSONAL = "The person you talk with has asked all of their chats for this:";
 const NO_WORKSPACE = "This chat is not bound to a workspace.";
 const HAS_WORKSPACE = "This chat is bound to a workspace: what you do with files and commands happens there.";
-const PLAN_MODE =
-  "This chat is in plan mode: look into the matter and propose a plan. Change nothing and build nothing until you are asked to.";

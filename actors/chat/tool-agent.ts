@@ -5,10 +5,12 @@ import { AppError } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
 import type { Store } from "#db/store.ts";
 import { findWorkspace } from "#db/workspaces.ts";
+import type { Subagents } from "#src/tools/agents.ts";
 import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
 import { type AgentCall, type ToolAgent, ToolError } from "#src/tools/tool.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { WireError } from "#src/wire/wire-error.ts";
+import type { SubagentsOf } from "./subagents.ts";
 
 /** A server that was just started, or a daemon that has lost its connection, is back by then or has a real trouble. */
 const PATIENCE_MS = 15_000;
@@ -23,6 +25,7 @@ export type AgentParts = {
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
   readonly toolHouse: (of: HouseOf) => ToolHouse;
+  readonly subagents: (of: SubagentsOf) => Subagents;
 };
 
 export class WorkspaceAgent implements ToolAgent {

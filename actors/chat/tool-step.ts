@@ -3,6 +3,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import { Gathered } from "#src/tools/cut.ts";
+import { endsTurn } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import type { NewMessage, PendingCall } from "./decision.ts";
 import { toolMessage } from "./draft.ts";
@@ -55,26 +56,36 @@ export class ToolStep {
     });
   }
 
+  /** A person has the word now: one of the calls that are answered was of a tool that says so. */
+  get endsTurn(): boolean {
+    return [...this.#answers].some(([{ tool_name }, { is_error }]) => !is_error && endsTurn(tool_name));
+  }
+
   async #run(call: PendingCall, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const { about, fence } = this.#begun;
     const { tool_call_id, tool_name } = call;
     const again = fence.generation_attempt > 1;
-    const written = new Gathered(PARTIAL_LIMIT);
-    this.#written.set(call, written);
+    this.#written.set(call, new Gathered(PARTIAL_LIMIT));
     const run_id = runIdOf(this.#chat_id, call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
     const context = {
       ...{ clock, again, run_id },
       agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
       house: this.#parts.toolHouse(of),
+      agents: this.#parts.subagents({ chat_id: this.#chat_id, run_id, call }),
+      reset: () => {
+        if (signal.aborted) return;
+        this.#written.set(call, new Gathered(PARTIAL_LIMIT));
+        this.#episode.push({ type: "tool-result", tool_call_id, tool_name, result_reset: true }, "tool");
+      },
       write: (result_delta: string) => {
         if (signal.aborted) return;
-        written.add(result_delta);
+        this.#written.get(call)?.add(result_delta);
         this.#episode.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
-    const answer = await runTool(toolsOf(about), call, context, signal);
+    const answer = await runTool(toolsOf(this.#chat_id, about), call, context, signal);
     if (signal.aborted) return;
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });

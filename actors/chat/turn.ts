@@ -153,7 +153,7 @@ export class Turn {
       episode.close();
     }
     const messages = tools.messages(clock.now(), "The call has no result.");
-    const then = begun.awaits_client ? "act" : isLast ? "finish" : "continue";
+    const then = begun.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
     const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
     this.#tools = undefined;
     if (reported === "stale" || then !== "continue") return false;

@@ -19,7 +19,11 @@ export interface ToolHouse {
   createWorkspace(wish: WorkspaceWish, signal: AbortSignal): Promise<ToolResult>;
   startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult>;
   stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
+  /** Keeps these bytes as a file of the chat and answers its id: the same for the same call. */
+  keepFile(file: KeptFile): Promise<string>;
 }
+
+export type KeptFile = { readonly name: string; readonly media_type: string; readonly bytes: Uint8Array };
 
 /** Of whom, where and for which call. */
 export type HouseOf = {

@@ -1,42 +1,42 @@
-// Which tools a chat has: decided here and checked again when one is called, so that no prompt and no old history gives more
-// (facts/chats 5.2).
+// The tools there are, and which of them a chat has: decided by the table of available.ts and checked again when one is called.
 import type { TSchema } from "@sinclair/typebox";
+import { askUserQuestion } from "./ask-user-question.ts";
+import { type ToolsOf, useOf } from "./available.ts";
 import { createWorkspace } from "./create-workspace.ts";
 import { editFiles } from "./edit-files.ts";
 import { execute } from "./execute.ts";
+import { interruptAgent } from "./interrupt-agent.ts";
+import { listAgents } from "./list-agents.ts";
 import { listTemplates } from "./list-templates.ts";
+import { messageAgent } from "./message-agent.ts";
 import { processList } from "./process-list.ts";
 import { processOutput } from "./process-output.ts";
 import { processSignal } from "./process-signal.ts";
+import { proposePlan } from "./propose-plan.ts";
 import { readFile } from "./read-file.ts";
 import { readTemplate } from "./read-template.ts";
+import { spawnAgent } from "./spawn-agent.ts";
 import { startWorkspace } from "./start-workspace.ts";
 import { stopWorkspace } from "./stop-workspace.ts";
 import type { Tool } from "./tool.ts";
+import { waitAgent } from "./wait-agent.ts";
 import { writeFile } from "./write-file.ts";
 
-/** What decides about a chat's tools. */
-export type ToolsOf = {
-  readonly is_root: boolean;
-  readonly is_planning: boolean;
-  readonly has_workspace: boolean;
-};
+const ALL: readonly Tool[] = [
+  ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal],
+  ...[listTemplates, readTemplate, createWorkspace, startWorkspace, stopWorkspace],
+  ...[spawnAgent, waitAgent, messageAgent, interruptAgent, listAgents],
+  ...[proposePlan, askUserQuestion],
+];
+const BY_NAME: ReadonlyMap<string, Tool> = new Map(ALL.map((one) => [one.name, one]));
 
-const WORKSPACE: readonly Tool[] = [readFile, writeFile, editFiles, execute, processOutput, processList, processSignal];
-/** Of those, what changes no file by itself. */
-const PLANNING: ReadonlySet<Tool> = new Set([readFile, execute, processOutput]);
-/** Only in chats that are no other chat's, and not while they plan. */
-const ROOT: readonly Tool[] = [listTemplates, readTemplate, createWorkspace];
-const BOUND_ROOT: readonly Tool[] = [startWorkspace, stopWorkspace];
-
-const ALL = new Map([...WORKSPACE, ...ROOT, ...BOUND_ROOT].map((one) => [one.name, one]));
+export type { ToolsOf } from "./available.ts";
 
 /** True for a tool that runs on the server's side, in whatever chat: a client's tool of that name is never asked for. */
-export const isServerTool = (name: string): boolean => ALL.has(name);
+export const isServerTool = (name: string): boolean => BY_NAME.has(name);
+
+/** True for a tool after whose answer a person has the word. */
+export const endsTurn = (name: string): boolean => BY_NAME.get(name)?.ends_turn === true;
 
 /** The tools of such a chat, in a steady order. */
-export const toolsFor = ({ is_root, is_planning, has_workspace }: ToolsOf): readonly Tool<TSchema>[] => [
-  ...(has_workspace ? WORKSPACE.filter((one) => !is_planning || PLANNING.has(one)) : []),
-  ...(is_root && !is_planning ? ROOT : []),
-  ...(is_root && !is_planning && has_workspace ? BOUND_ROOT : []),
-];
+export const toolsFor = (of: ToolsOf): readonly Tool<TSchema>[] => ALL.filter(({ name }) => useOf(name, of) !== "no");

@@ -3,6 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { limitOf } from "./available.ts";
 import { cutResult } from "./cut.ts";
 import { type ToolsOf, toolsFor } from "./registry.ts";
 import { type ToolContext, ToolError, type ToolResult } from "./tool.ts";
@@ -31,6 +32,8 @@ export const runTool = async (
     );
     return failed(`The arguments do not fit. ${words.join("; ")}`);
   }
+  const limit = limitOf(tool_name, given, chat);
+  if (limit !== undefined) return failed(limit);
   try {
     return { result: cutResult(await found.run(context, given, signal), RESULT_LIMIT), is_error: false };
   } catch (error) {

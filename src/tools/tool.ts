@@ -2,6 +2,7 @@
 // `ToolAgent`, so they care for no connection and no table. They run outside of every mailbox.
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
+import type { Subagents } from "./agents.ts";
 import type { ToolHouse } from "./house.ts";
 
 /** A request to the daemon in the workspace. */
@@ -29,18 +30,23 @@ export type ToolContext = {
   readonly clock: Clock;
   readonly agent: ToolAgent;
   readonly house: ToolHouse;
+  readonly agents: Subagents;
   /** A UUID that is the same whenever this call is run again, after a crash too. */
   readonly run_id: string;
   /** This call may have run before: the server has been started anew since. */
   readonly again: boolean;
   /** More output for those who follow; not part of the result. */
   write(text: string): void;
+  /** Forget what was written: what comes takes its place. */
+  reset(): void;
 };
 
 export interface Tool<S extends TSchema = TSchema> {
   readonly name: string;
   readonly description: string;
   readonly input_schema: S;
+  /** Once it has answered without an error the turn is over: a person has the word (rule PM-4). */
+  readonly ends_turn?: true;
   /**
    * The result. Throws `ToolError` for what the model can mend. When `signal` fires nobody waits for the result any more; its reason is
    * `INTERRUPTED` when what runs must be ended, too.

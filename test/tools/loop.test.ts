@@ -25,9 +25,18 @@ test("[TO-12] a chat has the tools of its place: none of the workspace without o
   }
   // The chat begins to plan while the model speaks: what it was offered before is refused now.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
-  const { results, next } = await callTools(world, call, ["write_file", { path: "a", content: "b" }]);
-  expect(results).toMatchObject([{ error: expect.stringContaining("cannot be used in this chat now") }]);
-  expect(names(next).filter((name) => OURS.includes(name))).toEqual(["read_file", "execute", "process_output"]);
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["write_file", { path: "a", content: "b" }],
+    ["process_list", {}],
+  );
+  expect(results).toMatchObject([
+    { error: expect.stringContaining("only its plan may be written") },
+    { error: expect.stringContaining("cannot be used in this chat now") },
+  ]);
+  const planning = ["read_file", "write_file", "edit_files", "execute", "process_output"];
+  expect(names(next).filter((name) => OURS.includes(name))).toEqual(planning);
   const alone = await openChat(world, { workspace_id: undefined });
   expect(names(alone.call).filter((name) => OURS.includes(name))).toEqual([]);
 }, 30_000);

@@ -3,12 +3,15 @@
 
 import { sleep } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { uuidFor } from "#base/ids.ts";
+import { findChatFile, insertChatFile, linkChatFiles } from "#db/chat-files.ts";
+import { findChatPlace } from "#db/chats.ts";
 import { listMemberships } from "#db/members.ts";
 import { findUser } from "#db/users.ts";
 import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { presetId } from "#src/provisioners/presets.ts";
-import type { HouseOf, ToolHouse, WorkspaceWish } from "#src/tools/house.ts";
+import type { HouseOf, KeptFile, ToolHouse, WorkspaceWish } from "#src/tools/house.ts";
 import { ToolError, type ToolResult } from "#src/tools/tool.ts";
 import { mayReadTemplates, mayUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
@@ -133,6 +136,19 @@ export class ChatToolHouse implements ToolHouse {
     return { stopped: true, workspace_name: name };
   }
 
+  async keepFile({ name, media_type, bytes }: KeptFile): Promise<string> {
+    const { store, blobs, clock } = this.#ctx;
+    const { chat_id, owner_id, organization_id, run_id } = this.#of;
+    const id = uuidFor(`file ${run_id}`);
+    if (await store.get(findChatFile({ id }))) return id;
+    const place = await store.get(findChatPlace({ id: chat_id }));
+    if (!place) throw new ToolError("The chat is gone.");
+    const { hash, size } = await blobs.put(inOnePiece(bytes));
+    const row = { id, organization_id, owner_id, hash, name, media_type, size, chat: null, created_at: clock.now() };
+    await store.commit([insertChatFile(row), ...linkChatFiles(place.key, [id], clock.now())]);
+    return id;
+  }
+
   /** The id of the new workspace, or of the one that an earlier run of this call has made. */
   async #made({ name = "", ...wish }: WorkspaceWish, caller: UserCaller): Promise<string> {
     const { store } = this.#ctx;
@@ -218,6 +234,10 @@ export class ChatToolHouse implements ToolHouse {
       ...{ key_id: "", scope: "all", compat: false },
     };
   }
+}
+
+async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 const valuesOf = (parameters: Readonly<Record<string, string>>) =>

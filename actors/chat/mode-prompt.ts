@@ -1,0 +1,27 @@
+// What a model is told about the kind of chat it speaks in: as a sub-chat what it is for, and while the chat plans how a plan comes about
+// (facts/chats 5.4, slots 2 and 6). What it may do is decided by the table of tools, not by these words (rule PM-2).
+import { planPathOf } from "#src/tools/available.ts";
+import { modeOf } from "./offer.ts";
+import type { BlockProvider, PromptBlock } from "./prompt.ts";
+
+export const modeBlocks: BlockProvider = async (of) => {
+  const mode = modeOf(of);
+  if (mode === "root") return [];
+  if (mode === "plan")
+    return [{ slot: "mode", text: of.workspace_id === null ? PLAN : planFor(planPathOf(of.chat_id)) }];
+  const told: PromptBlock[] = [{ slot: "subagent", text: SUBAGENT }];
+  return mode === "explore" ? [...told, { slot: "mode", text: EXPLORE }] : told;
+};
+
+const SUBAGENT = `You are an agent that another chat has started for one task: your first message is all of it.
+Nobody answers questions meanwhile, so decide for yourself and say what you assumed. Other agents may work in the same workspace: change only what your task needs.
+Your last message is your report, and the only thing the other chat gets to see. Make it complete by itself: what you found or did, the files and lines it is about, and what is left open.`;
+
+const EXPLORE = "You are here to look around: read and run what answers the question, and change nothing.";
+
+const PLAN =
+  "This chat is in plan mode: look into the matter and propose a plan. Change nothing and build nothing until you are asked to.";
+
+const planFor = (path: string): string => `${PLAN}
+Write the plan as Markdown to ${path}, the only file you may write, and keep it up to date. Ask with ask_user_question what only the person can decide; start agents of the type explore to look into several things at once.
+When the plan is complete show it with propose_plan. Each of the two ends your turn.`;

@@ -1,0 +1,43 @@
+// A chat that is being made: what is written for it and what follows. Used by the actor of the chat itself, and by that of a root chat for
+// its sub-chats, since whether one may still be made is the root's to say (rule SA-3).
+import { indexTitle } from "#db/chat-search.ts";
+import { insertChat } from "#db/chats.ts";
+import type { Statement } from "#db/sql.ts";
+import { startTurn, tellOwner } from "./announce.ts";
+import { attachWrites } from "./attach.ts";
+import { birthOf } from "./birth.ts";
+import type { ChatParts } from "./chat-core.ts";
+import type { Message } from "./decision.ts";
+import type { CreateChat } from "./messages.ts";
+import { type ChatState, messageWrites } from "./writes.ts";
+
+export type Newborn = {
+  readonly state: ChatState;
+  readonly inserted: readonly Message[];
+  readonly writes: readonly Statement[];
+  /** Its owner hears of it and its turn begins. */
+  readonly after: () => void;
+};
+
+export const newborn = async (parts: ChatParts, args: CreateChat): Promise<Newborn> => {
+  const { store, clock, topics, index, generations } = parts;
+  const key = await store.reserve("chats", 1);
+  const first_id = await store.reserve("messages", args.messages.length);
+  const { state, inserted } = birthOf(args, { key, first_id, now: clock.now() });
+  const { queue: _, pending_calls, ...row } = state;
+  return {
+    state,
+    inserted,
+    writes: [
+      insertChat({ ...row, pending_calls: [...pending_calls] }),
+      ...messageWrites(key, inserted),
+      indexTitle(key, state.title),
+      ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
+    ],
+    after: () => {
+      index.note();
+      tellOwner(topics, state, "created");
+      startTurn(generations, state);
+    },
+  };
+};

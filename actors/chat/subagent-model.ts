@@ -1,0 +1,39 @@
+// Which model a sub-chat speaks with: the one the call names, else the one its owner wants for such sub-chats, else its root's
+// (facts/chats 4.19 and 5.9).
+import { readChatSetting, readModelOverride } from "#db/chat-settings.ts";
+import type { ChatRow } from "#db/chats.ts";
+import type { Store } from "#db/store.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import type { SpawnWish } from "#src/tools/agents.ts";
+import { ToolError } from "#src/tools/tool.ts";
+
+type Parts = { readonly store: Store; readonly models: LanguageModels };
+type Chosen = { readonly model_config_id: string; readonly reasoning_effort: string };
+
+/** Throws `ToolError` for a model that cannot be used. */
+export const subagentModel = async (parts: Parts, root: ChatRow, wish: SpawnWish): Promise<Chosen> => {
+  const { model_config_id, reasoning_effort } = wish;
+  if (model_config_id !== undefined) {
+    const model = parts.models.resolve(model_config_id.trim().toLowerCase());
+    if (!model) throw new ToolError("There is no model of this model_config_id that can be used. Leave it out.");
+    return { model_config_id: model.id, reasoning_effort: reasoning_effort ?? "" };
+  }
+  const wanted = await overrideOf(parts, root, wish.type);
+  const { last_model_config_id, last_reasoning_effort } = root;
+  const chosen = wanted ?? { model_config_id: last_model_config_id, reasoning_effort: last_reasoning_effort };
+  return reasoning_effort === undefined ? chosen : { ...chosen, reasoning_effort };
+};
+
+/** Undefined when nothing is wanted, or what is wanted cannot be used now. */
+const overrideOf = async (
+  { store, models }: Parts,
+  { organization_id, owner_id: user_id }: ChatRow,
+  context: SpawnWish["type"],
+): Promise<Chosen | undefined> => {
+  if (!(await readChatSetting(store, "allow_model_overrides"))) return undefined;
+  const set = await readModelOverride(store, { organization_id, user_id, context });
+  if (set?.mode !== "model" || set.model_config_id === undefined || !models.resolve(set.model_config_id)) {
+    return undefined;
+  }
+  return { model_config_id: set.model_config_id, reasoning_effort: set.reasoning_effort ?? "" };
+};

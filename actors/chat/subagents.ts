@@ -1,0 +1,194 @@
+// The sub-chats of a root chat as its tools see them (facts/chats 5.1 and 5.9): started, waited for, spoken to, stopped and listed. Each is
+// a chat with an actor of its own; nothing here holds a mailbox while it waits. Refuses chats that are not this chat's own.
+import type { Clock } from "#base/clock.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { uuidFor } from "#base/ids.ts";
+import type { Topics } from "#base/topics.ts";
+import { type ChatRow, findChat, listChildren } from "#db/chats.ts";
+import { listNewestMessages } from "#db/messages.ts";
+import type { Store } from "#db/store.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import type { Live, SpawnWish, Subagents } from "#src/tools/agents.ts";
+import { INTERRUPTED, ToolError, type ToolResult } from "#src/tools/tool.ts";
+import type { Directory } from "../directory.ts";
+import type { Events } from "../events.ts";
+import type { ChatActor } from "./chat-actor.ts";
+import type { PendingCall } from "./decision.ts";
+import { type Spawned, SUBAGENTS_LIMIT } from "./subagent-birth.ts";
+import { subagentModel } from "./subagent-model.ts";
+import { SubagentText } from "./subagent-text.ts";
+import { fallbackTitle } from "./title-text.ts";
+
+/** A wait looks again after so long, whatever it has heard (facts/chats 5.1). */
+const LOOK_MS = 5_000;
+/** Messages among which the report is looked for. */
+const NEWEST = 200;
+const TITLE_CHARS = 200;
+
+export type SubagentParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly models: LanguageModels;
+  readonly chats: () => Directory<ChatActor>;
+};
+
+/** Of which root chat and for which of its calls; `run_id` as in `ToolContext`. */
+export type SubagentsOf = {
+  readonly chat_id: string;
+  readonly run_id: string;
+  readonly call: Pick<PendingCall, "message_id" | "tool_call_id">;
+};
+
+export class ChatSubagents implements Subagents {
+  readonly #parts: SubagentParts;
+  readonly #of: SubagentsOf;
+
+  constructor(parts: SubagentParts, of: SubagentsOf) {
+    this.#parts = parts;
+    this.#of = of;
+  }
+
+  async spawn(wish: SpawnWish): Promise<ToolResult> {
+    const { store, chats } = this.#parts;
+    const { chat_id, run_id, call } = this.#of;
+    const id = uuidFor(`subagent ${run_id}`);
+    const made = await store.get(findChat({ id }));
+    if (made) return { ...shown(made), type: made.subagent_type };
+    const { type, prompt } = wish;
+    const model = await subagentModel(this.#parts, await this.#root(), wish);
+    const spawned = await chats().ask(chat_id, "spawn", { id, call, type, prompt, title: titleOf(wish), ...model });
+    if (spawned !== "done") throw new ToolError(REFUSALS[spawned]);
+    return { ...shown(await this.#own(id)), type };
+  }
+
+  async wait(chat_id: string, timeout_ms: number, live: Live, signal: AbortSignal): Promise<ToolResult> {
+    const { store, clock, topics, chats } = this.#parts;
+    const { id } = await this.#own(chat_id);
+    const until = clock.monotonic() + timeout_ms;
+    const text = new SubagentText(live);
+    let wake = () => {};
+    // Heard before anything is read, so that nothing is missed between the two.
+    const leave = [
+      topics.subscribe("chat", id, () => wake()),
+      topics.subscribe("chat_parts", id, (batch) => text.add(batch)),
+    ];
+    try {
+      const { episode } = await chats().ask(id, "snapshot", {});
+      if (episode) text.add(episode);
+      for (;;) {
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        const row = await store.get(findChat({ id }));
+        signal.throwIfAborted();
+        if (!row) throw new ToolError("The agent is gone.");
+        if (!BUSY.has(row.status)) return await this.#report(row);
+        const left = until - clock.monotonic();
+        if (left <= 0) return { ...shown(row), timed_out: true };
+        await this.#pause(woken, Math.min(left, LOOK_MS), signal);
+      }
+    } catch (error) {
+      // What was waited for ends with the turn, as a command does (rule SA-7); what runs in the background goes on.
+      if (signal.reason === INTERRUPTED) void this.#stop(id).catch(() => {});
+      throw error;
+    } finally {
+      for (const end of leave) end();
+    }
+  }
+
+  async message(chat_id: string, text: string, interrupt: boolean): Promise<ToolResult> {
+    const { chats } = this.#parts;
+    const { id, owner_id, status, subagent_type } = await this.#own(chat_id);
+    const root = await this.#root();
+    if (root.plan_mode !== null && subagent_type !== "explore") throw new ToolError(REFUSALS.planning);
+    await chats().ask(id, "send", {
+      ...{ content: [{ type: "text", text }], created_by: owner_id, model_config_id: null, reasoning_effort: "" },
+      ...{ behavior: interrupt ? "interrupt" : "queue", patch: {}, request_key: `tool ${this.#of.run_id}` },
+    });
+    const now = await this.#own(id);
+    return { chat_id: id, status: now.status, interrupted: interrupt && BUSY.has(status) };
+  }
+
+  async interrupt(chat_id: string): Promise<ToolResult> {
+    const { id } = await this.#own(chat_id);
+    const interrupted = await this.#stop(id);
+    return { chat_id: id, status: (await this.#own(id)).status, interrupted };
+  }
+
+  async list(limit: number, offset: number): Promise<ToolResult> {
+    const all = await this.#parts.store.all(listChildren({ root: this.#of.chat_id }));
+    const page = all.slice(offset, offset + limit);
+    return {
+      agents: page.map((row) => ({
+        ...{ ...shown(row), type: row.subagent_type, created_at: rfc3339(row.created_at) },
+        ...(row.last_error ? { last_error: row.last_error.message } : {}),
+      })),
+      ...{ count: all.length, has_more: offset + page.length < all.length },
+    };
+  }
+
+  /** False when there was nothing to stop. */
+  async #stop(id: string): Promise<boolean> {
+    try {
+      await this.#parts.chats().ask(id, "interrupt", {});
+      return true;
+    } catch (error) {
+      if (error instanceof AppError && error.kind === "conflict") return false;
+      throw error;
+    }
+  }
+
+  async #report(row: ChatRow): Promise<ToolResult> {
+    const page = { chat: row.key, after: 0, before: Number.MAX_SAFE_INTEGER, limit: NEWEST };
+    const messages = await this.#parts.store.scan(listNewestMessages(page));
+    const said = messages
+      .filter(({ role }) => role === "assistant")
+      .map(({ content }) => content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n"));
+    const report = said.find((text) => text.trim() !== "") ?? "";
+    const { last_error } = row;
+    const failed = last_error && { last_error: `${last_error.message} ${last_error.detail ?? ""}`.trim() };
+    return { ...shown(row), report, ...failed };
+  }
+
+  async #own(id: string): Promise<ChatRow> {
+    const row = await this.#parts.store.get(findChat({ id: id.trim().toLowerCase() }));
+    if (row?.parent_chat_id === this.#of.chat_id) return row;
+    throw new ToolError("This chat has started no agent of this chat_id. list_agents says which there are.");
+  }
+
+  async #root(): Promise<ChatRow> {
+    const row = await this.#parts.store.get(findChat({ id: this.#of.chat_id }));
+    if (row) return row;
+    throw new ToolError("The chat is gone.");
+  }
+
+  async #pause(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const timer = this.#parts.clock.after(ms, end);
+    signal.addEventListener("abort", end);
+    await Promise.race([woken, ended]);
+    timer.cancel();
+    signal.removeEventListener("abort", end);
+    signal.throwIfAborted();
+  }
+}
+
+const BUSY: ReadonlySet<string> = new Set(["running", "interrupting", "requires_action"]);
+
+const REFUSALS: Readonly<Record<Exclude<Spawned, "done">, string>> = {
+  stale: "The turn that wanted the agent is over.",
+  full: `This chat has ${SUBAGENTS_LIMIT} agents, which is the most: use message_agent to give one of them more to do.`,
+  planning: "While this chat plans, only agents of the type explore can be used.",
+};
+
+const shown = ({ id, title, status }: ChatRow) => ({ chat_id: id, title, status });
+
+const titleOf = ({ title = "", prompt }: SpawnWish): string => {
+  const wanted = [...title.replaceAll(/\s+/g, " ").trim()].slice(0, TITLE_CHARS).join("");
+  return wanted === "" ? fallbackTitle([{ type: "text", text: prompt }]) : wanted;
+};

@@ -1,0 +1,32 @@
+// What tools may ask of a chat's sub-chats, in the name of the chat's owner. Implemented by actors/chat/subagents.ts; every answer is a
+// result for the model, and `ToolError` says in words what cannot be done (facts/chats 5.1 and 5.9).
+import type { ToolContext, ToolResult } from "./tool.ts";
+
+/** general: does work of its own. explore: only looks around. */
+export const SUBAGENT_TYPES = ["general", "explore"] as const;
+export type SubagentType = (typeof SUBAGENT_TYPES)[number];
+
+export type SpawnWish = {
+  readonly type: SubagentType;
+  readonly prompt: string;
+  readonly title?: string | undefined;
+  readonly model_config_id?: string | undefined;
+  readonly reasoning_effort?: string | undefined;
+};
+
+export interface Subagents {
+  /** Starts a sub-chat; the same call never starts two, whatever happens in between. */
+  spawn(wish: SpawnWish): Promise<ToolResult>;
+  /**
+   * Resolves when the sub-chat's turn has ended, or after `timeout_ms`. What it says meanwhile is written to `live`. When `signal` fires
+   * because the turn was interrupted, the sub-chat is interrupted, too.
+   */
+  wait(chat_id: string, timeout_ms: number, live: Live, signal: AbortSignal): Promise<ToolResult>;
+  /** Queued while the sub-chat is busy; with `interrupt` its turn is stopped for it. The same call never says it twice. */
+  message(chat_id: string, text: string, interrupt: boolean): Promise<ToolResult>;
+  interrupt(chat_id: string): Promise<ToolResult>;
+  /** The newest first. */
+  list(limit: number, offset: number): Promise<ToolResult>;
+}
+
+export type Live = Pick<ToolContext, "write" | "reset">;

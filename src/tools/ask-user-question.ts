@@ -1,0 +1,41 @@
+// The tool `ask_user_question`: questions with answers to choose from, and the end of the turn (facts/chats 5.1). The answer is an
+// ordinary message: the chosen label or `Other: ...`, numbered lines when there were several questions.
+import { Type as t } from "@sinclair/typebox";
+import description from "./ask-user-question.txt" with { type: "text" };
+import { tool } from "./tool.ts";
+
+const QUESTIONS = 10;
+const text = (maxLength: number, words: string) =>
+  t.String({ minLength: 1, maxLength, pattern: "\\S", description: words });
+
+export const askUserQuestion = tool({
+  name: "ask_user_question",
+  description,
+  ends_turn: true,
+  input_schema: t.Object(
+    {
+      questions: t.Array(
+        t.Object(
+          {
+            header: text(100, "What it is about, in a word or two."),
+            question: text(2_000, "The question, whole."),
+            options: t.Array(
+              t.Object(
+                {
+                  label: text(200, "The answer, in a few words."),
+                  description: text(2_000, "What it would mean."),
+                },
+                { additionalProperties: false },
+              ),
+              { minItems: 2, maxItems: 4, description: "Answers to choose from; people can always give another." },
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        { minItems: 1, maxItems: QUESTIONS },
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  run: async (_, { questions }) => ({ questions }),
+});

@@ -1,0 +1,34 @@
+// The tool `propose_plan`: shows a person the plan that the chat has written down, and ends the turn (facts/chats 5.1). The plan is kept
+// as it stands then, as a file of the chat; whether the chat goes on planning is the person's to say.
+import { Type as t } from "@sinclair/typebox";
+import type { FileLines } from "#schema/agent-files.ts";
+import description from "./propose-plan.txt" with { type: "text" };
+import { ToolError, tool } from "./tool.ts";
+
+const MOST_BYTES = 32_768;
+/** More lines than bytes there cannot be. */
+const ALL_LINES = String(MOST_BYTES + 1);
+const media_type = "text/markdown";
+
+export const proposePlan = tool({
+  name: "propose_plan",
+  description,
+  ends_turn: true,
+  input_schema: t.Object(
+    { path: t.String({ minLength: 1, description: "The plan's file, which ends in .md." }) },
+    { additionalProperties: false },
+  ),
+  async run({ agent, house }, { path }, signal) {
+    if (!path.toLowerCase().endsWith(".md")) throw new ToolError("The plan must be a file that ends in .md.");
+    const query = new URLSearchParams({ path, offset: "1", limit: ALL_LINES });
+    const read = await agent.call<FileLines>({ method: "GET", path: `/read-file-lines?${query}`, signal });
+    const bytes = new TextEncoder().encode(read.content);
+    if (Math.max(bytes.byteLength, read.file_size) > MOST_BYTES) {
+      throw new ToolError(`The plan has ${read.file_size} bytes; ${MOST_BYTES} are the most. Make it shorter.`);
+    }
+    if (read.content.trim() === "") throw new ToolError("The plan is empty: write it first.");
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const file_id = await house.keepFile({ name, media_type, bytes });
+    return { ok: true, path, kind: "plan", file_id, media_type };
+  },
+});
