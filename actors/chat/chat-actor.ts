@@ -63,7 +63,8 @@ export class ChatActor extends ChatCore {
   send({ behavior, patch, request_key, ...said }: SendMessage): Promise<Sent> {
     return this.once(request_key, async (state) => {
       const id = await this.parts.store.reserve("queued_messages", 1);
-      const message = { id, ...said };
+      // Without a choice of its own a message is meant for the model the chat has now.
+      const message = { id, ...said, model_config_id: said.model_config_id ?? state.last_model_config_id };
       const change = await this.decide(state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
