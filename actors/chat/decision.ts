@@ -57,6 +57,8 @@ export type PendingCall = {
   readonly args: unknown;
 };
 
+  /** Absent: the chat's rules decide when it is to run. asked: a person is; granted, refused: the person's answer (rule PE-5). */
+  readonly permission?: "asked" | "granted" | "refused";
 /** The next try of a model call that failed; `retrying_at` in milliseconds since 1970 (facts/chats 2.9). */
 export type RetryState = {
   readonly attempt: number;
@@ -94,6 +96,9 @@ export type Fence = { readonly history_version: number; readonly generation_atte
 
 export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };
 
+/** What a person says to a call that was asked for. */
+export type PermissionAnswer = { readonly tool_call_id: string; readonly isGranted: boolean };
+
 /** `now` in milliseconds since 1970; `first_id` the first of as many reserved message numbers as `numbersFor` says. */
 type At = { readonly now: number; readonly first_id: number };
 
@@ -113,7 +118,12 @@ export type Command = At &
     | { readonly type: "record_attempt"; readonly history_version: number }
     | { readonly type: "record_retry"; readonly fence: Fence; readonly retry: RetryState }
     | { readonly type: "commit_step"; readonly fence: Fence; readonly messages: readonly NewMessage[] }
-    | { readonly type: "enter_requires_action"; readonly history_version: number }
+    /** `asked`: the calls that wait for a person's permission; empty or absent: all wait for the client's results. */
+    | {
+        readonly type: "enter_requires_action";
+        readonly history_version: number;
+        readonly asked?: readonly string[];
+      }
     | { readonly type: "finish_turn"; readonly history_version: number }
     | { readonly type: "finish_error"; readonly fence: Fence; readonly error: ChatError }
     | {
@@ -124,6 +134,7 @@ export type Command = At &
     | { readonly type: "complete_requires_action"; readonly results: readonly ToolResult[] }
     | { readonly type: "cancel_requires_action" }
     | { readonly type: "archive" }
+    | { readonly type: "answer_permissions"; readonly answers: readonly PermissionAnswer[] }
     | { readonly type: "unarchive" }
     | { readonly type: "reconcile_invalid" }
   );

@@ -2,12 +2,23 @@
 // facts/chats 1.4, so that no row of the table can forget one. Used by state.ts alone.
 import type { ChatError } from "#schema/chat-error.ts";
 import type { ChatStatus } from "#schema/chat-status.ts";
-import type { Change, Effect, Execution, Message, NewMessage, NewQueued, Queued, RetryState } from "./decision.ts";
+import type {
+  Change,
+  Effect,
+  Execution,
+  Message,
+  NewMessage,
+  NewQueued,
+  PendingCall,
+  Queued,
+  RetryState,
+} from "./decision.ts";
 import { pendingAfter } from "./pending.ts";
 
 /** Messages that may wait for one chat (facts/chats 1.7). */
 export const QUEUE_LIMIT = 20;
 
+type PermissionOf = (tool_call_id: string) => PendingCall["permission"];
 type Members = { -readonly [K in keyof Execution]: Execution[K] };
 
 export class Draft<S extends Execution> {
@@ -17,6 +28,7 @@ export class Draft<S extends Execution> {
   readonly #inserted: Message[] = [];
   readonly #effects: (() => Effect)[] = [];
   #nextId: number;
+  #isAnew = false;
   #deletedFrom: number | null = null;
 
   constructor(before: S, at: { now: number; first_id: number }) {
@@ -70,6 +82,19 @@ export class Draft<S extends Execution> {
     this.#inserted.push(row);
     this.#next.pending_calls = pendingAfter(this.#next.pending_calls, row);
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
+  }
+
+  /** Notes what is known of whether these calls may run; what runs next is another generation (rule PE-5). */
+  markCalls(permission: PermissionOf): void {
+    this.#next.pending_calls = this.#next.pending_calls.map((call) => {
+      const mark = permission(call.tool_call_id);
+      return mark === undefined ? call : { ...call, permission: mark };
+    });
+  }
+
+  /** As if the history had changed: the turn that goes on is not the one that was. */
+  beginAnew(): void {
+    this.#isAnew = true;
   }
 
   /** Every call without a result gets one that says why; their numbers are lower than those of what is inserted next. */
@@ -141,7 +166,7 @@ export class Draft<S extends Execution> {
 
   /** The transition as a value. */
   finish(): Change<S> {
-    if (this.#inserted.length > 0 || this.#deletedFrom !== null) {
+    if (this.#inserted.length > 0 || this.#deletedFrom !== null || this.#isAnew) {
       this.#next.history_version = this.#next.snapshot_version;
       this.#next.generation_attempt = 0;
       this.#setRetry(null);

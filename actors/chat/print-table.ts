@@ -126,6 +126,14 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
       results: [{ tool_call_id: "call", output: 1, is_error: false }],
     }),
   },
+  {
+    words: "answer permissions",
+    command: ({ pending_calls }) => ({
+      ...at,
+      type: "answer_permissions",
+      answers: pending_calls.map(({ tool_call_id }) => ({ tool_call_id, isGranted: true })),
+    }),
+  },
   { words: "cancel requires action", command: () => ({ ...at, type: "cancel_requires_action" }) },
   { words: "archive", command: () => ({ ...at, type: "archive" }) },
   { words: "unarchive", command: () => ({ ...at, type: "unarchive" }) },
@@ -143,6 +151,12 @@ export type TableLine = {
 export const tableLines = (): TableLine[] =>
   STATE_NAMES.flatMap((from) => TRIGGERS.flatMap(({ words, command }) => line(from, words, command) ?? []));
 
+/** Where something is awaited, it may be a permission. */
+const asking = (state: Execution): Execution => ({
+  ...state,
+  pending_calls: state.pending_calls.map((call) => ({ ...call, permission: "asked" as const })),
+});
+
 const line = (from: StateName, trigger: string, make: (state: Execution) => Command): TableLine | undefined => {
   // An unknown status may come with a queue or without.
   const samples =
@@ -151,7 +165,8 @@ const line = (from: StateName, trigger: string, make: (state: Execution) => Comm
       : from.endsWith("1")
         ? [sample(from, 1), sample(from, 2)]
         : [sample(from, 0)];
-  const moves = samples.flatMap((state) => {
+  const all = trigger === "answer permissions" ? samples.map(asking) : samples;
+  const moves = all.flatMap((state) => {
     const decision = transition(state, make(state));
     return decision.kind === "change" ? [{ to: nameOf(decision.state), also: effectsOf(state, decision) }] : [];
   });

@@ -2,7 +2,7 @@
 // decides; it reads no clock and no store. What is not in the table is refused, and late reports of a turn are `stale`.
 import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
 import type { ChatError } from "#schema/chat-error.ts";
-import type { Command, CommandOf, CommandType, Decision, Execution, Fence } from "./decision.ts";
+import type { Command, CommandOf, CommandType, Decision, Execution, Fence, PendingCall } from "./decision.ts";
 import { Draft, QUEUE_LIMIT, toolMessage } from "./draft.ts";
 import { nameOf, type StateName } from "./names.ts";
 
@@ -123,8 +123,9 @@ const commitStep: Rule<"commit_step"> = (draft, { fence, messages }, before) => 
   return undefined;
 };
 
-const enterRequiresAction: Rule<"enter_requires_action"> = (draft, { history_version, now }, before) => {
+const enterRequiresAction: Rule<"enter_requires_action"> = (draft, { history_version, asked = [], now }, before) => {
   if (history_version !== before.history_version || before.pending_calls.length === 0) return "stale";
+  draft.markCalls((id) => (asked.includes(id) ? "asked" : undefined));
   draft.awaitResultsUntil(now + ACTION_LIMIT_MS);
   return undefined;
 };
@@ -159,16 +160,30 @@ const finishInterruption: Rule<"finish_interruption"> = (draft, { history_versio
 const WAS_INTERRUPTED = "The call was interrupted.";
 
 const completeAction: Rule<"complete_requires_action"> = (draft, { results, now }, { pending_calls }) => {
-  const refusal = resultsProblem(
-    results.map((one) => one.tool_call_id),
-    pending_calls.map((one) => one.tool_call_id),
-  );
+  if (pending_calls.some(isAsked)) return conflict("The chat waits for permission, not for tool results.");
+  const refusal = answersProblem("results", results, pending_calls);
   if (refusal) return refusal;
   draft.become("running");
   for (const { tool_call_id, tool_name } of pending_calls) {
     const { output, is_error } = results.find((one) => one.tool_call_id === tool_call_id) ?? { is_error: true };
     draft.append(toolMessage({ tool_call_id, tool_name, result: output ?? null, is_error, now }));
   }
+  draft.generate();
+  return undefined;
+};
+
+const isAsked = ({ permission }: PendingCall): boolean => permission === "asked";
+
+/** The calls that may run do so in the turn that goes on; those that may not are answered there. */
+const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pending_calls }) => {
+  const asked = pending_calls.filter(isAsked);
+  if (asked.length === 0) return conflict("The chat does not wait for permission.");
+  const refusal = answersProblem("answers", answers, asked);
+  if (refusal) return refusal;
+  const granted = new Map(answers.map(({ tool_call_id, isGranted }) => [tool_call_id, isGranted]));
+  draft.become("running");
+  draft.markCalls((id) => (granted.has(id) ? (granted.get(id) ? "granted" : "refused") : undefined));
+  draft.beginAnew();
   draft.generate();
   return undefined;
 };
@@ -210,6 +225,7 @@ const running: Row = {
 const interrupting: Row = { send: queue, edit, finish_interruption: finishInterruption };
 const awaiting: Row = {
   complete_requires_action: completeAction,
+  answer_permissions: answerPermissions,
   interrupt: giveUpCalls,
   cancel_requires_action: cancelAction,
   send: sendToAwaiting,
@@ -257,6 +273,7 @@ const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
   "record_attempt",
   "record_retry",
   "enter_requires_action",
+  "answer_permissions",
   "finish_error",
   "delete_queued",
   "archive",
@@ -278,8 +295,18 @@ const REPORTS: ReadonlySet<CommandType> = new Set([
 const isCurrent = (fence: Fence, { history_version, generation_attempt }: Execution): boolean =>
   fence.history_version === history_version && fence.generation_attempt === generation_attempt;
 
-const resultsProblem = (given: string[], pending: string[]): AppError | undefined => {
-  const wrong = (detail: string) => invalid("Invalid tool results.", [{ field: "results", detail }]);
+type OfCall = { readonly tool_call_id: string };
+
+const answersProblem = (
+  field: "results" | "answers",
+  answers: readonly OfCall[],
+  awaited: readonly OfCall[],
+): AppError | undefined => {
+  const [given, pending] = [answers, awaited].map((all) => all.map(({ tool_call_id }) => tool_call_id)) as [
+    string[],
+    string[],
+  ];
+  const wrong = (detail: string) => invalid(`Invalid ${WHAT[field]}.`, [{ field, detail }]);
   if (given.length === 0) return wrong("must not be empty");
   const twice = given.find((id, index) => given.indexOf(id) !== index);
   if (twice !== undefined) return wrong(`has the call ${twice} more than once`);
@@ -289,12 +316,15 @@ const resultsProblem = (given: string[], pending: string[]): AppError | undefine
   return missing === undefined ? undefined : wrong(`lacks the call ${missing}`);
 };
 
+const WHAT = { results: "tool results", answers: "answers" } as const;
+
 const ARCHIVED_WRITES: readonly CommandType[] = [
   "send",
   "edit",
   "interrupt",
   "promote_queued",
   "complete_requires_action",
+  "answer_permissions",
 ];
 
 const refusal = (state: Execution, type: CommandType): AppError => {
@@ -310,6 +340,7 @@ const WORDS: { readonly [C in CommandType]?: string } = {
   archive: "The chat or one of its sub-chats is active: interrupt it first.",
   interrupt: "There is nothing to interrupt.",
   complete_requires_action: "The chat does not wait for tool results.",
+  answer_permissions: "The chat does not wait for permission.",
   delete_queued: "The chat has no queued messages.",
   promote_queued: "The chat has no queued messages.",
 };

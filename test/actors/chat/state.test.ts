@@ -26,6 +26,7 @@ const KINDS: readonly CommandType[] = [
   "finish_error",
   "finish_interruption",
   "complete_requires_action",
+  "answer_permissions",
   "cancel_requires_action",
   "archive",
   "unarchive",
@@ -79,8 +80,14 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
     case "delete_queued":
     case "promote_queued":
       return { ...at, type: kind, queued_id: chosen };
-    case "record_attempt":
     case "enter_requires_action":
+      return {
+        ...at,
+        type: kind,
+        history_version,
+        asked: flag ? state.pending_calls.map((one) => one.tool_call_id) : [],
+      };
+    case "record_attempt":
     case "finish_turn":
       return { ...at, type: kind, history_version };
     case "record_retry":
@@ -117,6 +124,11 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
       const all = state.pending_calls.map(({ tool_call_id }) => ({ tool_call_id, output: pick, is_error: false }));
       return { ...at, type: kind, results: late ? all.slice(1) : all };
     }
+    case "answer_permissions": {
+      const asked = state.pending_calls.filter(({ permission }) => permission === "asked");
+      const answers = asked.map(({ tool_call_id }) => ({ tool_call_id, isGranted: flag }));
+      return { ...at, type: kind, answers: late ? answers.slice(1) : answers };
+    }
     default:
       return { ...at, type: kind };
   }
@@ -150,7 +162,7 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   const version = before.snapshot_version + 1;
   expect(state.snapshot_version).toBe(version);
   expect(nameOf(state)).not.toBe("invalid");
-  const changed = inserted.length > 0 || deleted_from !== null;
+  const changed = inserted.length > 0 || deleted_from !== null || command.type === "answer_permissions";
   expect(state.history_version).toBe(changed ? version : before.history_version);
   for (const [index, row] of inserted.entries()) {
     expect(row).toMatchObject({ id: world.nextId + index, revision: version, created_at: world.now });
@@ -201,7 +213,7 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
           if (row.role === "user") expect(pending).toEqual([]);
           pending = pendingAfter(pending, row);
         }
-        expect(world.state.pending_calls).toEqual(pending);
+        expect(world.state.pending_calls.map(({ permission: _, ...call }) => call)).toEqual(pending);
         const lastAssistant = world.history.filter(({ role }) => role === "assistant").at(-1)?.id ?? 0;
         expect(world.state.last_assistant_id).toBe(lastAssistant);
       }

@@ -15,8 +15,8 @@ R0: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | interrupt -> I0 | r
 R1: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | delete queued -> R0 or R1 | promote queued -> I1 | interrupt -> I1 | record attempt -> R1 | record retry -> R1 | commit step -> R1 | enter requires action -> A1 | finish turn -> R0 or R1 | finish error -> E1
 I0: send, queue -> I1 | send, interrupt -> I1 | edit -> R0 | finish interruption -> W
 I1: send, queue -> I1 | send, interrupt -> I1 | edit -> R0 | delete queued -> I0 or I1 | promote queued -> I1 | finish interruption -> R0 or R1
-A0: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | interrupt -> R0 | complete requires action -> R0 | cancel requires action -> R0
-A1: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | delete queued -> A0 or A1 | promote queued -> R0 or R1 | interrupt -> R1 | complete requires action -> R1 | cancel requires action -> R1
+A0: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | interrupt -> R0 | complete requires action -> R0 | answer permissions -> R0 | cancel requires action -> R0
+A1: send, queue -> A1 | send, interrupt -> R1 | edit -> R0 | delete queued -> A0 or A1 | promote queued -> R0 or R1 | interrupt -> R1 | complete requires action -> R1 | answer permissions -> R1 | cancel requires action -> R1
 XW: unarchive -> W
 XE0: unarchive -> E0
 XE1: unarchive -> E1
@@ -71,13 +71,14 @@ const COMMANDS: Command[] = [
   { ...at, type: "finish_error", fence, error },
   { ...at, type: "finish_interruption", history_version: 8, partial: [] },
   { ...at, type: "complete_requires_action", results: [] },
+  { ...at, type: "answer_permissions", answers: [] },
   { ...at, type: "cancel_requires_action" },
   { ...at, type: "archive" },
   { ...at, type: "unarchive" },
   { ...at, type: "reconcile_invalid" },
 ];
 const REPORTS = /^(record|commit|enter|finish|cancel)_/;
-const ARCHIVED = ["send", "edit", "interrupt", "promote_queued", "complete_requires_action"];
+const ARCHIVED = ["send", "edit", "interrupt", "promote_queued", "complete_requires_action", "answer_permissions"];
 
 const expectedStatus = (name: string, { type }: Command): number => {
   if (type === "reconcile_invalid" || name === "invalid") return 409;

@@ -1,0 +1,82 @@
+// Decides by a chat's rules whether a tool may run, must be asked for, or must not (rules PE-1 to PE-4). Pure. A command counts as what
+// its rules name only where each of its simple commands is understood and named; what cannot be read is asked for.
+import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chat-permissions.ts";
+import { plainCommands, type Words } from "./plain-commands.ts";
+
+const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
+const strictest = (actions: readonly PermissionAction[]): PermissionAction =>
+  actions.reduce((one, other) => (WEIGHT[other] > WEIGHT[one] ? other : one), "allow");
+
+/** Programs that run others: a rule about those others must not be got around through them. */
+const RUNNERS = new Set(
+  (
+    "sh bash dash zsh ksh fish env sudo doas su nice nohup timeout time xargs parallel find command builtin exec eval source . trap alias " +
+    "setsid stdbuf watch strace ssh busybox script flock chroot unshare nsenter ionice taskset awk perl python python3 node ruby"
+  ).split(" "),
+);
+
+/** Without rules everything is allowed. */
+export const permissionFor = (
+  permissions: ChatPermissions | null,
+  { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
+): PermissionAction => {
+  if (permissions === null) return "allow";
+  const rules = permissions.rules.filter(({ tool }) => namesTool(tool, tool_name));
+  const whole = rules.find(({ command }) => command === undefined)?.action ?? permissions.default;
+  const about = rules.filter(({ command }) => command !== undefined);
+  if (about.length === 0) return whole;
+  // Nothing weaker than this where it is not sure what runs.
+  const doubt = about.some(({ action }) => action !== "allow") ? strictest([whole, "ask"]) : whole;
+  const commands = plainCommands(commandOf(args));
+  if (commands === undefined) return doubt;
+  return strictest(commands.map((words) => decided(rules, words) ?? (isRunner(words) ? doubt : permissions.default)));
+};
+
+/** By the first rule that fits: undefined when none does, or when the one that does cannot be relied on. */
+const decided = (rules: readonly PermissionRule[], words: Words): PermissionAction | undefined => {
+  const found = rules.find(({ command, action }) => command === undefined || begins(words, command, action));
+  const isVague = found?.command === undefined && found?.action === "allow" && isRunner(words);
+  return isVague ? undefined : found?.action;
+};
+
+/** What is forbidden or asked for is found under any path; what is allowed only as it was written. */
+const begins = (words: Words, command: string, action: PermissionAction): boolean => {
+  const wanted = plainCommands(command)?.[0] ?? [];
+  const [program = "", ...rest] = words;
+  const names = action === "allow" ? [program] : [program, baseName(program)];
+  return wanted.length > 0 && wanted.every((word, at) => (at === 0 ? names.includes(word) : rest[at - 1] === word));
+};
+
+const isRunner = ([program = ""]: Words): boolean => RUNNERS.has(baseName(program));
+const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+const namesTool = (pattern: string, name: string): boolean =>
+  pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+
+const commandOf = (args: unknown): string => {
+  const command = typeof args === "object" && args !== null && "command" in args ? args.command : "";
+  return typeof command === "string" ? command : "";
+};
+
+/** True for words that a rule can compare: one plain command. */
+export const isCommandPrefix = (text: string): boolean => plainCommands(text)?.length === 1 && !/[;|&\n]/.test(text);
+
+/**
+ * The rule that remembers an answer: about the tool, or about commands that begin as this one does, up to its first argument unless
+ * that is an option. Undefined when the command is not plain, so that nothing can be remembered of it.
+ */
+export const ruleOf = (
+  { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
+  action: PermissionAction,
+  command?: string,
+): PermissionRule | undefined => {
+  if (tool_name !== "execute") return { tool: tool_name, action };
+  if (command !== undefined) return { tool: tool_name, command, action };
+  const commands = plainCommands(commandOf(args));
+  const [words] = commands ?? [];
+  if (commands?.length !== 1 || words === undefined || words.some((word) => word.includes("'"))) return undefined;
+  const kept = words[1]?.startsWith("-") ? words : words.slice(0, 2);
+  return { tool: tool_name, command: kept.map(quoted).join(" "), action };
+};
+
+const quoted = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word}'`);

@@ -1,0 +1,52 @@
+// Reads shell text for those who decide about it: the words of each simple command, where every word is what it looks like. Whatever
+// depends on the shell's state (variables, substitutions, globs, redirections, assignments, keywords) is not understood, on purpose.
+// Used by permission.ts; it never runs anything.
+
+const PLAIN = /[A-Za-z0-9_@%+=:,./-]/;
+const KEYWORDS = new Set(
+  "if then else elif fi for while until do done case esac in function select time coproc".split(" "),
+);
+
+/** One simple command: the program and its arguments as the shell would pass them. */
+export type Words = readonly string[];
+
+/** All simple commands of a list or pipeline in their order; undefined when anything in it is not plain. */
+export const plainCommands = (text: string): readonly Words[] | undefined => {
+  const commands: string[][] = [[]];
+  let word: string | undefined;
+  const endWord = (): void => {
+    if (word !== undefined) commands.at(-1)?.push(word);
+    word = undefined;
+  };
+  for (let at = 0; at < text.length; ) {
+    const char = text[at] as string;
+    if (char === " " || char === "\t") {
+      endWord();
+      at += 1;
+    } else if (char === "'" || char === '"') {
+      const end = text.indexOf(char, at + 1);
+      const inside = text.slice(at + 1, end);
+      if (end < 0 || (char === '"' && /[$`\\!]/.test(inside)) || HIDDEN.test(inside)) return undefined;
+      word = (word ?? "") + inside;
+      at = end + 1;
+    } else if (PLAIN.test(char)) {
+      word = (word ?? "") + char;
+      at += 1;
+    } else {
+      const operator = /^(?:&&|\|\||[;|\n])/.exec(text.slice(at, at + 2))?.[0];
+      if (operator === undefined || text.startsWith("|&", at)) return undefined;
+      endWord();
+      commands.push([]);
+      at += operator.length;
+    }
+  }
+  endWord();
+  const found = commands.filter((words) => words.length > 0);
+  return found.length > 0 && found.every(isPlain) ? found : undefined;
+};
+
+/** Control characters but tabs and line ends. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f]/;
+
+const isPlain = ([program = ""]: Words): boolean => program !== "" && !program.includes("=") && !KEYWORDS.has(program);
