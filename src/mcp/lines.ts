@@ -1,0 +1,67 @@
+// The way to an MCP server that is a program: one JSON message a line, in and out (MCP "stdio"). Knows no process: whoever starts it says
+// how its input is written and feeds what it puts out. Refuses lines that are too long.
+import type { Transport } from "@modelcontextprotocol/client";
+
+type Message = Parameters<Transport["send"]>[0];
+
+export type Program = {
+  write(bytes: Uint8Array): Promise<void> | void;
+  /** Ends the program. */
+  end(): Promise<void> | void;
+};
+
+const MOST_LINE = 16 * 1024 * 1024;
+
+export class LineTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: Message) => void;
+  readonly #start: (transport: LineTransport) => Promise<Program> | Program;
+  #program: Program | undefined;
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+  #isClosed = false;
+
+  /** `start` begins the program; what it puts out goes to `push`, its end to `ended`. */
+  constructor(start: (transport: LineTransport) => Promise<Program> | Program) {
+    this.#start = start;
+  }
+
+  async start(): Promise<void> {
+    this.#program = await this.#start(this);
+  }
+
+  async send(message: Message): Promise<void> {
+    if (!this.#program || this.#isClosed) throw new Error("the program has ended");
+    await this.#program.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+  }
+
+  async close(): Promise<void> {
+    await this.#program?.end();
+    this.ended();
+  }
+
+  push(bytes: Uint8Array): void {
+    const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
+    this.#rest = lines.pop() ?? "";
+    if (this.#rest.length > MOST_LINE) {
+      this.onerror?.(new Error("a message is too long"));
+      void this.close();
+      return;
+    }
+    for (const line of lines) {
+      if (line.trim() === "") continue;
+      try {
+        this.onmessage?.(JSON.parse(line) as Message);
+      } catch (error) {
+        this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      }
+    }
+  }
+
+  ended(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+}
