@@ -1,10 +1,13 @@
 // The history of chats and what waits in their queues. Histories are long: whoever reads one reads pages, by number.
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
 import { messages, queued_messages } from "./schema/chats.ts";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "./sql.ts";
 
+export type MessageRow = typeof messages.$inferSelect;
+
 const chat = sql.placeholder("chat");
 const ofChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
+const forModel = and(ofChat, inArray(messages.visibility, ["model", "both"]));
 const forPeople = and(ofChat, inArray(messages.visibility, ["user", "both"]));
 
 /** Messages people can see with `after` < id < `before`, ascending, as they stood at `revision`: {chat, after, before, revision, limit}. */
@@ -44,15 +47,42 @@ export const listPrompts = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** What a model is given: {chat, revision}. */
+/** What a model is given from this message on: {chat, from}. */
 export const listModelHistory = query(
   build
     .select()
     .from(messages)
-    .where(
-      and(ofChat, inArray(messages.visibility, ["model", "both"]), lte(messages.revision, sql.placeholder("revision"))),
-    )
+    .where(and(forModel, gte(messages.id, sql.placeholder("from"))))
     .orderBy(asc(messages.id)),
+);
+
+/** The newest row that stands for what came before it: {chat}. */
+export const findMarker = query(
+  build
+    .select({ id: messages.id, replayed: messages.replayed })
+    .from(messages)
+    .where(and(ofChat, isNotNull(messages.replayed)))
+    .orderBy(desc(messages.id))
+    .limit(1),
+);
+
+/** The system's rows before this message: {chat, before}. */
+export const listSystemRows = query(
+  build
+    .select()
+    .from(messages)
+    .where(and(ofChat, eq(messages.role, "system"), lt(messages.id, sql.placeholder("before"))))
+    .orderBy(asc(messages.id)),
+);
+
+/** What a model was given just before this message, newest first: {chat, before, limit}. */
+export const listModelBefore = query(
+  build
+    .select()
+    .from(messages)
+    .where(and(forModel, isNull(messages.replayed), lt(messages.id, sql.placeholder("before"))))
+    .orderBy(desc(messages.id))
+    .limit(sql.placeholder("limit")),
 );
 
 /** One message of a chat, also a deleted one: {chat, id}. */

@@ -6,6 +6,7 @@ import { audited } from "#db/audit.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chat-shares.ts";
 import { findChat, listChildren, markChatRead, unpinChat } from "#db/chats.ts";
 import { guardSharing } from "#db/sharing.ts";
+import type { ModelInfo } from "#src/llm/model.ts";
 import { announce, resume, tellChanges, tellOwner } from "./announce.ts";
 import { chatDeleted, toldSharing } from "./audit.ts";
 import { ChatCore, type Wish } from "./chat-core.ts";
@@ -294,6 +295,8 @@ export class ChatActor extends ChatCore {
         model_id: model.id,
         provider: model.provider,
         reasoning_effort: next.last_reasoning_effort,
+        context_limit: model.context_limit ?? 0,
+        compression_threshold: model.compression_threshold ?? null,
         tools: offeredTools(next),
         calls,
         awaits_client: state.pending_calls.length > calls.length,
@@ -332,4 +335,4 @@ export class ChatActor extends ChatCore {
   }
 }
 
-const NO_MODEL = { id: NIL_UUID, provider: "" };
+const NO_MODEL: ModelInfo = { id: NIL_UUID, provider: "", display_name: "" };

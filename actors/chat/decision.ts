@@ -29,6 +29,8 @@ export type NewMessage = {
   readonly created_by: string | null;
   readonly model_config_id: string | null;
   readonly usage: Usage | null;
+  /** A number: the row stands for all that came before it but so many messages just before it (rule CM-4). */
+  readonly replayed?: number | null;
 };
 
 /** A message of the history; `revision` is the snapshot version of the transition that touched it last. */
@@ -55,10 +57,10 @@ export type PendingCall = {
   readonly tool_call_id: string;
   readonly tool_name: string;
   readonly args: unknown;
-};
-
   /** Absent: the chat's rules decide when it is to run. asked: a person is; granted, refused: the person's answer (rule PE-5). */
   readonly permission?: "asked" | "granted" | "refused";
+};
+
 /** The next try of a model call that failed; `retrying_at` in milliseconds since 1970 (facts/chats 2.9). */
 export type RetryState = {
   readonly attempt: number;
@@ -94,10 +96,10 @@ export type Execution = {
 /** Which generation a report belongs to: a report about another one is `stale` (rule CH-9). */
 export type Fence = { readonly history_version: number; readonly generation_attempt: number };
 
-export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };
-
 /** What a person says to a call that was asked for. */
 export type PermissionAnswer = { readonly tool_call_id: string; readonly isGranted: boolean };
+
+export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };
 
 /** `now` in milliseconds since 1970; `first_id` the first of as many reserved message numbers as `numbersFor` says. */
 type At = { readonly now: number; readonly first_id: number };
@@ -132,9 +134,9 @@ export type Command = At &
         readonly partial: readonly NewMessage[];
       }
     | { readonly type: "complete_requires_action"; readonly results: readonly ToolResult[] }
+    | { readonly type: "answer_permissions"; readonly answers: readonly PermissionAnswer[] }
     | { readonly type: "cancel_requires_action" }
     | { readonly type: "archive" }
-    | { readonly type: "answer_permissions"; readonly answers: readonly PermissionAnswer[] }
     | { readonly type: "unarchive" }
     | { readonly type: "reconcile_invalid" }
   );

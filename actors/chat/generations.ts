@@ -3,6 +3,7 @@
 import { log } from "#base/log.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Pool } from "../capacity.ts";
+import type { CompactionCounts } from "./compactor.ts";
 import type { NewMessage } from "./decision.ts";
 import type { PartBatch } from "./episode.ts";
 import { insist } from "./insist.ts";
@@ -58,6 +59,10 @@ export class Generations {
   /** What the turn has said so far of its present step. */
   episode(chat_id: string): PartBatch | undefined {
     return this.#jobs.get(chat_id)?.turn.episode?.copy();
+  }
+
+  get compactions(): CompactionCounts {
+    return this.#parts.compactions;
   }
 
   /** How many turns run, wait or are being stopped. */

@@ -85,6 +85,9 @@ export type StartedAttempt = {
   readonly model_id: string;
   readonly provider: string;
   readonly reasoning_effort: string;
+  /** Tokens; 0 when nobody knows. */
+  readonly context_limit: number;
+  readonly compression_threshold: number | null;
   readonly tools: readonly ToolDefinition[];
   /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
   readonly calls: readonly PendingCall[];

@@ -1,19 +1,23 @@
 // One turn of a chat, outside its mailbox: calls the model, streams what it says into the episode, and reports attempts, steps and
 // ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
 import { log } from "#base/log.ts";
-import { listModelHistory } from "#db/messages.ts";
+import type { MessageRow } from "#db/messages.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
+import { saysTooLong } from "#src/llm/classify.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { Directory, Messages } from "../directory.ts";
 import type { ChatActor, StartedAttempt } from "./chat-actor.ts";
 import { Collector } from "./collector.ts";
+import { SUMMARIZED } from "./compact.ts";
+import { type CompactionCounts, Compactor } from "./compactor.ts";
 import type { NewMessage, Usage } from "./decision.ts";
 import { toolMessage } from "./draft.ts";
 import { Episode, type PartBatch } from "./episode.ts";
 import { insist, pause } from "./insist.ts";
 import { assemblePrompt, type BlockProvider } from "./prompt.ts";
+import { readHistory } from "./prompt-history.ts";
 import type { EndOfCall, Recorder, Recording } from "./recorder.ts";
 import { RETRIES, retryDelay } from "./retry.ts";
 import type { AgentParts } from "./tool-agent.ts";
@@ -26,6 +30,7 @@ export type TurnParts = AgentParts & {
   readonly publish: (chat_id: string, batch: PartBatch) => void;
   /** What the model is told before the history. */
   readonly blocks: readonly BlockProvider[];
+  readonly compactions: CompactionCounts;
   /** Absent: nothing is recorded. */
   readonly recorder?: Recorder | undefined;
 };
@@ -44,6 +49,7 @@ export class Turn {
   /** What is kept of the model calls for whoever looks for faults, where it is wanted. */
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
+  readonly #compactor: Compactor;
 
   readonly #goesOn: boolean;
 
@@ -54,6 +60,7 @@ export class Turn {
     this.#chat_id = chat_id;
     this.history_version = history_version;
     this.recording = parts.recorder?.turn();
+    this.#compactor = new Compactor(parts, chat_id);
   }
 
   /** From the first model call to the last; never rejects unless something of ours is broken. */
@@ -65,8 +72,17 @@ export class Turn {
         if (!(await this.#runTools(begun, step > STEPS))) return;
         continue;
       }
-      const failure = await this.#call(begun);
+      const history = await this.#history(begun);
+      const before = history && (await this.#compact(begun, history, false));
+      if (!history || before === "over" || this.isStopped) return;
+      if (before === "again") continue;
+      const failure = await this.#call(begun, history);
       if (this.isStopped) return;
+      if (failure instanceof ModelError && failure.kind === "config" && saysTooLong(failure.message)) {
+        const then = await this.#compact(begun, history, true);
+        if (then === "over") return;
+        if (then === "again") continue;
+      }
       if (failure !== undefined) {
         failures += 1;
         if (!(await this.#afterFailure(failure, failures, begun))) return;
@@ -101,7 +117,7 @@ export class Turn {
   }
 
   /** One model call. Undefined when it came to its end, else why it failed. */
-  async #call(begun: StartedAttempt): Promise<unknown> {
+  async #call(begun: StartedAttempt, history: readonly MessageRow[]): Promise<unknown> {
     const { clock, models, publish } = this.#parts;
     const collector = new Collector();
     const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
@@ -116,7 +132,7 @@ export class Turn {
       return failure;
     };
     try {
-      const messages = await this.#messages(begun, signal);
+      const messages = await this.#messages(begun, history, signal);
       const { model_id, reasoning_effort, tools } = begun;
       const attempt = begun.fence.generation_attempt;
       const request = { model_id, messages, tools, reasoning_effort, attempt, signal };
@@ -161,16 +177,60 @@ export class Turn {
     return true;
   }
 
-  /** The system prompt and the whole history. */
-  async #messages({ chat_key, about }: StartedAttempt, signal: AbortSignal): Promise<readonly PromptMessage[]> {
-    const { clock, store, blocks } = this.#parts;
-    const everything = listModelHistory({ chat: chat_key, revision: Number.MAX_SAFE_INTEGER });
+  /** Undefined once the turn is over. */
+  async #history({ chat_key }: StartedAttempt): Promise<readonly MessageRow[] | undefined> {
+    const { clock, store } = this.#parts;
+    const rows = await insist(clock, this.#abort.signal, () => readHistory(store, chat_key));
+    return rows === "stale" ? undefined : rows;
+  }
+
+  /** What the model is told, and the history. */
+  async #messages(
+    { chat_key, about }: StartedAttempt,
+    history: readonly PromptMessage[],
+    signal: AbortSignal,
+  ): Promise<readonly PromptMessage[]> {
+    const { clock, blocks } = this.#parts;
     const of = { ...about, chat_id: this.#chat_id, chat_key };
     const told = await insist(clock, signal, () => Promise.all(blocks.map((read) => read(of))));
-    const rows = await insist(clock, signal, () => store.scan(everything));
-    if (rows === "stale" || told === "stale") throw signal.reason;
-    const history = rows.map(({ role, content }): PromptMessage => ({ role, content }));
-    return assemblePrompt(told.flat(), history);
+    if (told === "stale") throw signal.reason;
+    return assemblePrompt(
+      told.flat(),
+      history.map(({ role, content }) => ({ role, content })),
+    );
+  }
+
+  /** Makes the history shorter where that is due. "none": it is as it was, and so is the attempt; "again": the next attempt decides. */
+  async #compact(
+    begun: StartedAttempt,
+    history: readonly MessageRow[],
+    isForced: boolean,
+  ): Promise<"none" | "again" | "over"> {
+    const { clock, publish } = this.#parts;
+    const stop = this.#abort.signal;
+    const isWanted = await insist(clock, stop, () => this.#compactor.isWanted(begun, history, isForced));
+    if (isWanted === "stale") return "over";
+    if (!isWanted) return "none";
+    this.#collector = undefined;
+    const episode = isForced
+      ? undefined
+      : new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
+    if (episode) this.episode = episode;
+    episode?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args: {} });
+    try {
+      const messages = await this.#compactor.rows(begun, history, stop);
+      if (!messages) return isForced ? "none" : "again";
+      const then = "continue";
+      const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
+      if (reported === "stale") return "over";
+      this.history_version = reported.history_version;
+      return "again";
+    } catch (error) {
+      if (this.isStopped) return "over";
+      throw error;
+    } finally {
+      episode?.close();
+    }
   }
 
   /** False when the turn is over. */

@@ -76,6 +76,12 @@ export const classify = ({ status, text, ended_early = false }: FailureSignal): 
   return rule ? { kind: rule.kind, retryable: rule.retryable } : no("generic");
 };
 
+/** What providers say when a prompt does not fit into the model's context. */
+export const saysTooLong = (words: string): boolean =>
+  /context[-_ ](length|window)|(prompt|input) is too long|maximum (context|number of tokens)|too many tokens|token count.{0,40}exceeds/i.test(
+    words,
+  );
+
 const LONGEST_MS = 3_600_000;
 
 /** Milliseconds from the headers of an answer: `retry-after-ms`, or `retry-after` in seconds or as a date; at most an hour. */

@@ -33,6 +33,7 @@ export type ConfiguredModel = {
   readonly enabled: boolean;
   readonly is_default: boolean;
   readonly context_limit: number;
+  readonly compression_threshold: number | null;
   readonly model_config: CallConfig;
 };
 
@@ -75,7 +76,10 @@ export class ConfiguredModels implements LanguageModels {
     const found = id === null ? this.#usableDefault() : this.#found.get(id);
     if (!found || problemOf(found)) return undefined;
     const { config, provider } = found;
-    return { id: config.id, provider: provider.provider, display_name: config.display_name };
+    // The demo model sums nothing up.
+    if (provider.provider === DEMO.provider) return { ...DEMO, id: config.id, display_name: config.display_name };
+    const { display_name, context_limit, compression_threshold } = config;
+    return { id: config.id, provider: provider.provider, display_name, context_limit, compression_threshold };
   }
 
   side(id: string): ModelInfo | undefined {

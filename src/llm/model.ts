@@ -71,7 +71,15 @@ export interface LanguageModels {
   side?(id: string): ModelInfo | undefined;
 }
 
-export type ModelInfo = { readonly id: string; readonly provider: string; readonly display_name: string };
+export type ModelInfo = {
+  readonly id: string;
+  readonly provider: string;
+  readonly display_name: string;
+  /** Tokens; absent when nobody knows. */
+  readonly context_limit?: number;
+  /** Percent of the context from which on histories are made shorter; null: as usual. */
+  readonly compression_threshold?: number | null;
+};
 
 /** Why a model call failed, already classified (facts/chats 5.7). */
 export class ModelError extends Error {

@@ -117,6 +117,11 @@ const showStore = (metrics: Metrics, { store, config }: ApiContext): void => {
 const showChats = (metrics: Metrics, { generations }: ApiContext): void => {
   const { models } = metrics;
   metrics.gauge("slipway_chat_turns", "Turns of chats that run or wait for a slot.", () => generations.size);
+  const compactions = (): Labelled =>
+    Object.entries(generations.compactions).map(([outcome, value]) => ({ labels: { outcome }, value }));
+  metrics.counter("slipway_chat_compactions_total", "Histories that were to be made shorter.", compactions, [
+    "outcome",
+  ]);
   metrics.counter("slipway_model_calls_total", "Calls of language models.", () => models.calls);
   metrics.counter("slipway_model_retries_total", "Those that repeated a failed one.", () => models.retries);
   const tokens = (): Labelled => [

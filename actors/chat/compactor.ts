@@ -1,0 +1,95 @@
+// Makes the history of a turn shorter when it is due: asks a model for a summary, outside of the mailbox; turn.ts stores the rows. What
+// fails is logged and the turn goes on with the history as it is (rules CM-1 to CM-6).
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { readCompactionThresholds } from "#db/chat-settings.ts";
+import { listPrompts } from "#db/messages.ts";
+import type { Store } from "#db/store.ts";
+import {
+  ASK_FOR_SUMMARY,
+  bodyOf,
+  compactedRows,
+  type HistoryRow,
+  isDue,
+  NEVER,
+  recordOf,
+  thresholdOf,
+} from "./compact.ts";
+import type { NewMessage } from "./decision.ts";
+import type { StartedAttempt } from "./messages.ts";
+import { askModel, type SideModel } from "./side-model.ts";
+
+/** Times in one turn: a history that does not get shorter is not tried again and again. */
+export const MOST_COMPACTIONS = 3;
+const LIMITS = { time_ms: 300_000, longest: 40_000 };
+/** Messages of people that are looked through for their own words. */
+const PROMPTS = 2_000;
+
+/** How often it was done, and how often it failed, since the server was started. */
+export type CompactionCounts = { done: number; failed: number };
+
+type Parts = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
+
+export class Compactor {
+  readonly #parts: Parts;
+  readonly #chat_id: string;
+  #tries = 0;
+  /** Then it is not tried again in this turn, unless the model refuses the history. */
+  #hasFailed = false;
+  #threshold = 0;
+  readonly call_id = `compaction-${uuid()}`;
+
+  constructor(parts: Parts, chat_id: string) {
+    this.#parts = parts;
+    this.#chat_id = chat_id;
+  }
+
+  /** `isForced`: the model has refused the history as too long. */
+  async isWanted(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<boolean> {
+    const { context_limit, compression_threshold, model_id, about } = begun;
+    if (this.#tries >= MOST_COMPACTIONS || context_limit <= 0) return false;
+    const own = await readCompactionThresholds(this.#parts.store, about.owner_id);
+    const wish = own.find(([id]) => id === model_id)?.[1];
+    this.#threshold = thresholdOf(wish, compression_threshold, context_limit);
+    if (!isForced) return !this.#hasFailed && isDue(history, context_limit, this.#threshold);
+    return this.#threshold < NEVER && bodyOf(history).some(({ replayed }) => replayed === null);
+  }
+
+  /** The rows to store; undefined when there is no summary. Rejects with the reason of `stop` alone. */
+  async rows(
+    begun: StartedAttempt,
+    history: readonly HistoryRow[],
+    stop: AbortSignal,
+  ): Promise<NewMessage[] | undefined> {
+    const { store, clock, compactions } = this.#parts;
+    const { model_id, context_limit, chat_key } = begun;
+    this.#tries += 1;
+    try {
+      const asked = { system: ASK_FOR_SUMMARY, text: recordOf(history, context_limit) };
+      const { text, usage } = await askModel(this.#parts, model_id, asked, stop, LIMITS);
+      const summary = text.trim();
+      if (summary === "") throw new Error("the model has summed nothing up");
+      const prompts = await store.scan(listPrompts({ chat: chat_key, limit: PROMPTS }));
+      const unanswered = history.length - history.findLastIndex(({ role }) => role !== "user") - 1;
+      const told = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
+      const rows = compactedRows({
+        ...{ summary, history, context_limit, threshold: this.#threshold, model_id, usage, call_id: this.call_id },
+        prompts: told.map(({ content }) =>
+          content.map(({ type, text = "" }) => (type === "text" ? text : "")).join("\n"),
+        ),
+        now: clock.now(),
+      });
+      compactions.done += 1;
+      return rows;
+    } catch (error) {
+      stop.throwIfAborted();
+      compactions.failed += 1;
+      this.#hasFailed = true;
+      log("chats").warn("the history of chat {chat_id} was not made shorter: {error}", {
+        chat_id: this.#chat_id,
+        error,
+      });
+      return undefined;
+    }
+  }
+}

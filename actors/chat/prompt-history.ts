@@ -1,0 +1,15 @@
+// The history a model goes on from: everything, or what stands for the past, what nobody had answered then, and what came since
+// (facts/chats 5.6). Used by turns.
+import { findMarker, listModelBefore, listModelHistory, listSystemRows, type MessageRow } from "#db/messages.ts";
+import type { Store } from "#db/store.ts";
+
+/** Oldest first. The row for the past stands before those it has left as they are, though it was written after them (rule CM-4). */
+export const readHistory = async (store: Store, chat: number): Promise<readonly MessageRow[]> => {
+  const marker = await store.get(findMarker({ chat }));
+  if (!marker) return store.scan(listModelHistory({ chat, from: 0 }));
+  const { id: before, replayed } = marker;
+  const system = await store.scan(listSystemRows({ chat, before }));
+  const left = replayed ? await store.scan(listModelBefore({ chat, before, limit: replayed })) : [];
+  const [past, ...since] = await store.scan(listModelHistory({ chat, from: before }));
+  return past ? [...system, past, ...left.reverse(), ...since] : [...system, ...left];
+};

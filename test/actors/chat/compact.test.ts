@@ -1,0 +1,83 @@
+// When a history is made shorter and what is kept of it, without any model.
+import { expect, test } from "bun:test";
+import { compactedRows, type HistoryRow, isDue, recordOf, thresholdOf, wordsOfPeople } from "#actors/chat/compact.ts";
+
+const row = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
+  ...{ role, content: [{ type: "text", text }], usage: null, replayed: null },
+  ...more,
+});
+const answer = (input_tokens: number): HistoryRow => row("assistant", "ok", { usage: { input_tokens } });
+
+test("[CM-1] a history is due at its threshold: the owner's, else the model's, else by the size of the context", () => {
+  expect([
+    thresholdOf(20, 60, 1_000),
+    thresholdOf(undefined, 60, 1_000),
+    thresholdOf(undefined, null, 499_999),
+  ]).toEqual([20, 60, 70]);
+  expect(thresholdOf(undefined, null, 500_000)).toBe(30);
+  const history = [row("user", "hi"), answer(700), row("user", "more")];
+  expect([isDue(history, 1_000, 70), isDue(history, 1_001, 70)]).toEqual([true, false]);
+  expect([isDue(history, 700, 100), isDue(history, 0, 70), isDue([row("user", "hi")], 1_000, 0)]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("[CM-6] what has not grown since it was made shorter is not made shorter again", () => {
+  const past = row("user", "the past", { replayed: 0 });
+  expect(isDue([past, answer(800)], 1_000, 70)).toBe(false);
+  expect(isDue([past, answer(800), answer(899)], 1_000, 70)).toBe(false);
+  expect(isDue([past, answer(800), answer(900)], 1_000, 70)).toBe(true);
+});
+
+test("[CM-3] what people have written is kept word for word; where it is too long, what sets a rule outlives the rest", () => {
+  const short = ["Build it.", " Never push to main! ", ""];
+  expect(wordsOfPeople(short, 1_000)).toEqual(["Build it.", "Never push to main!"]);
+  const prose = "The sun went down over the hills. ".repeat(40);
+  const many = [
+    `First of all: ${prose}`,
+    ...Array.from({ length: 20 }, (_, index) => `Chatter ${index}. ${prose}`),
+    `${prose}You must not delete the table users. ${prose}`,
+    "And now the tests.",
+  ];
+  const kept = wordsOfPeople(many, 3_000);
+  expect(kept.join("").length).toBeLessThanOrEqual(3_000);
+  expect(kept[0]).toStartWith("First of all:");
+  expect(kept.join("\n")).toContain("You must not delete the table users.");
+  expect(kept.at(-1)).toBe("And now the tests.");
+  const endless = wordsOfPeople([`Always ${"x".repeat(9_000)}`, "b"], 1_000).join("");
+  expect(endless.length).toBeLessThan(1_100);
+});
+
+test("[CM-4] what nobody has answered is neither summed up nor lost, and a record never fills more than half of the context", () => {
+  const long = row("tool", "", {
+    content: [{ type: "tool-result", tool_name: "execute", result: { output: "x".repeat(50_000) } }],
+  });
+  const history = [
+    row("system", "rules"),
+    row("user", "one"),
+    answer(700),
+    long,
+    row("user", "two"),
+    row("user", "three"),
+  ];
+  const record = recordOf(history, 64_000);
+  expect(record).toContain("user: one");
+  expect(record).toContain("result of execute");
+  expect(record).not.toMatch(/rules|two|three/);
+  expect(
+    recordOf(
+      Array.from({ length: 99 }, () => long),
+      10_000,
+    ).length,
+  ).toBeLessThan(15_100);
+  const at = { context_limit: 1_000, threshold: 70, model_id: "m", usage: null, call_id: "c", now: 0 };
+  const [past, call, result] = compactedRows({ ...at, summary: "SUM", prompts: ["one"], history });
+  expect(past).toMatchObject({ role: "user", visibility: "model", replayed: 2 });
+  expect(past?.content[0]?.text).toMatch(/SUM[\s\S]*<message>\none\n<\/message>/);
+  expect([call, result]).toMatchObject([
+    { role: "assistant", visibility: "user", content: [{ tool_name: "chat_summarized" }] },
+    { role: "tool", visibility: "user", content: [{ result: { summary: "SUM", usage_percent: 70 } }] },
+  ]);
+});

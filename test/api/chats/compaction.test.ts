@@ -1,0 +1,143 @@
+// Long histories through the public API, with a provider on a real socket that says how full its context is.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
+import type { ModelCall } from "#test/support/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/model-world.ts";
+
+setDefaultTimeout(30_000);
+
+const SHORT = { context_limit: 1_000, compression_threshold: 50 };
+
+const messagesIn = ({ body }: ModelCall) => body.messages as { role: string; content: string }[];
+const rolesIn = (call: ModelCall): string =>
+  messagesIn(call)
+    .map(({ role }) => role)
+    .join(" ");
+const told = (call: ModelCall): string => JSON.stringify(call.body);
+const isSummary = (call: ModelCall): boolean => told(call).includes("You write the notes");
+
+const finish = (call: ModelCall, text: string, input: number): void =>
+  call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
+
+test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model and stays whole for people, through edits, failures and refusals", async () => {
+  await using world = await openModelWorld();
+  const { model } = await addModel(world, "openai-compat", SHORT);
+  const chat = await createChat(world, "Never touch the file secret.txt.");
+  const path = `/api/v2/chats/${chat.id}`;
+  using follower = await Follower.open(world.owner, chat.id);
+  const idle = (length: number) => follower.until((one) => one.status === "waiting" && one.history.length === length);
+  const next = () => world.upstream.next();
+  finish(await next(), "first answer", 100);
+  await idle(2);
+  await sendMessage(world, chat.id, "second");
+  finish(await next(), "second answer", 600);
+  await idle(4);
+  await sendMessage(world, chat.id, "third question");
+
+  const asked = await next();
+  expect(isSummary(asked)).toBe(true);
+  expect(told(asked)).toContain("first answer");
+  expect(told(asked)).not.toContain("third question");
+  await follower.until(({ events }) =>
+    events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
+  );
+  finish(asked, "SUMMARY ONE", 50);
+  const shortened = await next();
+  expect(rolesIn(shortened)).toBe("system user user");
+  const [, past, question] = messagesIn(shortened);
+  expect(past?.content).toMatch(/SUMMARY ONE[\s\S]*Never touch the file secret\.txt\./);
+  expect(question?.content).toBe("third question");
+  finish(shortened, "third answer", 80);
+  await idle(8);
+
+  const shown = async (): Promise<ChatMessage[]> =>
+    (await world.owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
+  const all = await shown();
+  expect(all.map(wordsOf)).toEqual([
+    "user: Never touch the file secret.txt.",
+    ...["assistant: first answer", "user: second", "assistant: second answer", "user: third question"],
+    ...["assistant: tool-call", "tool: tool-result", "assistant: third answer"],
+  ]);
+  expect(follower.history).toEqual(all.map(wordsOf));
+  expect(all[6]?.content).toMatchObject([
+    {
+      tool_name: "chat_summarized",
+      result: {
+        summary: "SUMMARY ONE",
+        source: "automatic",
+        threshold_percent: 50,
+        usage_percent: 60,
+        context_tokens: 600,
+      },
+    },
+  ]);
+  expect(JSON.stringify(all)).not.toContain("stands for it");
+  const page = await world.owner.get<MessagePage>(`${path}/messages?limit=3&before_id=${all[7]?.id}`);
+  expect(page.messages.map(({ id }) => id)).toEqual([6, 5, 4].map((index) => all[index]?.id as number));
+  const found = async (words: string) =>
+    (await world.owner.get<unknown[]>(`/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`)).length;
+  expect([await found("secret.txt"), await found("stands for it")]).toEqual([1, 0]);
+
+  // An edit of what came before brings the history back; its summary fails, and the turn goes on without.
+  await world.owner.patch(`${path}/messages/${all[4]?.id}`, { content: [{ type: "text", text: "third, edited" }] });
+  const again = await next();
+  expect(isSummary(again)).toBe(true);
+  again.answer(400, { error: { message: "no", type: "some_error" } });
+  const whole = await next();
+  expect(rolesIn(whole)).toBe("system user assistant user assistant user");
+  finish(whole, "fourth answer", 700);
+  await idle(6);
+
+  // The owner's own threshold counts; a refusal as too long makes it shorter all the same, once.
+  const mine = `/api/v2/chats/config/user-compaction-thresholds/${model.id}`;
+  await world.owner.put(mine, { threshold_percent: 99 });
+  await sendMessage(world, chat.id, "fifth");
+  const refused = await next();
+  expect(isSummary(refused)).toBe(false);
+  const tooLong = { error: { message: "This model's maximum context length is 1000 tokens", type: "some_error" } };
+  refused.answer(400, tooLong);
+  finish(await next(), "SUMMARY TWO", 50);
+  const retried = await next();
+  expect(rolesIn(retried)).toBe("system user user");
+  expect(told(retried)).toContain("SUMMARY TWO");
+  retried.answer(400, tooLong);
+  await follower.until(({ events }) => events.some(({ type }) => type === "error"));
+  expect(world.upstream.calls.filter(isSummary)).toHaveLength(3);
+
+  await world.owner.put(mine, { threshold_percent: 100 });
+  await sendMessage(world, chat.id, "sixth");
+  const last = await next();
+  expect(isSummary(last)).toBe(false);
+  last.answer(400, tooLong);
+  await follower.until(({ events }) => events.filter(({ type }) => type === "error").length === 2);
+  expect(world.upstream.calls.filter(isSummary)).toHaveLength(3);
+});
+
+test("[CM-6] between the steps of one turn a history is made shorter three times and no more", async () => {
+  await using world = await openModelWorld();
+  await addModel(world, "openai-compat", SHORT);
+  const chat = await createChat(world, "work");
+  using follower = await Follower.open(world.owner, chat.id);
+  let steps = 0;
+  const step = (call: ModelCall, input: number): void => {
+    const name = { id: `call_${++steps}`, name: "conjure", args: "{}" };
+    call.say({ call: name }, { finish: "tool_calls", usage: { input, output: 5 } }).end();
+  };
+  step(await world.upstream.next(), 600);
+  for (const round of [1, 2, 3]) {
+    const asked = await world.upstream.next();
+    expect([round, isSummary(asked)]).toEqual([round, true]);
+    finish(asked, `SUMMARY ${round}`, 10);
+    const call = await world.upstream.next();
+    expect(rolesIn(call)).toBe("system user");
+    expect(told(call)).toContain(`SUMMARY ${round}`);
+    step(call, 100);
+    step(await world.upstream.next(), 800);
+  }
+  const call = await world.upstream.next();
+  expect(isSummary(call)).toBe(false);
+  finish(call, "done", 900);
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history.at(-1)).toBe("assistant: done");
+});
