@@ -62,6 +62,10 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   file: plain("id", "hash", "mimetype", "size", "created_by"),
 };
 
+const KNOWN = new Map(
+  Object.entries(TRACKED).map(([type, tracked]) => [type as ResourceType, Object.entries(tracked)]),
+);
+
 type Row = Readonly<Record<string, unknown>>;
 
 /**
@@ -69,9 +73,11 @@ type Row = Readonly<Record<string, unknown>>;
  * values empty. Times are milliseconds in rows and RFC 3339 in the diff.
  */
 export const diffOf = (type: ResourceType, before: Row | undefined, after: Row | undefined): AuditDiff => {
-  const tracked = TRACKED[type] ?? plain(...Object.keys({ ...before, ...after }));
+  const tracked = KNOWN.get(type) ?? Object.entries(plain(...Object.keys({ ...before, ...after })));
   const diff: Record<string, AuditDiff[string]> = {};
-  for (const [column, { as: name = column, kind }] of Object.entries(tracked)) {
+  for (const [column, { as: name = column, kind }] of tracked) {
+    // Actors ask after each turn: as a rule nothing of it has changed.
+    if (before && after && Object.is(before[column], after[column])) continue;
     const known = after?.[column] ?? before?.[column];
     if (known === undefined) continue;
     const was = columnOf(before, column, known);

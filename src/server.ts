@@ -11,6 +11,7 @@ import { tracing } from "#base/trace.ts";
 import { AgentTokens } from "./api/agent-tokens.ts";
 import { isAppPath } from "./api/applications/names.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
+import { onBehalf, statusesOf } from "./api/audit/origin.ts";
 import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
@@ -104,7 +105,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
         const identity = await identify(credential, who);
         rates?.count(request, identity);
         remember(request, identity);
-        return app.fetch(request);
+        return onBehalf(request, identity, behalf, () => app.fetch(request));
       });
     } catch (error) {
       return errorResponse(error, request);
@@ -112,6 +113,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   };
 
   const who = { store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx) };
+  const behalf = { addresses: ctx.addresses, statuses: statusesOf(app) };
   const apps = new AppProxy(ctx, who);
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
   const handle = async (request: Request): Promise<Response> => {
