@@ -5,18 +5,8 @@ import { join } from "node:path";
 import { readTls } from "#base/tls.ts";
 import { needs, testNeeding } from "../support/needs.ts";
 import { ADMIN, startTestServer, tempDirectory, testConfig } from "../support/server.ts";
+import { makeCertificate } from "./certificate.ts";
 import { runHere } from "./run-verb.ts";
-
-const makeCertificate = async (folder: string, name: string, days = 30): Promise<{ cert: string; key: string }> => {
-  const [cert, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
-  const argv = ["req", "-x509", ...curve, "-days", `${days}`, "-keyout", key, "-out", cert, ...subject];
-  const child = Bun.spawn([needs.openssl.file, ...argv], { stdout: "ignore", stderr: "pipe" });
-  const said = await child.stderr.text();
-  if ((await child.exited) !== 0) throw new Error(said);
-  return { cert, key };
-};
 
 const settings = ({ cert, key }: { cert: string; key: string }) => ({
   SLIPWAY_TLS_CERT_FILE: cert,

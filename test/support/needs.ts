@@ -23,6 +23,8 @@ export const needs = {
   sshKeygen: program("ssh-keygen"),
   sshd: program("/usr/sbin/sshd", "sshd"),
   openssl: program("openssl"),
+  curl: program("curl"),
+  nginx: program("/usr/sbin/nginx", "nginx"),
   strace: program("strace"),
   cc: program("gcc", "cc", "clang"),
   node: program("node"),

@@ -1,0 +1,195 @@
+// The recipes of README for proxies, as they stand there, with the real programs: https, WebSockets, events as they happen, whose
+// address counts, uploads, and apps on hosts of their own. Caddy is tried where it is installed.
+import { expect, spyOn, test } from "bun:test";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { startAppWorld } from "../api/applications/app-world.ts";
+import { makeCertificate } from "./certificate.ts";
+
+const README = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
+const recipe = (language: string): string =>
+  new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(README)?.[1] ?? "";
+
+/** Two ports nobody has. */
+const freePorts = async (): Promise<[number, number]> => {
+  const servers = [createServer(), createServer()];
+  for (const server of servers) await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  for (const server of servers) await new Promise<void>((done) => server.close(() => done()));
+  return ports as [number, number];
+};
+
+type Place = { folder: string; cert: string; key: string; upstream: string; https: number; http: number };
+/** Answers how to stop it. Resolves when it listens. */
+type Start = (place: Place) => Promise<() => Promise<void>>;
+
+const done = async (argv: string[], folder: string): Promise<void> => {
+  const env = { PATH: Bun.env.PATH ?? "", HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+  const child = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: Bun.file(join(folder, "said")), env });
+  if ((await child.exited) !== 0) throw new Error(`${argv.join(" ")}: ${readFileSync(join(folder, "said"), "utf8")}`);
+};
+
+const filled = (text: string, { cert, key, upstream }: Place): string =>
+  text
+    .replaceAll("127.0.0.1:7080", upstream)
+    .replaceAll("/etc/ssl/slipway/fullchain.pem", cert)
+    .replaceAll("/etc/ssl/slipway/key.pem", key);
+
+const nginx: Start = async (place) => {
+  const { folder } = place;
+  const own = filled(recipe("nginx"), place)
+    .replace("listen 443 ", `listen 127.0.0.1:${place.https} `)
+    .replace("listen 80;", `listen 127.0.0.1:${place.http};`);
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
+  const user = process.getuid?.() === 0 ? "user root;" : "";
+  const file = join(folder, "nginx.conf");
+  writeFileSync(
+    file,
+    `${user} worker_processes 1; pid ${folder}/pid; error_log ${folder}/errors;
+    events {} http { access_log off; ${temporary.join(" ")}\n${own} }`,
+  );
+  // It comes back when its child listens.
+  await done([needs.nginx.file, "-c", file, "-e", join(folder, "errors")], folder);
+  return () => done([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), "-s", "stop"], folder);
+};
+
+const caddy: Start = async (place) => {
+  const { folder, cert, key } = place;
+  const file = join(folder, "Caddyfile");
+  const first = "slipway.example.com {\n";
+  const own = filled(recipe("caddy"), place).replace(first, `${first}\ttls ${cert} ${key}\n`);
+  writeFileSync(file, `{\n admin off\n https_port ${place.https}\n http_port ${place.http}\n}\n${own}`);
+  await done(["caddy", "start", "--config", file, "--adapter", "caddyfile", "--pidfile", join(folder, "pid")], folder);
+  return async () => void process.kill(Number(readFileSync(join(folder, "pid"), "utf8")));
+};
+
+const story = async (start: Start): Promise<void> => {
+  using place = tempDirectory();
+  const [https, http] = await freePorts();
+  const { cert, key } = await makeCertificate(place.path, "proxy", "DNS:slipway.example.com,DNS:*.apps.example.com");
+  const [name, apps] = [`slipway.example.com:${https}`, `apps.example.com:${https}`];
+  await using world = await startAppWorld({
+    apps: (port) => [{ slug: "mine", url: `http://localhost:${port}`, subdomain: true }],
+    env: {
+      SLIPWAY_ACCESS_URL: `https://${name}`,
+      SLIPWAY_WILDCARD_ACCESS_URL: `*.${apps}`,
+      SLIPWAY_TRUSTED_PROXIES: "127.0.0.1,::1",
+    },
+  });
+  const upstream = world.server.url.host;
+  const stop = await start({ folder: place.path, cert, key, upstream, https, http });
+  try {
+    const ca = readFileSync(cert, "utf8");
+    const tls = (host: string) => ({ ca, serverName: host.split(":")[0] as string });
+    const ask = (path: string, init: RequestInit = {}, host = name): Promise<Response> =>
+      fetch(`https://127.0.0.1:${https}${path}`, {
+        ...{ redirect: "manual", ...init, tls: tls(host) },
+        headers: { ...(init.headers as Record<string, string>), host },
+      } as RequestInit);
+    const asked = spyOn(contextOf(world.server).addresses, "of");
+    const addresses = () => asked.mock.results.map(({ value }) => value);
+
+    // Signing in: the cookie is for https alone, and pages of the access URL may write with it, others not.
+    const json = { "content-type": "application/json" };
+    const body = JSON.stringify({ email: ADMIN.email, password: ADMIN.password });
+    const signedIn = await ask("/api/v2/users/login", { method: "POST", headers: json, body });
+    expect([signedIn.status, signedIn.headers.getSetCookie()[0]]).toEqual([201, expect.stringContaining("; Secure")]);
+    const cookie = (signedIn.headers.getSetCookie()[0] as string).split(";")[0] as string;
+    const leave = (origin: string) =>
+      ask("/api/v2/users/logout", { method: "POST", headers: { cookie, origin } }).then(({ status }) => status);
+    expect([await leave("https://evil.example"), await leave(`https://${name}`)]).toEqual([403, 200]);
+    expect((await ask("/api/v2/buildinfo", {}, `evil.example:${https}`).catch(() => undefined))?.status).not.toBe(200);
+    const plain = await fetch(`http://127.0.0.1:${http}/x?y`, {
+      ...{ redirect: "manual", headers: { host: "slipway.example.com" } },
+    });
+    expect([301, 308]).toContain(plain.status);
+    expect(plain.headers.get("location")).toMatch(/^https:\/\/slipway\.example\.com(:\d+)?\/x\?y$/);
+
+    // Whose address counts: that of the connection to the proxy, whatever the caller says it is.
+    asked.mockClear();
+    const argv = ["-sk", "--interface", "127.0.0.9", "-H", "X-Forwarded-For: 203.0.113.9", "--resolve"];
+    const curl = [
+      needs.curl.file,
+      ...argv,
+      `slipway.example.com:${https}:127.0.0.1`,
+      `https://${name}/api/v2/buildinfo`,
+    ];
+    await done(curl, place.path);
+    expect(addresses()).toEqual(["127.0.0.9"]);
+
+    // A WebSocket and events, each with something that comes while they are open.
+    const token = { "Service-Session-Token": world.token };
+    const { workspace } = world.cast;
+    const events = (await ask(`/api/v2/workspaces/${workspace.id}/watch`, { headers: token })).body?.getReader();
+    const until = async (wanted: string): Promise<void> => {
+      let text = "";
+      while (!text.includes(wanted)) {
+        const { value, done: over } = (await events?.read()) ?? { value: undefined, done: true };
+        if (over) throw new Error(`the events ended: ${text}`);
+        text += new TextDecoder().decode(value);
+      }
+    };
+    await until("event: data");
+    const socket = new WebSocket(`wss://127.0.0.1:${https}/api/v2/workspaceagents/${world.agent_id}/logs?follow=true`, {
+      ...{ tls: tls(name), headers: { ...token, host: name } },
+    } as never);
+    const lines: string[] = [];
+    const heard = new Promise<void>((resolve, reject) => {
+      socket.onerror = () => reject(new Error("the socket was refused"));
+      socket.onmessage = ({ data }) => {
+        lines.push(String(data));
+        if (String(data).includes("through the proxy")) resolve();
+        else if (lines.length === 1) void append();
+      };
+    });
+    const append = () =>
+      ask("/api/v2/workspaceagents/me/logs", {
+        ...{ method: "PATCH", headers: { ...json, "Service-Session-Token": world.cast.token } },
+        body: JSON.stringify({ logs: [{ output: "through the proxy" }] }),
+      });
+    await heard;
+    socket.close();
+    const dormant = { method: "PUT", headers: { ...json, ...token }, body: '{"ttl_ms":7200000}' };
+    expect((await ask(`/api/v2/workspaces/${workspace.id}/ttl`, dormant)).status).toBe(204);
+    await until('"ttl_ms":7200000');
+    await events?.cancel();
+
+    // Larger than what a proxy takes unless it is told; the refusal is the server's own.
+    const large = {
+      method: "POST",
+      headers: { ...token, "content-type": "application/x-tar" },
+      body: new Uint8Array(3e6),
+    };
+    expect((await ask("/api/v2/files", large)).headers.get("content-type")).toStartWith("application/json");
+
+    // An app on its own host, with its WebSocket.
+    const host = `mine--dev--dev--ada.${apps}`;
+    const echo = await ask("/deep?x=1", { headers: token }, host);
+    expect([echo.status, ((await echo.json()) as { path: string }).path]).toEqual([200, "/deep?x=1"]);
+    const own = new WebSocket(`wss://127.0.0.1:${https}/socket`, {
+      tls: tls(host),
+      headers: { ...token, host },
+    } as never);
+    const hello = await new Promise<string>((resolve, reject) => {
+      own.onmessage = ({ data }) => resolve(String(data));
+      own.onerror = () => reject(new Error("the app's socket was refused"));
+    });
+    expect(JSON.parse(hello).path).toBe("/socket");
+    own.close();
+  } finally {
+    await stop();
+    rmSync(join(place.path, "said"), { force: true });
+  }
+};
+
+const tools = [needs.openssl, needs.curl];
+testNeeding([needs.nginx, ...tools], "[OP-17] behind nginx as README has it, everything works as without", () =>
+  story(nginx),
+);
+if (Bun.which("caddy") !== null && tools.every(({ found }) => found)) {
+  test("[OP-17] behind Caddy as README has it, everything works as without", () => story(caddy), 60_000);
+}
