@@ -3,8 +3,10 @@
 import { type Clock, sleep } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents.ts";
+import { findChatPlace } from "#db/chats.ts";
 import type { Store } from "#db/store.ts";
 import { findWorkspace } from "#db/workspaces.ts";
+import { CHAT_HEADER } from "#schema/git-message.ts";
 import type { Subagents } from "#src/tools/agents.ts";
 import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
 import { type AgentCall, type ToolAgent, ToolError } from "#src/tools/tool.ts";
@@ -32,6 +34,8 @@ export class WorkspaceAgent implements ToolAgent {
   readonly #parts: AgentParts;
   readonly #workspace_id: string | null;
   readonly #house: ToolHouse;
+  readonly #chat_id: string;
+  #chats: Promise<string> | undefined;
   /** It has been there before. */
   #known: boolean;
 
@@ -39,6 +43,7 @@ export class WorkspaceAgent implements ToolAgent {
     this.#parts = parts;
     this.#workspace_id = of.workspace_id;
     this.#house = parts.toolHouse(of);
+    this.#chat_id = of.chat_id;
     this.#known = known;
   }
 
@@ -63,11 +68,13 @@ export class WorkspaceAgent implements ToolAgent {
   async #once<T>({ method, path, json, body, signal }: AgentCall): Promise<T> {
     const { agentHttp, clock } = this.#parts;
     const agent_id = await this.#agent();
+    this.#chats ??= this.#family();
+    const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
     const silence = new AbortController();
     const limit = clock.after(ANSWER_MS, () => silence.abort());
     try {
       const response = await agentHttp.request(agent_id, {
-        ...{ method, path: `/api/v0${path}`, json },
+        ...{ method, path: `/api/v0${path}`, json, headers },
         ...(body ? { body } : {}),
         signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
       });
@@ -79,6 +86,12 @@ export class WorkspaceAgent implements ToolAgent {
     } finally {
       limit.cancel();
     }
+  }
+
+  /** In whose name the daemon is asked: what a sub-chat works on is its root's work, too. */
+  async #family(): Promise<string> {
+    const place = await this.#parts.store.get(findChatPlace({ id: this.#chat_id }));
+    return [this.#chat_id, ...(place?.parent_chat_id ? [place.parent_chat_id] : [])].join(",");
   }
 
   /** The first agent of the latest build. Throws `ToolError` when there is none: waiting would not help. */

@@ -1,18 +1,17 @@
 // The part of the daemon's HTTP API that is about containers (facts/wire 4.1): the listing, a WebSocket that follows it, and what can be
 // done to devcontainers. Used by http.ts.
-import type { Server, ServerWebSocket } from "bun";
+import type { Server } from "bun";
 import { invalidField } from "#base/errors.ts";
 import type { Containers } from "./containers.ts";
+import type { SocketData, SocketHandler } from "./http-sockets.ts";
 
 type Request_ = Request & { params: Record<string, string> };
-/** What hangs on one WebSocket. */
-export type Watcher = { stop?: () => void };
 
 export const containerRoutes = (containers: Containers) => ({
   "/api/v0/containers": { GET: async (request: Request) => Response.json(await containers.list(labelsOf(request))) },
   "/api/v0/containers/watch": {
-    GET: (request: Request, server: Server<Watcher>) =>
-      server.upgrade(request, { data: {} })
+    GET: (request: Request, server: Server<SocketData>) =>
+      server.upgrade(request, { data: { handler: watcherOf(containers) } })
         ? undefined
         : Response.json({ message: "This route takes WebSockets." }, { status: 426 }),
   },
@@ -33,23 +32,19 @@ export const containerRoutes = (containers: Containers) => ({
 /** Frames that wait for a reader; beyond it he is cut off and may come again. */
 const MOST_WAITING = 8 * 1024 * 1024;
 
-export const watcherSockets = (containers: Containers) => ({
-  idleTimeout: 60,
-  sendPings: true,
-  maxPayloadLength: 1024,
-  open(socket: ServerWebSocket<Watcher>): void {
-    socket.data.stop = containers.watch((listing) => {
-      if (socket.getBufferedAmount() > MOST_WAITING) socket.terminate();
-      else socket.send(listing);
-    });
-  },
-  message(socket: ServerWebSocket<Watcher>): void {
-    socket.close(1008, "this stream takes no messages");
-  },
-  close(socket: ServerWebSocket<Watcher>): void {
-    socket.data.stop?.();
-  },
-});
+const watcherOf = (containers: Containers): SocketHandler => {
+  let stop: (() => void) | undefined;
+  return {
+    open(socket) {
+      stop = containers.watch((listing) => {
+        if (socket.getBufferedAmount() > MOST_WAITING) socket.terminate();
+        else socket.send(listing);
+      });
+    },
+    message: (socket) => socket.close(1008, "this stream takes no messages"),
+    close: () => stop?.(),
+  };
+};
 
 /** `label=key=value`, as often as one likes. */
 const labelsOf = (request: Request): (readonly [string, string])[] =>

@@ -48,8 +48,12 @@ export class Processes {
     this.#options = options;
   }
 
-  /** Runs `sh -c command`; answers when it has started. One that has this id already is answered as it is. 429 while too many run. */
-  start({ id = uuid(), command, env = {}, timeout_ms = 0 }: StartProcess, directory: string): ProcessInfo {
+  /**
+   * Runs `sh -c command`; answers when it has started, and calls `over` when it has ended. One that has this id already is answered as
+   * it is. 429 while too many run.
+   */
+  start(asked: StartProcess, directory: string, over: () => void = () => {}): ProcessInfo {
+    const { id = uuid(), command, env = {}, timeout_ms = 0 } = asked;
     const { clock, groups } = this.#options;
     const known = this.#started.get(id);
     if (known) return infoOf(known);
@@ -73,6 +77,7 @@ export class Processes {
     };
     const ended = (exit_code: number, timed_out: boolean): void => {
       Object.assign(started, { exit_code, timed_out, ended_at: clock.now() });
+      over();
     };
     started.over = runProcess({
       command: ["sh", "-c", command],

@@ -10,15 +10,19 @@ import { log } from "#base/log.ts";
 import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
 import type { Containers } from "./containers.ts";
-import { containerRoutes, watcherSockets } from "./containers-http.ts";
+import { containerRoutes } from "./containers-http.ts";
+import { chatsOf, gitRoutes } from "./git-http.ts";
+import type { GitWatches } from "./git-watch.ts";
 import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./http-files.ts";
 import type { Processes } from "./http-processes.ts";
+import { handledSockets } from "./http-sockets.ts";
 import { Once } from "./once.ts";
 
 export type HttpApiOptions = {
   ports(): ListeningPort[];
   processes: Processes;
   containers: Containers;
+  git: GitWatches;
   /** The absolute path of what a caller wrote. */
   place(path: string): string;
 };
@@ -36,8 +40,8 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
     maxRequestBodySize: MAX_FILE,
     // The server decides how long a connection is kept.
     idleTimeout: 0,
-    routes: { ...routesOf(options), ...containerRoutes(options.containers) },
-    websocket: watcherSockets(options.containers),
+    routes: { ...routesOf(options), ...containerRoutes(options.containers), ...gitRoutes(options.git) },
+    websocket: handledSockets,
     fetch: () => failed(new AppError("not_found", "Route not found.")),
     error: failed,
   } as never);
@@ -52,9 +56,14 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const routesOf = ({ ports, processes, place }: HttpApiOptions) => {
+const routesOf = ({ ports, processes, git, place }: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
+  /** Which repositories a chat works on follows from what its tools touch. */
+  const touched = (request: Request, paths: readonly string[], changed: boolean): void => {
+    const chats = chatsOf(request);
+    if (chats.length > 0) void git.touched(chats, paths, changed);
+  };
   return {
     "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },
     "/api/v0/list-directory": {
@@ -65,32 +74,50 @@ const routesOf = ({ ports, processes, place }: HttpApiOptions) => {
       GET: async (request: Request) => Response.json({ resolved_path: await resolvePath(path(request)) }),
     },
     "/api/v0/read-file": {
-      GET: (request: Request) =>
-        readFile(path(request), numberOf(request, "offset", 0), numberOf(request, "limit", ALL)),
+      GET: (request: Request) => {
+        touched(request, [path(request)], false);
+        return readFile(path(request), numberOf(request, "offset", 0), numberOf(request, "limit", ALL));
+      },
     },
     "/api/v0/read-file-lines": {
       GET: async (request: Request) => {
         const offset = Math.max(1, numberOf(request, "offset", 1));
+        touched(request, [path(request)], false);
         return Response.json(await readFileLines(path(request), offset, numberOf(request, "limit", 2_000)));
       },
     },
     "/api/v0/write-file": {
       POST: async (request: Request) => {
         await writeFile(path(request), await request.bytes());
+        touched(request, [path(request)], true);
         return Response.json({ message: "The file was written." });
       },
     },
     "/api/v0/edit-files": {
       POST: async (request: Request) => {
         const { id, files } = await bodyOf(request, EditFiles);
-        const edit = () => editFiles(files.map((one) => ({ ...one, absolute_path: place(one.path) })));
-        return Response.json(await (id === undefined ? edit() : edits.once(id, edit)));
+        const placed = files.map((one) => ({ ...one, absolute_path: place(one.path) }));
+        const edit = () => editFiles(placed);
+        const edited = await (id === undefined ? edit() : edits.once(id, edit));
+        touched(
+          request,
+          placed.map(({ absolute_path }) => absolute_path),
+          true,
+        );
+        return Response.json(edited);
       },
     },
     "/api/v0/processes/start": {
       POST: async (request: Request) => {
         const asked = await bodyOf(request, StartProcess);
-        return Response.json(processes.start(asked, place(asked.directory ?? ".")));
+        const directory = place(asked.directory ?? ".");
+        const chats = chatsOf(request);
+        const ran = (ended: boolean): void => {
+          if (chats.length > 0) void git.ran(chats, asked.command, directory, ended);
+        };
+        const started = processes.start(asked, directory, () => ran(true));
+        ran(false);
+        return Response.json(started);
       },
     },
     "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },

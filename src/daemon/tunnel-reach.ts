@@ -14,6 +14,7 @@ import { Containers } from "./containers.ts";
 import { ContainerEngine, engineAddress } from "./containers-engine.ts";
 import { DevcontainerCli } from "./devcontainers-cli.ts";
 import { type Environment, folderOf, placeOf, scriptEnvironment } from "./environment.ts";
+import { GitWatches } from "./git-watch.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { type HttpApi, serveHttpApi } from "./http.ts";
 import { Processes } from "./http-processes.ts";
@@ -56,6 +57,7 @@ export class Reach {
         ...{ clock, directory, engine: engineAt, declared: declaredIn(manifest) },
         devcontainers: new DevcontainerCli({ clock, groups, env }),
       }),
+      git: new GitWatches({ clock, groups, env }),
       place: (path) => placeOf(path, given, directory),
     });
     this.#running = runTunnel({

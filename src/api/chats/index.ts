@@ -17,6 +17,7 @@ import { chatCost } from "./cost.ts";
 import { createChat } from "./create.ts";
 import { chatDebug } from "./debug.ts";
 import { chatFiles } from "./files.ts";
+import { chatGit } from "./git.ts";
 import { listChats, sharersOf } from "./list.ts";
 import { chatMessages } from "./messages.ts";
 import { modelConfigs } from "./model-configs.ts";
@@ -124,4 +125,5 @@ export const chats = (ctx: ApiContext) =>
     .use(chatCost(ctx))
     .use(chatMessages(ctx))
     .use(chatTitle(ctx))
-    .use(chatStream(ctx));
+    .use(chatStream(ctx))
+    .use(chatGit(ctx));

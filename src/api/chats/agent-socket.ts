@@ -1,0 +1,77 @@
+// The daemon behind a chat: who may use it through the chat, and a WebSocket to it (facts/chats 2.11, 2.12). Used by the streams of git
+// and desktop; everything is known before the caller's own request is upgraded.
+import { AppError, forbidden, invalid } from "#base/errors.ts";
+import { secretBytes } from "#base/ids.ts";
+import { listAgentsOfBuild } from "#db/agents.ts";
+import type { ChatPlace } from "#db/chats.ts";
+import { findWorkspace } from "#db/workspaces.ts";
+import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
+import { mayUseWorkspace } from "../access.ts";
+import { refusal } from "../agents/containers-ask.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { closeWhenAccessLost } from "../revocation.ts";
+import { workspaceAccess } from "../revocation-watch.ts";
+import type { SocketHandler } from "../socket.ts";
+import { chatAccess } from "./place.ts";
+
+const LIMIT_MS = 30_000;
+
+/** The agent of the chat's workspace. 400 in words where there is none, 403 for who may read the chat but not use the workspace. */
+export const agentOfChat = async (
+  { store }: Pick<ApiContext, "store">,
+  place: ChatPlace,
+  caller: UserCaller,
+): Promise<{ agent_id: string; workspace_id: string }> => {
+  if (place.workspace_id === null) throw invalid("The chat has no workspace.");
+  const workspace = await store.get(findWorkspace({ id: place.workspace_id }));
+  if (!workspace || workspace.deleted) throw invalid("The workspace of the chat was deleted.");
+  if (!mayUseWorkspace(caller, workspace)) throw forbidden("You may not use the workspace of this chat.");
+  if (workspace.dormant_at !== null) throw invalid("The workspace of the chat is dormant. Wake it up first.");
+  const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+  const agent = agents.find(({ parent_id }) => parent_id === null);
+  if (!agent) throw invalid(`The workspace of the chat has no agent: it is ${workspace.status}.`);
+  return { agent_id: agent.id, workspace_id: workspace.id };
+};
+
+/** Ends with the caller's right to see the chat, or to use its workspace. */
+export const whileChatIsUsable = (
+  ctx: ApiContext,
+  caller: UserCaller,
+  place: ChatPlace,
+  handler: SocketHandler,
+): SocketHandler => {
+  const used = workspaceAccess(ctx, place.workspace_id ?? "", mayUseWorkspace);
+  return closeWhenAccessLost(ctx, caller, chatAccess(ctx, place), closeWhenAccessLost(ctx, caller, used, handler));
+};
+
+/** Asks the daemon first, so that its refusal is the answer: 400 when it is not connected, 408 when it is silent for 30 s. */
+export const dialAgentSocket = async (
+  { clock, agentHttp }: Pick<ApiContext, "clock" | "agentHttp">,
+  agent_id: string,
+  path: string,
+  longest: number,
+): Promise<WebSocketFrames> => {
+  const late = new AbortController();
+  const timer = clock.after(LIMIT_MS, () => late.abort());
+  try {
+    const answer = await agentHttp.upgrade(agent_id, {
+      method: "GET",
+      path,
+      headers: [
+        ["connection", "Upgrade"],
+        ["upgrade", "websocket"],
+        ["sec-websocket-version", "13"],
+        ["sec-websocket-key", Buffer.from(secretBytes(16)).toString("base64")],
+      ],
+      signal: late.signal,
+    });
+    if ("response" in answer) throw await refusal(answer.response);
+    return new WebSocketFrames(answer.stream, longest);
+  } catch (error) {
+    if (!late.signal.aborted) throw error;
+    throw new AppError("timeout", "The agent did not answer within 30 s.");
+  } finally {
+    timer.cancel();
+  }
+};

@@ -1,0 +1,109 @@
+// `GET /chats/{chat}/stream/git`: the repositories that a chat works on, as the daemon of its workspace sees them (facts/chats 2.11, rules
+// GS-1 to GS-6). For those who may read the chat and use its workspace.
+import { Value } from "@sinclair/typebox/value";
+import { Elysia, t } from "elysia";
+import { GitMessage } from "#schema/git-message.ts";
+import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import type { Socket, SocketHandler } from "../socket.ts";
+import { agentOfChat, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
+import { chatPath, tags } from "./paths.ts";
+import { visibleChat } from "./place.ts";
+import { Relay } from "./relay.ts";
+
+/** A little more than the daemon puts into one message. */
+const LONGEST = 8 * 1024 * 1024;
+
+export const chatGit = (ctx: ApiContext) =>
+  new Elysia().use(callers).get(
+    "/:chat/stream/git",
+    async ({ caller, params, request }) => {
+      const place = await visibleChat(ctx, params.chat, caller);
+      const { agent_id } = await agentOfChat(ctx, place, caller);
+      const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, LONGEST);
+      const stream = new GitStream(ctx, frames);
+      try {
+        return ctx.sockets.upgrade(request, whileChatIsUsable(ctx, caller, place, stream), { who: caller.user_id });
+      } catch (error) {
+        stream.close();
+        throw error;
+      }
+    },
+    {
+      user: true,
+      params: chatPath,
+      response: {
+        200: t.Unknown({ description: "Switching to a WebSocket." }),
+        ...fails(400, 401, 403, 404, 408, 500, 503),
+      },
+      detail: {
+        tags,
+        summary: "Follow the repositories of a chat",
+        description:
+          'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that have changed since the last message (at once with all of them), and `{"type": "error", "message"}`. Repositories are looked at after tools of the chat, each 30 s and when the client sends `{"type": "refresh"}`, at most once a second. A refresh is always answered. 400 says in words why the workspace cannot be asked; 1011 when its agent goes away.',
+      },
+    },
+  );
+
+class GitStream implements SocketHandler {
+  readonly #relay: Relay;
+  readonly #frames: WebSocketFrames;
+  #asked = false;
+
+  constructor({ clock }: Pick<ApiContext, "clock">, frames: WebSocketFrames) {
+    this.#frames = frames;
+    this.#relay = new Relay(clock, frames);
+  }
+
+  open(socket: Socket): void {
+    this.#relay.run(socket, shown);
+  }
+
+  message(socket: Socket, data: string | Uint8Array): void {
+    if (kindOf(data) !== "refresh") {
+      socket.send(JSON.stringify({ type: "error", message: "unknown message type" } satisfies GitMessage));
+      return;
+    }
+    // One that is on its way is as good as many.
+    if (this.#asked) return;
+    this.#asked = true;
+    const sent = (): void => {
+      this.#asked = false;
+    };
+    // Who listens to the daemon notices when it is gone.
+    this.#frames.send({ kind: "text", text: JSON.stringify({ type: "refresh" }) }).then(sent, sent);
+  }
+
+  drain(): void {
+    this.#relay.drain();
+  }
+
+  close(): void {
+    this.#relay.close();
+  }
+}
+
+const kindOf = (data: string | Uint8Array): unknown => {
+  try {
+    return (JSON.parse(typeof data === "string" ? data : new TextDecoder().decode(data)) as { type?: unknown } | null)
+      ?.type;
+  } catch {
+    return undefined;
+  }
+};
+
+/** What a daemon says is a stranger's: looked at before it is passed on. */
+const shown = (message: WebSocketMessage): string | undefined => {
+  if (message.kind !== "text") return undefined;
+  let said: unknown;
+  try {
+    said = Value.Clean(GitMessage, JSON.parse(message.text));
+  } catch (error) {
+    throw new WireError("protocol", "The agent's message is not JSON.", error);
+  }
+  if (!Value.Check(GitMessage, said)) throw new WireError("protocol", "The agent's message is no picture of git.");
+  return JSON.stringify(said);
+};

@@ -1,0 +1,106 @@
+// What `git diff` prints, as much of it as anybody wants to read: a file whose change is too large becomes a stub, and a change that is
+// too large altogether becomes a notice (facts/chats 2.11, rule GS-3). Pure.
+
+/** Bytes of a file that is read. */
+export const MOST_OF_FILE = 2 * 1024 * 1024;
+const MOST_OF_FILE_DIFF = 256 * 1024;
+/** Bytes of all changes of one repository, counted as they stand in JSON. */
+const MOST_OF_DIFF = 3 * 1024 * 1024;
+
+const TOO_LARGE = "The changes of this repository are larger than 3 MiB and are not shown.\n";
+const FILE_TOO_LARGE = "(the change of this file is larger than 256 KiB and is not shown)\n";
+
+const BEGIN = "diff --git ";
+
+/** Takes the output of git in pieces, and changes of single files. */
+export class Diff {
+  readonly #decoder = new TextDecoder();
+  readonly #files: string[] = [];
+  #head: string[] = [];
+  #lines: string[] = [];
+  #fileSize = 0;
+  #size = 0;
+  #rest = "";
+
+  /** Nothing more will be shown: whoever writes may stop. */
+  get isFull(): boolean {
+    return this.#size > MOST_OF_DIFF;
+  }
+
+  add(bytes: Uint8Array): void {
+    if (this.isFull) return;
+    const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) this.#line(line);
+    // A line without an end is no reason to keep it all.
+    if (this.#rest.length > MOST_OF_FILE_DIFF) this.#rest = this.#rest.slice(0, MOST_OF_FILE_DIFF + 1);
+  }
+
+  /** One more file, whole. */
+  file(text: string): void {
+    this.#close();
+    this.#keep(text.length > MOST_OF_FILE_DIFF ? stubOf(text.split("\n", 4)) : text);
+  }
+
+  get text(): string {
+    if (this.#rest !== "") this.#line(this.#rest);
+    this.#rest = "";
+    this.#close();
+    return this.isFull ? TOO_LARGE : this.#files.join("");
+  }
+
+  #line(line: string): void {
+    // Every line of a file's content begins with a blank, a plus, a minus or a backslash.
+    if (line.startsWith(BEGIN)) this.#close();
+    if (this.#head.length < 4) this.#head.push(line);
+    this.#fileSize += line.length + 1;
+    if (this.#fileSize <= MOST_OF_FILE_DIFF) this.#lines.push(line, "\n");
+    else this.#lines = [];
+  }
+
+  #close(): void {
+    if (this.#head.length > 0) {
+      this.#keep(this.#fileSize > MOST_OF_FILE_DIFF ? stubOf(this.#head) : this.#lines.join(""));
+    }
+    this.#head = [];
+    this.#lines = [];
+    this.#fileSize = 0;
+  }
+
+  #keep(text: string): void {
+    if (this.isFull) return;
+    this.#size += Buffer.byteLength(JSON.stringify(text));
+    this.#files.push(text);
+  }
+}
+
+/** The lines that name the file, and words instead of its content. */
+const stubOf = (head: readonly string[]): string => {
+  const content = head.findIndex((line) => line.startsWith("@@"));
+  const named = content < 0 ? head : head.slice(0, content);
+  return `${named.map((line) => `${line.slice(0, 4_096)}\n`).join("")}${FILE_TOO_LARGE}`;
+};
+
+/** What git would show of a file it does not know yet; undefined `content`: it is too large to be read. */
+export const newFileDiff = (
+  path: string,
+  { mode, content }: { mode: "100644" | "100755" | "120000"; content: Uint8Array | undefined },
+): string => {
+  const head = `${BEGIN}${quoted(`a/${path}`)} ${quoted(`b/${path}`)}\nnew file mode ${mode}\n`;
+  if (content === undefined) return `${head}(the file is larger than 2 MiB and is not shown)\n`;
+  if (content.byteLength === 0) return head;
+  if (content.subarray(0, 8_000).includes(0))
+    return `${head}Binary files /dev/null and ${quoted(`b/${path}`)} differ\n`;
+  const text = new TextDecoder().decode(content);
+  const lines = text.split("\n");
+  const isEnded = lines.at(-1) === "";
+  if (isEnded) lines.pop();
+  const hunk = `@@ -0,0 +1${lines.length === 1 ? "" : `,${lines.length}`} @@\n`;
+  const end = isEnded ? "" : "\\ No newline at end of file\n";
+  return `${head}--- /dev/null\n+++ ${quoted(`b/${path}`)}\n${hunk}${lines.map((line) => `+${line}\n`).join("")}${end}`;
+};
+
+/** As git does it: only names that would break a line or end a quotation. */
+const quoted = (name: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+  /["\\\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;

@@ -1,0 +1,56 @@
+// Which repositories lie behind the paths that tools name (facts/chats 2.11, rule GS-1): the folder with a `.git` that a path is in, and
+// for shell commands the folders that stand in the command.
+import { access, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join } from "node:path";
+
+const MOST_WORDS = 64;
+
+/** The root of the repository that the path is in; undefined where there is none. The path need not exist. */
+export const repositoryOf = async (path: string): Promise<string | undefined> => {
+  let place = await existing(path);
+  for (;;) {
+    if (await exists(join(place, ".git"))) return place;
+    const above = dirname(place);
+    if (above === place) return undefined;
+    place = above;
+  }
+};
+
+export const isRepository = (root: string): Promise<boolean> => exists(join(root, ".git"));
+
+/** Folders that a command may work in: where it runs, those it names, and what a `git clone` in it makes. */
+export const placesIn = (command: string, directory: string): string[] => {
+  const words = command.split(/[\s;&|()<>]+/).slice(0, MOST_WORDS);
+  const named = words.flatMap((word) => {
+    const plain = word.replaceAll(/^["']|["']$/g, "");
+    if (plain === "" || plain.startsWith("-") || plain.length > 1_024) return [];
+    const isAddress = /^[a-z+]+:\/\/|^[\w.-]+@[\w.-]+:/i.test(plain);
+    const local = isAddress ? [] : [isAbsolute(plain) ? plain : join(directory, plain)];
+    // A clone is named after what it was made from.
+    return /[/:]/.test(plain) ? [...local, join(directory, basename(plain, ".git"))] : local;
+  });
+  return [...new Set([directory, ...named])];
+};
+
+/** Those of the paths that are there, as folders. */
+export const foldersAmong = async (paths: readonly string[]): Promise<string[]> => {
+  const found = await Promise.all(
+    paths.map(async (path) => ((await stat(path).catch(() => undefined))?.isDirectory() ? [path] : [])),
+  );
+  return found.flat();
+};
+
+/** The nearest thing on the way to the path that exists, without links. */
+const existing = async (path: string): Promise<string> => {
+  for (let place = path; ; place = dirname(place)) {
+    const found = await realpath(place).catch(() => undefined);
+    if (found !== undefined) return found;
+    if (dirname(place) === place) return place;
+  }
+};
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

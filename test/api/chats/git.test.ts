@@ -1,0 +1,124 @@
+// The git stream of a chat: a real repository in a real workspace, tools that change it, and those who follow.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { join } from "node:path";
+import { workspaces } from "#db/schema/workspaces.ts";
+import { updateBy } from "#db/sql.ts";
+import type { Generic } from "#schema/generic.ts";
+import type { GitMessage, GitRepository } from "#schema/git-message.ts";
+import type { Client, ClientSocket } from "#src/client.ts";
+import { createChat } from "#test/support/chats.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeRepository } from "#test/support/repository.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { callTools, openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
+
+let world: ToolWorld;
+beforeAll(async () => {
+  if (needs.git.found) world = await openToolWorld();
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+const path = (id: string): string => `/api/v2/chats/${id}/stream/git`;
+const refused = async (client: Client, id: string): Promise<[number, string]> => {
+  const answer = await client.fetch("GET", path(id));
+  const { message, detail } = (await answer.json()) as Generic;
+  return [answer.status, answer.status === 403 ? (detail ?? "") : message];
+};
+
+/** What a client knows after all messages so far. */
+const followed = async (
+  socket: ClientSocket,
+  seen: Map<string, GitRepository>,
+  until: (seen: Map<string, GitRepository>) => boolean,
+): Promise<void> => {
+  while (!until(seen)) {
+    const { type, repositories = [] } = await socket.json<GitMessage>();
+    expect(type).toBe("changes");
+    for (const one of repositories) one.removed ? seen.delete(one.repo_root) : seen.set(one.repo_root, one);
+  }
+};
+
+testNeeding(
+  [needs.git],
+  "[GS-5] follows what the chat's tools do, for everybody who follows, from wherever they begin, until the repository is gone",
+  async () => {
+    const { id, call } = await openChat(world);
+    const origin = join(world.home, "origin.git");
+    makeRepository(join(world.home, "seed")).git("clone", "-q", "--bare", ".", origin);
+    const diffIn = (seen: Map<string, GitRepository>) => [...seen.values()][0]?.unified_diff ?? "";
+    using first = await world.owner.socket(path(id));
+    const mine = new Map<string, GitRepository>();
+    const env = "GIT_CONFIG_GLOBAL=/dev/null git -c user.name=a -c user.email=a@b";
+    const cloned = await callTools(world, call, [
+      "execute",
+      { command: `git clone -q ${origin} work`, timeout: "60s" },
+    ]);
+    expect(cloned.results).toMatchObject([{ success: true }]);
+    await followed(first, mine, (seen) => seen.size === 1);
+    const root = [...mine.keys()][0] ?? "";
+    expect(mine.get(root)).toMatchObject({
+      branch: "main",
+      remote_origin: origin,
+      unified_diff: "",
+      removed: false,
+    });
+    const edits = [{ old_text: "two", new_text: "zwei" }];
+    const edited = await callTools(world, cloned.next, ["edit_files", { files: [{ path: "work/a.txt", edits }] }]);
+    await followed(first, mine, (seen) => diffIn(seen).includes("+zwei\n"));
+    using second = await world.owner.socket(path(id).replace("v2", "experimental"));
+    const other = new Map<string, GitRepository>();
+    await followed(second, other, (seen) => diffIn(seen).includes("+zwei\n"));
+    const command = `cd work && git checkout -q -b fix && ${env} commit -qam fixed`;
+    const committed = await callTools(world, edited.next, ["execute", { command, timeout: "60s" }]);
+    for (const [socket, seen] of [
+      [first, mine],
+      [second, other],
+    ] as const) {
+      await followed(socket, seen, () => seen.get(root)?.branch === "fix" && diffIn(seen) === "");
+    }
+    expect(other).toEqual(mine);
+    // What somebody else changes is seen by who asks; what makes no sense is answered and changes nothing.
+    await Bun.write(join(root, "new.txt"), "by hand\n");
+    second.send("{}");
+    expect(await second.json<GitMessage>()).toEqual({ type: "error", message: "unknown message type" });
+    second.send(JSON.stringify({ type: "refresh" }));
+    await followed(second, other, (seen) => diffIn(seen).includes("+by hand\n"));
+    const removed = await callTools(world, committed.next, ["execute", { command: "rm -rf work", timeout: "60s" }]);
+    await followed(first, mine, (seen) => seen.size === 0);
+    removed.next.finish();
+  },
+);
+
+testNeeding(
+  [needs.git],
+  "[GS-6] is for who may read the chat and use its workspace, and says before the upgrade why it cannot be; it ends with the right and with the agent",
+  async () => {
+    const { id, call } = await openChat(world);
+    call.finish();
+    const alone = await createChat(world, "go");
+    (await world.models.next()).finish();
+    expect(await refused(world.owner, alone.id)).toEqual([400, "The chat has no workspace."]);
+    const friend = await seedUser(world.server, { organization_id: world.organization_id });
+    const friendly = world.owner.as(friend.token);
+    expect((await refused(friendly, id))[0]).toBe(404);
+    await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [friend.user_id]: "read" } });
+    expect(await refused(friendly, id)).toEqual([403, "You may not use the workspace of this chat."]);
+    const { store } = contextOf(world.server);
+    const update = updateBy(workspaces, workspaces.id);
+    const { workspace_id } = world.seeded;
+    await store.commit([update(workspace_id, { user_acl: { [friend.user_id]: "use" } })]);
+    using shared = await friendly.socket(path(id));
+    await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [friend.user_id]: "" } });
+    expect(await shared.closed).toEqual({ code: 1008, reason: "you no longer have access to the chat" });
+    using mine = await world.owner.socket(path(id));
+    await world.daemon[Symbol.asyncDispose]();
+    expect(await mine.closed).toMatchObject({ code: 1011, reason: expect.stringContaining("agent") });
+    expect(await refused(world.owner, id)).toEqual([400, expect.stringContaining("not connected")]);
+    await store.commit([update(workspace_id, { status: "stopped", latest_build_id: world.seeded.resource_id })]);
+    expect(await refused(world.owner, id)).toEqual([400, "The workspace of the chat has no agent: it is stopped."]);
+    await store.commit([update(workspace_id, { dormant_at: 1 })]);
+    expect((await refused(world.owner, id))[1]).toContain("dormant");
+    await store.commit([update(workspace_id, { deleted: true })]);
+    expect(await refused(world.owner, id)).toEqual([400, "The workspace of the chat was deleted."]);
+  },
+);

@@ -1,0 +1,192 @@
+// What the daemon sees in repositories, with real git: what it shows of them, where it cuts, when it looks, and whom it tells.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { GitMessage } from "#schema/git-message.ts";
+import { placesIn, repositoryOf } from "#src/daemon/git-places.ts";
+import { referenceOf, scanRepository } from "#src/daemon/git-scan.ts";
+import { GitWatches } from "#src/daemon/git-watch.ts";
+import { ProcessGroups } from "#src/daemon/groups.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeRepository } from "#test/support/repository.ts";
+
+const folder = { path: "" };
+beforeAll(() => {
+  folder.path = realpathSync(mkdtempSync(join(tmpdir(), "slipway-git-")));
+});
+afterAll(() => rmSync(folder.path, { recursive: true, force: true }));
+
+const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
+const clock = systemClock;
+const options = { clock, env, groups: new ProcessGroups({ clock, token: "t" }) };
+const CHAT = "11111111-1111-4111-8111-111111111111";
+const git = (title: string, run: () => Promise<void>) => testNeeding([needs.git], title, run);
+
+describe("a repository", () => {
+  git(
+    "[GS-2] is shown with branch, origin without credentials, and all that differs from the last commit: what git knows and what it does not",
+    async () => {
+      const at = makeRepository(join(folder.path, "shown"));
+      at.git("remote", "add", "origin", "https://me:secret@example.com/team/repo.git");
+      at.git("checkout", "-q", "-b", "feature/x");
+      at.write(".gitignore", "ignored\n");
+      at.write("a.txt", "one\n2\nthree\n");
+      at.write("ignored", "nobody sees this");
+      at.write("sub/new file.txt", "hello\nworld");
+      at.write("bytes", new Uint8Array([0, 1, 2]));
+      at.write("staged.txt", "staged\n");
+      at.git("add", "staged.txt");
+      symlinkSync("a.txt", join(at.root, "link"));
+      const { branch, remote_origin, unified_diff } = await scanRepository(options, at.root);
+      expect([branch, remote_origin]).toEqual(["feature/x", "https://example.com/team/repo.git"]);
+      expect(unified_diff).toContain("-two\n+2\n");
+      expect(unified_diff).toContain("+++ b/staged.txt\n@@ -0,0 +1 @@\n+staged\n");
+      expect(unified_diff).toContain("Binary files /dev/null and b/bytes differ\n");
+      expect(unified_diff).toContain("new file mode 120000\n");
+      expect(unified_diff).toContain("+hello\n+world\n\\ No newline at end of file\n");
+      expect(unified_diff).not.toContain("nobody sees");
+      // What is shown can be applied: git makes the same files of it.
+      const other = makeRepository(join(folder.path, "applied"));
+      const withoutBytes = unified_diff
+        .split(/^(?=diff --git )/m)
+        .filter((one) => !one.includes("b/bytes"))
+        .join("");
+      writeFileSync(join(folder.path, "patch"), withoutBytes);
+      other.git("apply", join(folder.path, "patch"));
+      expect(readdirSync(other.root).sort()).toEqual([".git", ".gitignore", "a.txt", "link", "staged.txt", "sub"]);
+      at.git("add", ".");
+      at.git("commit", "-q", "-m", "second");
+      expect((await scanRepository(options, at.root)).unified_diff).toBe("");
+      at.git("checkout", "-q", "--detach");
+      expect((await scanRepository(options, at.root)).branch).toBe("");
+    },
+  );
+
+  git(
+    "[GS-2] without any commit is compared with nothing; looking writes nothing and runs nothing that the repository names",
+    async () => {
+      const at = makeRepository(join(folder.path, "fresh"), { empty: true });
+      at.write("staged", "one\n");
+      at.git("add", ".");
+      at.write("staged", "two\n");
+      at.git("config", "core.fsmonitor", `touch ${join(folder.path, "ran")}`);
+      at.git("config", "diff.external", `touch ${join(folder.path, "ran")}`);
+      const before = Bun.file(join(at.root, ".git/index")).lastModified;
+      const { branch, unified_diff } = await scanRepository(options, at.root);
+      expect([branch, unified_diff.includes("+two\n")]).toEqual(["main", true]);
+      expect(Bun.file(join(at.root, ".git/index")).lastModified).toBe(before);
+      expect(readdirSync(folder.path)).not.toContain("ran");
+    },
+  );
+
+  git("[GS-3] large files and changes become stubs, and a change that is too large altogether a notice", async () => {
+    const at = makeRepository(join(folder.path, "large"));
+    at.write("a.txt", "changed line\n".repeat(30_000));
+    at.write("huge.txt", "x".repeat(2 * 1024 * 1024 + 1));
+    at.write("new.txt", "new line\n".repeat(40_000));
+    at.write("small.txt", "small\n");
+    const { unified_diff } = await scanRepository(options, at.root);
+    expect(unified_diff.match(/\(the change of this file is larger than 256 KiB/g)).toHaveLength(2);
+    expect(unified_diff).toContain("(the file is larger than 2 MiB and is not shown)");
+    expect(unified_diff).toContain("+small\n");
+    expect(unified_diff.length).toBeLessThan(2_000);
+    for (let i = 0; i < 16; i += 1) at.write(`many-${i}.txt`, `line ${i} of many\n`.repeat(14_000));
+    expect((await scanRepository(options, at.root)).unified_diff).toMatch(
+      /^The changes of this repository are larger than 3 MiB/,
+    );
+  });
+
+  git(
+    "[GS-1] is found from any path in it, from a folder that a command names, and from what it clones; its references say what was pushed",
+    async () => {
+      const at = makeRepository(join(folder.path, "found/repo"));
+      expect(await repositoryOf(join(at.root, "not/yet/there.txt"))).toBe(at.root);
+      expect(await repositoryOf(join(folder.path, "found"))).toBeUndefined();
+      expect(placesIn("cd repo && git clone https://example.com/team/tool.git", "/home")).toEqual(
+        expect.arrayContaining(["/home", "/home/repo", "/home/tool"]),
+      );
+      const bare = join(folder.path, "found/bare.git");
+      at.git("init", "-q", "--bare", bare);
+      at.git("remote", "add", "origin", bare);
+      expect(await referenceOf(options, at.root)).toMatchObject({ branch: "main", remote_origin: bare, pushed: false });
+      at.git("push", "-q", "origin", "main");
+      expect(await referenceOf(options, at.root)).toMatchObject({ pushed: true });
+    },
+  );
+});
+
+describe("who watches a chat", () => {
+  git(
+    "[GS-4] is told the state at once, then only what has changed, at most once a second; a repository that has gone is said to be",
+    async () => {
+      const manual = new ManualClock();
+      const watches = new GitWatches({ ...options, clock: manual });
+      const at = makeRepository(join(folder.path, "watched"));
+      const still = makeRepository(join(folder.path, "still"));
+      await watches.touched([CHAT], [join(at.root, "a.txt"), still.root], false);
+      const heard: GitMessage[] = [];
+      let bell = Promise.withResolvers<void>();
+      let isBusy = false;
+      const refused = Promise.withResolvers<void>();
+      const reader = {
+        send: (message: GitMessage) => {
+          if (isBusy) {
+            refused.resolve();
+            return false;
+          }
+          heard.push(message);
+          bell.resolve();
+          return true;
+        },
+      };
+      const next = async (): Promise<[string, boolean][]> => {
+        await bell.promise;
+        bell = Promise.withResolvers();
+        return (heard.at(-1)?.repositories ?? []).map(({ repo_root, removed }) => [repo_root, removed]);
+      };
+      const watch = watches.watch(CHAT, reader);
+      manual.advance(0);
+      expect(await next()).toEqual([
+        [at.root, false],
+        [still.root, false],
+      ]);
+      at.write("b.txt", "new\n");
+      await watches.touched([CHAT], [join(at.root, "b.txt")], true);
+      manual.advance(999);
+      expect(heard).toHaveLength(1);
+      manual.advance(1);
+      expect(await next()).toEqual([[at.root, false]]);
+      expect(heard.at(-1)?.repositories?.[0]?.unified_diff).toContain("+new\n");
+      // Nothing has changed: only who asks is answered.
+      manual.advance(1_000);
+      watch.refresh();
+      manual.advance(0);
+      expect(await next()).toEqual([]);
+      // A reader who is busy hears the last state when he is not.
+      isBusy = true;
+      renameSync(at.root, `${at.root}-away`);
+      manual.advance(30_000);
+      await refused.promise;
+      isBusy = false;
+      watch.tell();
+      expect(await next()).toEqual([[at.root, true]]);
+      renameSync(`${at.root}-away`, at.root);
+      manual.advance(30_000);
+      expect(await next()).toEqual([[at.root, false]]);
+      rmSync(join(still.root, ".git/HEAD"));
+      manual.advance(30_000);
+      await next();
+      expect(heard.at(-1)).toMatchObject({ type: "error", message: expect.stringContaining(still.root) });
+      watch.stop();
+    },
+  );
+
+  test("[GS-1] a chat that has touched no repository has none", async () => {
+    const watches = new GitWatches({ ...options, clock: new ManualClock() });
+    await watches.touched([CHAT], [folder.path], true);
+    expect(await watches.references(CHAT)).toEqual({ repositories: [] });
+  });
+});
