@@ -1,0 +1,86 @@
+// The table of tools by kind of chat, and what sub-chats' words become while they are waited for: pure parts.
+import { expect, test } from "bun:test";
+import { Episode } from "#actors/chat/episode.ts";
+import { modeOf } from "#actors/chat/offer.ts";
+import { SubagentText } from "#actors/chat/subagent-text.ts";
+import { AVAILABLE, CHAT_MODES, type ChatMode, limitOf, planPathOf, useOf } from "#src/tools/available.ts";
+import { toolsFor } from "#src/tools/registry.ts";
+
+const of = (mode: ChatMode, has_workspace = true) => ({ mode, has_workspace, plan_path: planPathOf("chat") });
+const namesFor = (mode: ChatMode, has_workspace = true) => toolsFor(of(mode, has_workspace)).map(({ name }) => name);
+
+const WORKSPACE = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
+const TEMPLATES = ["list_templates", "read_template", "create_workspace"];
+const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
+
+test("[SA-2] [PM-2] each kind of chat has the tools of its kind and no other", () => {
+  expect(namesFor("root")).toEqual(
+    expect.arrayContaining([...WORKSPACE, ...TEMPLATES, "start_workspace", "stop_workspace", ...AGENTS]),
+  );
+  expect(namesFor("root", false)).toEqual(expect.arrayContaining([...TEMPLATES, ...AGENTS]));
+  const planning = ["read_file", "write_file", "edit_files", "execute", "process_output", ...AGENTS];
+  expect(namesFor("plan")).toEqual(expect.arrayContaining([...planning, "propose_plan", "ask_user_question"]));
+  expect(namesFor("general")).toEqual(expect.arrayContaining(WORKSPACE));
+  expect(namesFor("explore")).toEqual(expect.arrayContaining(["read_file", "execute", "process_output"]));
+  const never: Record<ChatMode, string[]> = {
+    root: ["propose_plan", "ask_user_question"],
+    plan: [...TEMPLATES, "start_workspace", "stop_workspace", "process_list", "process_signal"],
+    general: [...TEMPLATES, "start_workspace", "stop_workspace", ...AGENTS, "propose_plan", "ask_user_question"],
+    explore: [...TEMPLATES, ...AGENTS, "write_file", "edit_files", "process_signal", "propose_plan"],
+  };
+  for (const mode of CHAT_MODES) {
+    expect(namesFor(mode).filter((name) => never[mode].includes(name))).toEqual([]);
+    expect(namesFor(mode, false).filter((name) => WORKSPACE.includes(name))).toEqual([]);
+    // What a client runs is for chats of people, and not while they plan.
+    expect(useOf("dynamic", of(mode))).toBe(mode === "root" ? "yes" : "no");
+    expect(useOf("toString", of(mode))).toBe("no");
+  }
+  const all = new Set(CHAT_MODES.flatMap((mode) => namesFor(mode)));
+  for (const name of all) expect(Object.keys(AVAILABLE)).toContain(name);
+});
+
+test("[PM-3] while a chat plans only its plan is written and only exploring agents are started", () => {
+  const path = planPathOf("chat");
+  const edit = (...paths: string[]) => ({ files: paths.map((one) => ({ path: one, edits: [] })) });
+  const plan = of("plan");
+  expect(limitOf("write_file", { path, content: "" }, plan)).toBeUndefined();
+  expect(limitOf("edit_files", edit(path, path), plan)).toBeUndefined();
+  for (const other of ["a.md", `${path}/../x.md`, `./${path}`, ` ${path}`, ""]) {
+    expect(limitOf("write_file", { path: other, content: "" }, plan)).toContain(path);
+    expect(limitOf("edit_files", edit(path, other), plan)).toContain(path);
+  }
+  expect(limitOf("spawn_agent", { type: "explore", prompt: "x" }, plan)).toBeUndefined();
+  expect(limitOf("spawn_agent", { type: "general", prompt: "x" }, plan)).toContain("explore");
+  for (const mode of ["root", "general"] as const) {
+    expect(limitOf("write_file", { path: "a.md", content: "" }, of(mode))).toBeUndefined();
+  }
+});
+
+test("[PM-1] a chat plans while it says so; a sub-chat that is told to plan only looks around", () => {
+  const about = { owner_id: "", organization_id: "", workspace_id: null };
+  const mode = (is_root: boolean, plan_mode: "plan" | null, subagent_type: "general" | "explore" | null) =>
+    modeOf({ ...about, is_root, plan_mode, subagent_type });
+  expect([mode(true, null, null), mode(true, "plan", null)]).toEqual(["root", "plan"]);
+  expect([mode(false, null, "general"), mode(false, null, "explore"), mode(false, "plan", "general")]).toEqual([
+    ...(["general", "explore", "explore"] as const),
+  ]);
+});
+
+test("[SA-5] whatever is heard twice, late or of an older message, the waiting call shows the newest message once", () => {
+  const said: string[] = [];
+  const text = new SubagentText({ write: (more) => said.push(more), reset: () => said.push("<reset>") });
+  const episode = (history_version: number, ...parts: string[]) => {
+    const made = new Episode("chat", { history_version, generation_attempt: 1 }, () => {});
+    for (const part of parts) made.push({ type: "text", text: part });
+    made.push({ type: "reasoning", text: "hm" });
+    return made.copy();
+  };
+  const first = episode(1, "a", "b", "c");
+  text.add({ ...first, events: first.events.slice(0, 2) });
+  text.add(first);
+  text.add({ ...first, first_seq: 3, events: first.events.slice(2) });
+  text.add(episode(2));
+  text.add(episode(3, "d"));
+  text.add(first);
+  expect(said).toEqual(["a", "b", "c", "<reset>", "d"]);
+});

@@ -1,0 +1,107 @@
+// A chat that plans: what it may do, how it shows its plan and asks, and how a person lets it go on.
+import { expect, setDefaultTimeout } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { planPathOf } from "#src/tools/available.ts";
+import { Follower, sendMessage } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { namesOf, systemOf } from "./family.ts";
+import { callTools, messagesOf, openChat, openToolWorld } from "./world.ts";
+
+setDefaultTimeout(60_000);
+
+const isWaiting = ({ status }: Follower): boolean => status === "waiting";
+const question = {
+  header: "Storage",
+  question: "Where shall it be kept?",
+  options: [
+    { label: "SQLite", description: "One file." },
+    { label: "Memory", description: "Nothing is kept." },
+  ],
+};
+
+testInside(
+  "[PM-1] [PM-2] [PM-3] [PM-4] [PM-5] a chat looks, asks, writes its plan and nothing else, shows it, and works on it once a person says so",
+  async () => {
+    await using world = await openToolWorld();
+    const { id, call } = await openChat(world, { plan_mode: "plan" });
+    using follower = await Follower.open(world.owner, id);
+    const path = planPathOf(id);
+    expect(systemOf(call)).toContain(path);
+    expect(namesOf(call)).toEqual(expect.arrayContaining(["propose_plan", "ask_user_question", "spawn_agent"]));
+    const tried = await callTools(
+      world,
+      call,
+      ["write_file", { path: "code.ts", content: "x" }],
+      ["process_list", {}],
+      ["spawn_agent", { type: "general", prompt: "build it" }],
+      ["ask_user_question", { questions: [{ ...question, options: question.options.slice(1) }] }],
+      ["ask_user_question", { questions: [] }],
+      ["propose_plan", { path }],
+      ["propose_plan", { path: "code.ts" }],
+    );
+    expect(tried.parts.every(({ is_error }) => is_error)).toBe(true);
+    expect(tried.results.map(({ error }) => error)).toEqual([
+      // A tool that was not offered is answered when the step is stored, before the others run.
+      expect.stringContaining('no tool "process_list"'),
+      expect.stringContaining("only its plan may be written"),
+      expect.stringContaining("only agents of the type explore"),
+      ...[expect.stringContaining("do not fit"), expect.stringContaining("do not fit")],
+      expect.stringContaining(path.slice(path.lastIndexOf("/") + 1)),
+      expect.stringContaining("ends in .md"),
+    ]);
+    expect(existsSync(join(world.home, "code.ts"))).toBe(false);
+
+    // A question ends the turn; the answer is an ordinary message.
+    const calls = world.models.calls.length;
+    tried.next.callTool("ask", "ask_user_question", { questions: [question] }).finish("tool_calls");
+    await follower.until(isWaiting);
+    expect([...follower.messages.values()].at(-1)?.content).toMatchObject([
+      { type: "tool-result", tool_name: "ask_user_question", is_error: false, result: { questions: [question] } },
+    ]);
+    expect(world.models.calls).toHaveLength(calls);
+    await sendMessage(world, id, "SQLite");
+    const answered = await world.models.next();
+    expect(answered.prompt).toBe("SQLite");
+
+    // The plan: too long, empty, then right. A message that waits goes next when it ends the turn.
+    const long = await callTools(world, answered, ["write_file", { path, content: "x".repeat(32_769) }]);
+    const refused = await callTools(world, long.next, ["propose_plan", { path }]);
+    expect(refused.results).toMatchObject([{ error: expect.stringContaining("32768 are the most") }]);
+    const blank = await callTools(world, refused.next, ["write_file", { path, content: " \n" }]);
+    const empty = await callTools(world, blank.next, ["propose_plan", { path }]);
+    expect(empty.results).toMatchObject([{ error: expect.stringContaining("is empty") }]);
+    const plan = "# Plan\n\n1. Keep it in SQLite – all of it.";
+    const written = await callTools(world, empty.next, ["write_file", { path, content: plan }]);
+    expect(written.results).toEqual([{ ok: true }]);
+    await sendMessage(world, id, "and tests?");
+    written.next.callTool("plan", "propose_plan", { path }).finish("tool_calls");
+    const queued = await world.models.next();
+    expect(queued.prompt).toBe("and tests?");
+    const shown = queued.request.messages.findLast(({ role }) => role === "tool")?.content[0]?.result;
+    expect(shown).toMatchObject({ ok: true, path, kind: "plan", media_type: "text/markdown" });
+    const { file_id } = shown as { file_id: string };
+    const file = await world.owner.fetch("GET", `/api/v2/chats/files/${file_id}`);
+    expect(await file.text()).toBe(plan);
+    const chat = await world.owner.get<{ plan_mode?: string; files: { id: string }[] }>(`/api/v2/chats/${id}`);
+    expect(chat.files.map((one) => one.id)).toEqual([file_id]);
+    // Showing a plan does not end the planning: a person does.
+    expect(chat.plan_mode).toBe("plan");
+    queued.say("I will add them.").finish();
+    await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: I will add them.");
+    await sendMessage(world, id, "Implement the plan", { plan_mode: "" });
+    const working = await world.models.next();
+    expect(systemOf(working)).not.toContain(path);
+    expect(namesOf(working)).not.toContain("propose_plan");
+    const done = await callTools(
+      world,
+      working,
+      ["write_file", { path: "code.ts", content: "x" }],
+      ["propose_plan", { path }],
+    );
+    expect(done.results).toMatchObject([{ error: expect.stringContaining('no tool "propose_plan"') }, { ok: true }]);
+    done.next.finish();
+    await follower.until(isWaiting);
+    expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "user")).toHaveLength(4);
+  },
+);

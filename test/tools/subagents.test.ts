@@ -1,0 +1,334 @@
+// Sub-chats that a chat starts for itself: what the model, the followers and the owner see of them, and what becomes of them when their
+// root is stopped, archived, deleted or taken up again after a crash.
+import { expect, setDefaultTimeout } from "bun:test";
+import { putChatSetting, putModelOverride } from "#db/chat-settings.ts";
+import { createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { SCRIPTED } from "#test/support/scripted-models.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { Family, namesOf, systemOf } from "./family.ts";
+import { outputIn } from "./world.ts";
+
+setDefaultTimeout(60_000);
+
+const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
+const isWaiting = ({ status }: Follower): boolean => status === "waiting";
+
+testInside(
+  "[SA-1] [SA-2] [SA-4] [SA-5] a chat starts two agents that know only their task, waits for one, sees it speak, and gets its report",
+  async () => {
+    await using world = await openChatWorld();
+    const family = new Family(world);
+    const { id, call } = await family.root({ labels: { team: "a" } });
+    expect(namesOf(call)).toEqual(expect.arrayContaining(AGENTS));
+    const spawned = await family.step(
+      call,
+      ["spawn_agent", { type: "general", prompt: "count the files", title: " The  counter\n" }],
+      ["spawn_agent", { type: "explore", prompt: "look around you and say what there is" }],
+    );
+    const [counter, looker] = spawned.results.map(({ chat_id }) => String(chat_id));
+    expect(spawned.results).toMatchObject([
+      { title: "The counter", status: "running", type: "general" },
+      { title: "look around you and say what…", status: "running", type: "explore" },
+    ]);
+    const first = await family.call("count the files");
+    expect(first.request.messages.filter(({ role }) => role !== "system")).toHaveLength(1);
+    expect(systemOf(first)).toContain("another chat has started for one task");
+    expect(namesOf(first).filter((name) => AGENTS.includes(name))).toEqual([]);
+    const second = await family.call("look around you and say what there is");
+    expect(systemOf(second)).toContain("change nothing");
+
+    using follower = await Follower.open(world.owner, id);
+    using own = await Follower.open(world.owner, String(counter));
+    family.begin(spawned.next, ["wait_agent", { chat_id: counter }]);
+    first.say("I look", " first").callTool("deeper", "spawn_agent", { type: "general", prompt: "deeper" });
+    await follower.until((one) => outputIn(one) === "I look first");
+    first.finish("tool_calls");
+    const third = await family.call("count the files");
+    expect(third.request.messages.at(-1)?.content).toMatchObject([
+      { is_error: true, result: { error: expect.stringContaining('no tool "spawn_agent"') } },
+    ]);
+    third.say("There are", " three.").finish();
+    const waited = await family.answers();
+    expect(waited.results).toEqual([
+      { chat_id: counter, title: "The counter", status: "waiting", report: "There are three." },
+    ]);
+    await follower.until((one) => outputIn(one).endsWith("three."));
+    const live = follower.events.flatMap((event) => (event.type === "message_part" ? [event.message_part.part] : []));
+    // What it says in its next message takes the place of what it said in the one before.
+    expect(live.filter(({ result_reset }) => result_reset)).toHaveLength(1);
+    await own.until(isWaiting);
+    expect(own.history).toEqual([
+      "user: count the files",
+      "assistant: I look firsttool-call",
+      "tool: tool-result",
+      "assistant: There are three.",
+    ]);
+    const { children, labels } = await family.read(id);
+    expect(children.map((child) => child.id).sort()).toEqual([String(counter), String(looker)].sort());
+    expect(children.find((child) => child.id === counter)).toMatchObject({
+      ...{ parent_chat_id: id, root_chat_id: id, owner_id: world.user_id, labels: {}, children: [] },
+    });
+    expect(labels).toEqual({ team: "a" });
+  },
+);
+
+testInside(
+  "[SA-4] a wait ends with the agent's turn, its failure, or its own time: 300 seconds unless it says otherwise",
+  async () => {
+    const clock = new ManualClock();
+    await using world = await openChatWorld({ clock });
+    const family = new Family(world);
+    const root = await family.root();
+    const agent = await family.spawn(root.call, "work");
+    const chat_id = agent.id;
+    const looked = await family.step(agent.next, ["wait_agent", { chat_id, timeout_seconds: 0 }]);
+    expect(looked.results).toEqual([{ chat_id, title: "work", status: "running", timed_out: true }]);
+    using follower = await Follower.open(world.owner, root.id);
+    using waiting = await Follower.open(world.owner, chat_id);
+    family.begin(looked.next, ["wait_agent", { chat_id }]);
+    agent.call.say("still at it");
+    await follower.until((one) => outputIn(one) === "still at it");
+    const { length } = world.models.calls;
+    clock.advance(299_999);
+    await waiting.until(({ preview }) => preview === "still at it");
+    expect(world.models.calls).toHaveLength(length);
+    clock.advance(1);
+    const late = await family.answers();
+    expect(late.results).toMatchObject([{ timed_out: true, status: "running" }]);
+    family.begin(late.next, ["wait_agent", { chat_id, timeout_seconds: 14_400 }]);
+    agent.call.fail("auth");
+    const failed = await family.answers();
+    expect(failed.results).toMatchObject([
+      { status: "error", report: "", last_error: expect.stringContaining("refused the credentials") },
+    ]);
+    // It goes on when it is told to, and its report is then the newest thing it has said.
+    const told = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);
+    expect(told.results).toEqual([{ chat_id, status: "running", interrupted: false }]);
+    family.begin(told.next, ["wait_agent", { chat_id }]);
+    const again = await family.call("work");
+    expect(again.prompt).toBe("try again");
+    again.say("now it is done").finish();
+    expect((await family.answers()).results).toMatchObject([{ status: "waiting", report: "now it is done" }]);
+  },
+);
+
+testInside(
+  "[SA-6] agents are spoken to, stopped and listed; those of others, full queues and wrong arguments are answered with an error",
+  async () => {
+    await using world = await openChatWorld();
+    const family = new Family(world);
+    const other = await createChat(world, "a chat beside it");
+    (await family.call("a chat beside it")).finish();
+    const root = await family.root();
+    const agent = await family.spawn(root.call, "work");
+    const chat_id = agent.id;
+    const busy = await family.step(
+      agent.next,
+      ["message_agent", { chat_id, message: "and then this" }],
+      ["message_agent", { chat_id: other.id, message: "hello" }],
+      ["wait_agent", { chat_id: root.id }],
+      ["interrupt_agent", { chat_id: "nobody" }],
+      ["spawn_agent", { type: "computer_use", prompt: "click" }],
+      ["spawn_agent", { type: "general", prompt: "  " }],
+      ["spawn_agent", { type: "general", prompt: "x", model_config_id: other.id }],
+      ["wait_agent", { chat_id, timeout_seconds: 14_401 }],
+      ["list_agents", { limit: 51 }],
+    );
+    const none = { error: expect.stringContaining("has started no agent of this chat_id") };
+    const unfit = { error: expect.stringContaining("do not fit") };
+    expect(busy.results).toMatchObject([
+      { chat_id, status: "running", interrupted: false },
+      ...[none, none, none, unfit, unfit],
+      { error: expect.stringContaining("no model of this model_config_id") },
+      ...[unfit, unfit],
+    ]);
+    // Interrupting it for a message: what waited goes first, as for people.
+    const stopped = await family.step(busy.next, ["message_agent", { chat_id, message: "at once", interrupt: true }]);
+    expect(stopped.results).toMatchObject([{ interrupted: true }]);
+    const then = await family.call("work");
+    expect(then.prompt).toBe("and then this");
+    const ended = await family.step(stopped.next, ["interrupt_agent", { chat_id }]);
+    expect(ended.results).toMatchObject([{ chat_id, interrupted: true }]);
+    const last = await family.call("work");
+    expect(last.prompt).toBe("at once");
+    {
+      using follower = await Follower.open(world.owner, chat_id);
+      last.say("well").finish();
+      await follower.until(isWaiting);
+    }
+    const idle = await family.step(ended.next, ["interrupt_agent", { chat_id }], ["list_agents"]);
+    expect(idle.results).toMatchObject([
+      { status: "waiting", interrupted: false },
+      { count: 1, has_more: false, agents: [{ chat_id, title: "work", type: "general", status: "waiting" }] },
+    ]);
+    // Twenty messages can wait.
+    const { next } = await family.step(idle.next, ["message_agent", { chat_id, message: "begin" }]);
+    await family.call("work");
+    const many = Array.from({ length: 21 }, (_, index) => ["message_agent", { chat_id, message: `${index}` }] as const);
+    const filled = await family.step(next, ...many);
+    const refused = filled.results.filter(({ error }) => error !== undefined);
+    expect(refused).toMatchObject([{ error: expect.stringContaining("queue is full") }]);
+    const more = await family.spawn(filled.next, "more");
+    const page = await family.step(more.next, ["list_agents", { limit: 1 }], ["list_agents", { offset: 1 }]);
+    expect(page.results).toMatchObject([
+      { count: 2, has_more: true, agents: [{ title: "more" }] },
+      { count: 2, has_more: false, agents: [{ title: "work" }] },
+    ]);
+  },
+);
+
+testInside(
+  "[SA-3] [SA-7] stopping a chat stops the agent it waits for and leaves the others; archived, brought back and deleted they go with their root",
+  async () => {
+    await using world = await openChatWorld();
+    const { chats } = contextOf(world.server);
+    const family = new Family(world);
+    const root = await family.root();
+    const near = await family.spawn(root.call, "near");
+    const far = await family.spawn(near.next, "far");
+    using follower = await Follower.open(world.owner, root.id);
+    using nearby = await Follower.open(world.owner, near.id);
+    family.begin(far.next, ["wait_agent", { chat_id: near.id }]);
+    near.call.say("half of it");
+    await follower.until((one) => outputIn(one) === "half of it");
+    const interrupt = (id: string) => world.owner.post(`/api/v2/chats/${id}/interrupt`, {});
+    await interrupt(root.id);
+    await follower.until(isWaiting);
+    await nearby.until(isWaiting);
+    expect([...follower.messages.values()].at(-1)?.content).toMatchObject([
+      { is_error: true, result: { output: "half of it", error: expect.stringContaining("interrupted") } },
+    ]);
+    expect(nearby.history).toEqual(["user: near", "assistant: half of it"]);
+    expect((await family.read(far.id)).status).toBe("running");
+    const patch = (id: string, archived: boolean) => world.owner.fetch("PATCH", `/api/v2/chats/${id}`, { archived });
+    expect((await patch(root.id, true)).status).toBe(409);
+    expect((await patch(far.id, true)).status).toBe(400);
+    {
+      using distant = await Follower.open(world.owner, far.id);
+      await interrupt(far.id);
+      await distant.until(isWaiting);
+    }
+    expect((await patch(root.id, true)).status).toBe(204);
+    // What a call that nobody waits for any more would start comes to nothing.
+    const late = {
+      ...{ id: crypto.randomUUID(), call: { message_id: 1, tool_call_id: "call-0" }, type: "general" as const },
+      ...{ prompt: "late", title: "late", model_config_id: SCRIPTED.id, reasoning_effort: "" },
+    };
+    expect(await chats.ask(root.id, "spawn", late)).toBe("stale");
+    const archived = await family.read(root.id);
+    expect(archived.children.map((child) => child.archived)).toEqual([true, true]);
+    expect((await patch(root.id, false)).status).toBe(204);
+    expect((await family.read(root.id)).children.map((child) => child.archived)).toEqual([false, false]);
+    // They can be spoken to again; then the whole family is deleted.
+    await world.owner.post(`/api/v2/chats/${near.id}/messages`, { content: [{ type: "text", text: "go on" }] });
+    (await family.call("near")).say("gone on").finish();
+    await nearby.until(({ history }) => history.at(-1) === "assistant: gone on");
+    await nearby.until(isWaiting);
+    expect((await patch(root.id, true)).status).toBe(204);
+    expect(await chats.ask(root.id, "purge", { before: Number.MAX_SAFE_INTEGER })).toBe("done");
+    for (const id of [root.id, near.id, far.id]) {
+      expect((await world.owner.fetch("GET", `/api/v2/chats/${id}`)).status).toBe(404);
+    }
+  },
+);
+
+testInside(
+  "[SA-8] a server that is started anew takes the wait up again, and no call starts an agent twice",
+  async () => {
+    using directory = tempDirectory();
+    let root = "";
+    let chat_id = "";
+    {
+      await using world = await openChatWorld({ directory: directory.path });
+      const family = new Family(world);
+      const begun = await family.root();
+      root = begun.id;
+      const agent = await family.spawn(begun.call, "work");
+      chat_id = agent.id;
+      using follower = await Follower.open(world.owner, root);
+      family.begin(agent.next, ["wait_agent", { chat_id, timeout_seconds: 3_600 }]);
+      agent.call.say("before");
+      await follower.until((one) => outputIn(one) === "before");
+    }
+    await using world = await openChatWorld({ directory: directory.path });
+    const { store, chats } = contextOf(world.server);
+    const family = new Family(world);
+    const agent = await family.call("work");
+    const owed = await store.get({
+      ...{ sql: "select pending_calls from chats where id = ?1", params: [root] },
+      map: ([json]) => JSON.parse(String(json)) as { message_id: number; tool_call_id: string }[],
+    });
+    const [call] = owed ?? [];
+    if (!call) throw new Error("the root waits for nothing");
+    const wish = {
+      ...{ id: crypto.randomUUID(), call: { message_id: call.message_id, tool_call_id: call.tool_call_id } },
+      ...{
+        type: "explore" as const,
+        prompt: "twice",
+        title: "twice",
+        model_config_id: SCRIPTED.id,
+        reasoning_effort: "",
+      },
+    };
+    expect(await Promise.all([chats.ask(root, "spawn", wish), chats.ask(root, "spawn", wish)])).toEqual([
+      "done",
+      "done",
+    ]);
+    await family.call("twice");
+    agent.say("after").finish();
+    const { results } = await family.answers();
+    expect(results).toMatchObject([{ chat_id, status: "waiting", report: "after" }]);
+    const kept = await store.all({
+      ...{ sql: "select title from chats where parent_chat_id = ?1", params: [root] },
+      map: ([title]) => String(title),
+    });
+    expect(kept.sort()).toEqual(["twice", "work"]);
+  },
+);
+
+testInside(
+  "[SA-9] [SA-10] agents have slots of their own, speak with the model their owner wants for them, and a hundred is the most",
+  async () => {
+    await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1", SLIPWAY_SUBCHAT_SLOTS: "1" } });
+    const { store } = contextOf(world.server);
+    const place = { organization_id: world.organization_id, user_id: world.user_id };
+    await store.commit([
+      putChatSetting("allow_model_overrides", true),
+      putModelOverride(
+        { ...place, context: "explore" },
+        { mode: "model", model_config_id: SCRIPTED.id, reasoning_effort: "low" },
+      ),
+    ]);
+    const family = new Family(world);
+    const root = await family.root({ reasoning_effort: "high" });
+    const first = await family.spawn(root.call, "first", { type: "explore" });
+    expect(first.call.request.reasoning_effort).toBe("low");
+    const { results, next } = await family.step(
+      first.next,
+      ["spawn_agent", { type: "general", prompt: "second" }],
+      ["spawn_agent", { type: "explore", prompt: "third", reasoning_effort: "max" }],
+    );
+    const [second, third] = results.map(({ chat_id }) => String(chat_id));
+    expect((await family.read(String(second))).queued_for_capacity).toBe(true);
+    // The root holds the only slot of its kind while it waits; the slot of the agents goes from one to the next.
+    family.begin(next, ["wait_agent", { chat_id: second }], ["wait_agent", { chat_id: third }]);
+    first.call.say("1").finish();
+    const general = await family.call("second");
+    expect(general.request.reasoning_effort).toBe("high");
+    general.say("2").finish();
+    const wished = await family.call("third");
+    expect(wished.request.reasoning_effort).toBe("max");
+    wished.say("3").finish();
+    const waited = await family.answers();
+    expect(waited.results).toMatchObject([{ report: "2" }, { report: "3" }]);
+    const many = Array.from({ length: 98 }, (_, n) => ["spawn_agent", { type: "explore", prompt: `n${n}` }] as const);
+    const filled = await family.step(waited.next, ...many);
+    expect(filled.results.filter(({ error }) => error !== undefined)).toMatchObject([
+      { error: expect.stringContaining("100 agents, which is the most") },
+    ]);
+    expect(await historyOf(world.owner, root.id)).toHaveLength(1 + 2 + 3 + 3 + 99);
+  },
+);
