@@ -17,6 +17,7 @@ export const birthOf = (
   const state: ChatState = {
     ...chat,
     subagent_type: chat.subagent_type ?? null,
+    permissions: chat.permissions ?? null,
     key,
     agent_id: null,
     build_id: null,

@@ -12,6 +12,7 @@ import { chatDeleted, toldSharing } from "./audit.ts";
 import { ChatCore, type Wish } from "./chat-core.ts";
 import type { Change, Command } from "./decision.ts";
 import {
+  type AnsweredPermissions,
   type ChatPatch,
   type ChatSnapshot,
   type CreateChat,
@@ -120,6 +121,15 @@ export class ChatActor extends ChatCore {
 
   /** Brings a chat in an invalid state back into the table. 409 when it is in a valid one. */
   reconcile(_: Record<string, never>): Promise<void> {
+  /** A person's answers to the calls that wait for permission; what is to be remembered changes the chat's rules with them. 400, 409. */
+  answerPermissions({ answers }: AnsweredPermissions): Promise<void> {
+    return this.turn(async (state) => {
+      const given = answers.map(({ tool_call_id, decision }) => ({ tool_call_id, isGranted: decision === "allow" }));
+      const change = await this.decide(state, { type: "answer_permissions", answers: given });
+      return this.outcome(state, change, undefined, rememberedRules(state, answers));
+    });
+  }
+
     return this.obey({ type: "reconcile_invalid" });
   }
 
@@ -281,11 +291,15 @@ export class ChatActor extends ChatCore {
   /** A turn is about to call the model. */
   beginAttempt({ history_version }: { readonly history_version: number }): Promise<StartedAttempt | "stale"> {
     return this.turn<StartedAttempt | "stale">(async (state) => {
-      const calls = callsToRun(state);
-      // The client's calls of a step that a crash has cut off from its end.
+      const { calls, refused, asked } = permittedCalls(state, callsToRun(state));
+      // Permissions that are awaited, or the client's calls of a step that a crash has cut off from its end.
       const owesResults = state.pending_calls.length > 0 && calls.length === 0;
-      const type = owesResults ? "enter_requires_action" : "record_attempt";
-      const decided = await this.decideLate(state, { type, history_version });
+      const decided = await this.decideLate(
+        state,
+        owesResults
+          ? { type: "enter_requires_action", history_version, asked }
+          : { type: "record_attempt", history_version },
+      );
       if (decided === "stale") return { state, reply: "stale" };
       const next = decided.state;
       const model = this.parts.models.resolve(next.last_model_config_id) ?? this.parts.models.resolve(null) ?? NO_MODEL;
@@ -298,7 +312,7 @@ export class ChatActor extends ChatCore {
         context_limit: model.context_limit ?? 0,
         compression_threshold: model.compression_threshold ?? null,
         tools: offeredTools(next),
-        calls,
+        ...{ calls, refused },
         awaits_client: state.pending_calls.length > calls.length,
         about: aboutOf(next),
       };
@@ -322,8 +336,11 @@ export class ChatActor extends ChatCore {
       const step = await this.decideLate(state, { type: "commit_step", fence, messages });
       if (step === "stale") return { state, reply: "stale" };
       const { history_version } = step.state;
-      const type = then === "act" ? "enter_requires_action" : "finish_turn";
-      const end = then === "continue" ? undefined : await this.decideLate(step.state, { type, history_version });
+      // Of ours only those are left that nobody has permitted yet.
+      const asked = callsToRun(step.state).map(({ tool_call_id }) => tool_call_id);
+      const act = { type: "enter_requires_action", history_version, asked } as const;
+      const wish = then === "act" ? act : ({ type: "finish_turn", history_version } as const);
+      const end = then === "continue" ? undefined : await this.decideLate(step.state, wish);
       const change = end && end !== "stale" ? joined(step, end) : step;
       return this.outcome<{ history_version: number } | "stale">(state, change, { history_version });
     });

@@ -21,6 +21,7 @@ export type ChatPatch = Partial<
     | "last_model_config_id"
     | "last_reasoning_effort"
     | "mcp_server_ids"
+    | "permissions"
     | "last_turn_summary"
     | "summary"
   >
@@ -43,7 +44,7 @@ export type CreateChat = {
     | "plan_mode"
     | "labels"
     | "mcp_server_ids"
-  > & { readonly dynamic_tools: DynamicTool[]; readonly subagent_type?: ChatRow["subagent_type"] };
+  > & { readonly dynamic_tools: DynamicTool[] } & Partial<Pick<ChatRow, "subagent_type" | "permissions">>;
   readonly messages: readonly NewMessage[];
 };
 
@@ -91,6 +92,8 @@ export type StartedAttempt = {
   readonly tools: readonly ToolDefinition[];
   /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
   readonly calls: readonly PendingCall[];
+  /** Those of them that may not run, with the words that answer them, by their ids. */
+  readonly refused: ReadonlyMap<string, string>;
   /** There are calls for the client beside those. */
   readonly awaits_client: boolean;
   /** What the system prompt depends on. */
@@ -102,6 +105,17 @@ export type Step = {
   readonly messages: readonly NewMessage[];
   /** finish: the turn has ended. act: the client's tools are asked for. continue: the model goes on. */
   readonly then: "finish" | "act" | "continue";
+};
+
+export type AnsweredPermissions = {
+  readonly answers: readonly {
+    readonly tool_call_id: string;
+    readonly decision: "allow" | "deny";
+    /** always: a rule that says so is put in front of the others. */
+    readonly scope?: "once" | "always";
+    /** The words that commands of that rule begin with; those of this call when absent. */
+    readonly command?: string;
+  }[];
 };
 
 export type Results = { readonly results: readonly ToolResult[] } & Repeatable;

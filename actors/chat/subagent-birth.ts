@@ -38,7 +38,7 @@ export const subagentOf = (root: ChatState, wish: SpawnSubagent): CreateChat => 
     ...{ organization_id: root.organization_id, owner_id: root.owner_id, workspace_id: root.workspace_id },
     ...{ last_model_config_id: wish.model_config_id, last_reasoning_effort: wish.reasoning_effort },
     ...{ title: wish.title, client_type: root.client_type, plan_mode: null, labels: {} },
-    ...{ mcp_server_ids: root.mcp_server_ids, dynamic_tools: [] },
+    ...{ mcp_server_ids: root.mcp_server_ids, permissions: root.permissions, dynamic_tools: [] },
   },
   messages: [
     {

@@ -20,7 +20,7 @@ type Answered = ToolAnswer & { readonly at: number };
 export class ToolStep {
   readonly #parts: AgentParts;
   readonly #chat_id: string;
-  readonly #begun: Pick<StartedAttempt, "calls" | "fence" | "about">;
+  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about">;
   readonly #episode: Episode;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
@@ -85,7 +85,11 @@ export class ToolStep {
         this.#episode.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
-    const answer = await runTool(toolsOf(this.#chat_id, about), call, context, signal);
+    const refusal = this.#begun.refused.get(tool_call_id);
+    const answer =
+      refusal === undefined
+        ? await runTool(toolsOf(this.#chat_id, about), call, context, signal)
+        : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });

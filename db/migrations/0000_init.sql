@@ -280,6 +280,7 @@ CREATE TABLE `chats` (
 	`labels` text DEFAULT '{}' NOT NULL,
 	`mcp_server_ids` text DEFAULT '[]' NOT NULL,
 	`dynamic_tools` text DEFAULT '[]' NOT NULL,
+	`permissions` text,
 	`pin_order` integer DEFAULT 0 NOT NULL,
 	`read_cursor` integer DEFAULT 0 NOT NULL,
 	`created_at` integer NOT NULL,

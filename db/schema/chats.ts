@@ -4,10 +4,20 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
+import type { ChatPermissions } from "#schema/chat-permissions.ts";
 import { organizations, users } from "./users.ts";
 
 /** A tool that the client runs (facts/chats 3.5). */
 export type DynamicTool = { name: string; description: string; input_schema: unknown };
+
+/** A call without a result; `permission` as in actors/chat/decision.ts. */
+type PendingCallRow = {
+  message_id: number;
+  tool_call_id: string;
+  tool_name: string;
+  args: unknown;
+  permission?: "asked" | "granted" | "refused";
+};
 
 export const chats = sqliteTable(
   "chats",
@@ -38,6 +48,8 @@ export const chats = sqliteTable(
     labels: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
     mcp_server_ids: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     dynamic_tools: text({ mode: "json" }).$type<DynamicTool[]>().notNull().default([]),
+    /** What its model may do without asking; null: everything. */
+    permissions: text({ mode: "json" }).$type<ChatPermissions>(),
     pin_order: integer().notNull().default(0),
     /** The newest assistant message the owner has seen. */
     read_cursor: integer().notNull().default(0),
@@ -58,10 +70,7 @@ export const chats = sqliteTable(
       status_code: number | null;
     }>(),
     requires_action_deadline: integer(),
-    pending_calls: text({ mode: "json" })
-      .$type<{ message_id: number; tool_call_id: string; tool_name: string; args: unknown }[]>()
-      .notNull()
-      .default([]),
+    pending_calls: text({ mode: "json" }).$type<PendingCallRow[]>().notNull().default([]),
     snapshot_version: integer().notNull(),
     history_version: integer().notNull(),
     queue_version: integer().notNull().default(0),
