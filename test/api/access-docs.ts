@@ -1,0 +1,66 @@
+// Prints who may do what for people: src/api/ACCESS.md, from the reviewed tables that the tests ask. `bun test/api/access-docs.ts` writes
+// it; access.test.ts compares.
+import { join } from "node:path";
+import { ACTIONS, EVERYBODY, type Name } from "./access-table.ts";
+import { TABLE } from "./edge/matrix-table.ts";
+import { CALLERS } from "./edge/matrix-world.ts";
+
+export const DOCS = join(import.meta.dir, "../../src/api/ACCESS.md");
+
+const ROLES: Record<Name, string> = {
+  owner: "owner",
+  "template-admin": "template admin",
+  "user-admin": "user admin",
+  auditor: "auditor",
+  "organization-admin": "org. admin",
+  "organization-template-admin": "org. template admin",
+  "organization-user-admin": "org. user admin",
+  "organization-auditor": "org. auditor",
+  member: "member",
+  banned: "banned",
+  "admin elsewhere": "admin elsewhere",
+};
+
+const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+const table = (head: readonly string[], rows: readonly string[][]): string =>
+  [line(head), line(head.map((_, i) => (i === 0 ? "---" : ":-:"))), ...rows.map(line)].join("\n");
+
+/** Role by action: a dot where the role may. */
+const actions = (): string =>
+  table(
+    ["", ...EVERYBODY.map((name) => ROLES[name])],
+    ACTIONS.map(([action, , who]) => [action, ...EVERYBODY.map((name) => (who.includes(name) ? "●" : ""))]),
+  );
+
+/** Status by caller: what each gets from each operation. */
+const operations = (): string =>
+  table(
+    ["", ...CALLERS],
+    Object.entries(TABLE).map(([name, row]) => {
+      const { is, why } = typeof row === "string" ? { is: row, why: undefined } : row;
+      return [`\`${name}\`${why === undefined ? "" : `<br>${why}`}`, ...is.split(" ")];
+    }),
+  );
+
+/** The whole page. */
+export const accessDocs = (): string => `# Who may do what
+
+Printed from the tables that the tests ask; \`bun test/api/access-docs.ts\` writes this page, and a test compares.
+
+## Roles
+
+The questions of [access.ts](access.ts), which is where every route asks. Site roles count everywhere, those of an organization (org.) in
+theirs. *banned* is a member with the role that takes away making workspaces; *admin elsewhere* looks after another organization. What one
+may not see is answered 404, what one may see but not do 403.
+
+${actions()}
+
+## Operations
+
+What each operation of the API answers: *stranger* has no token, a wrong, an expired or a revoked one; *agent* is the one of ada's
+workspace; *foreigner* belongs to another organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner.
+
+${operations()}
+`;
+
+if (import.meta.main) await Bun.write(DOCS, accessDocs());
