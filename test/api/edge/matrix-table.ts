@@ -292,4 +292,5 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${C}/debug/runs/{run}`]: { is: as(PRIVATE, 404), path: { run: NOBODYS_ID }, why: "nothing is recorded" },
   [`PATCH ${C}/acl`]: { is: as(PRIVATE, 204), body: { user_roles: {} } },
   [`GET ${C}/stream`]: PRIVATE_SOCKET,
+  [`GET ${C}/stream/git`]: { is: PRIVATE_SOCKET, why: "400: no daemon is connected" },
 };
