@@ -30,6 +30,7 @@ import {
 } from "./messages.ts";
 import { newborn } from "./newborn.ts";
 import { aboutOf, callsToRun, offeredTools } from "./offer.ts";
+import { permittedCalls, rememberedRules } from "./permissions.ts";
 import { emptyChat, removeChat } from "./purge.ts";
 import { checkedRoot, readChat, readChildren, readEdited } from "./read.ts";
 import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagent-birth.ts";
