@@ -5,12 +5,13 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { findKeyWithUser, touchKey } from "#db/api-keys.ts";
-import { listMemberships } from "#db/members.ts";
+import { touchKey } from "#db/api-keys.ts";
 import type { Store } from "#db/store.ts";
 import { touchUser } from "#db/users.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
 import type { Identity } from "./caller.ts";
+import type { KeyOfUser, UserKeys } from "./user-keys.ts";
+import { wokenUp } from "./users/audit.ts";
 
 export const SESSION_COOKIE = "service_session_token";
 export const SESSION_HEADER = "Service-Session-Token";
@@ -66,12 +67,17 @@ const refusal = (detail: string): AppError =>
 const NOTHING = refusal("A session token must be sent in the header, a cookie or a query parameter.");
 
 /** What callers are looked up with. */
-export type Who = { readonly store: Store; readonly clock: Clock; readonly agents: AgentTokens };
+export type Who = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly agents: AgentTokens;
+  readonly keys: UserKeys;
+};
 
 /** Who sent this request, or the 401 to answer where somebody is needed. */
 export const identify = async (
   credential: Credential | undefined,
-  { store, clock, agents }: Who,
+  { store, clock, agents, keys }: Who,
 ): Promise<Identity> => {
   if (!credential) return NOTHING;
   const { token, compat } = credential;
@@ -83,8 +89,9 @@ export const identify = async (
   }
   const match = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{22})$/.exec(token);
   if (!match) return refusal("The format of the session token is invalid.");
-  const key = await store.get(findKeyWithUser({ id: match[1] }));
-  if (!key || key.deleted) return refusal("The API key is invalid.");
+  const known = await keys.find(match[1] as string);
+  if (!known || known.key.deleted) return refusal("The API key is invalid.");
+  const { key, organizations } = known;
   if (!sameDigest(sha256(match[2] as string), key.secret_hash)) return refusal("The secret of the API key is invalid.");
   const now = clock.now();
   if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
@@ -92,23 +99,20 @@ export const identify = async (
   // The first use of a token is noted at once: "never used" must not be a lie.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
   if (isFirstUse || now - key.last_used >= TOUCH_MS || key.status === "dormant") touch(store, key, now);
-  const memberships = await store.all(listMemberships({ user_id: key.user_id }));
   return {
     kind: "user",
     user_id: key.user_id,
     username: key.username,
     roles: key.roles,
-    organizations: Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles])),
+    organizations,
     key_id: key.key_id,
     scope: key.scope,
     compat,
   };
 };
 
-type Key = { key_id: string; login_type: string; lifetime_seconds: number; expires_at: number; user_id: string };
-
 /** Notes the use of a key. Nobody waits for it, and a failure only means that it is noted later. */
-const touch = (store: Store, key: Key, now: number): void => {
+const touch = (store: Store, key: KeyOfUser, now: number): void => {
   const expires = key.login_type === "password" ? now + key.lifetime_seconds * 1000 : key.expires_at;
   const writes = [
     touchKey({
@@ -118,6 +122,7 @@ const touch = (store: Store, key: Key, now: number): void => {
       known_expires_at: key.expires_at,
     }),
     touchUser({ id: key.user_id, now }),
+    ...wokenUp({ id: key.user_id, username: key.username, status: key.status }, now),
   ];
   store.commit(writes).catch((error) => log("http").warn("the use of a key was not noted", { error }));
 };

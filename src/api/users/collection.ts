@@ -13,6 +13,7 @@ import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { pageOf, pageQuery } from "../paging.ts";
 import { fails } from "../responses.ts";
+import { userMade } from "./audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "./first-user.ts";
 import { passwordProblem } from "./passwords.ts";
 import { siteRoles } from "./site-roles.ts";
@@ -127,6 +128,7 @@ export const userCollection = (ctx: ApiContext) =>
           .commit([
             insertUser(user),
             ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
+            userMade(user, now),
           ])
           .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
         const made = await store.get(findUser({ id }));

@@ -7,10 +7,12 @@ import { linkToken, sameDigest, sha256, uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { insertMember } from "#db/members.ts";
 import { findDefaultOrganization, insertOrganization, type OrganizationRow } from "#db/organizations.ts";
+import type { users } from "#db/schema/users.ts";
 import { insertSetting } from "#db/settings.ts";
 import { CommitError, type Store } from "#db/store.ts";
 import { findAnyUser, findUser, insertUser } from "#db/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { userMade } from "./audit.ts";
 import { type Passwords, passwordProblem } from "./passwords.ts";
 
 export { PREBUILDS_USER_ID };
@@ -78,15 +80,17 @@ export const createFirstUser = async ({ store, clock, passwords }: Parts, user: 
   const now = clock.now();
   const { email, username, name } = user;
   const at = { created_at: now, updated_at: now };
+  const row: typeof users.$inferInsert = {
+    ...{ id, email, username, name, password_hash, ...at },
+    ...{ status: "active", login_type: "password", roles: ["owner"] },
+  };
   try {
     await store.commit([
       // The key of this row is what two first users would fight over.
       insertSetting({ key: "first_user", value: id }),
-      insertUser({
-        ...{ id, email, username, name, password_hash, ...at },
-        ...{ status: "active", login_type: "password", roles: ["owner"] },
-      }),
+      insertUser(row),
       insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
+      userMade(row, now),
     ]);
   } catch (error) {
     if (error instanceof CommitError && error.reason === "constraint") throw conflict("The first user exists already.");

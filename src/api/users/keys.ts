@@ -1,5 +1,6 @@
 // Making API keys: `<id>-<secret>`, of which only the id and a hash of the secret are kept (facts/platform 8.2, rule ID-8).
 import { keyId, keySecret, sha256 } from "#base/ids.ts";
+import type { ApiKey } from "#db/api-keys.ts";
 import { insertKey } from "#db/api-keys.ts";
 import type { Statement } from "#db/sql.ts";
 
@@ -20,8 +21,8 @@ export type NewKey = {
 export const newKey = (
   key: NewKey,
   { id, secret }: { id: string; secret: string } = { id: keyId(), secret: keySecret() },
-): { id: string; token: string; statement: Statement } => {
-  const statement = insertKey({
+): { id: string; token: string; statement: Statement; row: ApiKey } => {
+  const row = {
     id,
     user_id: key.user_id,
     secret_hash: sha256(secret),
@@ -33,6 +34,6 @@ export const newKey = (
     updated_at: key.now,
     last_used: key.now,
     expires_at: key.now + key.lifetime_seconds * 1000,
-  });
-  return { id, token: `${id}-${secret}`, statement };
+  };
+  return { id, token: `${id}-${secret}`, statement: insertKey(row), row };
 };

@@ -2,7 +2,8 @@
 // for names, passwords and lifetimes hold as over HTTP; who may do it is decided by who can open the data directory.
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalid, invalidField } from "#base/errors.ts";
-import { keyId, uuid } from "#base/ids.ts";
+import { keyId, NIL_UUID, uuid } from "#base/ids.ts";
+import { type OriginOf, withOrigin } from "#base/origin.ts";
 import { type ApiKey, deleteKey, deleteKeysOf, findKey, findKeyByName, listAllTokens } from "#db/api-keys.ts";
 import { insertMember } from "#db/members.ts";
 import type { Store } from "#db/store.ts";
@@ -17,6 +18,7 @@ import {
   type User,
   updateUser,
 } from "#db/users.ts";
+import { keyChanged, userChanged, userMade } from "./audit.ts";
 import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
 import { newKey } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
@@ -63,9 +65,8 @@ export class MachineAccounts {
   /** Makes the first owner. 409 when there is a user already. */
   async setUp(user: { username: string; email: string; password: string }): Promise<string> {
     this.#check(user);
-    const made = await createFirstUser(
-      { store: this.#store, clock: this.#clock, passwords: this.#passwords },
-      { ...user, name: "" },
+    const made = await atMachine(() =>
+      createFirstUser({ store: this.#store, clock: this.#clock, passwords: this.#passwords }, { ...user, name: "" }),
     );
     return made.user_id;
   }
@@ -83,7 +84,11 @@ export class MachineAccounts {
     const { username, email } = user;
     const row = { id, email, username, status: "active", login_type: "password", password_hash, roles, ...at } as const;
     await this.#store
-      .commit([insertUser(row), insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at })])
+      .commit([
+        insertUser(row),
+        insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
+        atMachine(() => userMade(row, at.created_at)),
+      ])
       .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
     return id;
   }
@@ -100,6 +105,7 @@ export class MachineAccounts {
       updateUser(user.id, { status, updated_at: now }),
       // The workspaces of a suspended user stop at the next start (rule TI-16).
       setTimersOfOwner(user.id, "schedule", now),
+      atMachine(() => userChanged(user, { status }, now)),
     ]);
     return { ...user, status };
   }
@@ -110,9 +116,11 @@ export class MachineAccounts {
     if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
     mustBeGood(password);
     const password_hash = await this.#passwords.hash(password);
+    const now = this.#clock.now();
     await this.#store.commit([
-      updateUser(user.id, { password_hash, updated_at: this.#clock.now() }),
+      updateUser(user.id, { password_hash, updated_at: now }),
       deleteKeysOf({ user_id: user.id, except: "" }),
+      atMachine(() => userChanged(user, { password_hash }, now)),
     ]);
     return user;
   }
@@ -137,7 +145,7 @@ export class MachineAccounts {
     const lifetime_seconds = lifetimeSeconds(options.lifetime, user.roles);
     const made = newKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
     await this.#store
-      .commit([made.statement])
+      .commit([made.statement, atMachine(() => keyChanged(made.row, { after: made.row }, now))])
       .catch((error) => Promise.reject(takenOr(error, { token_name: "name", api_keys_name: "name" })));
     return { id: made.id, name, token: made.token, expires_at: now + lifetime_seconds * 1000 };
   }
@@ -149,7 +157,8 @@ export class MachineAccounts {
       ? await this.#store.get(findKeyByName({ user_id: user.id, name: text }))
       : await this.#store.get(findKey({ id: text }));
     if (!key) throw new AppError("not_found", `There is no token "${text}".`);
-    await this.#store.commit([deleteKey(key.id)]);
+    const told = atMachine(() => keyChanged(key, { before: key }, this.#clock.now()));
+    await this.#store.commit([deleteKey(key.id), told]);
     return key.id;
   }
 
@@ -166,6 +175,12 @@ export class MachineAccounts {
     mustBeGood(password);
   }
 }
+
+/** Whoever is at the machine has no account: the audit log says how it was done (rule AU-4). */
+const atMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
+const MACHINE: OriginOf = () => ({
+  ...{ user_id: null, ip: null, user_agent: "slipway", request_id: NIL_UUID, note: { by: "command line" } },
+});
 
 const mustBeGood = (password: string): void => {
   const problem = passwordProblem(password);

@@ -13,6 +13,7 @@ import { isOwner, mayEditProfile, mayManageUser } from "../access.ts";
 import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Generic } from "../responses.ts";
+import { userChanged, userDeleted } from "./audit.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
 import { type KnownUser, userPath as params, showKnownUser, userAt } from "./user.ts";
@@ -55,6 +56,7 @@ export const oneUser = (ctx: ApiContext) =>
             deleteKeysOf({ user_id: user.id, except: "" }),
             deleteGitSshKey(user.id),
             deleteLinksOf(user.id),
+            userDeleted(user, now),
           ])
           .catch((error) => {
             if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
@@ -76,9 +78,14 @@ export const oneUser = (ctx: ApiContext) =>
         const user = await userAt(ctx.store, params.user, caller);
         if (!mayEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
         if (body.username.toLowerCase() !== user.username.toLowerCase()) checkUsername(body.username);
-        const patch = { username: body.username, name: body.name?.trim(), updated_at: ctx.clock.now() };
+        const now = ctx.clock.now();
+        const { username } = body;
+        const name = body.name?.trim() ?? user.name;
         await ctx.store
-          .commit([updateUser(user.id, patch)])
+          .commit([
+            updateUser(user.id, { username, name, updated_at: now }),
+            userChanged(user, { username, name }, now),
+          ])
           .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
         return showKnownUser(await userAt(ctx.store, user.id, caller));
       },
@@ -99,10 +106,13 @@ export const oneUser = (ctx: ApiContext) =>
         if (isSuspension && user.roles.includes("owner")) {
           throw invalid("An owner cannot be suspended. Take the role away first.");
         }
+        const now = ctx.clock.now();
+        const status = isSuspension ? "suspended" : "active";
         await ctx.store.commit([
-          updateUser(user.id, { status: isSuspension ? "suspended" : "active", updated_at: ctx.clock.now() }),
+          updateUser(user.id, { status, updated_at: now }),
           // The workspaces of a suspended user stop (rule TI-16).
-          setTimersOfOwner(user.id, "schedule", ctx.clock.now()),
+          setTimersOfOwner(user.id, "schedule", now),
+          userChanged(user, { status }, now),
         ]);
         if (isSuspension) ctx.topics.publish("key_gone", user.id, {});
         return showKnownUser(await userAt(ctx.store, user.id, caller));

@@ -8,6 +8,7 @@ import { isOwner, mayResetPassword } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
+import { userChanged } from "./audit.ts";
 import { passwordProblem } from "./passwords.ts";
 import { userAt, userPath } from "./user.ts";
 
@@ -30,13 +31,15 @@ export const userPassword = (ctx: ApiContext) =>
       }
       const password_hash = await accounts.passwords.hash(body.password);
       const except = isSelf ? caller.key_id : "";
+      const now = clock.now();
       await store.commit([
         // Somebody else may have set another one while this was hashed.
         isPasswordStill({ id: user.id, password_hash: user.password_hash }),
         // Whoever may do this to people without a role only, may not when one was given meanwhile.
         ...(isSelf || isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
-        updateUser(user.id, { password_hash, updated_at: clock.now() }),
+        updateUser(user.id, { password_hash, updated_at: now }),
         deleteKeysOf({ user_id: user.id, except }),
+        userChanged(user, { password_hash }, now),
       ]);
       ctx.topics.publish("key_gone", user.id, { except });
       return status(204, undefined);

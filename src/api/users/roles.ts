@@ -7,6 +7,7 @@ import { mayGiveSiteRoles } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
+import { userChanged } from "./audit.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { AssignableRole, assignable, siteRoles } from "./site-roles.ts";
 import { showKnownUser, userAt, userPath } from "./user.ts";
@@ -52,9 +53,12 @@ export const userRoles = (ctx: ApiContext) =>
         if (!mayGiveSiteRoles(caller) || user.id === PREBUILDS_USER_ID)
           throw forbidden("Only an owner may give site roles.");
         if (user.id === caller.user_id) throw invalid("You cannot change your own roles.");
+        const now = ctx.clock.now();
+        const roles = siteRoles(body.roles);
         await ctx.store.commit([
           isStillOwner({ id: caller.user_id }),
-          updateUser(user.id, { roles: siteRoles(body.roles), updated_at: ctx.clock.now() }),
+          updateUser(user.id, { roles, updated_at: now }),
+          userChanged(user, { roles }, now),
         ]);
         ctx.topics.publish("access_changed", user.id, {});
         return showKnownUser(await userAt(ctx.store, user.id, caller));

@@ -1,15 +1,19 @@
 // Signing in and out: the session token, and the cookie that carries it for browsers (rules ID-3 to ID-7).
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
 import { deleteKey } from "#db/api-keys.ts";
+import { audited } from "#db/audit.ts";
+import type { Statement } from "#db/sql.ts";
 import { CommitError } from "#db/store.ts";
-import { findUserByEmail, isPasswordStill, touchUser } from "#db/users.ts";
+import { findUserByEmail, isPasswordStill, touchUser, type User as UserRow } from "#db/users.ts";
 import { LoginRequest } from "#schema/user.ts";
 import { ownParser, parsePublicJson } from "../body.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { SESSION_COOKIE } from "../identify.ts";
 import { fails, Generic } from "../responses.ts";
+import { wokenUp } from "./audit.ts";
 import { LOGIN_SECONDS, newKey } from "./keys.ts";
 
 const tags = ["Users"];
@@ -24,6 +28,10 @@ const cookieOf = (ctx: ApiContext, token: string): string =>
 
 const incorrect = (): AppError => new AppError("unauthenticated", "Incorrect email or password.");
 
+/** A sign-in of somebody we know, or a try of one (rule AU-6). */
+const signIn = ({ id, username }: UserRow, now: number, status_code: number): Statement =>
+  audited({ now, action: "login", resource_type: "api_key", target: username, user_id: id, status_code });
+
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
 
 export const session = (ctx: ApiContext) =>
@@ -37,7 +45,14 @@ export const session = (ctx: ApiContext) =>
         const user = await store.get(findUserByEmail({ email: body.email }));
         const isRight = await accounts.passwords.verify(body.password, user?.password_hash);
         if (isRight) wasRight();
-        if (!user || !isRight) throw incorrect();
+        if (!user) throw incorrect();
+        if (!isRight || user.status === "suspended") {
+          // Not waited for: how long the answer takes must not tell whether there is such an account.
+          store.commit([signIn(user, clock.now(), 401)]).catch((error) => {
+            log("http").warn("a failed sign-in could not be noted: {error}", { error });
+          });
+        }
+        if (!isRight) throw incorrect();
         if (user.status === "suspended") {
           throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
         }
@@ -47,7 +62,13 @@ export const session = (ctx: ApiContext) =>
         });
         const { id, password_hash } = user;
         await store
-          .commit([isPasswordStill({ id, password_hash }), statement, touchUser({ id, now })])
+          .commit([
+            isPasswordStill({ id, password_hash }),
+            statement,
+            touchUser({ id, now }),
+            signIn(user, now, 201),
+            ...wokenUp(user, now),
+          ])
           .catch((error) => Promise.reject(isStale(error) ? incorrect() : error));
         set.headers["set-cookie"] = cookieOf(ctx, token);
         return status(201, { session_token: token });
@@ -70,7 +91,12 @@ export const session = (ctx: ApiContext) =>
     .post(
       "/logout",
       async ({ caller, set }) => {
-        await ctx.store.commit([deleteKey(caller.key_id)]);
+        const { user_id, username, key_id } = caller;
+        const now = ctx.clock.now();
+        await ctx.store.commit([
+          deleteKey(key_id),
+          audited({ now, action: "logout", resource_type: "api_key", target: username, user_id }),
+        ]);
         ctx.topics.publish("key_gone", caller.key_id, {});
         set.headers["set-cookie"] = cookieOf(ctx, "");
         return { message: "You are signed out." };

@@ -11,6 +11,7 @@ import type { ApiContext } from "../context.ts";
 import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails, NoContent } from "../responses.ts";
 import { keyAt, keysOwnerAt, scopeOf, showKey } from "./api-key.ts";
+import { keyChanged } from "./audit.ts";
 import { LOGIN_SECONDS, newKey } from "./keys.ts";
 import { lifetimeSeconds, maxSeconds, nanoseconds } from "./lifetime.ts";
 import { takenOr } from "./taken.ts";
@@ -30,10 +31,11 @@ export const tokens = (ctx: ApiContext) =>
       async ({ caller, params, status }) => {
         const { id } = await keysOwnerAt(ctx, params.user, caller);
         const now = ctx.clock.now();
-        const { token, statement } = newKey({
+        const { token, statement, row } = newKey({
           ...{ user_id: id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
         });
-        await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), statement]);
+        const told = keyChanged(row, { after: row }, now);
+        await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), statement, told]);
         return status(201, { key: token });
       },
       {
@@ -72,14 +74,14 @@ export const tokens = (ctx: ApiContext) =>
           throw invalidField("allow_list", "Tokens cannot be bound to single resources.");
         }
         const now = ctx.clock.now();
-        const { token, statement } = newKey({
+        const { token, statement, row } = newKey({
           ...{ user_id: owner.id, login_type: "token", now },
           token_name: body.token_name || `token-${keyId()}`,
           scope: scopeOf(body.scope, body.scopes),
           lifetime_seconds: lifetimeSeconds(body.lifetime, owner.roles),
         });
         await ctx.store
-          .commit([isKeyStill({ id: caller.key_id, now }), statement])
+          .commit([isKeyStill({ id: caller.key_id, now }), statement, keyChanged(row, { after: row }, now)])
           .catch((error) => Promise.reject(takenOr(error, { token_name: "token_name", api_keys_name: "token_name" })));
         return status(201, { key: token });
       },
@@ -138,7 +140,11 @@ export const tokens = (ctx: ApiContext) =>
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await keyAt(ctx, owner, params.key);
         const now = ctx.clock.now();
-        if (key.expires_at > now) await ctx.store.commit([updateKey(key.id, { expires_at: now, updated_at: now })]);
+        const patch = { expires_at: now, updated_at: now };
+        if (key.expires_at > now) {
+          const told = keyChanged(key, { before: key, after: { ...key, ...patch } }, now);
+          await ctx.store.commit([updateKey(key.id, patch), told]);
+        }
         ctx.topics.publish("key_gone", key.id, {});
         return status(204, undefined);
       },
@@ -153,7 +159,7 @@ export const tokens = (ctx: ApiContext) =>
       async ({ caller, params, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await keyAt(ctx, owner, params.key);
-        await ctx.store.commit([deleteKey(key.id)]);
+        await ctx.store.commit([deleteKey(key.id), keyChanged(key, { before: key }, ctx.clock.now())]);
         ctx.topics.publish("key_gone", key.id, {});
         return status(204, undefined);
       },
