@@ -44,6 +44,7 @@ export class LocalStore implements Store {
   readonly #unlock: () => void;
   #closing: Promise<void> | undefined;
   #shown = 0;
+  #callers = 0;
 
   constructor(
     db: Database,
@@ -65,13 +66,21 @@ export class LocalStore implements Store {
     return this.#shown;
   }
 
+  get callersVersion(): number {
+    return this.#callers;
+  }
+
   async commit(batch: readonly Statement[]): Promise<void> {
-    if (!batch.some(({ sql }) => isShown(sql))) return this.writer.submit(batch);
+    const tables = batch.map(({ sql }) => tableOf(sql));
+    const isShown = tables.some((table) => !HIDDEN.has(table));
+    const isOfCallers = tables.some((table) => CALLERS.has(table));
+    if (!isShown && !isOfCallers) return this.writer.submit(batch);
     try {
       await this.writer.submit(batch);
     } finally {
       // Also when it is not known whether it was written.
-      this.#shown += 1;
+      if (isShown) this.#shown += 1;
+      if (isOfCallers) this.#callers += 1;
     }
   }
 
@@ -131,16 +140,18 @@ const HIDDEN = new Set(
     " ",
   ),
 );
-const shown = new Map<string, boolean>();
+/** Those that decide who a caller is; empty: a statement whose table cannot be told. */
+const CALLERS = new Set(["api_keys", "users", "organization_members", ""]);
 
-/** Whether the statement may change what a list shows. The text of a statement is one of a few hundred. */
-const isShown = (sql: string): boolean => {
-  let known = shown.get(sql);
+const tables = new Map<string, string>();
+const KNOWN = 5_000;
+
+/** The table a statement writes to, or "". The text of a statement is one of a few hundred. */
+const tableOf = (sql: string): string => {
+  let known = tables.get(sql);
   if (known === undefined) {
-    const table = /^\s*(?:insert into|update|delete from)\s+"?(\w+)/i.exec(sql)?.[1];
-    known = table === undefined || !HIDDEN.has(table);
-    if (shown.size < KNOWN) shown.set(sql, known);
+    known = /^\s*(?:insert into|update|delete from)\s+"?(\w+)/i.exec(sql)?.[1] ?? "";
+    if (tables.size < KNOWN) tables.set(sql, known);
   }
   return known;
 };
-const KNOWN = 5_000;

@@ -45,6 +45,8 @@ export interface Store {
    * while it lasts. Undefined where writes of others would not be seen.
    */
   readonly shownVersion?: number;
+  /** The same for what decides who a caller is: keys, users and memberships. */
+  readonly callersVersion?: number;
   /** Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once. */
   commit(batch: readonly Statement[]): Promise<void>;
   /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */

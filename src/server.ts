@@ -30,6 +30,7 @@ import { RateLimits } from "./api/rate-limit.ts";
 import { idOf, tracedAnswer } from "./api/request-id.ts";
 import { swaggerPage } from "./api/swagger.ts";
 import { derp } from "./api/tailnet/derp.ts";
+import { UserKeys } from "./api/user-keys.ts";
 import type { Context } from "./context.ts";
 import { PAGES } from "./web/pages.ts";
 
@@ -112,7 +113,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     }
   };
 
-  const who = { store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx) };
+  const who = { store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx), keys: new UserKeys(ctx.store) };
   const behalf = { addresses: ctx.addresses, statuses: statusesOf(app) };
   const apps = new AppProxy(ctx, who);
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });

@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { keySecret } from "#base/ids.ts";
 import { AgentTokens } from "#src/api/agent-tokens.ts";
 import { identify } from "#src/api/identify.ts";
+import { UserKeys } from "#src/api/user-keys.ts";
 import { SetupLink } from "#src/api/users/first-user.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
@@ -27,9 +28,10 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
   const clock: Clock = new ManualClock(contextOf(server).clock.now());
   const { owner_token, agent_token } = await seedAgent(server);
   const agents = new AgentTokens({ store, topics, clock });
+  const keys = new UserKeys(store);
   const link = new SetupLink(clock);
   const isNobody = async (token: string): Promise<boolean> =>
-    (await identify({ token, place: "header", compat: false }, { store, clock, agents })) instanceof Error;
+    (await identify({ token, place: "header", compat: false }, { store, clock, agents, keys })) instanceof Error;
   const isNotTheLink = async (token: string): Promise<boolean> => {
     try {
       link.redeem(token);

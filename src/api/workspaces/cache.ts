@@ -2,7 +2,7 @@
 // time, is the same and the time has changed nothing in it (rules WK-12 and WK-13). Bounded; whether the caller may see the
 // workspace is decided before this is asked.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
-import type { WorkspaceStamp } from "#db/workspace-stamps.ts";
+import { findWorkspaceStamp, type WorkspaceStamp } from "#db/workspace-stamps.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { ApiContext } from "../context.ts";
@@ -15,6 +15,9 @@ const LIMIT_BYTES = 16 * 1024 * 1024;
 export type Made = { readonly until: number; readonly json: string };
 type Entry = Made & { readonly stamp: string };
 
+/** Stamps that are kept between writes. */
+const LIMIT_STAMPS = 10_000;
+
 const keyOf = (id: string, owner_id: string, { compat, user_id }: Viewer): string =>
   `${id} ${compat} ${user_id === owner_id}`;
 
@@ -22,9 +25,24 @@ export class WorkspaceCache {
   readonly #ctx: ApiContext;
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
+  readonly #stamps = new Map<string, WorkspaceStamp>();
+  #version: number | undefined;
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
+  }
+
+  /** Its stamp as it is now: read again after every write that may change one, which is half of the cost of an answer. */
+  async stampOf(id: string): Promise<WorkspaceStamp | undefined> {
+    const { store } = this.#ctx;
+    const version = store.shownVersion;
+    if (version !== this.#version || this.#stamps.size >= LIMIT_STAMPS) this.#stamps.clear();
+    this.#version = version;
+    const known = this.#stamps.get(id);
+    if (known) return known;
+    const stamped = await store.get(findWorkspaceStamp(id));
+    if (stamped && version !== undefined && version === this.#version) this.#stamps.set(id, stamped);
+    return stamped;
   }
 
   /** The workspace as this viewer sees it, as JSON; undefined when it is gone. */

@@ -1,7 +1,6 @@
 // Workspaces under /workspaces: reading, listing, and their builds. Making one is beside its owner (by-owner.ts).
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { findWorkspaceStamp } from "#db/workspace-stamps.ts";
 import { Workspace, Workspaces } from "#schema/workspace.ts";
 import { maySeeWorkspace } from "../access.ts";
 import { callers } from "../caller.ts";
@@ -60,7 +59,7 @@ export const workspaces = (ctx: ApiContext) => {
       "/:workspace",
       async ({ caller, params, query }) => {
         const includeDeleted = flagOf("include_deleted", query.include_deleted);
-        const stamped = await ctx.store.get(findWorkspaceStamp(params.workspace.toLowerCase()));
+        const stamped = await cache.stampOf(params.workspace.toLowerCase());
         if (!stamped || !maySeeWorkspace(caller, stamped)) throw notFound();
         if (stamped.deleted && !includeDeleted) throw gone();
         const json = await cache.read(stamped, caller);
