@@ -7,15 +7,19 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { CallMcpTool } from "#schema/agent-context.ts";
 import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
 import type { Containers } from "./containers.ts";
 import { containerRoutes } from "./containers-http.ts";
+import type { WorkspaceContext } from "./context.ts";
+import { skillFile, skillFiles } from "./context-http.ts";
 import { chatsOf, gitRoutes } from "./git-http.ts";
 import type { GitWatches } from "./git-watch.ts";
 import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./http-files.ts";
 import type { Processes } from "./http-processes.ts";
 import { handledSockets } from "./http-sockets.ts";
+import type { WorkspaceMcp } from "./mcp.ts";
 import { Once } from "./once.ts";
 
 export type HttpApiOptions = {
@@ -23,6 +27,8 @@ export type HttpApiOptions = {
   processes: Processes;
   containers: Containers;
   git: GitWatches;
+  context: Pick<WorkspaceContext, "told">;
+  mcp: Pick<WorkspaceMcp, "call">;
   /** The absolute path of what a caller wrote. */
   place(path: string): string;
 };
@@ -56,7 +62,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const routesOf = ({ ports, processes, git, place }: HttpApiOptions) => {
+const routesOf = ({ ports, processes, git, context, mcp, place }: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
   /** Which repositories a chat works on follows from what its tools touch. */
@@ -65,6 +71,18 @@ const routesOf = ({ ports, processes, git, place }: HttpApiOptions) => {
     if (chats.length > 0) void git.touched(chats, paths, changed);
   };
   return {
+    "/api/v0/context": { GET: () => Response.json(context.told) },
+    "/api/v0/context/skill-files": { GET: async (request: Request) => Response.json(await skillFiles(path(request))) },
+    "/api/v0/context/skill-file": {
+      GET: async (request: Request) =>
+        Response.json(await skillFile(path(request), queryOf(request, "file") || missing("file"))),
+    },
+    "/api/v0/mcp/call-tool": {
+      POST: async (request: Request) => {
+        const { server, tool, arguments: args } = await bodyOf(request, CallMcpTool);
+        return Response.json(await mcp.call(server, tool, args, request.signal));
+      },
+    },
     "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },
     "/api/v0/list-directory": {
       POST: async (request: Request) =>

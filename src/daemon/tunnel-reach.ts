@@ -12,12 +12,14 @@ import { pipe } from "#src/wire/pipe.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { Containers } from "./containers.ts";
 import { ContainerEngine, engineAddress } from "./containers-engine.ts";
+import type { WorkspaceContext } from "./context.ts";
 import { DevcontainerCli } from "./devcontainers-cli.ts";
 import { type Environment, folderOf, placeOf, scriptEnvironment } from "./environment.ts";
 import { GitWatches } from "./git-watch.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { type HttpApi, serveHttpApi } from "./http.ts";
 import { Processes } from "./http-processes.ts";
+import type { WorkspaceMcp } from "./mcp.ts";
 import { ListeningPorts } from "./ports.ts";
 import { TerminalSessions } from "./terminal-sessions.ts";
 import { runTunnel, type TunnelServices } from "./tunnel.ts";
@@ -32,6 +34,8 @@ export type ReachOptions = {
   random: Random;
   groups: ProcessGroups;
   git: Environment;
+  context: Pick<WorkspaceContext, "told">;
+  mcp: Pick<WorkspaceMcp, "call">;
 };
 
 export class Reach {
@@ -41,7 +45,7 @@ export class Reach {
   readonly #running: Promise<void>;
 
   constructor(options: ReachOptions) {
-    const { manifest, url, token, env: given, clock, random, groups } = options;
+    const { manifest, url, token, env: given, clock, random, groups, context, mcp } = options;
     const env = scriptEnvironment(options);
     const directory = folderOf(manifest.directory, given);
     const ports = new ListeningPorts({ hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 });
@@ -58,6 +62,7 @@ export class Reach {
         devcontainers: new DevcontainerCli({ clock, groups, env }),
       }),
       git: new GitWatches({ clock, groups, env }),
+      ...{ context, mcp },
       place: (path) => placeOf(path, given, directory),
     });
     this.#running = runTunnel({

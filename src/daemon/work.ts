@@ -1,16 +1,20 @@
 // What one daemon does for its workspace between the first manifest and its end: scripts, cron, metadata, app health, statistics, and
 // the lifecycle states in between (rules DM-5, DM-16).
+import { homedir } from "node:os";
+import { delimiter } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "./apps.ts";
 import type { Connection } from "./connection.ts";
+import { WorkspaceContext } from "./context.ts";
 import { folderOf, scriptEnvironment } from "./environment.ts";
 import { type GitHelpers, gitHelpers } from "./git-helpers.ts";
 import { ProcessGroups } from "./groups.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Logs } from "./logs.ts";
+import { WorkspaceMcp } from "./mcp.ts";
 import { collectMetadata } from "./metadata.ts";
 import { within } from "./pause.ts";
 import type { Reports } from "./reports.ts";
@@ -42,6 +46,8 @@ export class Work {
   readonly #git: GitHelpers = gitHelpers();
   readonly #groups: ProcessGroups;
   readonly #runner: ScriptRunner;
+  readonly #mcp: WorkspaceMcp;
+  readonly #context: WorkspaceContext;
   readonly #reach: Reach;
   readonly #stopping = new AbortController();
 
@@ -57,7 +63,17 @@ export class Work {
       logs,
       reports,
     });
-    this.#reach = new Reach({ ...options, groups: this.#groups, git: this.#git.env });
+    const programs = scriptEnvironment({ ...options, git: this.#git.env });
+    this.#mcp = new WorkspaceMcp({ groups: this.#groups, env: programs });
+    this.#context = new WorkspaceContext({
+      ...{ connection: options.connection, clock, signal: this.#stopping.signal, mcp: this.#mcp },
+      directory: folderOf(manifest.directory, env),
+      home: env.HOME || homedir(),
+      extra: sourcesIn(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
+    });
+    this.#reach = new Reach({
+      ...{ ...options, groups: this.#groups, git: this.#git.env, context: this.#context, mcp: this.#mcp },
+    });
   }
 
   /** Starts everything and returns at once. */
@@ -77,6 +93,7 @@ export class Work {
   async leave(): Promise<void> {
     this.#stopping.abort();
     await this.#reach.end();
+    this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
     await within(this.#options.clock, LAST_WORDS_MS, this.#runner.idle());
   }
@@ -88,6 +105,7 @@ export class Work {
     lifecycle.enter("shutting_down");
     const outcome = await runStopScripts(manifest.scripts, this.#runner);
     await this.#reach.end();
+    this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
     await within(clock, LAST_WORDS_MS, this.#runner.idle());
     this.#git[Symbol.dispose]();
@@ -99,7 +117,9 @@ export class Work {
     lifecycle.enter("starting");
     const outcome = await runStartScripts(manifest.scripts, this.#runner);
     log("daemon").info("start scripts have ended: {outcome}", { outcome });
-    if (!this.#stopping.signal.aborted) lifecycle.enter(outcome);
+    if (this.#stopping.signal.aborted) return;
+    lifecycle.enter(outcome);
+    await this.#context.run();
   }
 
   #watch(): void {
@@ -120,3 +140,10 @@ export class Work {
     void reportStats({ connection, clock, signal });
   }
 }
+
+/** More folders that tell of the workspace: the variable `SLIPWAY_CONTEXT_SOURCES` of its programs, as in PATH. */
+const sourcesIn = (text: string, env: WorkOptions["env"]): string[] =>
+  text
+    .split(delimiter)
+    .filter((one) => one.trim() !== "")
+    .map((one) => folderOf(one, env));

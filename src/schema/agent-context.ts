@@ -1,0 +1,14 @@
+// What the server asks a daemon about skills and MCP servers of its workspace.
+import { type Static, Type as t } from "@sinclair/typebox";
+
+export const CallMcpTool = t.Object({
+  server: t.String({ maxLength: 256 }),
+  tool: t.String({ maxLength: 1_024 }),
+  arguments: t.Record(t.String(), t.Unknown()),
+});
+export type CallMcpTool = Static<typeof CallMcpTool>;
+export type McpToolResult = { result: Record<string, unknown>; is_error: boolean };
+
+/** Paths below the skill's folder, without SKILL.md. */
+export type SkillFiles = { files: string[]; truncated: boolean };
+export type SkillFile = { content: string; file_size: number; truncated: boolean };
