@@ -186,6 +186,35 @@ CREATE INDEX `audit_logs_resource` ON `audit_logs` (`resource_id`,`time`);--> st
 CREATE INDEX `audit_logs_target` ON `audit_logs` (lower("resource_target"),`time`);--> statement-breakpoint
 CREATE INDEX `audit_logs_reason` ON `audit_logs` (`build_reason`,`time`) WHERE "audit_logs"."build_reason" <> '';--> statement-breakpoint
 CREATE INDEX `audit_logs_request` ON `audit_logs` (`request_id`);--> statement-breakpoint
+CREATE TABLE `chat_diffs` (
+	`chat` integer PRIMARY KEY NOT NULL,
+	`provider_id` text NOT NULL,
+	`remote_origin` text NOT NULL,
+	`branch` text NOT NULL,
+	`pushed_at` integer NOT NULL,
+	`pr_number` integer,
+	`pr_state` text,
+	`pr_draft` integer DEFAULT false NOT NULL,
+	`pr_title` text DEFAULT '' NOT NULL,
+	`url` text DEFAULT '' NOT NULL,
+	`author_login` text DEFAULT '' NOT NULL,
+	`author_avatar_url` text DEFAULT '' NOT NULL,
+	`base_branch` text DEFAULT '' NOT NULL,
+	`head_branch` text DEFAULT '' NOT NULL,
+	`additions` integer DEFAULT 0 NOT NULL,
+	`deletions` integer DEFAULT 0 NOT NULL,
+	`changed_files` integer DEFAULT 0 NOT NULL,
+	`commits` integer DEFAULT 0 NOT NULL,
+	`reviewer_count` integer DEFAULT 0 NOT NULL,
+	`approved` integer DEFAULT false NOT NULL,
+	`changes_requested` integer DEFAULT false NOT NULL,
+	`kept` text DEFAULT '{}' NOT NULL,
+	`failures` integer DEFAULT 0 NOT NULL,
+	`refreshed_at` integer,
+	`stale_at` integer NOT NULL,
+	FOREIGN KEY (`chat`) REFERENCES `chats`(`key`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
 CREATE TABLE `chat_files` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` text NOT NULL,
