@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { audited } from "#db/audit.ts";
 import {
   clearDefaultModel,
   insertModelConfig,
@@ -64,7 +65,7 @@ export class ModelSettings {
       const now = this.#parts.clock.now();
       const id = uuid();
       const row = { id, ...given, sealed_api_key: this.#seal(id, api_key), created_at: now, updated_at: now };
-      await this.#write([insertModelProvider(row)], PROVIDER_TAKEN);
+      await this.#write([insertModelProvider(row), tellProvider(row, "create", { after: row }, now)], PROVIDER_TAKEN);
       return { ...row, deleted: false };
     });
   }
@@ -82,7 +83,8 @@ export class ModelSettings {
       }
       const sealed = api_key === undefined ? {} : { sealed_api_key: this.#seal(id, api_key) };
       const changed = { ...patch, ...sealed, updated_at: this.#parts.clock.now() };
-      await this.#write([updateModelProvider(id, changed, { expect: 1 })], PROVIDER_TAKEN);
+      const told = tellProvider(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
+      await this.#write([updateModelProvider(id, changed, { expect: 1 }), told], PROVIDER_TAKEN);
       return { ...row, ...changed };
     });
   }
@@ -90,7 +92,7 @@ export class ModelSettings {
   /** Its models go with it, its key is forgotten. 404. */
   removeProvider(id: string): Promise<void> {
     return this.#next(async () => {
-      await this.#provider(id);
+      const row = await this.#provider(id);
       const { models } = await this.list();
       const gone = models.filter((one) => one.provider_id === id);
       const left = models.filter((one) => one.provider_id !== id);
@@ -99,6 +101,8 @@ export class ModelSettings {
         ...gone.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
         ...heirOf(gone, left),
         updateModelProvider(id, { deleted: true, sealed_api_key: "", updated_at: now }, { expect: 1 }),
+        tellProvider(row, "delete", { before: row }, now),
+        ...gone.map((one) => tellModel(one, "delete", { before: one }, now)),
       ]);
     });
   }
@@ -111,7 +115,8 @@ export class ModelSettings {
       const now = this.#parts.clock.now();
       const is_default = given.is_default || !models.some((one) => one.is_default);
       const row = { ...given, id: uuid(), is_default, created_at: now, updated_at: now, deleted: false };
-      await this.#write([...(is_default ? [clearDefaultModel({})] : []), insertModelConfig(row)], MODEL_TAKEN);
+      const told = tellModel(row, "create", { after: row }, now);
+      await this.#write([...(is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), told], MODEL_TAKEN);
       return row;
     });
   }
@@ -131,7 +136,8 @@ export class ModelSettings {
       const changed = { ...patch, updated_at: this.#parts.clock.now() };
       const becomes = patch.is_default === true && !row.is_default;
       const update = updateModelConfig(id, changed, { expect: 1 });
-      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update], MODEL_TAKEN);
+      const told = tellModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
+      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, told], MODEL_TAKEN);
       return { ...row, ...changed };
     });
   }
@@ -144,7 +150,8 @@ export class ModelSettings {
       if (!row) throw notFound();
       const left = models.filter((one) => one.id !== id);
       const gone = { deleted: true, is_default: false, updated_at: this.#parts.clock.now() };
-      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...heirOf([row], left)]);
+      const told = tellModel(row, "delete", { before: row }, gone.updated_at);
+      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...heirOf([row], left), told]);
     });
   }
 
@@ -198,6 +205,25 @@ const placeOf = (id: string): string => `model_provider:${id}`;
 const unusable = (): AppError => new AppError("precondition_failed", "The provider is missing or disabled.");
 
 const originOf = (base_url: string | undefined): string => (base_url ? new URL(base_url).origin : "");
+
+type Told = "create" | "write" | "delete";
+type Rows = { readonly before?: object; readonly after?: object };
+
+const tellProvider = (
+  { id, display_name, provider }: Pick<ModelProviderRow, "id" | "display_name" | "provider">,
+  action: Told,
+  rows: Rows,
+  now: number,
+): Statement =>
+  audited({ now, action, resource_type: "ai_provider", resource_id: id, target: display_name || provider, ...rows });
+
+const tellModel = (
+  { id, display_name, model }: Pick<ModelConfigRow, "id" | "display_name" | "model">,
+  action: Told,
+  rows: Rows,
+  now: number,
+): Statement =>
+  audited({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
 
 /** Who becomes the default when these go. */
 const heirOf = (gone: readonly ModelConfigRow[], left: readonly ModelConfigRow[]): Statement[] => {

@@ -58,6 +58,11 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...times("expires_at"),
     sealed_tokens: { as: "tokens", kind: "secret" },
   },
+  // What people tell their own chats is theirs.
+  user_chat_settings: {
+    ...plain("debug_logging", "threshold_percent", "mode", "model_config_id"),
+    prompt: { kind: "secret" },
+  },
   provisioner_key: { ...plain("id", "organization_id", "name", "tags"), secret_hash: { as: "key", kind: "secret" } },
   file: plain("id", "hash", "mimetype", "size", "created_by"),
 };

@@ -3,6 +3,7 @@
 import { Elysia, t } from "elysia";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { audited } from "#db/audit.ts";
 import { type FileRow, findFile, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/files.ts";
 import { CommitError, type Store } from "#db/store.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/file.ts";
@@ -78,7 +79,9 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
   const known = await find();
   if (known) return { id: known.id, isNew: false };
   try {
-    await store.commit([insertFile(row)]);
+    const { id, created_at: now } = row;
+    const told = audited({ now, action: "create", resource_type: "file", resource_id: id, target: hash, after: row });
+    await store.commit([insertFile(row), told]);
     return { id: row.id, isNew: true };
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;

@@ -3,7 +3,10 @@
 import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import { findGitSshKey, type GitSshKeyRow, insertGitSshKey, replaceGitSshKey } from "#db/git-ssh-keys.ts";
+import type { Statement } from "#db/sql.ts";
+import { CommitError } from "#db/store.ts";
 import { AgentGitSshKey, GitSshKey } from "#schema/git-ssh-key.ts";
 import { makeSshKeyPair } from "#src/identity/ssh-key.ts";
 import { mayManageKeysOf } from "../access.ts";
@@ -28,12 +31,21 @@ const newPair = ({ clock, encryption }: Parts, user_id: string): GitSshKeyRow =>
   };
 };
 
+const told = (made: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
+  audited({
+    ...{ now: made.updated_at, action: before ? "write" : "create", resource_type: "git_ssh_key" },
+    ...{ resource_id: made.user_id, target: made.public_key, before, after: made },
+  });
+
 /** The user's pair; made when there is none. Several who need the first one at once get the same. */
 const pairOf = async (ctx: Parts, user_id: string): Promise<GitSshKeyRow> => {
   const known = await ctx.store.get(findGitSshKey({ user_id }));
   if (known) return known;
   const made = newPair(ctx, user_id);
-  await ctx.store.commit([insertGitSshKey(made)]);
+  // Of several who make the first pair at once, one does; the others are refused and take that one.
+  await ctx.store.commit([{ ...insertGitSshKey(made), expect: 1 }, told(made)]).catch((error) => {
+    if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+  });
   return (await ctx.store.get(findGitSshKey({ user_id }))) ?? made;
 };
 
@@ -94,7 +106,8 @@ export const userGitSshKey = (ctx: ApiContext) => {
       "/:user/gitsshkey",
       async ({ caller, params }) => {
         const user_id = await userIdAt(params.user, caller);
-        await ctx.store.commit([replaceGitSshKey(newPair(ctx, user_id))]);
+        const made = newPair(ctx, user_id);
+        await ctx.store.commit([replaceGitSshKey(made), told(made, await ctx.store.get(findGitSshKey({ user_id })))]);
         return show(await pairOf(ctx, user_id));
       },
       {

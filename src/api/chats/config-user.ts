@@ -1,6 +1,7 @@
 // What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
 import { Elysia, t } from "elysia";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import {
   deleteCompactionThreshold,
   putCompactionThreshold,
@@ -10,7 +11,7 @@ import {
   readUserChatSetting,
 } from "#db/chat-settings.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chat-config.ts";
-import { callers } from "../caller.ts";
+import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
 import { forced } from "./config.ts";
@@ -21,6 +22,17 @@ const user = true;
 const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;
 const thresholds = t.Object({ thresholds: t.Array(CompactionThreshold) });
 const modelPath = t.Object({ model: t.String({ format: "uuid", description: "Model config id." }) });
+
+const told = (ctx: ApiContext, caller: UserCaller, target: string, before: object | undefined, after?: object) =>
+  audited({
+    ...{ now: ctx.clock.now(), action: "write", resource_type: "user_chat_settings" },
+    ...{ resource_id: caller.user_id, target, before, after },
+  });
+
+const thresholdOf = async ({ store }: ApiContext, { user_id }: UserCaller, model: string) => {
+  const known = (await readCompactionThresholds(store, user_id)).find(([id]) => id === model);
+  return known && { threshold_percent: known[1] };
+};
 
 /** Routes below `/chats/config`. */
 export const userChatConfig = (ctx: ApiContext) =>
@@ -38,7 +50,11 @@ export const userChatConfig = (ctx: ApiContext) =>
       "/user-prompt",
       async ({ caller, body }) => {
         const text = promptOf("custom_prompt", body.custom_prompt);
-        await ctx.store.commit([putUserChatSetting(caller.user_id, "prompt", text)]);
+        const prompt = await readUserChatSetting(ctx.store, caller.user_id, "prompt");
+        await ctx.store.commit([
+          putUserChatSetting(caller.user_id, "prompt", text),
+          told(ctx, caller, "prompt", { prompt }, { prompt: text }),
+        ]);
         return { custom_prompt: text };
       },
       {
@@ -75,7 +91,11 @@ export const userChatConfig = (ctx: ApiContext) =>
         if (!(await readChatSetting(ctx.store, "allow_debug_logging"))) {
           throw forbidden("An administrator has to allow this first.");
         }
-        await ctx.store.commit([putUserChatSetting(caller.user_id, "debug_logging", body.debug_logging_enabled)]);
+        const debug_logging = await readUserChatSetting(ctx.store, caller.user_id, "debug_logging");
+        await ctx.store.commit([
+          putUserChatSetting(caller.user_id, "debug_logging", body.debug_logging_enabled),
+          told(ctx, caller, "debug_logging", { debug_logging }, { debug_logging: body.debug_logging_enabled }),
+        ]);
         return status(204, undefined);
       },
       {
@@ -106,7 +126,10 @@ export const userChatConfig = (ctx: ApiContext) =>
         }
         const model = params.model.toLowerCase();
         if (!ctx.models.resolve(model)) throw notFound();
-        await ctx.store.commit([putCompactionThreshold(caller.user_id, model, threshold_percent)]);
+        await ctx.store.commit([
+          putCompactionThreshold(caller.user_id, model, threshold_percent),
+          told(ctx, caller, "compaction_threshold", await thresholdOf(ctx, caller, model), { threshold_percent }),
+        ]);
         return status(204, undefined);
       },
       {
@@ -121,7 +144,10 @@ export const userChatConfig = (ctx: ApiContext) =>
         const model = params.model.toLowerCase();
         const set = await readCompactionThresholds(ctx.store, caller.user_id);
         if (!set.some(([id]) => id === model)) throw notFound();
-        await ctx.store.commit([deleteCompactionThreshold(caller.user_id, model)]);
+        await ctx.store.commit([
+          deleteCompactionThreshold(caller.user_id, model),
+          told(ctx, caller, "compaction_threshold", await thresholdOf(ctx, caller, model), undefined),
+        ]);
         return status(204, undefined);
       },
       {

@@ -3,6 +3,7 @@
 import { Elysia, type Static, type TSchema, t } from "elysia";
 import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/system-prompt.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import { type ChatSettings, putChatSetting, readChatSetting } from "#db/chat-settings.ts";
 import { ChatConfig } from "#schema/chat-config.ts";
 import { mayConfigureChats } from "../access.ts";
@@ -89,7 +90,7 @@ const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check
       async ({ caller, body, status }) => {
         writable(caller);
         const given = (body as Record<string, never>)[member] as never;
-        await ctx.store.commit([putChatSetting(setting, (check?.(member, given) ?? given) as never)]);
+        await setChatSetting(ctx, setting, (check?.(member, given) ?? given) as never);
         return status(204, undefined);
       },
       {
@@ -133,7 +134,7 @@ export const chatConfig = (ctx: ApiContext) =>
       "/system-prompt",
       async ({ caller, body, status }) => {
         writable(caller);
-        await ctx.store.commit([putChatSetting("system_prompt", await promptSetting(ctx, body))]);
+        await setChatSetting(ctx, "system_prompt", await promptSetting(ctx, body));
         return status(204, undefined);
       },
       {
@@ -165,7 +166,7 @@ export const chatConfig = (ctx: ApiContext) =>
       async ({ caller, body, status }) => {
         writable(caller);
         if (ctx.config.chat_debug_logging) throw forced();
-        await ctx.store.commit([putChatSetting("allow_debug_logging", body.allow_users)]);
+        await setChatSetting(ctx, "allow_debug_logging", body.allow_users);
         return status(204, undefined);
       },
       {
@@ -173,6 +174,17 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: { tags, summary: "Set whether users may record model calls" },
       },
     );
+
+/** Sets it, and says so in the audit log. */
+const setChatSetting = async <K extends keyof ChatSettings>(
+  { store, clock }: ApiContext,
+  name: K,
+  value: ChatSettings[K],
+): Promise<void> => {
+  const before = { [name]: await readChatSetting(store, name) };
+  const entry = { now: clock.now(), action: "write", resource_type: "chat_settings", target: name } as const;
+  await store.commit([putChatSetting(name, value), audited({ ...entry, before, after: { [name]: value } })]);
+};
 
 export const forced = (): AppError =>
   new AppError("conflict", "The server's own settings record the model calls of every chat.");

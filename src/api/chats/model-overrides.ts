@@ -2,7 +2,8 @@
 // a chat is made with when the request names no model.
 import { Elysia, t } from "elysia";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
-import { putModelOverride, readChatSetting, readModelOverride } from "#db/chat-settings.ts";
+import { audited } from "#db/audit.ts";
+import { putModelOverride, readChatSetting, readModelOverride, type SetOverride } from "#db/chat-settings.ts";
 import { ModelOverride, OVERRIDE_CONTEXTS, type OverrideContext, PutModelOverride } from "#schema/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
 import { callers, type UserCaller } from "../caller.ts";
@@ -78,15 +79,24 @@ export const modelOverrides = (ctx: ApiContext) => {
         const { mode } = body;
         if (mode === "deployment_default" && context === "root") throw invalidField("mode", "is not for root");
         const place = { organization_id, user_id: caller.user_id, context };
+        const before = await readModelOverride(ctx.store, place);
+        const put = (after: SetOverride) => {
+          const about = { now: ctx.clock.now(), organization_id, resource_id: caller.user_id, before, after };
+          const target = `model_override.${context}`;
+          return ctx.store.commit([
+            putModelOverride(place, after),
+            audited({ ...about, action: "write", resource_type: "user_chat_settings", target }),
+          ]);
+        };
         if (mode !== "model") {
-          await ctx.store.commit([putModelOverride(place, { mode })]);
+          await put({ mode });
           return status(204, undefined);
         }
         const model = body.model_config_id && ctx.models.resolve(body.model_config_id.toLowerCase());
         if (!model) throw invalidField("model_config_id", "names no model you can use");
         const reasoning_effort = effortOf(body.reasoning_effort);
         const set = { mode, model_config_id: model.id, ...(reasoning_effort ? { reasoning_effort } : {}) };
-        await ctx.store.commit([putModelOverride(place, set)]);
+        await put(set);
         return status(204, undefined);
       },
       {

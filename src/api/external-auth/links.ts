@@ -6,7 +6,9 @@ import type { Encryption } from "#base/encryption.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
+import { audited } from "#db/audit.ts";
 import { deleteLink, failLink, findLink, type LinkRow, putLink, refreshLink } from "#db/external-auth.ts";
+import type { Statement } from "#db/sql.ts";
 import { CommitError, type Store } from "#db/store.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
@@ -24,6 +26,17 @@ type Sealed = Pick<Tokens, "access_token" | "refresh_token" | "token_extra">;
 
 /** A token that counts. */
 export type Live = Omit<Sealed, "refresh_token"> & { readonly expires_at: number | null };
+
+type Linked = Pick<LinkRow, "user_id" | "provider_id">;
+
+/** Linking again and unlinking are told of; that a token was refreshed is not. */
+const told = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
+  const { user_id, provider_id } = after ?? before ?? { user_id: "", provider_id: "" };
+  return audited({
+    ...{ now, resource_type: "external_auth_link", resource_id: user_id, target: provider_id, before, after },
+    action: after === undefined ? "delete" : before === undefined ? "create" : "write",
+  });
+};
 
 /** A token is renewed this long before its end, so that it does not end on the way to the git host. */
 const EARLY_MS = 60_000;
@@ -61,9 +74,9 @@ export class Links {
   /** Keeps the tokens of an account that was just linked. */
   async put(user_id: string, provider: Provider, tokens: Tokens): Promise<void> {
     const now = this.#options.clock.now();
-    await this.#options.store.commit([
-      putLink({ user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now }),
-    ]);
+    const before = await this.#find(user_id, provider);
+    const after = { user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now };
+    await this.#options.store.commit([putLink(after), told({ before, after }, now)]);
     this.#options.topics.publish("external_auth", user_id, { provider_id: provider.id });
   }
 
@@ -95,7 +108,8 @@ export class Links {
   async unlink(user_id: string, provider: Provider): Promise<ProviderError | undefined> {
     const row = await this.#find(user_id, provider);
     if (!row) throw notFound();
-    await this.#options.store.commit([deleteLink({ user_id, provider_id: provider.id })]).catch((error) => {
+    const gone = [deleteLink({ user_id, provider_id: provider.id }), told({ before: row }, this.#options.clock.now())];
+    await this.#options.store.commit(gone).catch((error) => {
       throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
     });
     try {

@@ -2,6 +2,7 @@
 import { Elysia, t } from "elysia";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { audited } from "#db/audit.ts";
 import { deleteMembersOf } from "#db/members.ts";
 import {
   deleteOrganization,
@@ -29,6 +30,23 @@ const NAMES = { organizations_name: "name" };
 const checkName = (name: string | undefined, isDefault: boolean): void => {
   if (name?.toLowerCase() === "default" && !isDefault) throw invalidField("name", "This name is reserved.");
 };
+
+const told = (
+  { id, name, icon }: OrganizationRow,
+  action: "create" | "write" | "delete",
+  change: { before?: OrganizationRow; after?: OrganizationRow },
+  now: number,
+) =>
+  audited({
+    now,
+    action,
+    resource_type: "organization",
+    resource_id: id,
+    organization_id: id,
+    target: name,
+    icon,
+    ...change,
+  });
 
 export const organizations = (ctx: ApiContext) =>
   new Elysia({ prefix: "/organizations" })
@@ -64,7 +82,9 @@ export const organizations = (ctx: ApiContext) =>
           updated_at: now,
           deleted: false,
         };
-        await ctx.store.commit([insertOrganization(row)]).catch((error) => Promise.reject(takenOr(error, NAMES)));
+        await ctx.store
+          .commit([insertOrganization(row), told(row, "create", { after: row }, now)])
+          .catch((error) => Promise.reject(takenOr(error, NAMES)));
         return status(201, showOrganization(row));
       },
       {
@@ -90,12 +110,14 @@ export const organizations = (ctx: ApiContext) =>
         if (!mayUpdateOrganization(caller, row.id)) throw forbidden("You may not change this organization.");
         checkName(body.name, row.is_default);
         const name = body.name ?? row.name;
+        const now = ctx.clock.now();
         const patch = {
-          ...{ name, description: body.description, icon: body.icon, updated_at: ctx.clock.now() },
-          display_name: body.display_name === undefined ? undefined : body.display_name.trim() || name,
+          ...{ name, description: body.description ?? row.description, icon: body.icon ?? row.icon, updated_at: now },
+          display_name: body.display_name === undefined ? row.display_name : body.display_name.trim() || name,
         };
+        const entry = told(row, "write", { before: row, after: { ...row, ...patch } }, now);
         await ctx.store
-          .commit([updateOrganization(row.id, patch)])
+          .commit([updateOrganization(row.id, patch), entry])
           .catch((error) => Promise.reject(takenOr(error, NAMES)));
         return showOrganization(await getOrganization(ctx.store, row.id));
       },
@@ -112,8 +134,10 @@ export const organizations = (ctx: ApiContext) =>
         const row = await organizationAt(ctx.store, params.organization, caller);
         if (!mayCreateOrganizations(caller)) throw forbidden("Only an owner may delete organizations.");
         if (row.is_default) throw invalid("The default organization cannot be deleted.");
+        const now = ctx.clock.now();
+        const entry = told(row, "delete", { before: row }, now);
         await ctx.store
-          .commit([deleteOrganization({ id: row.id, now: ctx.clock.now() }), deleteMembersOf(row.id)])
+          .commit([deleteOrganization({ id: row.id, now }), deleteMembersOf(row.id), entry])
           .catch((error) => {
             if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
             throw conflict("The organization still has templates or workspaces. Delete those first.");

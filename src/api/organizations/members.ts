@@ -2,6 +2,7 @@
 import { Elysia, t } from "elysia";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { conflict, forbidden, invalid, notFound } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import {
   countMembers,
   deleteMember,
@@ -45,6 +46,23 @@ const showMember = (member: MemberRow, of: UserRow): Member => ({
 });
 
 type Pair = { organization_id: string; user_id: string };
+
+const told = (
+  { organization_id, user_id }: Pair,
+  target: string,
+  action: "create" | "write" | "delete",
+  change: { before?: object; after?: object },
+  now: number,
+) =>
+  audited({
+    now,
+    action,
+    resource_type: "organization_member",
+    resource_id: user_id,
+    organization_id,
+    target,
+    ...change,
+  });
 
 const memberOf = async (store: Store, pair: Pair): Promise<Member> => {
   const found = await store.get(findMemberWithUser(pair));
@@ -150,7 +168,10 @@ export const members = (ctx: ApiContext) =>
         const pair = { organization_id: id, user_id: found.id };
         const now = ctx.clock.now();
         await ctx.store
-          .commit([insertMember({ ...pair, roles: [], created_at: now, updated_at: now })])
+          .commit([
+            insertMember({ ...pair, roles: [], created_at: now, updated_at: now }),
+            told(pair, found.username, "create", { after: { ...pair, username: found.username } }, now),
+          ])
           .catch((error) => {
             if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
             throw conflict("This user is a member already.");
@@ -168,7 +189,9 @@ export const members = (ctx: ApiContext) =>
       async ({ caller, params, status }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
         const pair = await managedAt(ctx, { organization_id: id, user: params.user }, caller, mayManageMembers);
-        await ctx.store.commit([deleteMember(pair)]);
+        const { username, roles } = await memberOf(ctx.store, pair);
+        const before = { ...pair, username, roles: roles.map(({ name }) => name) };
+        await ctx.store.commit([deleteMember(pair), told(pair, username, "delete", { before }, ctx.clock.now())]);
         ctx.topics.publish("access_changed", pair.user_id, {});
         return status(204, undefined);
       },
@@ -183,8 +206,13 @@ export const members = (ctx: ApiContext) =>
       async ({ caller, params, body }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
         const pair = await managedAt(ctx, { organization_id: id, user: params.user }, caller, mayGiveOrganizationRoles);
+        const now = ctx.clock.now();
+        const roles = organizationRoles(body.roles);
+        const known = await memberOf(ctx.store, pair);
+        const change = { before: { roles: known.roles.map(({ name }) => name) }, after: { roles } };
         await ctx.store.commit([
-          updateMember({ ...pair, roles: organizationRoles(body.roles), updated_at: ctx.clock.now() }),
+          updateMember({ ...pair, roles, updated_at: now }),
+          told(pair, known.username, "write", change, now),
         ]);
         ctx.topics.publish("access_changed", pair.user_id, {});
         return memberOf(ctx.store, pair);

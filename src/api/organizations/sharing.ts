@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import { endForbiddenChatSharing } from "#actors/chat/sharing-limits.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { forbidden } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import { findSharingOff, setSharingOff } from "#db/sharing.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import { callers } from "../caller.ts";
@@ -34,10 +35,15 @@ export const sharing = (ctx: ApiContext) =>
     .patch(
       "/:organization/settings/workspace-sharing",
       async ({ caller, params, body }) => {
-        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        const { id, name } = await organizationAt(ctx.store, params.organization, caller);
         if (!mayUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
         const { sharing_disabled } = body;
-        await ctx.store.commit([setSharingOff(id, sharing_disabled)]);
+        const was = (await ctx.store.get(findSharingOff({ organization_id: id }))) !== undefined;
+        const told = audited({
+          ...{ now: ctx.clock.now(), action: "write", resource_type: "organization", resource_id: id, target: name },
+          ...{ organization_id: id, before: { sharing_disabled: was }, after: { sharing_disabled } },
+        });
+        await ctx.store.commit([setSharingOff(id, sharing_disabled), told]);
         if (sharing_disabled) {
           await endForbiddenSharing(ctx.store, ctx.workspaces, id);
           await endForbiddenChatSharing(ctx.store, ctx.chats, id);

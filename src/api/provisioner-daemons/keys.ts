@@ -2,6 +2,7 @@
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import {
   deleteProvisionerKey,
   findProvisionerKeyByName,
@@ -36,6 +37,14 @@ const managedAt = async (ctx: ApiContext, text: string, caller: UserCaller): Pro
   return id;
 };
 
+const told = (
+  { id, name, organization_id }: ProvisionerKeyRow,
+  action: "create" | "delete",
+  change: { before?: ProvisionerKeyRow; after?: ProvisionerKeyRow },
+  now: number,
+) =>
+  audited({ now, action, resource_type: "provisioner_key", resource_id: id, target: name, organization_id, ...change });
+
 export const provisionerKeys = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
@@ -48,7 +57,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
         const created_at = ctx.clock.now();
         const row = { id, organization_id, name, secret_hash, tags, created_by: caller.user_id, created_at };
         await ctx.store
-          .commit([insertProvisionerKey(row)])
+          .commit([insertProvisionerKey(row), told(row, "create", { after: row }, created_at)])
           .catch((error) => Promise.reject(takenOr(error, { provisioner_keys_name: "name" })));
         return status(201, { id, name, key });
       },
@@ -81,7 +90,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
         const organization_id = await managedAt(ctx, params.organization, caller);
         const row = await ctx.store.get(findProvisionerKeyByName({ organization_id, name: params.key }));
         if (!row) throw notFound();
-        await ctx.store.commit([deleteProvisionerKey(row.id)]);
+        await ctx.store.commit([deleteProvisionerKey(row.id), told(row, "delete", { before: row }, ctx.clock.now())]);
         ctx.workers.closeKey(row.id);
         return status(204, undefined);
       },

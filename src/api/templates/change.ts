@@ -2,6 +2,7 @@
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { audited } from "#db/audit.ts";
 import type { OrganizationRow } from "#db/organizations.ts";
 import { lookAtPrebuilds } from "#db/prebuilds.ts";
 import type { templates } from "#db/schema/templates.ts";
@@ -66,6 +67,17 @@ export const mustManage = (caller: UserCaller, organization: OrganizationRow): v
   }
 };
 
+const templateEntry = (
+  { id, name, icon, organization_id }: TemplateRow,
+  action: "write" | "delete",
+  change: { before?: TemplateRow; after?: object },
+  now: number,
+) =>
+  audited({ now, action, resource_type: "template", resource_id: id, target: name, icon, organization_id, ...change });
+
+const defined = (patch: object): object =>
+  Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+
 /** Writes what the body names; what it leaves out stays. */
 export const changeTemplate = async (ctx: ApiContext, template: TemplateRow, body: PatchTemplate): Promise<void> => {
   const { autostop_requirement, autostart_requirement, ...settings } = body;
@@ -86,7 +98,11 @@ export const changeTemplate = async (ctx: ApiContext, template: TemplateRow, bod
   try {
     // The workspaces of the template look at their times again (rule TI-24); what is reset must be so before anything is due.
     const told = [...(resets.length > 0 ? resets : [tell("schedule")]), lookAtPrebuilds(template.id, now)];
-    await ctx.store.commit([updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }), ...told]);
+    await ctx.store.commit([
+      updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }),
+      ...told,
+      templateEntry(template, "write", { before: template, after: { ...template, ...defined(patch) } }, now),
+    ]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
@@ -95,9 +111,11 @@ export const changeTemplate = async (ctx: ApiContext, template: TemplateRow, bod
 };
 
 /** 400 while workspaces of it exist. */
-export const removeTemplate = async (ctx: ApiContext, { id }: TemplateRow): Promise<void> => {
+export const removeTemplate = async (ctx: ApiContext, template: TemplateRow): Promise<void> => {
+  const { id } = template;
+  const now = ctx.clock.now();
   try {
-    await ctx.store.commit([deleteTemplate({ id, now: ctx.clock.now() })]);
+    await ctx.store.commit([deleteTemplate({ id, now }), templateEntry(template, "delete", { before: template }, now)]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
     const { count = 0 } = (await ctx.store.get(countWorkspacesOf({ id }))) ?? {};
