@@ -23,6 +23,7 @@ import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
 import { deleteSubAgent, listSubAgents } from "#db/sub-agents.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
+import { type PushedContext, takeContext } from "./context.ts";
 import { type LogBatch, shownLines, storedLines } from "./log-lines.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
@@ -252,6 +253,21 @@ export class AgentActor extends Actor<AgentState> {
 
   report_stats(args: Omit<AgentStatsRow, "agent_id" | "collected_at">): Promise<void> {
     return this.#report((now) => state.stats(now, { ...args, collected_at: this.#parts.clock.now() }));
+  }
+
+  /** What the workspace tells its chats; false when it comes too late. */
+  report_context(args: PushedContext): Promise<boolean> {
+    return this.turn(async (now) => {
+      const { store, clock, topics } = this.#parts;
+      const at = { agent_id: this.id, workspace_id: now.agent.workspace_id, now: clock.now() };
+      const { accepted, writes, turned } = await takeContext(store, at, args);
+      const after = (): void => {
+        for (const { id, owner_id } of turned) {
+          topics.publish("owner_chats", owner_id, { kind: "context_dirty", chat_id: id });
+        }
+      };
+      return { state: now, writes, after, reply: accepted };
+    });
   }
 
   /** Makes an agent inside this one, with a token of its own; apps that cannot be are left out and named. 400, 409. */

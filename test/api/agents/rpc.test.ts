@@ -208,7 +208,8 @@ describe("calling", () => {
     const first = await maps.next();
     expect(first.value?.homeParams).toBeDefined();
     await maps.return();
-    const missing = [agent.pushContextState({}), agent.reportBoundaryLogs({})];
+    expect(await agent.pushContextState({ version: 1n, initial: true })).toMatchObject({ accepted: true });
+    const missing = [agent.reportBoundaryLogs({})];
     for (const call of missing)
       expect(
         await call.then(

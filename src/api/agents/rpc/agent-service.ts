@@ -1,5 +1,5 @@
 // The Agent service as this server answers it: protocol messages in, messages to the agent's actor out. Methods that are not here are
-// answered "unimplemented" (code 12), which genuine agents take as it is: boundary logs, context.
+// answered "unimplemented" (code 12), which genuine agents take as it is: boundary logs.
 import type { AgentReport } from "#actors/usage/usage.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -12,6 +12,7 @@ import { count, msOf, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { reportAppStatus } from "../app-status.ts";
 import { isLatest, placeOf } from "../place.ts";
+import { contextService } from "./context.ts";
 import { manifestOf } from "./manifest.ts";
 import { subAgentService } from "./sub-agents.ts";
 import { idOf, wordOf } from "./translate.ts";
@@ -29,6 +30,7 @@ export const agentService = (
 ): Partial<AgentHandlers> => ({
   getManifest: () => manifestOf(ctx, agent_id),
   ...subAgentService(ctx, agent_id),
+  ...contextService(ctx, agent_id),
   getServiceBanner: () => ({ enabled: false }),
   getAnnouncementBanners: () => ({ announcementBanners: [] }),
 

@@ -1,0 +1,71 @@
+// What an agent tells of its workspace, kept once for all that pin it, and the chats that go by something else marked as dirty (facts/chats
+// 5.5, rules CX-6 to CX-8). One step of the agent's actor: reads, then one batch.
+import { sha256 } from "#base/ids.ts";
+import { findAgent } from "#db/agents.ts";
+import {
+  dropSnapshots,
+  findSnapshot,
+  findWorkspaceContext,
+  keepSnapshot,
+  listChatsTurned,
+  markDirty,
+  putWorkspaceContext,
+} from "#db/context.ts";
+import type { Statement } from "#db/sql.ts";
+import type { Store } from "#db/store.ts";
+import type { StoredResource } from "#schema/chat-context.ts";
+
+export type PushedContext = {
+  readonly version: number;
+  /** The first of a daemon: its count begins anew. */
+  readonly initial: boolean;
+  readonly error: string;
+  readonly resources: readonly StoredResource[];
+};
+
+export type TakenContext = {
+  readonly accepted: boolean;
+  readonly writes: readonly Statement[];
+  /** Chats that are dirty now and were not, or the other way round. */
+  readonly turned: readonly { readonly id: string; readonly owner_id: string }[];
+};
+
+const REFUSED: TakenContext = { accepted: false, writes: [], turned: [] };
+
+/** Stale ones are refused; those of agents inside agents are taken and let go. */
+export const takeContext = async (
+  store: Store,
+  { agent_id, workspace_id, now }: { agent_id: string; workspace_id: string; now: number },
+  { version, initial, error, resources }: PushedContext,
+): Promise<TakenContext> => {
+  const agent = await store.get(findAgent({ id: agent_id }));
+  if (!agent || agent.parent_id !== null) return { ...REFUSED, accepted: agent !== undefined };
+  const before = await store.get(findWorkspaceContext({ workspace_id }));
+  if (before?.agent_id === agent_id && !initial && version <= before.version) return REFUSED;
+  const snapshot = snapshotOf(resources, error);
+  const put = putWorkspaceContext({ workspace_id, agent_id, version, snapshot: snapshot.id, updated_at: now });
+  if (before?.snapshot === snapshot.id) return { accepted: true, writes: [put], turned: [] };
+  const known = await store.get(findSnapshot({ id: snapshot.id }));
+  return {
+    accepted: true,
+    writes: [
+      ...(known ? [] : [keepSnapshot(snapshot)]),
+      put,
+      markDirty(workspace_id, snapshot.hash, now),
+      dropSnapshots(),
+    ],
+    turned: await store.all(listChatsTurned(workspace_id, snapshot.hash)),
+  };
+};
+
+/** Its digest with everything in it, and the one without MCP that decides whether chats are dirty. */
+export const snapshotOf = (resources: readonly StoredResource[], error: string) => {
+  const sorted = [...resources].sort((a, b) => (`${a.kind} ${a.source}` < `${b.kind} ${b.source}` ? -1 : 1));
+  const told = sorted.filter(({ kind }) => kind === "instruction_file" || kind === "skill");
+  return {
+    id: sha256(JSON.stringify([error, resources])),
+    hash: sha256(JSON.stringify(told)),
+    resources: [...resources],
+    error,
+  };
+};

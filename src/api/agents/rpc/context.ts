@@ -1,0 +1,75 @@
+// The context of a workspace as its agent pushes it: from protocol messages to what is kept, within upstream's limits (facts/wire 1.5,
+// rule CX-6). Refuses what is too much as a whole.
+import { invalid, invalidField } from "#base/errors.ts";
+import { RESOURCE_STATUSES, type StoredResource } from "#schema/chat-context.ts";
+import type { AgentHandlers } from "#src/wire/agent-api.ts";
+import type { ContextResource, PushContextStateRequest } from "#src/wire/gen/agent_pb.ts";
+import { count } from "#src/wire/times.ts";
+import type { ApiContext } from "../../context.ts";
+import { wordOf } from "./translate.ts";
+
+const MOST = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words: 4_096 };
+
+export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHandlers, "pushContextState"> => ({
+  async pushContextState(request) {
+    const accepted = await ctx.agents.ask(agent_id, "report_context", {
+      version: count(request.version),
+      initial: request.initial,
+      error: request.snapshotError.slice(0, MOST.words),
+      resources: resourcesOf(request),
+    });
+    return { accepted };
+  },
+});
+
+const resourcesOf = ({ resources }: PushContextStateRequest): StoredResource[] => {
+  if (resources.length > MOST.resources) throw invalidField("resources", `must be at most ${MOST.resources}`);
+  let total = 0;
+  return resources.map((one) => {
+    const made = resourceOf(one);
+    total += (made.body?.length ?? 0) + (made.tools ? JSON.stringify(made.tools).length : 0);
+    if (total > MOST.total) throw invalid(`The resources have more than ${MOST.total} bytes.`);
+    return made;
+  });
+};
+
+const KINDS = { instructionFile: "instruction_file", skill: "skill", mcpConfig: "mcp_config", mcpServer: "mcp_server" };
+
+const resourceOf = ({ source, sourcePath, sizeBytes, status, error, body }: ContextResource): StoredResource => {
+  if (body.case === undefined) throw invalidField("resources", "need a body that says what they are");
+  const word = wordOf(RESOURCE_STATUSES, status, 1, "status");
+  return {
+    kind: KINDS[body.case] as StoredResource["kind"],
+    status: word,
+    source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(0, MOST.words),
+    size_bytes: count(sizeBytes),
+    error: error.slice(0, MOST.words),
+    ...(word === "ok" ? bodyOf(body) : {}),
+  };
+};
+
+const bodyOf = (body: ContextResource["body"]): Partial<StoredResource> => {
+  switch (body.case) {
+    case "instructionFile":
+      return { body: textOf(body.value.content) };
+    case "skill":
+      return {
+        body: textOf(body.value.meta),
+        skill_name: body.value.name.slice(0, MOST.words),
+        skill_description: body.value.description.slice(0, MOST.words),
+      };
+    case "mcpServer":
+      return {
+        tools: body.value.tools.map(({ name, description, inputSchema }) => ({
+          ...{ name, description, input_schema: inputSchema ?? { type: "object" } },
+        })),
+      };
+    default:
+      return {};
+  }
+};
+
+const textOf = (bytes: Uint8Array): string => {
+  if (bytes.byteLength > MOST.body) throw invalid(`One resource has more than ${MOST.body} bytes.`);
+  return new TextDecoder().decode(bytes);
+};
