@@ -31,6 +31,7 @@ import {
 import { newborn } from "./newborn.ts";
 import { aboutOf, callsToRun, offeredTools } from "./offer.ts";
 import { permittedCalls, rememberedRules } from "./permissions.ts";
+import { modelAfter, withoutChoice } from "./promoted.ts";
 import { emptyChat, removeChat } from "./purge.ts";
 import { checkedRoot, readChat, readChildren, readEdited } from "./read.ts";
 import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagent-birth.ts";
@@ -66,12 +67,12 @@ export class ChatActor extends ChatCore {
   send({ behavior, patch, request_key, ...said }: SendMessage): Promise<Sent> {
     return this.once(request_key, async (state) => {
       const id = await this.parts.store.reserve("queued_messages", 1);
-      // Without a choice of its own a message is meant for the model the chat has now.
-      const message = { id, ...said, model_config_id: said.model_config_id ?? state.last_model_config_id };
+      const message = { id, ...said, model_config_id: said.model_config_id ?? modelAfter(state) };
       const change = await this.decide(state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
-      return this.outcome(state, change, { queued, messages }, patch, said.content);
+      const now = queued ? withoutChoice(patch) : patch;
+      return this.outcome(state, change, { queued, messages }, now, said.content);
     });
   }
 
@@ -120,8 +121,6 @@ export class ChatActor extends ChatCore {
     });
   }
 
-  /** Brings a chat in an invalid state back into the table. 409 when it is in a valid one. */
-  reconcile(_: Record<string, never>): Promise<void> {
   /** A person's answers to the calls that wait for permission; what is to be remembered changes the chat's rules with them. 400, 409. */
   answerPermissions({ answers }: AnsweredPermissions): Promise<void> {
     return this.turn(async (state) => {
@@ -131,6 +130,8 @@ export class ChatActor extends ChatCore {
     });
   }
 
+  /** Brings a chat in an invalid state back into the table. 409 when it is in a valid one. */
+  reconcile(_: Record<string, never>): Promise<void> {
     return this.obey({ type: "reconcile_invalid" });
   }
 

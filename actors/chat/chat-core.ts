@@ -19,6 +19,7 @@ import type { ChatActor } from "./chat-actor.ts";
 import type { Change, Command, CommandType } from "./decision.ts";
 import type { Generations } from "./generations.ts";
 import type { ChatPatch, Late } from "./messages.ts";
+import { promotedPatch } from "./promoted.ts";
 import { readChat } from "./read.ts";
 import type { SearchUpkeep } from "./search-upkeep.ts";
 import { numbersFor, transition } from "./state.ts";
@@ -118,12 +119,13 @@ export abstract class ChatCore extends Actor<ChatState> {
     patch: ChatPatch = {},
     content: readonly MessagePart[] = [],
   ): Outcome<ChatState, Reply> {
-    const patched = { ...change, state: { ...change.state, ...patch } };
+    const all = { ...promotedPatch(before, change), ...patch };
+    const patched = { ...change, state: { ...change.state, ...all } };
     return {
       state: patched.state,
       writes: [
         ...writesOf(before, patched),
-        ...patchWrites(before, patch),
+        ...patchWrites(before, all),
         ...attachWrites(before.key, content, this.parts.clock.now()),
       ],
       after: () => announce(this.parts, before, patched),

@@ -24,7 +24,7 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
   const signal = AbortSignal.any([request.signal, gone.signal]);
   try {
     const options = await optionsOf(call, request, signal);
-    const { stream } = await call.model.doStream(options);
+    const { stream } = await startedBy(call.model, options);
     const names = new Map<string, string>();
     const reader = stream.getReader();
     let spoke = false;
@@ -45,6 +45,22 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
     gone.abort();
   }
 }
+
+/** Models that have refused to be told how hard to think: they are not told again (rule EF-3). */
+const unwilling = new WeakSet<LanguageModelV4>();
+
+const startedBy = async (model: LanguageModelV4, { reasoning, ...options }: LanguageModelV4CallOptions) => {
+  if (reasoning === undefined || unwilling.has(model)) return model.doStream(options);
+  try {
+    return await model.doStream({ ...options, reasoning });
+  } catch (error) {
+    const { status, words } = signalsOf(error);
+    if (status !== 400 || !/reasoning|thinking|effort/i.test(words)) throw error;
+    const started = await model.doStream(options);
+    unwilling.add(model);
+    return started;
+  }
+};
 
 const ENDED_EARLY = "The stream ended early.";
 

@@ -1,0 +1,63 @@
+// How hard models think: each provider is told in its own words, over a real socket, and a message brings its effort along.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import type { ModelConfig } from "#schema/model-config.ts";
+import type { ProviderKind } from "#schema/model-provider.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import { addModel, openModelWorld } from "#test/support/model-world.ts";
+
+setDefaultTimeout(30_000);
+
+const KINDS: readonly (readonly [ProviderKind, string, Record<string, unknown>, Record<string, unknown>])[] = [
+  ["anthropic", "claude-opus-4-6", {}, { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],
+  ["openai", "gpt-5", {}, { reasoning: { effort: "high" } }],
+  ["openai", "gpt-5-mini", { provider_options: { use_responses_api: false } }, { reasoning_effort: "high" }],
+  ["google", "gemini-3-pro-preview", {}, { generationConfig: { thinkingConfig: { thinkingLevel: "high" } } }],
+  ["openai-compat", "any", {}, { reasoning_effort: "high" }],
+];
+
+test("[EF-1] each provider is told in its own way, never more than its model may think, and the default where nobody asks", async () => {
+  await using world = await openModelWorld();
+  for (const [kind, model, more, expected] of KINDS) {
+    const model_config = { ...more, reasoning: { default: "low", max: "high" } };
+    const { model: added } = await addModel(world, kind, { model, model_config }, model);
+    expect([model, added.reasoning_efforts.at(-1)]).toEqual([model, "high"]);
+    await createChat(world, model, { model_config_id: added.id, reasoning_effort: "max" });
+    const call = await world.upstream.next();
+    expect(call.body).toMatchObject(expected);
+    call.answer(400, { error: { message: "that will do" } });
+  }
+  await createChat(world, "and without");
+  expect((await world.upstream.next()).body).toMatchObject({ model: "any", reasoning_effort: "low" });
+});
+
+test("[EF-2] [EF-3] what waits keeps its model and effort for its turn; a model that cannot be told is not told again", async () => {
+  await using world = await openModelWorld();
+  const { model, provider } = await addModel(world);
+  const other = await world.owner.post<ModelConfig>("/api/v2/chats/model-configs", {
+    ...{ provider_id: provider.id, model: "other", context_limit: 64_000 },
+  });
+  const chat = await createChat(world, "first", { reasoning_effort: "high" });
+  using follower = await Follower.open(world.owner, chat.id);
+  const first = await world.upstream.next();
+  expect(first.body).toMatchObject({ model: "test-model", reasoning_effort: "high" });
+  const choice = { model_config_id: other.id, reasoning_effort: "low" };
+  await sendMessage(world, chat.id, "second", choice);
+  await sendMessage(world, chat.id, "third");
+  const shown = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+  expect(shown).toMatchObject({ last_model_config_id: model.id, last_reasoning_effort: "high" });
+  first.say({ text: "one" }, { finish: "stop" }).end();
+  const second = await world.upstream.next();
+  expect(second.body).toMatchObject({ model: "other", reasoning_effort: "low" });
+  second.answer(400, { error: { message: "Unrecognized request argument supplied: reasoning_effort" } });
+  const again = await world.upstream.next();
+  expect(again.body).not.toHaveProperty("reasoning_effort");
+  again.say({ text: "two" }, { finish: "stop" }).end();
+  const third = await world.upstream.next();
+  expect(third.body).toMatchObject({ model: "other" });
+  expect(third.body).not.toHaveProperty("reasoning_effort");
+  third.say({ text: "three" }, { finish: "stop" }).end();
+  await follower.until(({ status, history }) => status === "waiting" && history.length === 6);
+  const settled = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+  expect(settled).toMatchObject({ last_model_config_id: other.id, last_reasoning_effort: "low" });
+});
