@@ -31,7 +31,7 @@ export const spawnRefusal = (root: ChatState, { call, type }: SpawnSubagent, cou
   return count >= SUBAGENTS_LIMIT ? "full" : undefined;
 };
 
-/** It has the workspace, the servers and the owner of its root, but none of what was said there and none of the client's tools. */
+/** It has the workspace, the servers, the owner and the permissions of its root, but none of what was said there and none of the client's tools. */
 export const subagentOf = (root: ChatState, wish: SpawnSubagent): CreateChat => ({
   chat: {
     ...{ id: wish.id, parent_chat_id: root.id, root_chat_id: root.id, subagent_type: wish.type },

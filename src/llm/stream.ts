@@ -2,6 +2,7 @@
 // provider's words as its detail and without any secret. The connection is closed as soon as nobody reads on.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { EFFORTS, type Effort } from "#schema/model-config.ts";
+import { argumentsOf } from "./arguments.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { classify, retryAfter } from "./classify.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured.ts";
@@ -162,15 +163,6 @@ const metadataOf = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetad
   "providerMetadata" in part && part.providerMetadata && Object.keys(part.providerMetadata).length > 0
     ? { metadata: part.providerMetadata as ProviderMetadata }
     : {};
-
-/** Arguments that are no JSON come as they are: the call is answered with an error and the model sees why. */
-const argumentsOf = (text: string): unknown => {
-  try {
-    return text.trim() === "" ? {} : JSON.parse(text);
-  } catch {
-    return { input: text };
-  }
-};
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 

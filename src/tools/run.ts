@@ -26,6 +26,7 @@ export const runTool = async (
   if (!found) return failed(`The tool "${tool_name}" cannot be used in this chat now.`);
   const given = args ?? {};
   if (!Value.Check(found.input_schema, given)) {
+    if (isCutOff(given)) return failed(CUT_OFF);
     const problems = [...Value.Errors(found.input_schema, given)].slice(0, ERRORS_SHOWN);
     const words = problems.map(
       ({ path, message }) => `${path.slice(1).replaceAll("/", ".") || "arguments"}: ${message}`,
@@ -44,6 +45,15 @@ export const runTool = async (
     return failed("The tool failed for a reason of its own. Try another way.");
   }
 };
+
+/** What src/llm makes of arguments that are no JSON. */
+const isCutOff = (args: unknown): boolean =>
+  typeof args === "object" && args !== null && Object.keys(args).join() === "input" && "input" in args
+    ? typeof args.input === "string"
+    : false;
+
+const CUT_OFF =
+  "The arguments do not fit. They are no whole JSON: probably they were cut off at the limit of the answer. Nothing was done. Call again with less in one call.";
 
 const wordsOf = ({ message, detail, validations }: AppError): string =>
   [message, ...validations.map((one) => `${one.field} ${one.detail}.`), detail].filter((part) => part !== "").join(" ");

@@ -60,7 +60,7 @@ test("[TO-7] unknown tools and arguments that do not fit are answered with an er
   expect(errors).toEqual([
     expect.stringContaining('no tool "conjure"'),
     expect.stringContaining("The arguments do not fit. "),
-    expect.stringContaining("The arguments do not fit. "),
+    expect.stringContaining("They are no whole JSON"),
     expect.stringContaining("is no duration"),
     expect.stringContaining("cannot be started"),
     expect.stringContaining("offset: "),

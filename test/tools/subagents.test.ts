@@ -1,7 +1,9 @@
 // Sub-chats that a chat starts for itself: what the model, the followers and the owner see of them, and what becomes of them when their
 // root is stopped, archived, deleted or taken up again after a crash.
 import { expect, setDefaultTimeout } from "bun:test";
+import { ChatSubagents } from "#actors/chat/subagents.ts";
 import { putChatSetting, putModelOverride } from "#db/chat-settings.ts";
+import type { MessagePage } from "#schema/chat.ts";
 import { createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -254,7 +256,7 @@ testInside(
       await follower.until((one) => outputIn(one) === "before");
     }
     await using world = await openChatWorld({ directory: directory.path });
-    const { store, chats } = contextOf(world.server);
+    const { store, chats, clock, topics } = contextOf(world.server);
     const family = new Family(world);
     const agent = await family.call("work");
     const owed = await store.get({
@@ -263,24 +265,22 @@ testInside(
     });
     const [call] = owed ?? [];
     if (!call) throw new Error("the root waits for nothing");
-    const wish = {
-      ...{ id: crypto.randomUUID(), call: { message_id: call.message_id, tool_call_id: call.tool_call_id } },
-      ...{
-        type: "explore" as const,
-        prompt: "twice",
-        title: "twice",
-        model_config_id: SCRIPTED.id,
-        reasoning_effort: "",
-      },
-    };
-    expect(await Promise.all([chats.ask(root, "spawn", wish), chats.ask(root, "spawn", wish)])).toEqual([
-      "done",
-      "done",
-    ]);
+    // The same calls again, as after a crash before their results were stored.
+    const agents = (run_id: string) =>
+      new ChatSubagents(
+        { store, clock, topics, models: world.models, chats: () => chats },
+        { chat_id: root, run_id, call },
+      );
+    const wish = { type: "explore", prompt: "twice" } as const;
+    const [once, twice] = [await agents("one").spawn(wish), await agents("one").spawn(wish)];
+    expect(twice).toEqual(once);
     await family.call("twice");
+    for (const run_id of ["two", "two"]) await agents(run_id).message(chat_id, "more", false);
+    expect((await world.owner.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`)).queued_messages).toHaveLength(1);
     agent.say("after").finish();
+    (await family.call("work")).say("and more").finish();
     const { results } = await family.answers();
-    expect(results).toMatchObject([{ chat_id, status: "waiting", report: "after" }]);
+    expect(results).toMatchObject([{ chat_id, status: "waiting", report: "and more" }]);
     const kept = await store.all({
       ...{ sql: "select title from chats where parent_chat_id = ?1", params: [root] },
       map: ([title]) => String(title),

@@ -1,0 +1,60 @@
+// A chat that starts an agent, and one that asks before it acts, over the public API with a model server: as clients and providers see it.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import type { ModelCall } from "#test/support/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/model-world.ts";
+
+setDefaultTimeout(60_000);
+
+type Body = { messages: { role: string; content: unknown }[]; tools?: { function: { name: string } }[] };
+const bodyOf = ({ body }: ModelCall) => body as unknown as Body;
+const lastOf = (call: ModelCall) => JSON.stringify(bodyOf(call).messages.at(-1));
+const callTool = (call: ModelCall, name: string, args: unknown): void =>
+  call.say({ call: { id: `id-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
+const answer = (call: ModelCall, text: string): void => call.say({ text }, { finish: "stop" }).end();
+
+test("[SA-1] [SA-4] [PM-4] an agent works below its chat and reports to it; a question ends the turn and its answer is a message", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { owner, upstream } = world;
+  const { id } = await createChat(world, "find it");
+  using follower = await Follower.open(owner, id);
+  callTool(await upstream.next(), "spawn_agent", { type: "explore", prompt: "look for it" });
+  // The agent and the chat that has started it ask at the same time.
+  const both = [await upstream.next(), await upstream.next()];
+  const agent = both.find((call) => lastOf(call).includes("look for it"));
+  const root = both.find((call) => call !== agent);
+  if (!agent || !root) throw new Error("the agent and its chat must both go on");
+  const { chat_id } = JSON.parse(String(bodyOf(root).messages.at(-1)?.content)) as { chat_id: string };
+  expect(bodyOf(agent).tools ?? []).toEqual([]);
+  const { children } = await owner.get<Chat>(`/api/v2/chats/${id}`);
+  expect(children).toMatchObject([{ id: chat_id, parent_chat_id: id, status: "running", title: "look for it" }]);
+  using own = await Follower.open(owner, chat_id);
+  callTool(root, "wait_agent", { chat_id });
+  agent.say({ text: "It is " });
+  await own.until(({ preview }) => preview === "It is ");
+  answer(agent, "here.");
+  const told = await upstream.next();
+  expect(lastOf(told)).toContain("It is here.");
+  await own.until(({ status, history }) => status === "waiting" && history.length === 2);
+  answer(told, "Found.");
+  await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Found.");
+
+  await sendMessage(world, id, "now plan", { plan_mode: "plan" });
+  const planning = await upstream.next();
+  expect(bodyOf(planning).tools?.map((one) => one.function.name)).toContain("ask_user_question");
+  const options = [
+    { label: "Left", description: "Shorter." },
+    { label: "Right", description: "Safer." },
+  ];
+  callTool(planning, "ask_user_question", { questions: [{ header: "Way", question: "Which way?", options }] });
+  await follower.until(
+    ({ status, messages }) => status === "waiting" && [...messages.values()].at(-1)?.role === "tool",
+  );
+  await sendMessage(world, id, "Left");
+  const chosen = await upstream.next();
+  expect(lastOf(chosen)).toContain("Left");
+  answer(chosen, "So be it.");
+  await follower.until(({ history }) => history.at(-1) === "assistant: So be it.");
+});
