@@ -11,6 +11,7 @@ import type { Subagents } from "#src/tools/agents.ts";
 import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
 import { type AgentCall, type ToolAgent, ToolError } from "#src/tools/tool.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
+import type { HttpResponse } from "#src/wire/http-connection.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { SubagentsOf } from "./subagents.ts";
 
@@ -47,12 +48,20 @@ export class WorkspaceAgent implements ToolAgent {
     this.#known = known;
   }
 
-  async call<T>(call: AgentCall): Promise<T> {
+  call<T>(call: AgentCall): Promise<T> {
+    return this.#call<T>(call, (response) => response.json<T>(MOST));
+  }
+
+  bytes(path: string, most: number, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#call<Uint8Array>({ method: "GET", path, signal, patient: true }, (response) => response.bytes(most));
+  }
+
+  async #call<T>(call: AgentCall, read: Read<T>): Promise<T> {
     const { clock } = this.#parts;
     const until = clock.monotonic() + PATIENCE_MS;
     for (;;) {
       try {
-        const answer = await this.#once<T>(call);
+        const answer = await this.#once<T>(call, read);
         this.#known = true;
         return answer;
       } catch (error) {
@@ -65,7 +74,7 @@ export class WorkspaceAgent implements ToolAgent {
     }
   }
 
-  async #once<T>({ method, path, json, body, signal }: AgentCall): Promise<T> {
+  async #once<T>({ method, path, json, body, signal }: AgentCall, read: Read<T>): Promise<T> {
     const { agentHttp, clock } = this.#parts;
     const agent_id = await this.#agent();
     this.#chats ??= this.#family();
@@ -78,9 +87,8 @@ export class WorkspaceAgent implements ToolAgent {
         ...(body ? { body } : {}),
         signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
       });
-      const answer = await response.json<T & Refusal>(MOST);
-      if (response.status < 400) return answer;
-      throw new ToolError(wordsOf(response.status, path, answer));
+      if (response.status < 400) return await read(response);
+      throw new ToolError(wordsOf(response.status, path, await response.json<Refusal>(MOST)));
     } catch (error) {
       throw silence.signal.aborted ? new WireError("timeout", "The agent does not answer.") : error;
     } finally {
@@ -110,6 +118,7 @@ export class WorkspaceAgent implements ToolAgent {
   }
 }
 
+type Read<T> = (response: HttpResponse) => Promise<T>;
 type Refusal = { message?: string; detail?: string; validations?: { field: string; detail: string }[] };
 
 const wordsOf = (status: number, path: string, { message = "", detail = "", validations = [] }: Refusal): string => {

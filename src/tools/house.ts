@@ -21,6 +21,8 @@ export interface ToolHouse {
   stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
   /** Keeps these bytes as a file of the chat and answers its id: the same for the same call. */
   keepFile(file: KeptFile): Promise<string>;
+  /** The same for bytes of any kind that people may upload; 400 for others. */
+  attachFile(name: string, bytes: Uint8Array): Promise<{ readonly file_id: string; readonly media_type: string }>;
 }
 
 export type KeptFile = { readonly name: string; readonly media_type: string; readonly bytes: Uint8Array };

@@ -1,6 +1,7 @@
 // The tools there are, and which of them a chat has: decided by the table of available.ts and checked again when one is called.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
+import { attachFile } from "./attach-file.ts";
 import { type ToolsOf, useOf } from "./available.ts";
 import { createWorkspace } from "./create-workspace.ts";
 import { editFiles } from "./edit-files.ts";
@@ -23,7 +24,7 @@ import { waitAgent } from "./wait-agent.ts";
 import { writeFile } from "./write-file.ts";
 
 const ALL: readonly Tool[] = [
-  ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal],
+  ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal, attachFile],
   ...[listTemplates, readTemplate, createWorkspace, startWorkspace, stopWorkspace],
   ...[spawnAgent, waitAgent, messageAgent, interruptAgent, listAgents],
   ...[proposePlan, askUserQuestion],

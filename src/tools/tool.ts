@@ -21,6 +21,8 @@ export type AgentCall = {
 export interface ToolAgent {
   /** The answer's JSON. Throws `ToolError` in words for the model, also when the workspace cannot be reached. */
   call<T>(call: AgentCall): Promise<T>;
+  /** The answer's bytes to a GET of this path; throws as `call`, also for more than `most`. */
+  bytes(path: string, most: number, signal: AbortSignal): Promise<Uint8Array>;
 }
 
 /** Results are JSON objects; `error` in one says in words what went wrong. */

@@ -41,7 +41,11 @@ export class HttpResponse {
   }
 
   /** The body as text. Throws WireError `too_large` beyond `limit` bytes. */
-  async text(limit = 4 * 1024 * 1024): Promise<string> {
+  async text(limit?: number): Promise<string> {
+    return Buffer.from(await this.bytes(limit)).toString("utf8");
+  }
+
+  async bytes(limit = 4 * 1024 * 1024): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     let size = 0;
     for await (const part of this.body) {
@@ -49,7 +53,7 @@ export class HttpResponse {
       if (size > limit) throw new WireError("too_large", "The answer is too large.");
       parts.push(part);
     }
-    return Buffer.concat(parts).toString("utf8");
+    return Buffer.concat(parts);
   }
 
   /** Nobody wants the body: the connection is closed unless it was over already. */

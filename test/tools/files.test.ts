@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { Chat } from "#schema/chat.ts";
 import { callTools, openChat, openToolWorld } from "./world.ts";
 
 test("[TO-9] read_file answers lines with their numbers, from where it is asked, within its bounds; what cannot be read is said in words", async () => {
@@ -94,4 +95,46 @@ test("[TO-11] edits are all found valid before any file changes; what does not f
   expect(readFileSync(at("a.txt"), "utf8")).toBe("one\ntwo\ntwo\n");
   await callTools(world, next, ["edit_files", { files: [edit("a.txt", "two", { replace_all: true })] }]);
   expect(readFileSync(at("a.txt"), "utf8")).toBe("one\nx\nx\n");
+}, 30_000);
+
+test("[TO-18] attach_file keeps a file of the workspace with the chat, by what its bytes are, within its bounds; a chat keeps its newest fifty", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
+  await Bun.write(join(world.home, "chart.bin"), png);
+  await Bun.write(join(world.home, "notes.md"), "# Notes\n");
+  await Bun.write(join(world.home, "page.svg"), "<svg xmlns='http://www.w3.org/2000/svg'></svg>");
+  await Bun.write(join(world.home, "empty"), "");
+  await Bun.write(join(world.home, "big.txt"), "x".repeat(10_485_761));
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["attach_file", { path: "chart.bin", name: "sub/chart\u202e.png" }],
+    ["attach_file", { path: "notes.md" }],
+    ["attach_file", { path: "page.svg" }],
+    ["attach_file", { path: "empty" }],
+    ["attach_file", { path: "big.txt" }],
+    ["attach_file", { path: "nowhere.png" }],
+  );
+  expect(results.slice(0, 2)).toMatchObject([
+    { ok: true, path: "chart.bin", name: "chart.png", media_type: "image/png", size: png.byteLength },
+    { ok: true, name: "notes.md", media_type: "text/markdown", size: 8 },
+  ]);
+  expect(results.slice(2).map(({ error }) => error)).toEqual([
+    expect.stringContaining("SVG cannot"),
+    expect.stringContaining("is empty"),
+    expect.stringContaining("larger than 10485760 bytes"),
+    expect.stringContaining("no such file"),
+  ]);
+  const file = await world.owner.fetch("GET", `/api/v2/chats/files/${results[0]?.file_id}`);
+  expect([file.headers.get("content-type"), Buffer.from(await file.arrayBuffer())]).toEqual(["image/png", png]);
+  const filesOf = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).files.map(({ name }) => name);
+  expect((await filesOf()).sort()).toEqual(["chart.png", "notes.md"]);
+  const many = Array.from(
+    { length: 50 },
+    (_, index) => ["attach_file", { path: "notes.md", name: `${index}.md` }] as const,
+  );
+  await callTools(world, next, ...many);
+  const kept = await filesOf();
+  expect([kept.length, kept.includes("chart.png"), kept.includes("49.md")]).toEqual([50, false, true]);
 }, 30_000);

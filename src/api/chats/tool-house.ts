@@ -23,6 +23,7 @@ import { templateAt } from "../templates/template.ts";
 import { userAt } from "../users/user.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/workspace.ts";
+import { ANY_TYPE, checkedType } from "./file-type.ts";
 
 const PAGE = 10;
 /** How long a tool waits for a workspace. */
@@ -147,6 +148,11 @@ export class ChatToolHouse implements ToolHouse {
     const row = { id, organization_id, owner_id, hash, name, media_type, size, chat: null, created_at: clock.now() };
     await store.commit([insertChatFile(row), ...linkChatFiles(place.key, [id], clock.now())]);
     return id;
+  }
+
+  async attachFile(name: string, bytes: Uint8Array): Promise<{ file_id: string; media_type: string }> {
+    const media_type = checkedType(bytes, name, ANY_TYPE);
+    return { file_id: await this.keepFile({ name, media_type, bytes }), media_type };
   }
 
   /** The id of the new workspace, or of the one that an earlier run of this call has made. */
