@@ -50,7 +50,7 @@ export class ChatActor extends ChatCore {
 
   /**
    * Makes a sub-chat of this root chat for one of its calls, which must still be owed; its turn begins. The same call makes one only.
-   * In the root's turn, so that none is made while the family is archived or deleted (rule SA-3).
+   * In the root's turn, so that none is made while the family is archived or deleted (rule SB-3).
    */
   spawn(wish: SpawnSubagent): Promise<Spawned> {
     return this.turn<Spawned>(async (state) => {

@@ -1,5 +1,5 @@
 // A chat that is being made: what is written for it and what follows. Used by the actor of the chat itself, and by that of a root chat for
-// its sub-chats, since whether one may still be made is the root's to say (rule SA-3).
+// its sub-chats, since whether one may still be made is the root's to say (rule SB-3).
 import { indexTitle } from "#db/chat-search.ts";
 import { insertChat } from "#db/chats.ts";
 import type { Statement } from "#db/sql.ts";

@@ -90,7 +90,7 @@ export class ChatSubagents implements Subagents {
         await this.#pause(woken, Math.min(left, LOOK_MS), signal);
       }
     } catch (error) {
-      // What was waited for ends with the turn, as a command does (rule SA-7); what runs in the background goes on.
+      // What was waited for ends with the turn, as a command does (rule SB-7); what runs in the background goes on.
       if (signal.reason === INTERRUPTED) void this.#stop(id).catch(() => {});
       throw error;
     } finally {

@@ -1,5 +1,5 @@
 // Which tools a chat has, as one table: by what the chat is (facts/chats 5.2), enforced where tools are offered and again where one is
-// called, so that no prompt, no old history and no compaction gives more (rules SA-2, PM-2). Pure.
+// called, so that no prompt, no old history and no compaction gives more (rules SB-2, PM-2). Pure.
 
 /** root: a chat of a person. plan: the same while it plans. general, explore: sub-chats, by what they were started for. */
 export const CHAT_MODES = ["root", "plan", "general", "explore"] as const;

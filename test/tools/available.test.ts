@@ -13,7 +13,7 @@ const WORKSPACE = "read_file write_file edit_files execute process_output proces
 const TEMPLATES = ["list_templates", "read_template", "create_workspace"];
 const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 
-test("[SA-2] [PM-2] each kind of chat has the tools of its kind and no other", () => {
+test("[SB-2] [PM-2] each kind of chat has the tools of its kind and no other", () => {
   expect(namesFor("root")).toEqual(
     expect.arrayContaining([...WORKSPACE, ...TEMPLATES, "start_workspace", "stop_workspace", ...AGENTS]),
   );
@@ -66,7 +66,7 @@ test("[PM-1] a chat plans while it says so; a sub-chat that is told to plan only
   ]);
 });
 
-test("[SA-5] whatever is heard twice, late or of an older message, the waiting call shows the newest message once", () => {
+test("[SB-5] whatever is heard twice, late or of an older message, the waiting call shows the newest message once", () => {
   const said: string[] = [];
   const text = new SubagentText({ write: (more) => said.push(more), reset: () => said.push("<reset>") });
   const episode = (history_version: number, ...parts: string[]) => {

@@ -18,7 +18,7 @@ const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent",
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
 testInside(
-  "[SA-1] [SA-2] [SA-4] [SA-5] a chat starts two agents that know only their task, waits for one, sees it speak, and gets its report",
+  "[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, waits for one, sees it speak, and gets its report",
   async () => {
     await using world = await openChatWorld();
     const family = new Family(world);
@@ -77,7 +77,7 @@ testInside(
 );
 
 testInside(
-  "[SA-4] a wait ends with the agent's turn, its failure, or its own time: 300 seconds unless it says otherwise",
+  "[SB-4] a wait ends with the agent's turn, its failure, or its own time: 300 seconds unless it says otherwise",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
@@ -117,7 +117,7 @@ testInside(
 );
 
 testInside(
-  "[SA-6] agents are spoken to, stopped and listed; those of others, full queues and wrong arguments are answered with an error",
+  "[SB-6] agents are spoken to, stopped and listed; those of others, full queues and wrong arguments are answered with an error",
   async () => {
     await using world = await openChatWorld();
     const family = new Family(world);
@@ -182,7 +182,7 @@ testInside(
 );
 
 testInside(
-  "[SA-3] [SA-7] stopping a chat stops the agent it waits for and leaves the others; archived, brought back and deleted they go with their root",
+  "[SB-3] [SB-7] stopping a chat stops the agent it waits for and leaves the others; archived, brought back and deleted they go with their root",
   async () => {
     await using world = await openChatWorld();
     const { chats } = contextOf(world.server);
@@ -237,7 +237,7 @@ testInside(
 );
 
 testInside(
-  "[SA-8] a server that is started anew takes the wait up again, and no call starts an agent twice",
+  "[SB-8] a server that is started anew takes the wait up again, and no call starts an agent twice",
   async () => {
     using directory = tempDirectory();
     let root = "";
@@ -290,7 +290,7 @@ testInside(
 );
 
 testInside(
-  "[SA-9] [SA-10] agents have slots of their own, speak with the model their owner wants for them, and a hundred is the most",
+  "[SB-9] [SB-10] agents have slots of their own, speak with the model their owner wants for them, and a hundred is the most",
   async () => {
     await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1", SLIPWAY_SUBCHAT_SLOTS: "1" } });
     const { store } = contextOf(world.server);

@@ -14,7 +14,7 @@ const callTool = (call: ModelCall, name: string, args: unknown): void =>
   call.say({ call: { id: `id-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
 const answer = (call: ModelCall, text: string): void => call.say({ text }, { finish: "stop" }).end();
 
-test("[SA-1] [SA-4] [PM-4] an agent works below its chat and reports to it; a question ends the turn and its answer is a message", async () => {
+test("[SB-1] [SB-4] [PM-4] an agent works below its chat and reports to it; a question ends the turn and its answer is a message", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { owner, upstream } = world;
