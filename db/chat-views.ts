@@ -3,6 +3,7 @@ import { aliasedTable, and, asc, desc, eq, inArray, isNull, notExists, or, type 
 import { type Matching, matchingRoots, rootMatches } from "./chat-search.ts";
 import type { ChatRow } from "./chats.ts";
 import { chats } from "./schema/chats.ts";
+import { chat_contexts, context_snapshots } from "./schema/context.ts";
 import { users } from "./schema/users.ts";
 import { build, type Query, query } from "./sql.ts";
 
@@ -12,6 +13,8 @@ export type ChatView = {
   readonly owner_name: string;
   /** The chat, or its root, is shared with somebody. */
   readonly shared: boolean;
+  /** What the chat has pinned of its workspace; null while that is nothing. */
+  readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
 };
 
 const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat = ${chats.key})
@@ -22,9 +25,18 @@ const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat =
 
 const select = () =>
   build
-    .select({ chat: chats, owner_username: users.username, owner_name: users.name, shared: isShared })
+    .select({
+      ...{ chat: chats, owner_username: users.username, owner_name: users.name, shared: isShared },
+      context: {
+        snapshot: chat_contexts.snapshot,
+        error: context_snapshots.error,
+        dirty_since: chat_contexts.dirty_since,
+      },
+    })
     .from(chats)
-    .innerJoin(users, eq(users.id, chats.owner_id));
+    .innerJoin(users, eq(users.id, chats.owner_id))
+    .leftJoin(chat_contexts, eq(chat_contexts.chat, chats.key))
+    .leftJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot));
 
 const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
 

@@ -5,6 +5,7 @@ import { NIL_UUID } from "#base/ids.ts";
 import { audited } from "#db/audit.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chat-shares.ts";
 import { findChat, listChildren, markChatRead, unpinChat } from "#db/chats.ts";
+import { pinContextOnce, repinContext } from "#db/context.ts";
 import { guardSharing } from "#db/sharing.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
 import { announce, resume, tellChanges, tellOwner } from "./announce.ts";
@@ -224,13 +225,25 @@ export class ChatActor extends ChatCore {
         throw new AppError("invalid", "An archived chat cannot be pinned.");
       }
       const pins = pin === null ? [] : pinWrites(state, pin);
+      const { workspace_id = state.workspace_id } = patch;
+      const isMoved = workspace_id !== state.workspace_id;
+      const context = isMoved ? repinContext(state.key, workspace_id, this.parts.clock.now()) : [];
       return {
         state: { ...state, ...patch, ...(pin === null ? {} : { pin_order: pin }) },
-        writes: [...patchWrites(state, patch), ...pins],
+        writes: [...patchWrites(state, patch), ...pins, ...context],
         after: () => tellChanges(this.parts.topics, state, { ...state, ...patch }),
         reply: undefined,
       };
     });
+  }
+
+  /** Goes by what the workspace tells now, instead of what it told before. */
+  pinContext(_: Record<string, never>): Promise<void> {
+    return this.turn((state) => ({
+      state,
+      writes: repinContext(state.key, state.workspace_id, this.parts.clock.now()),
+      reply: undefined,
+    }));
   }
 
   /** Lets people and groups read along, or no longer: a root chat with its sub-chats. `stale` where sharing is off by now (CS-6). */
@@ -318,7 +331,11 @@ export class ChatActor extends ChatCore {
         awaits_client: state.pending_calls.length > calls.length,
         about: aboutOf(next),
       };
-      return this.outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
+      const outcome = this.outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
+      // A workspace that came up after the chat was made has something to tell by now.
+      const isFirst = next.workspace_id !== null && next.generation_attempt === 1;
+      const pin = isFirst ? [pinContextOnce(next.key, next.workspace_id ?? "", this.parts.clock.now())] : [];
+      return { ...outcome, writes: [...(outcome.writes ?? []), ...pin] };
     });
   }
 

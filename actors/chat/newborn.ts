@@ -2,6 +2,7 @@
 // its sub-chats, since whether one may still be made is the root's to say (rule SB-3).
 import { indexTitle } from "#db/chat-search.ts";
 import { insertChat } from "#db/chats.ts";
+import { pinContextOnce } from "#db/context.ts";
 import type { Statement } from "#db/sql.ts";
 import { startTurn, tellOwner } from "./announce.ts";
 import { attachWrites } from "./attach.ts";
@@ -30,6 +31,7 @@ export const newborn = async (parts: ChatParts, args: CreateChat): Promise<Newbo
     inserted,
     writes: [
       insertChat({ ...row, pending_calls: [...pending_calls] }),
+      ...(state.workspace_id === null ? [] : [pinContextOnce(key, state.workspace_id, clock.now())]),
       ...messageWrites(key, inserted),
       indexTitle(key, state.title),
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),

@@ -1,5 +1,6 @@
 // Wire shapes of chats and of what is sent to them (specification "Chat", "Chat message", facts/chats 3 and 4).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+import { ChatContext } from "./chat-context.ts";
 import { ChatError } from "./chat-error.ts";
 import { InputPart, MessagePart } from "./chat-part.ts";
 import { ChatStatus } from "./chat-status.ts";
@@ -53,6 +54,7 @@ const chatOf = <C extends TSchema>(children: C) =>
         size_bytes: t.Integer(),
       }),
     ),
+    context: absent(ChatContext),
     last_error: absent(ChatError),
   });
 

@@ -13,6 +13,7 @@ import { chatAcl } from "./acl.ts";
 import { changeChat } from "./change.ts";
 import { chatConfig } from "./config.ts";
 import { userChatConfig } from "./config-user.ts";
+import { chatContext } from "./context.ts";
 import { chatCost } from "./cost.ts";
 import { createChat } from "./create.ts";
 import { chatDebug } from "./debug.ts";
@@ -121,6 +122,7 @@ export const chats = (ctx: ApiContext) =>
     })
     .use(changeChat(ctx))
     .use(chatAcl(ctx))
+    .use(chatContext(ctx))
     .use(chatDebug(ctx))
     .use(chatCost(ctx))
     .use(chatMessages(ctx))

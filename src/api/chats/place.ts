@@ -4,12 +4,13 @@ import { listChatFiles } from "#db/chat-files.ts";
 import { isSharedWith } from "#db/chat-shares.ts";
 import { type ChatView, findChatView, listChildViews } from "#db/chat-views.ts";
 import { type ChatPlace, findChatPlace } from "#db/chats.ts";
+import { findSnapshot } from "#db/context.ts";
 import type { Chat } from "#schema/chat.ts";
 import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import type { Access } from "../revocation-watch.ts";
-import { showChat } from "./show.ts";
+import { showChat, showContext } from "./show.ts";
 
 /** The owner, the site owner, and whoever the chat or its root is shared with. */
 export const maySeeChat = async (
@@ -58,5 +59,7 @@ export const readChat = async ({ store, generations }: ApiContext, id: string): 
   if (!view) throw notFound();
   const children: ChatView[] = view.chat.parent_chat_id === null ? await store.all(listChildViews([id])) : [];
   const files = await store.all(listChatFiles({ chat: view.chat.key }));
-  return showChat(view, children, generations.isWaiting(id), files);
+  const shown = showChat(view, children, generations.isWaiting(id), files);
+  const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
+  return view.context ? { ...shown, context: showContext(view.context, snapshot?.resources) } : shown;
 };

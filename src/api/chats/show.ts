@@ -4,6 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import type { ChatFileRow } from "#db/chat-files.ts";
 import type { ChatView } from "#db/chat-views.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
+import type { ChatContext, StoredResource } from "#schema/chat-context.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { shownStatus } from "#schema/chat-status.ts";
 
@@ -13,7 +14,7 @@ const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
 const showOne = (
-  { chat, owner_name, owner_username, shared }: ChatView,
+  { chat, owner_name, owner_username, shared, context }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
 ): ChildChat => ({
@@ -33,6 +34,7 @@ const showOne = (
     plan_mode: chat.plan_mode,
     last_error: chat.last_error,
   }),
+  ...(context ? { context: showContext(context) } : {}),
   last_model_config_id: chat.last_model_config_id,
   title: chat.title,
   last_turn_summary: chat.last_turn_summary,
@@ -72,6 +74,25 @@ export const showChat = (
     .filter(({ chat }) => chat.parent_chat_id === view.chat.id && chat.archived === view.chat.archived)
     .map((child) => showOne(child, false)),
 });
+
+/** Resources are told only where one chat is read. */
+export const showContext = (
+  { error, dirty_since }: NonNullable<ChatView["context"]>,
+  resources: readonly StoredResource[] = [],
+): ChatContext => ({
+  dirty: dirty_since !== null,
+  ...(dirty_since === null ? {} : { dirty_since: rfc3339(dirty_since) }),
+  error,
+  resources: resources.map(({ body: _, tools, ...shown }) => ({
+    ...shown,
+    ...(tools
+      ? { tools: tools.map(({ name, description }) => ({ name: unprefixed(name, shown.source), description })) }
+      : {}),
+  })),
+});
+
+const unprefixed = (name: string, server: string): string =>
+  name.startsWith(`${server}__`) ? name.slice(server.length + 2) : name;
 
 type Shown = Omit<Message, "usage" | "revision"> & { readonly usage: Message["usage"] | Record<string, number> };
 

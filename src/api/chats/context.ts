@@ -1,0 +1,36 @@
+// Pinning anew what a chat goes by: what its workspace tells now takes the place of what it told when the chat was pinned (facts/chats
+// 5.5, rule CX-8).
+import { Elysia } from "elysia";
+import { AppError } from "#base/errors.ts";
+import { findWorkspaceContext } from "#db/context.ts";
+import { Chat } from "#schema/chat.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { chatPath, tags } from "./paths.ts";
+import { ownChat, readChat } from "./place.ts";
+
+export const chatContext = (ctx: ApiContext) =>
+  new Elysia().use(callers).put(
+    "/:chat/context",
+    async ({ caller, params }) => {
+      const { id, workspace_id } = await ownChat(ctx, params.chat, caller);
+      if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
+      if (!(await ctx.store.get(findWorkspaceContext({ workspace_id })))) {
+        throw new AppError("conflict", "The workspace has not told anything yet: its agent must connect first.");
+      }
+      await ctx.chats.ask(id, "pinContext", {});
+      return readChat(ctx, id);
+    },
+    {
+      user: true,
+      params: chatPath,
+      response: { 200: Chat, ...fails(400, 401, 403, 404, 409) },
+      detail: {
+        tags,
+        summary: "Pin the workspace's context anew",
+        description:
+          "Instructions and skills of a chat stay as they were when it began. This takes what the workspace tells now.",
+      },
+    },
+  );
