@@ -8,6 +8,9 @@ import type { Query, Statement } from "./sql.ts";
 import { CommitError, type SequenceName, type Store } from "./store.ts";
 import { Writer } from "./writer.ts";
 
+/** How long one try to begin may stop the loop while another program holds the database. */
+const HELD_TRY_MS = 5;
+
 export type LocalStoreOptions = {
   directory: string;
   cacheMb: number;
@@ -25,6 +28,8 @@ export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   try {
     db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
     const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
+    // From now on the writer waits for others by asking again, and the loop does not stand still meanwhile.
+    db.run(`pragma busy_timeout=${HELD_TRY_MS}`);
     return new LocalStore(db, file, value, options, unlock);
   } catch (error) {
     db.close();

@@ -1,7 +1,9 @@
 // The single writer. Batches that arrive in one turn of the event loop share one transaction and one flush; each stands in its
 // own savepoint, so that a refused batch does not hurt its neighbours (rules ST-1 to ST-6).
 import type { Database, Statement as Prepared } from "bun:sqlite";
+import { holdProcess, systemClock, type Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "./commit-trace.ts";
 import { endsGroup, isDiskError, isDistrusted, refusalOf } from "./refusal.ts";
@@ -23,8 +25,14 @@ type Pending = {
   reject(error: unknown): void;
 };
 
+/** How often a database that another program holds is asked for again, and after how long those who wait are refused. */
+const ASK_AGAIN_MS = 20;
+const HELD_MS = 5_000;
+
 export type WriterOptions = {
   epoch: number;
+  /** Milliseconds that batches wait for another program that holds the database; default 5 s. The loop goes on meanwhile. */
+  heldMs?: number;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`. */
   queueBytes?: number;
   /** Called after each group that reached the disk. */
@@ -43,6 +51,10 @@ export class Writer {
   #stopped: CommitError | undefined;
   #drained: (() => void)[] = [];
   #diskErrors = 0;
+  /** Since when another program has held the database, by the monotonic clock. */
+  #heldSince: number | undefined;
+  /** The clock's timers alone would let a verb end that still waits. */
+  #holding: Timer | undefined;
   readonly #trace = new CommitTrace<Pending>();
   /** Groups and batches so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, rows: 0 };
@@ -82,12 +94,52 @@ export class Writer {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#flush();
-      if (this.#queue.length > 0) this.#schedule();
-      else for (const resolve of this.#drained.splice(0)) resolve();
-    });
+    setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    if (!this.#mayBegin()) {
+      systemClock.after(ASK_AGAIN_MS, () => this.#turn());
+      return;
+    }
+    this.#scheduled = false;
+    this.#flush();
+    if (this.#queue.length > 0) this.#schedule();
+    else for (const resolve of this.#drained.splice(0)) resolve();
+  }
+
+  /**
+   * Opens the transaction. False while another program holds the database, such as somebody's SQLite shell: then nothing was tried, and
+   * it is asked for again soon. Who has waited too long is refused (rule ST-10).
+   */
+  #mayBegin(): boolean {
+    try {
+      if (this.#queue.length > 0) this.#run("begin immediate");
+      if (this.#heldSince !== undefined) log("db").info("the database is free again");
+      this.#isFree();
+      return true;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal.reason !== "overloaded") {
+        this.#fail(this.#nextGroup(), error);
+        return true;
+      }
+      if (this.#heldSince === undefined) log("db").warn("another program holds the database; writes wait for it");
+      this.#heldSince ??= systemClock.monotonic();
+      this.#holding ??= holdProcess();
+      if (systemClock.monotonic() - this.#heldSince < (this.#options.heldMs ?? HELD_MS)) return false;
+      log("db").error("another program still holds the database; the writes that waited are refused");
+      this.#isFree();
+      for (const pending of this.#queue.splice(0)) pending.reject(refusal);
+      this.#queuedBytes = 0;
+      return true;
+    }
+  }
+
+  #isFree(): void {
+    this.#heldSince = undefined;
+    this.#holding?.cancel();
+    this.#holding = undefined;
   }
 
   #flush(): void {
@@ -97,7 +149,7 @@ export class Writer {
     const began = this.watch?.now() ?? 0;
     const taking = this.#trace.begin();
     try {
-      this.#begin();
+      this.#checkOwner();
       for (const pending of group) {
         const refusal = group.length === 1 ? this.#apply(pending.batch) : this.#applyInSavepoint(pending.batch);
         settled.push(refusal ? () => pending.reject(refusal) : pending.resolve);
@@ -145,8 +197,7 @@ export class Writer {
     return this.#queue.splice(0, count);
   }
 
-  #begin(): void {
-    this.#run("begin immediate");
+  #checkOwner(): void {
     const owner = this.#prepare("select value from epoch where id = 1").values()[0]?.[0];
     if (owner === this.#options.epoch) return;
     throw new CommitError("closed", `another process owns this data directory (epoch ${owner})`);
