@@ -1,4 +1,5 @@
 // What administrators and users have set for chats, as values of the table `settings`. Whoever has set nothing has the default.
+import type { ChatPermissions } from "#schema/chat-permissions.ts";
 import type { ModelOverride, OverrideContext } from "#schema/model-override.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "./settings.ts";
 import type { Statement } from "./sql.ts";
@@ -31,11 +32,14 @@ export const CHAT_DEFAULTS: Readonly<ChatSettings> = {
 export type UserChatSettings = {
   prompt: string;
   debug_logging: boolean;
+  /** Of chats that are begun without any; null: everything is allowed. */
+  permissions: ChatPermissions | null;
 };
 
 export const USER_CHAT_DEFAULTS: Readonly<UserChatSettings> = {
   prompt: "",
   debug_logging: false,
+  permissions: null,
 };
 
 export const readChatSetting = async <K extends keyof ChatSettings>(store: Store, name: K): Promise<ChatSettings[K]> =>

@@ -6,6 +6,9 @@ import type { MessagePart } from "./chat-part.ts";
 
 export type ToolCallRequest = { tool_call_id: string; tool_name: string; args: string };
 
+/** `permission`: a person is asked whether these may run; absent: the client is asked for their results. */
+export type ActionRequired = { kind?: "permission"; tool_calls: ToolCallRequest[] };
+
 export type ChatEvent = { chat_id: string } & (
   | { type: "message"; message: ChatMessage }
   | {
@@ -21,7 +24,7 @@ export type ChatEvent = { chat_id: string } & (
   | { type: "queue_update"; queued_messages: QueuedMessage[] }
   | { type: "status"; status: { status: string } }
   | { type: "error"; error: ChatError }
-  | { type: "action_required"; action_required: { tool_calls: ToolCallRequest[] } }
+  | { type: "action_required"; action_required: ActionRequired }
   | {
       type: "retry";
       retry: {
@@ -38,4 +41,4 @@ export type ChatEvent = { chat_id: string } & (
   | { type: "history_reset" }
 );
 
-export type WatchEvent = { kind: string; chat: Chat; tool_calls?: ToolCallRequest[] };
+export type WatchEvent = { kind: string; chat: Chat; action_kind?: "permission"; tool_calls?: ToolCallRequest[] };

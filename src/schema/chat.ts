@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { ChatContext } from "./chat-context.ts";
 import { ChatError } from "./chat-error.ts";
 import { InputPart, MessagePart } from "./chat-part.ts";
+import { ChatPermissions } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { oneOf } from "./one-of.ts";
 
@@ -40,6 +41,7 @@ const chatOf = <C extends TSchema>(children: C) =>
     status: ChatStatus,
     pin_order: t.Integer({ description: "Place among the owner's pinned chats; 0: not pinned." }),
     labels: Labels,
+    permissions: absent(ChatPermissions),
     mcp_server_ids: t.Array(uuid()),
     warnings: t.Array(t.String()),
     children,
@@ -90,6 +92,10 @@ const effort = () =>
   );
 const planMode = () => absent(t.String({ maxLength: 64, description: "`plan`; empty clears it." }));
 const servers = () => absent(t.Union([t.Array(uuid(), { maxItems: 100 }), t.Null()]));
+const permissions = () =>
+  absent(
+    t.Union([ChatPermissions, t.Null()], { description: "What the model may do without asking; null: everything." }),
+  );
 const content = () => t.Array(InputPart, { maxItems: 1_000 });
 
 export const CreateChat = t.Object({
@@ -99,6 +105,7 @@ export const CreateChat = t.Object({
   labels: absent(Labels),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
+  permissions: permissions(),
   plan_mode: planMode(),
   reasoning_effort: effort(),
   system_prompt: absent(t.String()),
@@ -157,6 +164,7 @@ export const UpdateChat = t.Object({
   title: absent(t.String()),
   archived: absent(t.Boolean()),
   labels: absent(t.Union([Labels, t.Null()], { description: "Replaces all; null changes nothing." })),
+  permissions: permissions(),
   pin_order: absent(t.Integer({ description: "0 unpins; an unpinned chat becomes the last pinned one." })),
   plan_mode: planMode(),
   workspace_id: absent(t.String({ format: "uuid", description: "All zeros detaches the workspace." })),

@@ -12,6 +12,7 @@ import { fails, Generic, NoContent } from "../responses.ts";
 import { workspaceFor } from "./create.ts";
 import { labelsOf, planModeOf, titleOf } from "./input.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
+import { permissionsOf } from "./permissions.ts";
 import { changeableChat, ownChat, readChat } from "./place.ts";
 import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
 
@@ -32,6 +33,7 @@ const patchOf = async (
   const patch: ChatPatch = {};
   if (title !== undefined) patch.title = titleOf(title);
   if (labels) patch.labels = labelsOf(labels);
+  if (body.permissions !== undefined) patch.permissions = permissionsOf(body.permissions);
   const mode = planModeOf(plan_mode);
   if (mode !== undefined) patch.plan_mode = mode;
   if (workspace_id !== undefined) {

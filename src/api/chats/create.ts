@@ -2,6 +2,7 @@
 import { fallbackTitle } from "#actors/chat/title-text.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { readUserChatSetting } from "#db/chat-settings.ts";
 import { findChatPlace } from "#db/chats.ts";
 import { findWorkspacePlace } from "#db/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chat.ts";
@@ -11,6 +12,7 @@ import type { ApiContext } from "../context.ts";
 import { attachablesOf } from "./attachments.ts";
 import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf, serversOf } from "./input.ts";
 import { wantedModel } from "./model-overrides.ts";
+import { permissionsOf } from "./permissions.ts";
 import { readChat } from "./place.ts";
 import { chatIdOf } from "./repeat.ts";
 
@@ -33,6 +35,10 @@ export const createChat = async (
   const plan_mode = planModeOf(body.plan_mode) ?? null;
   const mcp_server_ids = serversOf(body.mcp_server_ids) ?? [];
   const labels = labelsOf(body.labels ?? {});
+  const permissions =
+    body.permissions === undefined
+      ? await readUserChatSetting(ctx.store, caller.user_id, "permissions")
+      : permissionsOf(body.permissions);
   const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
   const client_type = clientTypeOf(body.client_type);
   const last_reasoning_effort = effortOf(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
@@ -42,7 +48,7 @@ export const createChat = async (
     chat: {
       ...{ id, organization_id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null },
       ...{ last_model_config_id: model, last_reasoning_effort, title: fallbackTitle(content), client_type, plan_mode },
-      ...{ labels, mcp_server_ids, dynamic_tools },
+      ...{ labels, permissions, mcp_server_ids, dynamic_tools },
     },
     messages: [
       ...(system === ""

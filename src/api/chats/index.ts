@@ -24,6 +24,7 @@ import { chatMessages } from "./messages.ts";
 import { modelConfigs } from "./model-configs.ts";
 import { availableModels } from "./models.ts";
 import { chatPath, tags } from "./paths.ts";
+import { chatPermissions, userPermissions } from "./permissions.ts";
 import { readChat, visibleChat } from "./place.ts";
 import { modelProviders } from "./providers.ts";
 import { REPEATABLE, requestKey } from "./repeat.ts";
@@ -111,6 +112,7 @@ export const chats = (ctx: ApiContext) =>
     .use(chatFiles(ctx))
     .use(chatConfig(ctx))
     .use(userChatConfig(ctx))
+    .use(userPermissions(ctx))
     .use(modelProviders(ctx))
     .use(modelConfigs(ctx))
     .use(availableModels(ctx))
@@ -121,6 +123,7 @@ export const chats = (ctx: ApiContext) =>
       detail: { tags, summary: "Get a chat" },
     })
     .use(changeChat(ctx))
+    .use(chatPermissions(ctx))
     .use(chatAcl(ctx))
     .use(chatContext(ctx))
     .use(chatDebug(ctx))

@@ -32,6 +32,7 @@ const showOne = (
     last_reasoning_effort: chat.last_reasoning_effort,
     summary: chat.summary,
     plan_mode: chat.plan_mode,
+    permissions: chat.permissions,
     last_error: chat.last_error,
   }),
   ...(context ? { context: showContext(context) } : {}),

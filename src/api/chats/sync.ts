@@ -1,7 +1,7 @@
 // What a follower must be told to get from one picture of a chat to the next, in the order of facts/chats 2.3. Pure.
 import type { ChatPicture } from "#actors/chat/messages.ts";
 import { rfc3339 } from "#base/clock.ts";
-import type { ChatEvent, ToolCallRequest } from "#schema/chat-event.ts";
+import type { ActionRequired, ChatEvent } from "#schema/chat-event.ts";
 import { shownStatus } from "#schema/chat-status.ts";
 import { showQueued } from "./show.ts";
 
@@ -43,7 +43,7 @@ export const stateEvents = (
   const tellError = status === "error" && history_version > synced.error_told;
   if (tellError) events.push({ type: "error", chat_id, error: now.last_error ?? UNKNOWN });
   const tellAction = status === "requires_action" && history_version > synced.action_told;
-  if (tellAction) events.push({ type: "action_required", chat_id, action_required: { tool_calls: toolCalls(now) } });
+  if (tellAction) events.push({ type: "action_required", chat_id, action_required: actionRequired(now) });
   if (now.retry_state && retry_version !== synced.retry_version) {
     const { provider, retrying_at, status_code, ...retry } = now.retry_state;
     events.push({
@@ -77,12 +77,13 @@ const isNewEpisode = (synced: Synced, { history_version, generation_attempt }: C
   history_version !== synced.history_version ||
   (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
 
-/** The calls that are awaited; arguments as JSON text. */
-export const toolCalls = ({ pending_calls }: Pick<ChatPicture, "pending_calls">): ToolCallRequest[] =>
-  pending_calls.map(({ tool_call_id, tool_name, args }) => ({
-    tool_call_id,
-    tool_name,
-    args: JSON.stringify(args ?? {}),
+/** The calls that wait for a person's permission or else for the client's results; arguments as JSON text. */
+export const actionRequired = ({ pending_calls }: Pick<ChatPicture, "pending_calls">): ActionRequired => {
+  const asked = pending_calls.filter(({ permission }) => permission === "asked");
+  const tool_calls = (asked.length > 0 ? asked : pending_calls).map(({ tool_call_id, tool_name, args }) => ({
+    ...{ tool_call_id, tool_name, args: JSON.stringify(args ?? {}) },
   }));
+  return { ...(asked.length > 0 ? { kind: "permission" as const } : {}), tool_calls };
+};
 
 const UNKNOWN = { kind: "generic", message: "The chat's last turn failed.", retryable: false } as const;

@@ -12,7 +12,7 @@ import { closeWhenKeyGone } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 import { tags } from "./paths.ts";
 import { showChat } from "./show.ts";
-import { toolCalls } from "./sync.ts";
+import { actionRequired } from "./sync.ts";
 
 /** Events that may wait for their chat to be read. */
 const WAITING_LIMIT = 1_024;
@@ -31,10 +31,16 @@ export const chatWatch = (ctx: ApiContext) =>
         tags,
         summary: "Watch one's own chats",
         description:
-          'Text messages {"kind", "chat", "tool_calls"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
+          'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
       },
     },
   );
+
+const awaited = (pending_calls: Events["owner_chats"]["pending_calls"]): Partial<WatchEvent> => {
+  if (!pending_calls) return {};
+  const { kind, tool_calls } = actionRequired({ pending_calls: [...pending_calls] });
+  return { ...(kind ? { action_kind: kind } : {}), tool_calls };
+};
 
 class WatchSocket implements SocketHandler {
   readonly #ctx: ApiContext;
@@ -78,8 +84,7 @@ class WatchSocket implements SocketHandler {
     try {
       const view = await this.#ctx.store.get(findChatView(chat_id));
       if (!view) return;
-      const calls = pending_calls ? { tool_calls: toolCalls({ pending_calls: [...pending_calls] }) } : {};
-      const event: WatchEvent = { kind, chat: showChat(view, []), ...calls };
+      const event: WatchEvent = { kind, chat: showChat(view, []), ...awaited(pending_calls) };
       socket.send(JSON.stringify(event));
     } catch (error) {
       log("chats").warn("an event about chat {chat_id} is lost: {error}", { chat_id, error });

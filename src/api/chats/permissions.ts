@@ -1,0 +1,88 @@
+// What a chat's model may do without asking: reading rules that a client sends, answering calls that were asked for, and the rules that
+// a user's new chats begin with (rules PE-1 to PE-9).
+import { Elysia, t } from "elysia";
+import { invalid } from "#base/errors.ts";
+import { putUserChatSetting, readUserChatSetting } from "#db/chat-settings.ts";
+import { ChatPermissions, PermissionAnswers } from "#schema/chat-permissions.ts";
+import { isCommandPrefix } from "#src/tools/permission.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { chatPath, tags } from "./paths.ts";
+import { ownChat } from "./place.ts";
+
+const TOOL = /^[A-Za-z0-9_.-]*\*?$/;
+const PREFIX = "must be one command of plain words: no variables, substitutions, redirections or operators";
+
+/** The rules to store. 400 that names the rule and the field. */
+export const permissionsOf = (given: ChatPermissions | null): ChatPermissions | null => {
+  for (const [index, { tool, command }] of (given?.rules ?? []).entries()) {
+    const wrong = (field: string, detail: string) =>
+      invalid("Invalid permissions.", [{ field: `permissions.rules.${index}.${field}`, detail }]);
+    if (tool === "" || !TOOL.test(tool)) throw wrong("tool", "must be a tool's name; only its end may be a *");
+    if (command === undefined) continue;
+    if (tool !== "execute") throw wrong("command", "is only for the tool execute");
+    if (!isCommandPrefix(command)) throw wrong("command", PREFIX);
+  }
+  return given;
+};
+
+export const chatPermissions = (ctx: ApiContext) =>
+  new Elysia().use(callers).post(
+    "/:chat/permissions",
+    async ({ caller, params, body, set }) => {
+      const { id } = await ownChat(ctx, params.chat, caller);
+      for (const [index, { command }] of body.answers.entries()) {
+        if (command === undefined || isCommandPrefix(command)) continue;
+        throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: PREFIX }]);
+      }
+      await ctx.chats.ask(id, "answerPermissions", body);
+      set.status = 204;
+    },
+    {
+      user: true,
+      params: chatPath,
+      body: PermissionAnswers,
+      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
+      detail: {
+        tags,
+        summary: "Answer calls that wait for permission",
+        description:
+          "Every call that `action_required` of the kind `permission` names, exactly once. What is allowed runs, what is denied is answered with an error that the model sees. 409 when the chat waits for no permission.",
+      },
+    },
+  );
+
+const Permissions = t.Object({ permissions: t.Union([ChatPermissions, t.Null()]) });
+
+/** Routes below `/chats/config`. */
+export const userPermissions = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/config" })
+    .use(callers)
+    .get(
+      "/user-permissions",
+      async ({ caller }) => ({ permissions: await readUserChatSetting(ctx.store, caller.user_id, "permissions") }),
+      {
+        user: true,
+        response: { 200: Permissions, ...fails(401) },
+        detail: { tags, summary: "Read what one's new chats may do without asking" },
+      },
+    )
+    .put(
+      "/user-permissions",
+      async ({ caller, body, status }) => {
+        const permissions = permissionsOf(body.permissions);
+        await ctx.store.commit([putUserChatSetting(caller.user_id, "permissions", permissions)]);
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        body: Permissions,
+        response: { 204: NoContent, ...fails(400, 401, 413) },
+        detail: {
+          tags,
+          summary: "Set what one's new chats may do without asking",
+          description: "Chats that are there already keep their own.",
+        },
+      },
+    );

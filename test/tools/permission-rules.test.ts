@@ -1,0 +1,163 @@
+// Which calls rules allow, ask for and deny; above all, what shell text does not get past them. Pure.
+import { expect, test } from "bun:test";
+import type { ChatPermissions } from "#schema/chat-permissions.ts";
+import { isCommandPrefix, permissionFor, ruleOf } from "#src/tools/permission.ts";
+import { plainCommands } from "#src/tools/plain-commands.ts";
+
+const run = (command: string) => ({ tool_name: "execute", args: { command } });
+const call = (tool_name: string) => ({ tool_name, args: {} });
+const allowing = (...commands: string[]): ChatPermissions => ({
+  default: "ask",
+  rules: commands.map((command) => ({ tool: "execute", command, action: "allow" })),
+});
+
+test("[PE-1] the first rule that fits decides, by a tool's name or its beginning; without rules everything is allowed", () => {
+  expect(permissionFor(null, run("rm -rf /"))).toBe("allow");
+  const rules: ChatPermissions = {
+    default: "allow",
+    rules: [
+      { tool: "read_file", action: "allow" },
+      { tool: "github__*", action: "ask" },
+      { tool: "write_*", action: "deny" },
+      { tool: "write_file", action: "allow" },
+      { tool: "execute", action: "ask" },
+    ],
+  };
+  const names = ["read_file", "github__merge", "github", "write_file", "process_list", "execute"];
+  expect(names.map((name) => permissionFor(rules, call(name)))).toEqual([
+    "allow",
+    "ask",
+    "allow",
+    "deny",
+    "allow",
+    "ask",
+  ]);
+});
+
+test("[PE-2] a command is allowed by its first words where each of its simple commands is, and only as it was written", () => {
+  const rules = allowing("git status", "ls", "npm test", "cd src");
+  const of = (command: string) => permissionFor(rules, run(command));
+  for (const fine of [
+    "git status",
+    "git status -s",
+    "ls -la 'a b'",
+    "git status; ls",
+    "cd src && npm test | ls\nls",
+    '"git" status',
+    " ls ",
+  ]) {
+    expect([fine, of(fine)]).toEqual([fine, "allow"]);
+  }
+  for (const other of [
+    "git push",
+    "gitstatus",
+    "git",
+    "lsof",
+    "/tmp/ls",
+    "./ls",
+    "git -C / status",
+    "npm",
+    "cd src2",
+  ]) {
+    expect([other, of(other)]).toEqual([other, "ask"]);
+  }
+});
+
+test("[PE-3] nothing that the shell would make into something else is understood, so it asks", () => {
+  const tricks = [
+    "git status; rm x",
+    "git status && rm x",
+    "git status || rm x",
+    "git status | sh",
+    "git status & rm x",
+    "git status\nrm x",
+    "git status\r\nrm x",
+    "git status $(rm x)",
+    "git status `rm x`",
+    'git status "$(rm x)"',
+    'git status "`rm x`"',
+    "git status <(rm x)",
+    "git status > ~/.bashrc",
+    "git status >> x",
+    "git status 2>/dev/null",
+    "git status < x",
+    "git status <<E\nE",
+    "PATH=/tmp git status",
+    "LD_PRELOAD=/tmp/x.so git status",
+    "A=1 B=2 git status",
+    "(git status; rm x)",
+    "{ git status; }",
+    "! git status",
+    "if git status; then rm x; fi",
+    "git status $HOME",
+    `git status ${"$"}{x}`,
+    "git status *",
+    "git status ~",
+    "git status \\\n; rm x",
+    "git\\ status",
+    "git status # ; rm",
+    "git status 'open",
+    'git status "open',
+    "git status $'\\x3b'",
+    "git status \u0000 rm",
+    "git\u00a0status",
+    "git() { rm x; }",
+    "time git status",
+    "",
+    " ",
+    ";",
+  ];
+  for (const trick of tricks)
+    expect([trick, permissionFor(allowing("git status"), run(trick))]).toEqual([trick, "ask"]);
+  for (const args of [undefined, null, {}, { command: 5 }, { command: ["git status"] }]) {
+    expect(permissionFor(allowing("git status"), { tool_name: "execute", args })).toBe("ask");
+  }
+});
+
+test("[PE-4] what is forbidden is found in lists and under any path; what cannot be read, or runs other programs, asks where something is forbidden", () => {
+  const rules: ChatPermissions = {
+    default: "allow",
+    rules: [
+      { tool: "execute", command: "rm", action: "deny" },
+      { tool: "execute", command: "git push", action: "ask" },
+      { tool: "execute", action: "allow" },
+    ],
+  };
+  const of = (command: string) => permissionFor(rules, run(command));
+  for (const bad of ["rm x", "ls; rm x", "true && /bin/rm x", "ls | rm x", "'rm' x"])
+    expect([bad, of(bad)]).toEqual([bad, "deny"]);
+  for (const unsure of [
+    "git push",
+    "sudo rm x",
+    "sh -c 'rm x'",
+    "env rm x",
+    "ls | xargs rm",
+    "echo $(rm x)",
+    "find . -exec rm x",
+    "/usr/bin/env rm",
+  ]) {
+    expect([unsure, of(unsure)]).toEqual([unsure, "ask"]);
+  }
+  for (const fine of ["ls", "git pull", "echo rm"]) expect([fine, of(fine)]).toEqual([fine, "allow"]);
+  const strict: ChatPermissions = { default: "deny", rules: [{ tool: "execute", command: "ls", action: "allow" }] };
+  expect(["ls", "ls $(x)", "rm"].map((one) => permissionFor(strict, run(one)))).toEqual(["allow", "deny", "deny"]);
+});
+
+test("[PE-7] an answer that is remembered is about the tool, or about the first words of one plain command", () => {
+  const words = (command: string) => ruleOf(run(command), "allow")?.command;
+  expect(ruleOf(call("write_file"), "deny")).toEqual({ tool: "write_file", action: "deny" });
+  expect(words("git commit -m 'two words'")).toBe("git commit");
+  expect(words("rm -rf build")).toBe("rm -rf build");
+  expect(words("ls")).toBe("ls");
+  expect(words("cat 'a b'")).toBe("cat 'a b'");
+  for (const unclear of ["a; b", "a $(b)", "X=1 a"]) expect(words(unclear)).toBeUndefined();
+  expect(["git status", "a; b", "a\n", "", "a $b", "a > b"].map(isCommandPrefix)).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect(plainCommands("a 'b c' \"d\"e; f")).toEqual([["a", "b c", "de"], ["f"]]);
+});

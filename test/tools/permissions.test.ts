@@ -1,0 +1,131 @@
+// Permissions in a real chat with a real workspace: what is asked for waits, also over a restart, and what is answered happens.
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chat.ts";
+import type { ActionRequired } from "#schema/chat-event.ts";
+import { createChat } from "#test/support/chats.ts";
+import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
+
+const asked = ({ events }: Follower): ActionRequired[] =>
+  events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
+
+test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an error, what they ask for waits over a restart and is answered once or for always; the client's tools come after", async () => {
+  await using world = await openToolWorld();
+  const { owner, home } = world;
+  const permissions = {
+    default: "allow",
+    rules: [
+      { tool: "execute", command: "touch denied", action: "deny" },
+      { tool: "execute", action: "ask" },
+    ],
+  };
+  const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: { type: "object" } }];
+  const { id, call } = await openChat(world, { permissions, unsafe_dynamic_tools });
+  const path = `/api/v2/chats/${id}`;
+  const answer = (answers: unknown) =>
+    owner.fetch("POST", `${path}/permissions`, { answers }).then(({ status }) => status);
+  expect((await owner.get<Chat>(path)).permissions).toEqual(permissions as Chat["permissions"]);
+  expect(await answer([{ tool_call_id: "one", decision: "allow" }])).toBe(409);
+  {
+    using follower = await Follower.open(owner, id);
+    call
+      .callTool("free", "write_file", { path: "free", content: "x" })
+      .callTool("never", "execute", { command: "touch denied" })
+      .callTool("one", "execute", { command: "touch one" })
+      .callTool("two", "execute", { command: "touch two" })
+      .callTool("client", "ask", {})
+      .finish("tool_calls");
+    await follower.until(({ status }) => status === "requires_action");
+    await follower.until((one) => asked(one).length > 0);
+    expect(asked(follower)).toMatchObject([
+      { kind: "permission", tool_calls: [{ tool_call_id: "one" }, { tool_call_id: "two" }] },
+    ]);
+  }
+  expect(["free", "denied", "one", "two"].map((name) => existsSync(join(home, name)))).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ]);
+  await world.restart();
+  using follower = await Follower.open(owner, id);
+  await follower.until((one) => asked(one).length > 0);
+  expect(asked(follower)).toMatchObject([{ kind: "permission" }]);
+  const results = [{ tool_call_id: "client", output: 1 }];
+  expect((await owner.fetch("POST", `${path}/tool-results`, { results })).status).toBe(409);
+  for (const wrong of [
+    [],
+    [{ tool_call_id: "one", decision: "allow" }],
+    [
+      { tool_call_id: "one", decision: "allow" },
+      { tool_call_id: "client", decision: "allow" },
+    ],
+    [
+      { tool_call_id: "one", decision: "allow", scope: "always", command: "a; b" },
+      { tool_call_id: "two", decision: "deny" },
+    ],
+  ]) {
+    expect(await answer(wrong)).toBe(400);
+  }
+  const both = [
+    { tool_call_id: "one", decision: "allow", scope: "always" },
+    { tool_call_id: "two", decision: "deny" },
+  ];
+  expect(await answer(both)).toBe(204);
+  await follower.until((one) => asked(one).length > 1);
+  expect(asked(follower).at(-1)).toEqual({ tool_calls: [{ tool_call_id: "client", tool_name: "ask", args: "{}" }] });
+  expect(["one", "two"].map((name) => existsSync(join(home, name)))).toEqual([true, false]);
+  expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({
+    tool: "execute",
+    command: "touch one",
+    action: "allow",
+  });
+  await owner.post(`${path}/tool-results`, { results });
+  const next = await world.models.next();
+  const told = (await messagesOf(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
+  expect(told.map(({ tool_call_id, is_error }) => [tool_call_id, is_error])).toEqual([
+    ["free", false],
+    ["never", true],
+    ["one", false],
+    ["two", true],
+    ["client", false],
+  ]);
+  // Remembered: the same again does not ask, and what is not understood does.
+  const again = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
+  expect(again.parts).toMatchObject([{ is_error: false }]);
+  again.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
+  await follower.until((one) => asked(one).length > 2);
+  await owner.post(`${path}/interrupt`, {});
+  const last = await world.models.next();
+  expect(last.request.messages.at(-1)?.content).toMatchObject([{ tool_call_id: "three", is_error: true }]);
+  await owner.patch(path, { permissions: null });
+  expect(
+    (await callTools(world, last, ["execute", { command: "touch one; touch three", timeout: "60s" }])).parts,
+  ).toMatchObject([{ is_error: false }]);
+}, 60_000);
+
+test("[PE-9] a user's new chats begin with the user's rules unless they bring their own; rules that mean nothing are refused", async () => {
+  await using world = await openToolWorld();
+  const { owner } = world;
+  const mine = { default: "ask", rules: [] };
+  await owner.put("/api/v2/chats/config/user-permissions", { permissions: mine });
+  expect(await owner.get<unknown>("/api/v2/chats/config/user-permissions")).toEqual({ permissions: mine });
+  expect((await createChat(world)).permissions).toEqual(mine as Chat["permissions"]);
+  expect((await createChat(world, "x", { permissions: null })).permissions).toBeUndefined();
+  const bad = [
+    { tool: "", action: "allow" },
+    { tool: "a*b", action: "allow" },
+    { tool: "read_file", command: "x", action: "allow" },
+    { tool: "execute", command: "a; b", action: "allow" },
+    { tool: "execute", command: "", action: "allow" },
+    { tool: "execute", action: "maybe" },
+  ];
+  for (const rule of bad) {
+    const body = { permissions: { default: "allow", rules: [rule] } };
+    expect([rule, (await owner.fetch("PUT", "/api/v2/chats/config/user-permissions", body)).status]).toEqual([
+      rule,
+      400,
+    ]);
+  }
+}, 30_000);
