@@ -2,6 +2,8 @@
 import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ModelEvent, ModelUsage } from "#src/llm/model.ts";
+import { execute } from "#src/tools/execute.ts";
+import { parsedCommands } from "#src/tools/parsed-commands.ts";
 
 type Said = Extract<ModelEvent, { type: "text" | "reasoning" }>;
 type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
@@ -24,7 +26,11 @@ export class Collector {
       }
       case "tool_call": {
         const { id: tool_call_id, name: tool_name, args } = event;
-        const part: MessagePart = { type: "tool-call", tool_call_id, tool_name, args, created_at: rfc3339(now) };
+        const parsed_commands = tool_name === execute.name ? parsedCommands(commandIn(args)) : undefined;
+        const part: MessagePart = {
+          ...{ type: "tool-call", tool_call_id, tool_name, args, created_at: rfc3339(now) },
+          ...(parsed_commands ? { parsed_commands } : {}),
+        };
         const ended = this.#endReasoning(now);
         this.#parts.push(event.metadata ? { ...part, provider_metadata: event.metadata } : part);
         return [...ended, part];
@@ -75,3 +81,5 @@ export class Collector {
     return [{ type: "reasoning", text: "", completed_at: last.completed_at }];
   }
 }
+
+const commandIn = (args: unknown): unknown => (args as { command?: unknown } | null | undefined)?.command;

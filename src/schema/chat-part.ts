@@ -36,6 +36,11 @@ export const MessagePart = t.Object({
   tool_call_id: text(),
   tool_name: text(),
   args: json("What the tool was called with."),
+  parsed_commands: t.Optional(
+    t.Array(t.Array(t.String()), {
+      description: "For `execute`: the program of each simple command in it, with its first argument that is no flag.",
+    }),
+  ),
   args_delta: text("Live only: more of the call's arguments, as JSON text."),
   result: json("What the tool answered."),
   result_delta: text("Live only: more of the result."),

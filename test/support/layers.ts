@@ -48,6 +48,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^p-queue$/, places: ["actors"] },
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
   { name: /^(jose|pkijs|asn1js)$/, places: ["src/identity"] },
+  { name: /^unbash$/, places: ["src/tools"] },
   { name: /^@modelcontextprotocol\//, places: ["src/mcp"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^@noble\//, places: ["src/tailnet"] },

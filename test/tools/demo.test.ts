@@ -25,7 +25,12 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   const [said, call, result, answer] = await messagesOf(owner, chat.id);
   expect(said?.content).toMatchObject([{ text: "run: echo hello there; ls -a" }]);
   expect(call?.content).toMatchObject([
-    { type: "tool-call", tool_name: "execute", args: { command: "echo hello there; ls -a" } },
+    {
+      type: "tool-call",
+      tool_name: "execute",
+      args: { command: "echo hello there; ls -a" },
+      parsed_commands: [["echo", "hello"], ["ls"]],
+    },
   ]);
   expect(result?.content).toMatchObject([{ type: "tool-result", result: { success: true, exit_code: 0 } }]);
   expect(answer?.content[0]?.text).toContain("hello there\n.\n..\n");

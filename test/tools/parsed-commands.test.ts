@@ -1,0 +1,49 @@
+// What a shell text runs, read by a real grammar.
+import { expect, test } from "bun:test";
+import { parsedCommands } from "#src/tools/parsed-commands.ts";
+
+test("[TO-19] the simple commands of a text are named with their first argument, whatever stands between and inside them", () => {
+  const cases: [string, string[][] | undefined][] = [
+    ["ls", [["ls"]]],
+    ["/usr/bin/git -c a=b status -s", [["git", "a=b"]]],
+    [
+      "cd 'my dir' && npm run \"test\" | tee out.txt; echo done &",
+      [
+        ["cd", "my dir"],
+        ["npm", "run"],
+        ["tee", "out.txt"],
+        ["echo", "done"],
+      ],
+    ],
+    [
+      "A=1 B=$(date +%s) make -j4 all",
+      [
+        ["make", "all"],
+        ["date", "+%s"],
+      ],
+    ],
+    ["sudo -n rm -rf /tmp/x", [["sudo", "rm"]]],
+    ['for f in *.ts; do wc -l "$f"; done', [["wc", '"$f"']]],
+    [
+      "if ! test -e a; then (cd b; touch c); fi",
+      [
+        ["test", "a"],
+        ["cd", "b"],
+        ["touch", "c"],
+      ],
+    ],
+    ["cat <<'EOF' > f.sh\nrm -rf / && reboot\nEOF\nsh f.sh", [["cat"], ["sh", "f.sh"]]],
+    ["echo `whoami`", [["echo", "`whoami`"], ["whoami"]]],
+    ["$CMD now; ./$name x; 'quo ted' y", [["quo ted", "y"]]],
+    ["$ONLY dynamic", undefined],
+    ["A=1", undefined],
+    ["", undefined],
+    ["echo 'never closed", undefined],
+    ["if then fi )", undefined],
+  ];
+  for (const [text, expected] of cases) expect([text, parsedCommands(text)]).toEqual([text, expected]);
+  expect(parsedCommands({})).toBeUndefined();
+  expect(parsedCommands("true; ".repeat(500))).toHaveLength(100);
+  expect(parsedCommands("x".repeat(6_001))).toBeUndefined();
+  for (const deep of ["(", "$(", "`", "{ ", '"$(']) expect(() => parsedCommands(deep.repeat(1_500))).not.toThrow();
+});
