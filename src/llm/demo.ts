@@ -2,6 +2,7 @@
 // every path a real model can take, so that all of them can be tried. It understands nothing else.
 import { type Clock, sleep } from "#base/clock.ts";
 import { CHAT_ERROR_KINDS, type ChatErrorKind } from "#schema/chat-error.ts";
+import { agentCall, agentWords } from "./demo-agent.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
 
 export const DEMO: ModelInfo = {
@@ -45,6 +46,12 @@ export class DemoModels implements LanguageModels {
     const results = request.messages.at(-1)?.role === "tool";
     const directive = results ? undefined : directiveOf(prompt);
     const { word = "", rest = "" } = directive ?? {};
+    const task = directiveOf(prompt);
+    const call = task?.word === "agent" ? agentCall(task.rest, request) : undefined;
+    if (call) {
+      yield call;
+      return yield { type: "finish", reason: "tool_calls" };
+    }
     if (word === "fail") failAs(rest, request.attempt);
     if (word === "think") {
       yield* this.#words("reasoning", rest, WORD_MS, request);
@@ -113,7 +120,7 @@ const NO_WORKSPACE =
   "I can run commands only in a workspace, and this chat is not bound to one. Choose a workspace for the chat, then say it again.";
 const NO_COMMAND = 'Say what to run, such as "run: ls -la".';
 
-const DIRECTIVE = /^\s*(fail|think|hang|refuse|break|tool|run|slow|say):[ \t]*([\s\S]*)$/i;
+const DIRECTIVE = /^\s*(fail|think|hang|refuse|break|tool|run|agent|slow|say):[ \t]*([\s\S]*)$/i;
 
 const directiveOf = (text: string): { word: string; rest: string } | undefined => {
   const match = DIRECTIVE.exec(text);
@@ -147,13 +154,15 @@ const lastWords = ({ messages }: Pick<ModelRequest, "messages">): string =>
 const introduction = (prompt: string): string =>
   `I am the built-in demo model: this server has no model provider yet, so nobody clever answers. You wrote: "${
     prompt.length > 400 ? `${prompt.slice(0, 400)}…` : prompt
-  }". An administrator can add a provider; until then "run: command" runs a shell command in the chat's workspace, and "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
+  }". An administrator can add a provider; until then "run: command" runs a shell command in the chat's workspace, "agent: task" lets an agent do a task and reports what it says, and "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
 
 const aboutResults = ({ messages }: ModelRequest): string => {
   const answered = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const results = answered.flatMap(({ content }) => content).filter(({ type }) => type === "tool-result");
   const ran = results.find(({ tool_name }) => tool_name === "execute");
   if (results.length === 1 && ran) return aboutRun(ran.result);
+  const report = agentWords({ messages });
+  if (report !== undefined) return report;
   const words = results.map(
     ({ tool_name, result, is_error }) =>
       `${tool_name} ${is_error ? "failed with" : "answered"} ${JSON.stringify(result)}`,

@@ -23,7 +23,7 @@ test("[SB-1] [SB-4] [PM-4] an agent works below its chat and reports to it; a qu
   callTool(await upstream.next(), "spawn_agent", { type: "explore", prompt: "look for it" });
   // The agent and the chat that has started it ask at the same time.
   const both = [await upstream.next(), await upstream.next()];
-  const agent = both.find((call) => lastOf(call).includes("look for it"));
+  const agent = both.find((call) => bodyOf(call).messages.at(-1)?.role === "user");
   const root = both.find((call) => call !== agent);
   if (!agent || !root) throw new Error("the agent and its chat must both go on");
   const { chat_id } = JSON.parse(String(bodyOf(root).messages.at(-1)?.content)) as { chat_id: string };
@@ -57,4 +57,16 @@ test("[SB-1] [SB-4] [PM-4] an agent works below its chat and reports to it; a qu
   expect(lastOf(chosen)).toContain("Left");
   answer(chosen, "So be it.");
   await follower.until(({ history }) => history.at(-1) === "assistant: So be it.");
+});
+
+test("[SB-1] [SB-4] the demo model lets an agent do a task and says what it has reported", async () => {
+  await using world = await openModelWorld();
+  const { id } = await createChat(world, "agent: say: all is well");
+  using follower = await Follower.open(world.owner, id);
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history).toEqual([
+    ...["user: agent: say: all is well", "assistant: tool-call", "tool: tool-result"],
+    ...["assistant: tool-call", "tool: tool-result", "assistant: The agent reports: all is well"],
+  ]);
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).children).toMatchObject([{ title: "say: all is well" }]);
 });
