@@ -10,7 +10,7 @@ import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
-import { contextBlocks } from "./context-blocks.ts";
+import { chatSkills, contextBlocks } from "./context-blocks.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
 import { modeBlocks } from "./mode-prompt.ts";
@@ -71,6 +71,7 @@ export const openChats = ({
       models,
       agentHttp,
       toolHouse,
+      skills: chatSkills(store),
       subagents,
       publish,
       blocks,

@@ -9,6 +9,7 @@ import { findWorkspace } from "#db/workspaces.ts";
 import { CHAT_HEADER } from "#schema/git-message.ts";
 import type { Subagents } from "#src/tools/agents.ts";
 import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
+import type { Skills } from "#src/tools/skills.ts";
 import { type AgentCall, type ToolAgent, ToolError } from "#src/tools/tool.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { HttpResponse } from "#src/wire/http-connection.ts";
@@ -28,6 +29,7 @@ export type AgentParts = {
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
   readonly toolHouse: (of: HouseOf) => ToolHouse;
+  readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
   readonly subagents: (of: SubagentsOf) => Subagents;
 };
 

@@ -20,7 +20,7 @@ type Answered = ToolAnswer & { readonly at: number };
 export class ToolStep {
   readonly #parts: AgentParts;
   readonly #chat_id: string;
-  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about">;
+  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key">;
   readonly #episode: Episode;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
@@ -73,6 +73,7 @@ export class ToolStep {
       ...{ clock, again, run_id },
       agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
       house: this.#parts.toolHouse(of),
+      skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#parts.subagents({ chat_id: this.#chat_id, run_id, call }),
       reset: () => {
         if (signal.aborted) return;

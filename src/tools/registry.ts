@@ -15,6 +15,8 @@ import { processOutput } from "./process-output.ts";
 import { processSignal } from "./process-signal.ts";
 import { proposePlan } from "./propose-plan.ts";
 import { readFile } from "./read-file.ts";
+import { readSkill } from "./read-skill.ts";
+import { readSkillFile } from "./read-skill-file.ts";
 import { readTemplate } from "./read-template.ts";
 import { spawnAgent } from "./spawn-agent.ts";
 import { startWorkspace } from "./start-workspace.ts";
@@ -28,6 +30,7 @@ const ALL: readonly Tool[] = [
   ...[listTemplates, readTemplate, createWorkspace, startWorkspace, stopWorkspace],
   ...[spawnAgent, waitAgent, messageAgent, interruptAgent, listAgents],
   ...[proposePlan, askUserQuestion],
+  ...[readSkill, readSkillFile],
 ];
 const BY_NAME: ReadonlyMap<string, Tool> = new Map(ALL.map((one) => [one.name, one]));
 

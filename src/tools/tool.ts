@@ -4,6 +4,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
 import type { Subagents } from "./agents.ts";
 import type { ToolHouse } from "./house.ts";
+import type { Skills } from "./skills.ts";
 
 /** A request to the daemon in the workspace. */
 export type AgentCall = {
@@ -33,6 +34,7 @@ export type ToolContext = {
   readonly agent: ToolAgent;
   readonly house: ToolHouse;
   readonly agents: Subagents;
+  readonly skills: Skills;
   /** A UUID that is the same whenever this call is run again, after a crash too. */
   readonly run_id: string;
   /** This call may have run before: the server has been started anew since. */
