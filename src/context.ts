@@ -1,6 +1,7 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
 import { join } from "node:path";
 import { AgentActor } from "#actors/agent/agent-actor.ts";
+import { AuditRetentionChore } from "#actors/audit/retention.ts";
 import type { ChatActor } from "#actors/chat/chat-actor.ts";
 import type { Generations } from "#actors/chat/generations.ts";
 import { type ChatHouse, openChats } from "#actors/chat/house.ts";
@@ -107,6 +108,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
+  /** Lets old entries of the audit log go. */
+  readonly auditRetention: AuditRetentionChore;
   readonly outbound: Outbound;
   readonly links: Links;
   readonly jobs: JobQueue;
@@ -246,6 +249,7 @@ export class Context implements ApiContext, AsyncDisposable {
         this.agents.sweep();
         this.workspaces.sweep();
         this.versions.sweep();
+    this.auditRetention = new AuditRetentionChore({ store, clock });
         this.dryRuns.sweep();
         this.chats.sweep();
         this.chatUpkeep.sweep();
@@ -257,6 +261,7 @@ export class Context implements ApiContext, AsyncDisposable {
   setupUrl(_url: URL): string | undefined {
     if (!this.accounts.setupNeeded) return undefined;
     const url = new URL("/setup", this.accessUrl);
+        this.auditRetention.sweep();
     url.searchParams.set("token", this.accounts.setup.offer());
     return url.href;
   }
@@ -306,6 +311,7 @@ export class Context implements ApiContext, AsyncDisposable {
 
   async #deliver(timer: Timer): Promise<void> {
     if (timer.actor === "chat") await this.chats.ask(timer.actor_id, "deadlinePassed", {});
+    await this.auditRetention.stop();
     if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
     if (timer.actor === DRY_RUN) await this.dryRuns.ask(timer.actor_id, "reap", {});
     if (timer.actor === "workspace") await this.#tellWorkspace(timer);

@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import { agents } from "./agents/index.ts";
 import { applications } from "./applications/index.ts";
+import { audit } from "./audit/index.ts";
 import { buildinfo } from "./buildinfo.ts";
 import { builds } from "./builds/index.ts";
 import { chats } from "./chats/index.ts";
@@ -36,6 +37,7 @@ export const api = (ctx: ApiContext) =>
     .use(externalAuth(ctx))
     .use(files(ctx))
     .use(insights(ctx))
+    .use(audit(ctx))
     .use(templates(ctx))
     .use(templateVersions(ctx))
     .use(workspacesByOwner(ctx))

@@ -1,0 +1,59 @@
+// Lets entries of the audit log go in their time, kind by kind and in slices that keep nobody waiting (rule AU-14). Nothing else deletes
+// entries.
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { deleteOldAudit, findOldAudit } from "#db/audit-search.ts";
+import { daysKept, readAuditRetention } from "#db/audit-settings.ts";
+import type { Store } from "#db/store.ts";
+import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
+import type { Chore } from "../chat/upkeep.ts";
+
+const EVERY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+type Parts = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
+
+export class AuditRetentionChore implements Chore {
+  readonly #parts: Parts;
+  #last: number;
+  #isStopped = false;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#last = parts.clock.now();
+  }
+
+  sweep(): void {
+    const now = this.#parts.clock.now();
+    if (this.#isStopped || now - this.#last < EVERY_MS) return;
+    this.#last = now;
+    this.#running = this.#running.then(() => this.#run(now));
+  }
+
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.idle();
+  }
+
+  async #run(now: number): Promise<void> {
+    const { store } = this.#parts;
+    try {
+      const retention = await readAuditRetention(store);
+      for (const resource_type of RESOURCE_TYPES) {
+        for (const action of AUDIT_ACTIONS) {
+          const days = daysKept(retention, resource_type, action);
+          if (days === 0) continue;
+          const old = { resource_type, action, before: now - days * DAY_MS };
+          while (!this.#isStopped && (await store.get(findOldAudit(old)))) await store.commit([deleteOldAudit(old)]);
+        }
+      }
+    } catch (error) {
+      log("audit").warn("old entries were not let go: {error}", { error });
+    }
+  }
+}

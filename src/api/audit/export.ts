@@ -1,0 +1,41 @@
+// The audit log as a file: one JSON object a line, newest first, page by page as fast as the reader takes it, so that neither a long log
+// nor a slow reader costs memory (rule AU-13). It ends when its reader may not see it any more.
+import { AppError } from "#base/errors.ts";
+import { findKeyWithUser } from "#db/api-keys.ts";
+import { type AuditCursor, type AuditFilter, pageOfAudit } from "#db/audit-search.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { showEntry } from "./show.ts";
+
+const PAGE = 250;
+
+/** What matches now; entries that come meanwhile are newer and not part of it. */
+export const exported = (ctx: ApiContext, filter: AuditFilter, caller: UserCaller): ReadableStream<Uint8Array> => {
+  const encoder = new TextEncoder();
+  let cursor: AuditCursor | undefined;
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        if (!(await mayGoOn(ctx, caller))) {
+          controller.error(new AppError("unauthenticated", "The session has ended."));
+          return;
+        }
+        const rows = await ctx.store.scan(pageOfAudit(filter, { limit: PAGE, cursor }));
+        const last = rows.at(-1)?.entry;
+        if (last) {
+          cursor = { time: last.time, key: last.key };
+          controller.enqueue(encoder.encode(rows.map((row) => `${JSON.stringify(showEntry(row))}\n`).join("")));
+        }
+        if (rows.length < PAGE) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+};
+
+/** The key is still there, its user active, and the roles those that the filter was made for. */
+const mayGoOn = async ({ store, clock, draining }: ApiContext, caller: UserCaller): Promise<boolean> => {
+  const key = await store.get(findKeyWithUser({ id: caller.key_id }));
+  if (draining || !key || key.deleted || key.status === "suspended" || key.expires_at <= clock.now()) return false;
+  return caller.roles.every((role) => key.roles.includes(role));
+};

@@ -1,0 +1,126 @@
+// The audit log: a list that can be searched, the same as a file, and how long entries are kept. For owners and auditors; whoever looks
+// after an organization sees its entries (facts/platform 3.8 and 7). Nothing here can change an entry.
+import { Elysia, t } from "elysia";
+import { forbidden, invalid, invalidField } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
+import { COUNT_CAP, countAudit, findAuditCursor, pageOfAudit } from "#db/audit-search.ts";
+import { putAuditRetention, readAuditRetention } from "#db/audit-settings.ts";
+import { AuditLogs, AuditRetention, RESOURCE_TYPES } from "#schema/audit.ts";
+import { isOwner } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { pageOf, pageQuery } from "../paging.ts";
+import { fails } from "../responses.ts";
+import { exported } from "./export.ts";
+import { auditedPlaces, auditFilter } from "./query.ts";
+import { showEntry } from "./show.ts";
+
+const tags = ["Audit"];
+const user = true;
+const q = t.Optional(
+  t.String({
+    maxLength: 2000,
+    description:
+      "A resource_type as a word, and key:value terms; keys: resource_type, action, resource_id, resource_target, request_id, username (or `me`), email, organization, build_reason, date_from, date_to.",
+  }),
+);
+
+export const audit = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/audit" })
+    .use(callers)
+    .get(
+      "",
+      async ({ caller, query }) => {
+        auditedPlaces(caller);
+        if (query.limit === undefined && !caller.compat) {
+          throw invalid("Query parameters have invalid values.", [{ field: "limit", detail: "is required" }]);
+        }
+        const page = pageOf(query);
+        const filter = await auditFilter(ctx.store, query.q ?? "", caller);
+        const cursor = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id.toLowerCase() })));
+        if (query.after_id && !cursor) throw invalidField("after_id", "There is no entry with this id.");
+        const [rows, counted] = await Promise.all([
+          ctx.store.scan(pageOfAudit(filter, { ...page, ...(cursor ? { cursor } : {}) })),
+          ctx.store.scan(countAudit(filter)),
+        ]);
+        return { audit_logs: rows.map(showEntry), count: counted[0]?.count ?? 0, count_cap: COUNT_CAP };
+      },
+      {
+        user,
+        query: t.Object({
+          ...{ q, offset: pageQuery.offset, after_id: pageQuery.after_id },
+          limit: t.Optional(t.Integer({ description: "Required. 0: as many as there are, up to 10,000." })),
+        }),
+        response: { 200: AuditLogs, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          summary: "See who did what",
+          description:
+            "Newest first. `after_id` goes on behind the last entry of a page and stays quick however far down; `offset` counts from the top.",
+        },
+      },
+    )
+    .get(
+      "/export",
+      async ({ caller, query }) => {
+        const filter = await auditFilter(ctx.store, query.q ?? "", caller);
+        return new Response(exported(ctx, filter, caller), {
+          headers: {
+            "content-type": "application/x-ndjson; charset=utf-8",
+            "content-disposition": 'attachment; filename="audit.ndjson"',
+          },
+        });
+      },
+      {
+        user,
+        query: t.Object({ q }),
+        detail: {
+          tags,
+          summary: "Export the audit log",
+          description: "Every entry that matches, one JSON object a line, newest first.",
+          responses: {
+            200: {
+              description: "The entries.",
+              content: { "application/x-ndjson": { schema: { type: "string", format: "binary" } } },
+            },
+          },
+        },
+        response: fails(400, 401, 403, 503),
+      },
+    )
+    .get(
+      "/retention",
+      async ({ caller }) => {
+        auditedPlaces(caller);
+        return readAuditRetention(ctx.store);
+      },
+      {
+        user,
+        response: { 200: AuditRetention, ...fails(401, 403) },
+        detail: { tags, summary: "See how long entries are kept" },
+      },
+    )
+    .put(
+      "/retention",
+      async ({ caller, body }) => {
+        if (!isOwner(caller)) throw forbidden("Only an owner says how long entries are kept.");
+        const unknown = Object.keys(body.kinds).find((kind) => !(RESOURCE_TYPES as readonly string[]).includes(kind));
+        if (unknown !== undefined) throw invalidField("kinds", `"${unknown.slice(0, 64)}" is no kind of thing.`);
+        const before = await readAuditRetention(ctx.store);
+        const told = { now: ctx.clock.now(), action: "write", resource_type: "audit_settings" } as const;
+        await ctx.store.commit([
+          putAuditRetention(body),
+          audited({ ...told, target: "retention", before, after: body }),
+        ]);
+        return body;
+      },
+      {
+        ...{ user, body: AuditRetention },
+        response: { 200: AuditRetention, ...fails(400, 401, 403, 413) },
+        detail: {
+          tags,
+          summary: "Say how long entries are kept",
+          description: "Days; 0 is for ever, which is how it begins. What is older goes within the hour.",
+        },
+      },
+    );
