@@ -7,6 +7,7 @@ import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { programHelp, verbHelp } from "./cli/help.ts";
 import { onSignal } from "./cli/signals.ts";
+import { processStreams } from "./cli/streams.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { VERBS } from "./cli/verbs.ts";
 
@@ -21,7 +22,9 @@ async function main([name = "help", ...argv]: string[]): Promise<number> {
   if (name === "help" || name === "--help" || name === "-h") return help(argv[0]);
   const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
   if (!verb) return unknownVerb(name);
-  if (argv.includes("--help") || argv.includes("-h")) return help(verb.name);
+  // Behind `--` stands what is somebody else's.
+  const own = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
+  if (own.includes("--help") || own.includes("-h")) return help(verb.name);
   try {
     const { run } = await verb.load();
     return await run(verbInput(argv));
@@ -38,6 +41,7 @@ function verbInput(argv: string[]): VerbInput {
     clock: systemClock,
     onReload: (listener) => void process.on("SIGHUP", listener),
     isTerminal: process.stderr.isTTY === true,
+    streams: processStreams(),
     readFile: (path) => readFileSync(path, "utf8"),
     print,
     printError,

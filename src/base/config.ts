@@ -45,13 +45,28 @@ export const loadDaemonConfig = (input: Input): DaemonSettings => {
   return { ...config, url, token };
 };
 
-/** Where the server is and who asks, for the verbs that talk to one. Throws UsageError when no token is given. */
-export const loadClientConfig = (input: Input): ClientConfig & { token: string } => {
-  const { config } = loadSettings({ table: CLIENT_SETTINGS, prefix: CLIENT_ENV_PREFIX, otherVariables: [] }, input);
-  const { token } = config;
-  if (token !== undefined) return { ...config, token };
-  const name = `${flagOf("token")} or ${envOf("token", CLIENT_ENV_PREFIX)}`;
-  throw new UsageError([{ name, from: "not given", detail: "a session or API token is needed" }]);
+/** What the command line keeps of a sign-in. */
+type KeptSession = { url: string; token: string };
+
+/**
+ * Where the server is and who asks, for the verbs that talk to one: flag before environment before the kept session. The session's
+ * token is for the session's server only (rule CV-2). Other SLIPWAY_ variables are nobody's mistake here: these verbs also run in
+ * workspaces and beside servers. Throws UsageError.
+ */
+export const loadClientConfig = (
+  { env, readFile }: Omit<Input, "argv">,
+  flags: { url?: string; token?: string },
+  session?: KeptSession,
+): ClientConfig => {
+  const argv = Object.entries(flags).flatMap(([key, value]) =>
+    value === undefined ? [] : [`${flagOf(key)}=${value}`],
+  );
+  const own = Object.fromEntries(CLIENT_VARIABLES.map((name) => [name, env[name]]));
+  const rules = { table: CLIENT_SETTINGS, prefix: CLIENT_ENV_PREFIX, otherVariables: [] };
+  const { config, sources } = loadSettings(rules, { argv, env: own, readFile });
+  const url = sources.url.from === "default" && session ? new URL(session.url) : config.url;
+  const isSame = session !== undefined && url.origin === new URL(session.url).origin;
+  return { url, token: config.token ?? (isSame ? session.token : undefined) };
 };
 
 /** What a worker of its own runs with. */

@@ -1,6 +1,7 @@
 // What a verb of the command line is, and what src/main.ts hands to it. Verbs touch no global: no process, no console.
 import type { Clock } from "#base/clock.ts";
 import type { Input } from "#base/config.ts";
+import type { Streams } from "./streams.ts";
 
 /** Exit codes of the program. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
@@ -17,6 +18,8 @@ export interface VerbInput extends Input {
   onReload?(listener: () => void): void;
   /** True when standard error is a terminal. */
   isTerminal: boolean;
+  /** For verbs that ask, or pass bytes on. */
+  streams?: Streams;
 }
 
 /** Does the work and answers the exit code. */

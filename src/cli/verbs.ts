@@ -9,6 +9,7 @@ import type { Verb } from "./verb.ts";
 const serverSettings = (): string => settingsHelp(SERVER_SETTINGS);
 
 const ON_MACHINE = "Works on the data directory, so no server may run on it. Takes the settings of `serve`.";
+const CONNECTION = (): string => settingsHelp(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
 const PASSWORDS = "A password is made up and printed, or read with --password-file FILE (/dev/stdin for a pipe).";
 
 export const VERBS: readonly Verb[] = [
@@ -34,10 +35,88 @@ export const VERBS: readonly Verb[] = [
     load: () => import("./provisioner.ts"),
   },
   {
+    name: "login",
+    help: "Sign in to a server and keep the session for the other verbs.",
+    usage: "[URL] [--email EMAIL --password-stdin | --token-stdin] [--json]",
+    details: () =>
+      [
+        "Asks for e-mail and password, or for a token, which the page /cli-auth of the server shows.",
+        "--password-stdin, --token-stdin  read the secret from a pipe instead",
+        "The session is kept in $XDG_CONFIG_HOME/slipway/session.json (~/.config without it), readable for you alone.",
+      ].join("\n"),
+    load: () => import("./login.ts"),
+  },
+  {
+    name: "logout",
+    help: "End the session that `login` has kept.",
+    usage: "[--json]",
+    load: () => import("./logout.ts"),
+  },
+  {
+    name: "whoami",
+    help: "Say who you are to the server.",
+    usage: "[--json] [settings]",
+    details: CONNECTION,
+    load: () => import("./whoami.ts"),
+  },
+  {
+    name: "workspaces",
+    help: "List, make, start, stop and delete workspaces, read their logs, open a terminal.",
+    usage: "list|show|create|start|stop|delete|logs|shell [WORKSPACE] [--json] [settings]",
+    details: () =>
+      [
+        "list [WORDS] [--all]      yours, or all that you may see; words search, such as status:running",
+        "show WORKSPACE            one with its agents and apps; somebody else's is OWNER/NAME",
+        "create NAME               --template NAME, --parameter NAME=VALUE (again for more), --preset NAME, --ttl 8h,",
+        "                          --schedule 'CRON_TZ=Europe/Berlin 0 9 * * 1-5'; waits until it runs, or not with --no-wait",
+        "start WORKSPACE           --update takes the template's active version; --parameter, --no-wait",
+        "stop WORKSPACE            --no-wait",
+        "delete WORKSPACE          asks first, or --yes; --orphan forgets what cannot be removed; --no-wait",
+        "logs WORKSPACE            --follow goes on as they come",
+        "shell WORKSPACE[.AGENT]   a terminal, or `-- COMMAND`, whose exit code is passed on; --container NAME,",
+        "                          --container-user NAME; ~. leaves it running, --reconnect ID comes back to it",
+        "",
+        CONNECTION(),
+      ].join("\n"),
+    load: () => import("./workspaces.ts"),
+  },
+  {
+    name: "templates",
+    help: "List templates, or push a folder as a template's new version.",
+    usage: "list|push [FOLDER] [--json] [settings]",
+    details: () =>
+      [
+        "list           what workspaces can be made of",
+        "push [FOLDER]  a folder with a template.yaml (default: the one you are in) becomes the active version of the template",
+        "               --name NAME (default: the folder's), --version NAME, --message TEXT, --variable NAME=VALUE (again for",
+        "               more), --organization NAME, --no-activate",
+        "",
+        CONNECTION(),
+      ].join("\n"),
+    load: () => import("./templates.ts"),
+  },
+  {
+    name: "chat",
+    help: "Talk to a model, in a workspace or without one.",
+    usage: "list|new|send|watch [CHAT] [TEXT] [--json] [settings]",
+    details: () =>
+      [
+        "list              your chats",
+        "new TEXT          a chat, and its answer as it comes; --workspace NAME, --model NAME, --no-wait",
+        "send CHAT TEXT    goes on with it; --interrupt instead of waiting for the turn that runs, --model NAME, --no-wait",
+        "watch CHAT        what is said, from the beginning and as it comes; --until-idle ends with the turn",
+        "CHAT is an id or as much of its beginning as is unique. TEXT comes from a pipe where it is left out.",
+        "Ctrl-C in `new` and `send` interrupts the turn, in `watch` it only stops watching.",
+        "",
+        CONNECTION(),
+      ].join("\n"),
+    load: () => import("./chat.ts"),
+  },
+  {
     name: "logs",
     help: "Print what a workspace's newest build and its agents wrote.",
-    usage: "WORKSPACE [--follow] [settings]",
-    details: () => settingsHelp(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
+    usage: "WORKSPACE [--follow] [--json] [settings]",
+    details: CONNECTION,
     load: () => import("./logs.ts"),
   },
   {

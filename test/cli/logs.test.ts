@@ -13,7 +13,7 @@ const setUp = (argv: string[], client: Pick<Client, "url" | "token">) => {
   const errors: string[] = [];
   const input: VerbInput = {
     argv,
-    env: { SLIPWAY_CLIENT_URL: client.url.href, SLIPWAY_CLIENT_TOKEN: client.token },
+    env: { SLIPWAY_URL: client.url.href, SLIPWAY_TOKEN: client.token },
     readFile: () => "",
     signal: stopping.signal,
     clock: systemClock,
@@ -51,8 +51,8 @@ test("[CF-11] a server that does not answer is named, and so is a workspace that
   await using world = await openWorld();
   const missing = setUp(["nothing"], world.admin);
   expect(await missing.ended).toBe(EXIT.failed);
-  expect(missing.errors.join("")).toContain("not found");
+  expect(missing.errors.join("")).toContain("there is no workspace nothing");
   const away = setUp(["dev"], { url: new URL("http://127.0.0.1:1"), token: "x" });
   expect(await away.ended).toBe(EXIT.failed);
-  expect(away.errors.join("")).toMatch(/^http:\/\/127\.0\.0\.1:1\/ does not answer \(.*\)\.\n$/);
+  expect(away.errors.join("")).toMatch(/^slipway logs: http:\/\/127\.0\.0\.1:1 does not answer \(.*\)\n$/);
 });

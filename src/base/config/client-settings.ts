@@ -1,19 +1,19 @@
 // The settings of the verbs that talk to a running server: where it is and who asks. Flags `--url`, `--token`; variables
-// SLIPWAY_CLIENT_URL, SLIPWAY_CLIENT_TOKEN.
+// SLIPWAY_URL, SLIPWAY_TOKEN; without them the session that `login` keeps.
 import { baseUrl, text } from "./kinds.ts";
 import { optional, setting, type Values } from "./setting.ts";
 
-export const CLIENT_ENV_PREFIX = "SLIPWAY_CLIENT_";
+export const CLIENT_ENV_PREFIX = "SLIPWAY_";
 
 export const CLIENT_SETTINGS = {
   url: setting(baseUrl, new URL("http://127.0.0.1:7080/"), {
     group: "Connection",
-    help: "The server's address.",
+    help: "The server's address. Without it that of `slipway login`.",
   }),
   token: optional(text, {
     group: "Connection",
     help: "A session or API token. Better given by the environment: flags can be read by others on the machine.",
-    absent: "must be given",
+    absent: "that of `slipway login`",
     secret: true,
   }),
 } as const;

@@ -1,0 +1,5 @@
+// Why a verb could not do what it was asked, in a sentence for whoever typed it; ends the program with exit code 1.
+
+export class VerbFailure extends Error {
+  override readonly name = "VerbFailure";
+}

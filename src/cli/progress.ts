@@ -1,0 +1,64 @@
+// What goes on while a verb waits: on a terminal a line that moves, with the log above it; in a pipe plain lines. All of it goes to
+// standard error, so that standard output holds the result and nothing else (rule CV-5).
+import type { Timer } from "#base/clock.ts";
+import { plain } from "./text.ts";
+import type { VerbInput } from "./verb.ts";
+
+const FRAMES = [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"];
+const FRAME_MS = 100;
+
+type Input = Pick<VerbInput, "printError" | "isTerminal" | "clock" | "env" | "streams">;
+
+export class Progress implements Disposable {
+  readonly #input: Input;
+  readonly #moves: boolean;
+  readonly #begun: number;
+  #timer: Timer | undefined;
+  #text = "";
+  #frame = 0;
+  #stage = "";
+
+  constructor(input: Input) {
+    this.#input = input;
+    this.#moves = input.isTerminal && input.env.TERM !== "dumb";
+    this.#begun = input.clock.monotonic();
+  }
+
+  /** What is waited for now, in a few words. */
+  status(text: string): void {
+    if (text === this.#text) return;
+    this.#text = text;
+    if (!this.#moves) this.#input.printError(`${text}\n`);
+    else {
+      this.#timer ??= this.#input.clock.every(FRAME_MS, () => this.#draw());
+      this.#draw();
+    }
+  }
+
+  /** A line of a log, under its stage. */
+  line(text: string, stage = ""): void {
+    const head = stage !== "" && stage !== this.#stage ? `== ${plain(stage)}\n` : "";
+    this.#stage = stage;
+    this.#above(`${head}${plain(text)}\n`);
+  }
+
+  /** Takes the moving line away. */
+  [Symbol.dispose](): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#moves && this.#text !== "") this.#input.printError("\r\u001b[K");
+    this.#text = "";
+  }
+
+  #above(text: string): void {
+    this.#input.printError(this.#timer ? `\r\u001b[K${text}` : text);
+    if (this.#timer) this.#draw();
+  }
+
+  #draw(): void {
+    const seconds = Math.floor((this.#input.clock.monotonic() - this.#begun) / 1000);
+    const width = (this.#input.streams?.size()?.width ?? 80) - 1;
+    const text = `${FRAMES[this.#frame++ % FRAMES.length]} ${this.#text}${seconds > 0 ? ` (${seconds} s)` : ""}`;
+    this.#input.printError(`\r\u001b[K${Bun.sliceAnsi ? Bun.sliceAnsi(text, 0, width) : text.slice(0, width)}`);
+  }
+}

@@ -1,0 +1,61 @@
+// What the program reads from and writes to besides whole lines: keys and pipes on standard input, bytes on standard output, the size of
+// the terminal. Made once by src/main.ts and handed to the verbs; the only place that knows the process's own streams.
+
+export type Size = { height: number; width: number };
+
+export interface Streams {
+  /** Standard input is a terminal, so somebody can be asked. */
+  readonly inputIsTerminal: boolean;
+  /** Standard output is a terminal, so somebody looks. */
+  readonly outputIsTerminal: boolean;
+  /** What comes in, until its end. One reader at a time; leaving the loop stops reading. */
+  input(): AsyncIterable<Uint8Array>;
+  /** Writes to standard output as it is; resolves when it was taken. Rejects with OutputGone. */
+  write(data: Uint8Array | string): Promise<void>;
+  /** Keys come in one by one and unseen until it is disposed. */
+  raw(): Disposable;
+  /** Of the terminal; undefined where there is none. */
+  size(): Size | undefined;
+  onResize(listener: () => void): Disposable;
+}
+
+/** Whoever read standard output has gone, as in `slipway ... | head -1`. */
+export class OutputGone extends Error {
+  override readonly name = "OutputGone";
+}
+
+/** The streams that a verb was given; what cannot be read or asked without them is a defect of the caller. */
+export const streamsOf = ({ streams }: { streams?: Streams }): Streams => {
+  if (!streams) throw new Error("this verb needs streams");
+  return streams;
+};
+
+/** The process's own. */
+export const processStreams = (): Streams => ({
+  // Looked at only when asked: opening standard input is something.
+  get inputIsTerminal() {
+    return process.stdin.isTTY === true;
+  },
+  get outputIsTerminal() {
+    return process.stdout.isTTY === true;
+  },
+  async *input() {
+    for await (const chunk of process.stdin as AsyncIterable<Buffer>) yield new Uint8Array(chunk);
+  },
+  write: (data) =>
+    new Promise((resolve, reject) => {
+      process.stdout.write(data, (error) => (error ? reject(new OutputGone()) : resolve()));
+    }),
+  raw() {
+    process.stdin.setRawMode(true);
+    return { [Symbol.dispose]: () => void process.stdin.setRawMode(false) };
+  },
+  size() {
+    const { rows, columns } = process.stdout;
+    return rows > 0 && columns > 0 ? { height: rows, width: columns } : undefined;
+  },
+  onResize(listener) {
+    process.stdout.on("resize", listener);
+    return { [Symbol.dispose]: () => void process.stdout.off("resize", listener) };
+  },
+});

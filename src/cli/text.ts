@@ -1,0 +1,29 @@
+// Texts of others on the terminal of whoever runs the program: nothing in them may move the cursor, ask the terminal, or name itself.
+
+/** One line without control characters and escape sequences. */
+export const plain = (text: string): string => several(text).replaceAll("\n", " ");
+
+/** The same for several lines. */
+export const several = (text: string): string =>
+  Bun.stripANSI(text)
+    .replaceAll(/\r\n?/g, "\n")
+    .replaceAll("\t", "    ")
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+    .replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "");
+
+/** `3 hours ago`, `in 5 minutes`, `now`. `at` is RFC 3339. */
+export const relative = (at: string, now: number): string => {
+  const seconds = Math.round((Date.parse(at) - now) / 1000);
+  const size = Math.abs(seconds);
+  if (size < 5) return "now";
+  const [count, unit] =
+    size < 120
+      ? [size, "second"]
+      : size < 7200
+        ? [Math.round(size / 60), "minute"]
+        : size < 172_800
+          ? [Math.round(size / 3600), "hour"]
+          : [Math.round(size / 86_400), "day"];
+  const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
+  return seconds < 0 ? `${words} ago` : `in ${words}`;
+};

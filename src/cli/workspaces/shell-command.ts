@@ -1,0 +1,121 @@
+// What is run on the terminal so that more comes back than its picture: the exit code of the command, and in a pipe bytes as they are. It
+// says so in marks that no program prints by accident: a control character, the terminal's id, one letter, maybe a number.
+
+export type Marks = {
+  /** The terminal is set up; input may come. */
+  ready: string;
+  /** One batch of input was taken. */
+  taken: string;
+  /** What stands before the exit code and the mark's end. */
+  exit: string;
+  end: string;
+};
+
+const MARK = "\u001e";
+
+export const marksOf = (id: string): Marks => {
+  const name = `${MARK}${id.replaceAll("-", "")}`;
+  return { ready: `${name}?`, taken: `${name}+`, exit: `${name}=`, end: MARK };
+};
+
+/** Bytes of input in one line of base64: terminals take lines up to 4096 characters. */
+const LINE_BYTES = 3_000;
+/** Bytes of one batch: many lines, for which two programs are started. */
+export const BATCH_BYTES = 24 * LINE_BYTES;
+/** The batch that ends the input. */
+export const INPUT_END = "0\n";
+
+/** A batch as the loop of `pipeCommand` reads it: the number of lines, and the lines. */
+export const batchOf = (bytes: Uint8Array): string => {
+  const lines: string[] = [];
+  for (let at = 0; at < bytes.byteLength; at += LINE_BYTES) {
+    lines.push(Buffer.from(bytes.subarray(at, at + LINE_BYTES)).toString("base64"));
+  }
+  return `${[lines.length, ...lines].join("\n")}\n`;
+};
+
+/** `text` as one word of any shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+const shown = (mark: string): string => mark.replaceAll(MARK, "\\036");
+
+/** The user's own, as the daemon has found it. */
+const SHELL = `"\${SHELL:-/bin/sh}"`;
+
+/** A command for somebody at a terminal; undefined is the login shell. */
+export const terminalCommand = (command: string | undefined, { exit, end }: Marks): string => {
+  const what = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoted(command)}`;
+  return `exec /bin/sh -c ${quoted(`${what}; printf '${shown(exit)}%d${shown(end)}' $?`)}`;
+};
+
+/**
+ * The same in a pipe. Input comes as lines of base64, so that the terminal takes nothing of it for a key, in batches that are acknowledged,
+ * so that nobody sends more than is read. A terminal hands out one line at a time, so `head` takes no more than its own. Without a command the shell reads its commands from the input.
+ */
+export const pipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {
+  const what = command === undefined ? SHELL : `${SHELL} -c ${quoted(command)}`;
+  const lines = [
+    "stty -echo -opost",
+    "exec 3>&1",
+    `printf '${shown(ready)}'`,
+    `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${shown(taken)}' >&3; done; } |`,
+    `{ ${what}; printf '${shown(exit)}%d${shown(end)}' $? >&3; }`,
+  ];
+  return `exec /bin/sh -c ${quoted(lines.join("\n"))}`;
+};
+
+export type Read = { output: Uint8Array; isReady: boolean; taken: number; exit: number | undefined };
+
+/** Takes the marks out of what comes; holds back what could be the beginning of one. */
+export class MarkReader {
+  readonly #marks: Marks;
+  #held = "";
+
+  constructor(marks: Marks) {
+    this.#marks = marks;
+  }
+
+  read(chunk: Uint8Array): Read {
+    const { ready, taken, exit, end } = this.#marks;
+    // One character for each byte, so that nothing is changed by reading.
+    let text = this.#held + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
+    const found: Read = { output: chunk, isReady: false, taken: 0, exit: undefined };
+    let output = "";
+    for (;;) {
+      const at = text.indexOf(MARK);
+      if (at < 0) break;
+      output += text.slice(0, at);
+      text = text.slice(at);
+      const code = text.startsWith(exit) ? /^(\d+)(.)?/s.exec(text.slice(exit.length)) : null;
+      if (text.startsWith(ready)) {
+        found.isReady = true;
+        text = text.slice(ready.length);
+      } else if (text.startsWith(taken)) {
+        found.taken += 1;
+        text = text.slice(taken.length);
+      } else if (code?.[2] === end) {
+        found.exit = Number(code[1]);
+        text = text.slice(exit.length + code[0].length);
+      } else if (
+        isBeginning(text, [ready, taken, exit]) ||
+        (text.startsWith(exit) && /^\d{0,3}$/.test(text.slice(exit.length)))
+      )
+        break;
+      else {
+        output += MARK;
+        text = text.slice(1);
+      }
+    }
+    this.#held = text.startsWith(MARK) ? text : "";
+    if (this.#held === "") output += text;
+    return { ...found, output: new Uint8Array(Buffer.from(output, "latin1")) };
+  }
+
+  /** What was held back and turned out to be no mark. */
+  rest(): Uint8Array {
+    return new Uint8Array(Buffer.from(this.#held, "latin1"));
+  }
+}
+
+const isBeginning = (text: string, marks: readonly string[]): boolean =>
+  marks.some((mark) => text.length < mark.length && mark.startsWith(text));
