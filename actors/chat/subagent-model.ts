@@ -2,7 +2,9 @@
 // (facts/chats 4.19 and 5.9).
 import { readChatSetting, readModelOverride } from "#db/chat-settings.ts";
 import type { ChatRow } from "#db/chats.ts";
+import { listModelConfigs } from "#db/models.ts";
 import type { Store } from "#db/store.ts";
+import { effortsOf } from "#schema/model-config.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { SpawnWish } from "#src/tools/agents.ts";
 import { ToolError } from "#src/tools/tool.ts";
@@ -22,6 +24,18 @@ export const subagentModel = async (parts: Parts, root: ChatRow, wish: SpawnWish
   const { last_model_config_id, last_reasoning_effort } = root;
   const chosen = wanted ?? { model_config_id: last_model_config_id, reasoning_effort: last_reasoning_effort };
   return reasoning_effort === undefined ? chosen : { ...chosen, reasoning_effort };
+};
+
+/** What `spawn` can be told to use; the one that answers while none is set up, when that is so. */
+export const subagentModels = async ({ store, models }: Parts) => {
+  const rows = (await store.all(listModelConfigs())).filter(({ id }) => models.resolve(id) !== undefined);
+  const [only] = rows.length === 0 ? [models.resolve(null)] : [];
+  return [
+    ...rows.map(({ id, display_name, model, is_default, model_config }) => ({
+      ...{ model_config_id: id, display_name, model, is_default, reasoning_efforts: effortsOf(model_config) },
+    })),
+    ...(only ? [{ model_config_id: only.id, display_name: only.display_name, is_default: true }] : []),
+  ];
 };
 
 /** Undefined when nothing is wanted, or what is wanted cannot be used now. */

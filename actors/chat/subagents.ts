@@ -16,7 +16,7 @@ import type { Events } from "../events.ts";
 import type { ChatActor } from "./chat-actor.ts";
 import type { PendingCall } from "./decision.ts";
 import { type Spawned, SUBAGENTS_LIMIT } from "./subagent-birth.ts";
-import { subagentModel } from "./subagent-model.ts";
+import { subagentModel, subagentModels } from "./subagent-model.ts";
 import { SubagentText } from "./subagent-text.ts";
 import { fallbackTitle } from "./title-text.ts";
 
@@ -127,6 +127,10 @@ export class ChatSubagents implements Subagents {
       })),
       ...{ count: all.length, has_more: offset + page.length < all.length },
     };
+  }
+
+  async models(): Promise<ToolResult> {
+    return { models: await subagentModels(this.#parts) };
   }
 
   /** False when there was nothing to stop. */

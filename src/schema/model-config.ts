@@ -31,6 +31,10 @@ export const CallConfig = t.Object({
 });
 export type CallConfig = Static<typeof CallConfig>;
 
+/** The efforts a chat can ask for: up to the model's maximum. */
+export const effortsOf = ({ reasoning }: CallConfig): Effort[] =>
+  reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];
+
 const fields = {
   model: t.String({ maxLength: 256, description: "The provider's name for it; unique in a provider, else 409." }),
   display_name: t.String({ maxLength: 128 }),

@@ -27,6 +27,8 @@ export interface Subagents {
   interrupt(chat_id: string): Promise<ToolResult>;
   /** The newest first. */
   list(limit: number, offset: number): Promise<ToolResult>;
+  /** The models that can be used now. */
+  models(): Promise<ToolResult>;
 }
 
 export type Live = Pick<ToolContext, "write" | "reset">;

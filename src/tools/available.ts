@@ -33,6 +33,7 @@ export const AVAILABLE = {
   message_agent: ["anywhere", "yes", "explore_only", "no", "no"],
   interrupt_agent: ["anywhere", "yes", "yes", "no", "no"],
   list_agents: ["anywhere", "yes", "yes", "no", "no"],
+  list_subagent_models: ["anywhere", "yes", "yes", "no", "no"],
   read_skill: ["anywhere", "yes", "yes", "yes", "yes"],
   read_skill_file: ["anywhere", "yes", "yes", "yes", "yes"],
 

@@ -8,6 +8,7 @@ import { editFiles } from "./edit-files.ts";
 import { execute } from "./execute.ts";
 import { interruptAgent } from "./interrupt-agent.ts";
 import { listAgents } from "./list-agents.ts";
+import { listSubagentModels } from "./list-subagent-models.ts";
 import { listTemplates } from "./list-templates.ts";
 import { messageAgent } from "./message-agent.ts";
 import { processList } from "./process-list.ts";
@@ -28,7 +29,7 @@ import { writeFile } from "./write-file.ts";
 const ALL: readonly Tool[] = [
   ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal, attachFile],
   ...[listTemplates, readTemplate, createWorkspace, startWorkspace, stopWorkspace],
-  ...[spawnAgent, waitAgent, messageAgent, interruptAgent, listAgents],
+  ...[spawnAgent, waitAgent, messageAgent, interruptAgent, listAgents, listSubagentModels],
   ...[proposePlan, askUserQuestion],
   ...[readSkill, readSkillFile],
 ];

@@ -25,7 +25,12 @@ export const spawnAgent = tool({
       title: t.Optional(
         t.String({ maxLength: TITLE_CHARS, description: "What it is called; its first words without one." }),
       ),
-      model_config_id: t.Optional(t.String({ minLength: 1, description: "Leave out unless a person has named one." })),
+      model_config_id: t.Optional(
+        t.String({
+          minLength: 1,
+          description: "As list_subagent_models has said it; leave out unless a person wants one.",
+        }),
+      ),
       reasoning_effort: t.Optional(oneOf(EFFORTS, "Leave out for the usual one.")),
     },
     { additionalProperties: false },

@@ -11,7 +11,7 @@ const namesFor = (mode: ChatMode, has_workspace = true) => toolsFor(of(mode, has
 
 const WORKSPACE = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
 const TEMPLATES = ["list_templates", "read_template", "create_workspace"];
-const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
+const AGENTS = "spawn_agent wait_agent message_agent interrupt_agent list_agents list_subagent_models".split(" ");
 
 test("[SB-2] [PM-2] each kind of chat has the tools of its kind and no other", () => {
   expect(namesFor("root")).toEqual(

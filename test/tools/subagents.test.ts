@@ -137,6 +137,7 @@ testInside(
       ["spawn_agent", { type: "general", prompt: "x", model_config_id: other.id }],
       ["wait_agent", { chat_id, timeout_seconds: 14_401 }],
       ["list_agents", { limit: 51 }],
+      ["list_subagent_models"],
     );
     const none = { error: expect.stringContaining("has started no agent of this chat_id") };
     const unfit = { error: expect.stringContaining("do not fit") };
@@ -145,6 +146,7 @@ testInside(
       ...[none, none, none, unfit, unfit],
       { error: expect.stringContaining("no model of this model_config_id") },
       ...[unfit, unfit],
+      { models: [{ model_config_id: SCRIPTED.id, display_name: SCRIPTED.display_name, is_default: true }] },
     ]);
     // Interrupting it for a message: what waited goes first, as for people.
     const stopped = await family.step(busy.next, ["message_agent", { chat_id, message: "at once", interrupt: true }]);

@@ -3,12 +3,12 @@ import { Elysia, t } from "elysia";
 import type { ModelConfigRow, ModelProviderRow } from "#actors/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
-import { CreateModelConfig, ModelConfig, UpdateModelConfig } from "#schema/model-config.ts";
+import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/model-config.ts";
 import { checkModelAdmin, isOwner } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
-import { checkNumbers, effortsOf, kindOf, nameOf } from "./model-input.ts";
+import { checkNumbers, kindOf, nameOf } from "./model-input.ts";
 
 const tags = ["Models"];
 const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });

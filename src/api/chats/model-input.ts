@@ -1,6 +1,6 @@
 // Checking what an administrator enters about providers and models, field by field. Pure.
 import { type AppError, invalid, invalidField, type Validation } from "#base/errors.ts";
-import { type CallConfig, EFFORTS } from "#schema/model-config.ts";
+import type { CallConfig } from "#schema/model-config.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "#schema/model-provider.ts";
 
 const KEY_BYTES = 10_240;
@@ -64,7 +64,3 @@ export const checkNumbers = (given: {
   ];
   if (problems.length > 0) throw invalid("Validation failed.", problems);
 };
-
-/** The efforts a chat can ask for: up to the model's maximum. */
-export const effortsOf = ({ reasoning }: CallConfig): string[] =>
-  reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];

@@ -1,12 +1,11 @@
 // What a chat can be made with: the models by provider, and why a provider cannot be used now.
 import { Elysia } from "elysia";
-import { AvailableModels } from "#schema/model-config.ts";
+import { AvailableModels, effortsOf } from "#schema/model-config.ts";
 import { needsKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
-import { effortsOf } from "./model-input.ts";
 
 /** What a fresh install has. */
 const DEMO_ALONE: AvailableModels = {

@@ -9,6 +9,7 @@ setDefaultTimeout(60_000);
 
 type Body = { messages: { role: string; content: unknown }[]; tools?: { function: { name: string } }[] };
 const bodyOf = ({ body }: ModelCall) => body as unknown as Body;
+const toolsOf = (call: ModelCall) => (bodyOf(call).tools ?? []).map((one) => one.function.name);
 const lastOf = (call: ModelCall) => JSON.stringify(bodyOf(call).messages.at(-1));
 const callTool = (call: ModelCall, name: string, args: unknown): void =>
   call.say({ call: { id: `id-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
@@ -16,18 +17,23 @@ const answer = (call: ModelCall, text: string): void => call.say({ text }, { fin
 
 test("[SB-1] [SB-4] [PM-4] an agent works below its chat and reports to it; a question ends the turn and its answer is a message", async () => {
   await using world = await openModelWorld();
-  await addModel(world);
+  const { model } = await addModel(world, "openai-compat", { model_config: { reasoning: { max: "low" } } });
   const { owner, upstream } = world;
   const { id } = await createChat(world, "find it");
   using follower = await Follower.open(owner, id);
-  callTool(await upstream.next(), "spawn_agent", { type: "explore", prompt: "look for it" });
+  callTool(await upstream.next(), "list_subagent_models", {});
+  const listed = await upstream.next();
+  expect(JSON.parse(String(bodyOf(listed).messages.at(-1)?.content))).toMatchObject({
+    models: [{ model_config_id: model.id, model: "test-model", reasoning_efforts: ["none", "minimal", "low"] }],
+  });
+  callTool(listed, "spawn_agent", { type: "explore", prompt: "look for it", model_config_id: model.id });
   // The agent and the chat that has started it ask at the same time.
   const both = [await upstream.next(), await upstream.next()];
   const agent = both.find((call) => bodyOf(call).messages.at(-1)?.role === "user");
   const root = both.find((call) => call !== agent);
   if (!agent || !root) throw new Error("the agent and its chat must both go on");
   const { chat_id } = JSON.parse(String(bodyOf(root).messages.at(-1)?.content)) as { chat_id: string };
-  expect(bodyOf(agent).tools ?? []).toEqual([]);
+  expect(toolsOf(agent).filter((name) => name.endsWith("_agent"))).toEqual([]);
   const { children } = await owner.get<Chat>(`/api/v2/chats/${id}`);
   expect(children).toMatchObject([{ id: chat_id, parent_chat_id: id, status: "running", title: "look for it" }]);
   using own = await Follower.open(owner, chat_id);
@@ -43,7 +49,7 @@ test("[SB-1] [SB-4] [PM-4] an agent works below its chat and reports to it; a qu
 
   await sendMessage(world, id, "now plan", { plan_mode: "plan" });
   const planning = await upstream.next();
-  expect(bodyOf(planning).tools?.map((one) => one.function.name)).toContain("ask_user_question");
+  expect(toolsOf(planning)).toContain("ask_user_question");
   const options = [
     { label: "Left", description: "Shorter." },
     { label: "Right", description: "Safer." },
