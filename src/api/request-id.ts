@@ -3,6 +3,7 @@
 import { uuid } from "#base/ids.ts";
 import { asPartOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
 import { pathOf } from "./errors.ts";
+import { isRouted } from "./metrics/requests.ts";
 
 /** What can stand in a header and a log line without harm. */
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
@@ -22,8 +23,9 @@ export const tracedAnswer = async (
 ): Promise<Response> => {
   const taking = stopwatch();
   const response = await asPartOf([id], () => answer(request));
-  // The path without its query, which may hold a token.
+  // A query may hold a token, and so may a path that somebody mistyped.
   const { method, url } = request;
-  traceStep("request", [id], { method, path: pathOf(url), status: response.status, took_ms: taking() });
+  const path = isRouted(request) ? pathOf(url) : "none of ours";
+  traceStep("request", [id], { method, path, status: response.status, took_ms: taking() });
   return response;
 };

@@ -1,7 +1,8 @@
 // Counts requests by the template of their route, such as `/api/v2/workspaces/:workspace`: never by the path itself, which anybody can
-// make up. With no metrics wanted both functions leave everything as it was.
+// make up. With no metrics wanted nothing is counted.
 import { Elysia } from "elysia";
 import type { Metrics } from "#base/metrics.ts";
+import { tracing } from "#base/trace.ts";
 
 type Handle = (request: Request) => Promise<Response>;
 
@@ -11,12 +12,14 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 
 const routes = new WeakMap<Request, string>();
 
-/** Remembers which route a request has reached. Must be used before the routes are. */
-export const rememberRoute = (metrics: Metrics | undefined) => {
-  const app = new Elysia();
-  if (!metrics) return app;
-  return app.onTransform({ as: "global" }, ({ request, route }) => void routes.set(request, route));
-};
+/** Remembers which route a request has reached, where somebody will ask. Must be used before the routes are. */
+export const rememberRoute = (metrics: Metrics | undefined) =>
+  new Elysia().onTransform({ as: "global" }, ({ request, route }) => {
+    if (metrics || tracing()) routes.set(request, route);
+  });
+
+/** Whether the request has reached one of our routes; known while requests are counted or traced. */
+export const isRouted = (request: Request): boolean => routes.has(request);
 
 /** Counts what comes out of `handle` and how long it took. */
 export const countRequests = (handle: Handle, metrics: Metrics | undefined): Handle => {
