@@ -106,9 +106,7 @@ export class Outbound {
   /** Sends the request and reads the whole answer. Throws OutboundError; its words name the host, never the query. */
   async fetch(url: URL, request: OutboundRequest = {}): Promise<OutboundAnswer> {
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;
-    if (url.protocol !== "https:" && url.protocol !== "http:") {
-      throw new OutboundError("refused", `${url.protocol}// is not called: only http and https are.`);
-    }
+    checkScheme(url);
     const late = new AbortController();
     const limit = clock.after(timeout_ms, () => late.abort());
     const signal = AbortSignal.any([late.signal, ...(request.signal ? [request.signal] : [])]);
@@ -121,6 +119,26 @@ export class Outbound {
       throw new OutboundError("failed", `${url.host} cannot be reached (${codeOf(error)}).`, error);
     } finally {
       limit.cancel();
+    }
+  }
+
+  /**
+   * Sends the request and answers as soon as the head of the answer has come: for streams, whose end nobody knows. Only `signal` bounds
+   * the time; the body ends with an error after `max_bytes`. Throws OutboundError.
+   */
+  async open(url: URL, init: RequestInit = {}): Promise<Response> {
+    const { max_bytes = MAX_BYTES } = this.#options;
+    checkScheme(url);
+    try {
+      const address = await this.#addressOf(url);
+      const headers = Object.fromEntries(new Headers(init.headers));
+      const response = await fetch(...requestTo(url, address, { ...init, headers }));
+      const body = response.body?.pipeThrough(bounded(url, max_bytes)) ?? null;
+      const { status, statusText } = response;
+      return new Response(body, { status, statusText, headers: response.headers });
+    } catch (error) {
+      if (error instanceof OutboundError || init.signal?.aborted) throw error;
+      throw new OutboundError("failed", `${url.host} cannot be reached (${codeOf(error)}).`, error);
     }
   }
 
@@ -145,21 +163,7 @@ export class Outbound {
   }
 
   async #send(url: URL, address: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
-    const target = new URL(url);
-    target.username = "";
-    target.password = "";
-    target.hostname = isIP(address) === 6 ? `[${address}]` : address;
-    const init = {
-      method: request.method ?? "GET",
-      headers: { "user-agent": "slipway", ...request.headers, host: url.host },
-      redirect: "manual",
-      signal,
-      // The certificate must be that of the name, though the address is connected to.
-      ...(url.protocol === "https:" && isIP(url.hostname) === 0 ? { tls: { serverName: url.hostname } } : {}),
-      ...(request.body === undefined ? {} : { body: request.body }),
-    };
-    // Bun's types have no serverName here; its fetch checks the certificate against it.
-    const response = await fetch(target, init as RequestInit);
+    const response = await fetch(...requestTo(url, address, { ...request, signal }));
     return { status: response.status, headers: response.headers, text: await this.#read(url, response) };
   }
 
@@ -175,6 +179,43 @@ export class Outbound {
     return Buffer.concat(chunks).toString("utf8");
   }
 }
+
+const checkScheme = (url: URL): void => {
+  if (url.protocol === "https:" || url.protocol === "http:") return;
+  throw new OutboundError("refused", `${url.protocol}// is not called: only http and https are.`);
+};
+
+/** What `fetch` is given so that this address is connected to and no other. */
+const requestTo = (
+  url: URL,
+  address: string,
+  { headers, ...request }: Omit<RequestInit, "headers"> & { readonly headers?: OutboundRequest["headers"] },
+): [URL, RequestInit] => {
+  const target = new URL(url);
+  target.username = "";
+  target.password = "";
+  target.hostname = isIP(address) === 6 ? `[${address}]` : address;
+  const init = {
+    ...request,
+    headers: { "user-agent": "slipway", ...headers, host: url.host },
+    redirect: "manual",
+    // The certificate must be that of the name, though the address is connected to.
+    ...(url.protocol === "https:" && isIP(url.hostname) === 0 ? { tls: { serverName: url.hostname } } : {}),
+  };
+  // Bun's types have no serverName here; its fetch checks the certificate against it.
+  return [target, init as RequestInit];
+};
+
+const bounded = (url: URL, max_bytes: number) => {
+  let size = 0;
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      size += chunk.byteLength;
+      if (size <= max_bytes) controller.enqueue(chunk);
+      else controller.error(new OutboundError("failed", `${url.host} answered more than ${max_bytes} bytes.`));
+    },
+  });
+};
 
 const ended = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
