@@ -5,6 +5,7 @@ import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
 import { Follower, historyOf, said } from "#test/support/chats.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { outputIn } from "#test/tools/world.ts";
 
 const enter = async (url: URL) => {
   const client = await new Client(url).signIn(ADMIN.email, ADMIN.password);
@@ -12,7 +13,7 @@ const enter = async (url: URL) => {
   return { client, organization_id: organization?.id ?? "" };
 };
 
-test("[CH-35] after kill -9 every acknowledged message is there once, queues keep their order, and no number is used twice", async () => {
+test("[CH-35] [SB-8] after kill -9 every acknowledged message is there once, queues keep their order, and no number is used twice", async () => {
   using place = tempDirectory();
   const ids: Record<string, string> = {};
   const numbers: number[] = [];
@@ -39,6 +40,10 @@ test("[CH-35] after kill -9 every acknowledged message is there once, queues kee
     using hanging = await Follower.open(client, ids.hanging);
     await hanging.until(({ preview }) => preview === "on");
     await send(ids.hanging, "say: later");
+    // A chat that waits for the agent it has started, and hears it.
+    ids.root = (await create("agent: hang: deep in thought")).id;
+    using root = await Follower.open(client, ids.root);
+    await root.until((one) => outputIn(one) === "deep in thought");
     server.child.kill("SIGKILL");
     await server.child.exited;
   }
@@ -62,6 +67,13 @@ test("[CH-35] after kill -9 every acknowledged message is there once, queues kee
   await client.post(`/api/v2/chats/${ids.hanging}/interrupt`);
   await hanging.until(({ status }) => status === "waiting");
   expect(hanging.history).toEqual(["user: hang: on", "assistant: on", "user: say: later", "assistant: later"]);
+  using root = await Follower.open(client, ids.root ?? "");
+  await root.until((one) => outputIn(one) === "deep in thought");
+  const { children } = await client.get<Chat>(`/api/v2/chats/${ids.root}`);
+  expect(children).toMatchObject([{ title: "hang: deep in thought", status: "running" }]);
+  await client.post(`/api/v2/chats/${children[0]?.id}/interrupt`);
+  await root.until(({ status }) => status === "waiting");
+  expect(root.history.at(-1)).toBe("assistant: The agent reports: deep in thought");
   const pages = await Promise.all(
     Object.values(ids).map((id) => client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`)),
   );
