@@ -44,7 +44,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   },
   workspace_build: { ...plain("template_version_id"), canceled_at: { kind: "time" }, state: { kind: "secret" } },
   port_share: plain("agent_name", "port", "protocol", "share_level"),
-  chat: plain("id", "owner_id", "title", "archived", "labels", "workspace_id", "user_acl", "group_acl"),
+  chat: plain("id", "owner_id", "title", "archived", "labels", "permissions", "workspace_id", "user_acl", "group_acl"),
   ai_provider: {
     ...plain("id", "provider", "display_name", "base_url", "enabled"),
     sealed_api_key: { as: "api_key", kind: "secret" },
@@ -60,7 +60,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   },
   // What people tell their own chats is theirs.
   user_chat_settings: {
-    ...plain("debug_logging", "threshold_percent", "mode", "model_config_id"),
+    ...plain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
     prompt: { kind: "secret" },
   },
   provisioner_key: { ...plain("id", "organization_id", "name", "tags"), secret_hash: { as: "key", kind: "secret" } },

@@ -20,15 +20,15 @@ export const chatEntries = (
   // A sub-chat is made by its parent's turn, for whom the parent belongs to.
   const owner = originNow() === undefined ? { user_id: state.owner_id } : {};
   if (!before) return [{ ...about(state, now), ...owner, action: "create", after: state }];
-  if (before.archived === state.archived && before.labels === state.labels) {
-    if (before.workspace_id === state.workspace_id && before.title === state.title) return NONE;
-    // A title that the server has made up is no news.
-    if (originNow() === undefined && before.workspace_id === state.workspace_id) return NONE;
-  }
+  // Most turns change nothing of this. A title that the server has made up is no news.
+  const watched = originNow() === undefined ? OWN : TOLD;
+  if (watched.every((column) => before[column] === state[column])) return NONE;
   return isTold("chat", before, state) ? [{ ...about(state, now), action: "write", before, after: state }] : NONE;
 };
 
 const NONE: readonly AuditEntry[] = [];
+const OWN = ["archived", "labels", "permissions", "workspace_id"] as const;
+const TOLD = [...OWN, "title"] as const;
 
 export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
   ...about(state, now),

@@ -80,7 +80,8 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
   if (known) return { id: known.id, isNew: false };
   try {
     const { id, created_at: now } = row;
-    const told = audited({ now, action: "create", resource_type: "file", resource_id: id, target: hash, after: row });
+    const about = { now, resource_type: "file", resource_id: id, target: hash } as const;
+    const told = audited({ ...about, action: "create", after: row, status_code: 201 });
     await store.commit([insertFile(row), told]);
     return { id: row.id, isNew: true };
   } catch (error) {

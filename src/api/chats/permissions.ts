@@ -2,6 +2,7 @@
 // a user's new chats begin with (rules PE-1 to PE-9).
 import { Elysia, t } from "elysia";
 import { invalid } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import { putUserChatSetting, readUserChatSetting } from "#db/chat-settings.ts";
 import { ChatPermissions, PermissionAnswers } from "#schema/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
@@ -72,7 +73,12 @@ export const userPermissions = (ctx: ApiContext) =>
       "/user-permissions",
       async ({ caller, body, status }) => {
         const permissions = permissionsOf(body.permissions);
-        await ctx.store.commit([putUserChatSetting(caller.user_id, "permissions", permissions)]);
+        const before = { permissions: await readUserChatSetting(ctx.store, caller.user_id, "permissions") };
+        const about = { now: ctx.clock.now(), resource_id: caller.user_id, target: "permissions" };
+        await ctx.store.commit([
+          putUserChatSetting(caller.user_id, "permissions", permissions),
+          audited({ ...about, action: "write", resource_type: "user_chat_settings", before, after: { permissions } }),
+        ]);
         return status(204, undefined);
       },
       {

@@ -1,0 +1,75 @@
+// What an operation needs to be there before it can be shown in the audit log; each makes it in the town of the authorization matrix.
+import { Client } from "#src/client.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import type { Things, Town } from "../edge/matrix-world.ts";
+
+const HOUR = 3_600_000;
+
+const admin = (town: Town): Client => new Client(town.server.url, town.tokens.admin);
+const ada = (town: Town): Client => new Client(town.server.url, town.tokens.ada);
+
+const newVersion = async (town: Town, more: object = {}): Promise<string> => {
+  const { template, file } = town.things;
+  const body = { template_id: template, storage_method: "file", file_id: file, provisioner: "echo", ...more };
+  const made = await admin(town).post<{ id: string }>("/api/v2/organizations/default/templateversions", body);
+  return made.id;
+};
+
+const usable = async (town: Town): Promise<string> => {
+  const models =
+    await ada(town).get<{ id: string; enabled: boolean; is_default: boolean }[]>("/api/v2/chats/model-configs");
+  return models.find((one) => one.is_default)?.id ?? "none";
+};
+
+export const PREPARATIONS = {
+  imported: async (town) => ({ imported: (await importVersion(admin(town), JSON.stringify(ECHO))).id }),
+  /** No worker has its tag. */
+  pendingVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { nobody: "has this" } }) }),
+  spareVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { nobody: "has this" } }) }),
+  archivedVersion: async (town) => {
+    const templateversion = await newVersion(town, { tags: { nobody: "has this" } });
+    await admin(town).post(`/api/v2/templateversions/${templateversion}/archive`);
+    return { templateversion };
+  },
+  unusedVersion: async (town) => {
+    const template = (await seedTemplate(town.server)).template_id;
+    const templateversion = await newVersion(town, { template_id: template, tags: { nobody: "has this" } });
+    await admin(town).patch(`/api/v2/templateversions/${templateversion}/cancel`);
+    return { template };
+  },
+  favorite: async (town) => {
+    await ada(town).put(`/api/v2/workspaces/${town.things.workspace}/favorite`);
+    return {};
+  },
+  shared: async (town) => {
+    const acl = { user_roles: { [town.things.bob ?? ""]: "admin" } };
+    await ada(town).patch(`/api/v2/workspaces/${town.things.workspace}/acl`, acl);
+    return {};
+  },
+  /** It has a deadline. */
+  running: async (town) => {
+    const template = await seedTemplate(town.server);
+    const made = await createWorkspace(ada(town), template.template_id, "timed", { ttl_ms: 8 * HOUR });
+    await awaitBuild(ada(town), made.id);
+    return { workspace: made.id, later: new Date(town.clock.now() + 2 * HOUR).toISOString() };
+  },
+  pendingBuild: async (town) => {
+    const template = await seedTemplate(town.server, { ...ECHO, provisioner: "external" });
+    const made = await createWorkspace(ada(town), template.template_id, "waits");
+    return { workspacebuild: made.latest_build.id };
+  },
+  allowed: async (town) => {
+    await admin(town).put("/api/v2/chats/config/personal-model-overrides", { allow_users: true });
+    await admin(town).put("/api/v2/chats/config/debug-logging", { allow_users: true });
+    return {};
+  },
+  model: async (town) => ({ usable: await usable(town) }),
+  threshold: async (town) => {
+    const model = await usable(town);
+    await admin(town).put(`/api/v2/chats/config/user-compaction-thresholds/${model}`, { threshold_percent: 60 });
+    return { usable: model };
+  },
+} satisfies Record<string, (town: Town) => Promise<Things>>;
+
+export type Preparation = keyof typeof PREPARATIONS;

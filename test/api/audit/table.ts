@@ -1,0 +1,158 @@
+// What each operation that changes something is in the audit log, read by everything.test.ts. A new operation stands either in AUDITED,
+// with the call that shows its entry, or in UNTOLD with the reason; until then the test fails (rule AU-2).
+import type { Row } from "../edge/matrix-table.ts";
+import type { CallerName, MakerName, Things } from "../edge/matrix-world.ts";
+import type { Preparation } from "./preparations.ts";
+
+export type Told = {
+  /** `action resource_type` of the entries, in their order. */
+  readonly is: string;
+  /** What differs from the call that the authorization matrix makes. */
+  readonly row?: Partial<Row>;
+  readonly who?: CallerName;
+  /** Makes what the call needs. */
+  readonly needs?: Preparation;
+  readonly fresh?: MakerName;
+};
+
+const O = "/api/v2/organizations/{organization}";
+const U = "/api/v2/users/{user}";
+const T = "/api/v2/templates/{template}";
+const V = "/api/v2/templateversions/{templateversion}";
+const W = "/api/v2/workspaces/{workspace}";
+const B = "/api/v2/workspacebuilds/{workspacebuild}";
+const A = "/api/v2/workspaceagents/{workspaceagent}";
+const C = "/api/v2/chats/{chat}";
+const CONFIG = "/api/v2/chats/config";
+const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
+
+// biome-ignore format: a table
+export const AUDITED: Readonly<Record<string, string | Told>> = {
+  "POST /api/v2/users/login": { is: "login api_key", who: "stranger", row: { body: { email: "admin@example.com", password: "correct-horse-battery" } } },
+  "POST /api/v2/users/logout": "logout api_key",
+  "POST /api/v2/users": "create user",
+  [`DELETE ${U}`]: "delete user",
+  [`PUT ${U}/profile`]: { is: "write user", row: { body: { username: "ada", name: "Ada L." } } },
+  [`PUT ${U}/status/{status}`]: { is: "write user", row: { path: { status: "suspend" } } },
+  [`PUT ${U}/roles`]: { is: "write user", row: { body: { roles: ["auditor"] } } },
+  [`PUT ${U}/password`]: { is: "write user", who: "admin", row: { path: { user: "admin" }, body: { old_password: "correct-horse-battery", password: "another-long-Secret" } } },
+  [`PUT ${U}/gitsshkey`]: { is: "create git_ssh_key", row: { path: { user: "ada" } } },
+  [`POST ${U}/keys`]: "create api_key",
+  [`POST ${U}/keys/tokens`]: "create api_key",
+  [`DELETE ${U}/keys/{key}`]: "delete api_key",
+  [`PUT ${U}/keys/{key}/expire`]: "write api_key",
+
+  "POST /api/v2/organizations": "create organization",
+  [`PATCH ${O}`]: { is: "write organization", row: { body: { description: "all of us" } } },
+  [`DELETE ${O}`]: "delete organization",
+  [`POST ${O}/members/{user}`]: "create organization_member",
+  [`DELETE ${O}/members/{user}`]: "delete organization_member",
+  [`PUT ${O}/members/{user}/roles`]: { is: "write organization_member", row: { body: { roles: ["organization-auditor"] } } },
+  [`PATCH ${O}/settings/workspace-sharing`]: { is: "write organization", fresh: "organization", row: { body: { sharing_disabled: true } } },
+  [`POST ${O}/provisionerkeys`]: "create provisioner_key",
+  [`DELETE ${O}/provisionerkeys/{key}`]: "delete provisioner_key",
+
+  "POST /api/v2/files": "create file",
+  [`POST ${O}/templateversions`]: "create template_version",
+  [`POST ${O}/templates`]: { is: "create template, write template_version", who: "admin", needs: "imported", row: { body: { name: "made", template_version_id: "{imported}" } } },
+  [`PATCH ${T}`]: { is: "write template", row: { body: { description: "for all" } } },
+  [`DELETE ${T}`]: "delete template",
+  [`PATCH ${T}/versions`]: "write template",
+  [`PATCH ${V}`]: { is: "write template_version", row: { body: { message: "better" } } },
+  [`PATCH ${V}/cancel`]: { is: "write template_version", who: "admin", needs: "pendingVersion" },
+  [`POST ${V}/archive`]: { is: "write template_version", who: "admin", needs: "spareVersion" },
+  [`POST ${V}/unarchive`]: { is: "write template_version", needs: "archivedVersion" },
+  [`POST ${T}/versions/archive`]: { is: "write template_version", needs: "unusedVersion", row: { body: { all: true } } },
+
+  "POST /api/v2/users/{user}/workspaces": "create workspace, start workspace_build",
+  [`POST ${O}/members/{user}/workspaces`]: "create workspace, start workspace_build",
+  [`PUT ${W}/favorite`]: { is: "write workspace", who: "ada" },
+  [`DELETE ${W}/favorite`]: { is: "write workspace", who: "ada", needs: "favorite" },
+  [`PATCH ${W}/acl`]: { is: "write workspace", who: "ada", row: { body: { user_roles: { "{bob}": "use" } } } },
+  [`DELETE ${W}/acl`]: { is: "write workspace", who: "ada", needs: "shared" },
+  [`POST ${W}/port-share`]: { is: "create port_share", row: { body: share } },
+  [`DELETE ${W}/port-share`]: "delete port_share",
+  [`PUT ${W}/autoupdates`]: { is: "write workspace", row: { body: { automatic_updates: "always" } } },
+  [`PUT ${W}/autostart`]: { is: "write workspace", row: { body: { schedule: "CRON_TZ=UTC 30 9 * * 1-5" } } },
+  [`PUT ${W}/ttl`]: { is: "write workspace", row: { body: { ttl_ms: 7_200_000 } } },
+  [`PUT ${W}/dormant`]: { is: "write workspace, stop workspace_build", fresh: "workspace", row: { body: { dormant: true } } },
+  [`PUT ${W}/extend`]: { is: "write workspace", needs: "running", row: { body: { deadline: "{later}" } } },
+  [`POST ${W}/builds`]: { is: "delete workspace_build", row: { body: { transition: "delete" } } },
+  [`PATCH ${B}/cancel`]: { is: "write workspace_build", needs: "pendingBuild" },
+  [`PUT ${B}/state`]: { is: "write workspace_build", row: { body: { state: "c2VjcmV0" } } },
+
+  "POST /api/v2/chats": "create chat",
+  [`PATCH ${C}`]: { is: "write chat", row: { body: { title: "Mending the roof" } } },
+  [`PATCH ${C}/acl`]: { is: "write chat", row: { body: { user_roles: { "{bob}": "read" } } } },
+  "POST /api/v2/chats/providers": "create ai_provider",
+  "PATCH /api/v2/chats/providers/{provider}": { is: "write ai_provider", row: { body: { display_name: "spare still" } } },
+  "DELETE /api/v2/chats/providers/{provider}": "delete ai_provider, delete ai_model",
+  "POST /api/v2/chats/model-configs": { is: "create ai_model", who: "admin", row: { body: { provider: "demo", model: "second", enabled: true } } },
+  "PATCH /api/v2/chats/model-configs/{model_config}": { is: "write ai_model", row: { body: { display_name: "spare" } } },
+  "DELETE /api/v2/chats/model-configs/{model_config}": "delete ai_model",
+  [`PUT ${CONFIG}/auto-archive-days`]: "write chat_settings",
+  [`PUT ${CONFIG}/retention-days`]: "write chat_settings",
+  [`PUT ${CONFIG}/workspace-ttl`]: "write chat_settings",
+  [`PUT ${CONFIG}/debug-retention-days`]: "write chat_settings",
+  [`PUT ${CONFIG}/personal-model-overrides`]: "write chat_settings",
+  [`PUT ${CONFIG}/plan-mode-instructions`]: "write chat_settings",
+  [`PUT ${CONFIG}/system-prompt`]: "write chat_settings",
+  [`PUT ${CONFIG}/debug-logging`]: "write chat_settings",
+  [`PUT ${CONFIG}/user-debug-logging`]: { is: "write user_chat_settings", needs: "allowed" },
+  [`PUT ${CONFIG}/user-prompt`]: { is: "write user_chat_settings", row: { body: { custom_prompt: "Be brief." } } },
+  [`PUT ${CONFIG}/user-permissions`]: "write user_chat_settings",
+  [`PUT ${CONFIG}/user-compaction-thresholds/{model}`]: { is: "write user_chat_settings", needs: "model", row: { path: { model: "{usable}" } } },
+  [`DELETE ${CONFIG}/user-compaction-thresholds/{model}`]: { is: "write user_chat_settings", needs: "threshold", row: { path: { model: "{usable}" } } },
+  [`PUT ${O}/members/{user}/chats/model-overrides/{context}`]: { is: "write user_chat_settings", needs: "allowed", row: { path: { user: "me", context: "root" } } },
+  "PUT /api/v2/audit/retention": { is: "write audit_settings", row: { body: { days: 0, sign_in_days: 400, kinds: {} } } },
+};
+
+const REPORTS = "what an agent reports is no change of anybody's";
+const SAID = "what is said in a chat, and what follows from it, is the chat's own record";
+const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
+const LINKED = "leaves an entry when an account is linked: shown by links.test.ts";
+
+/** Operations without an entry, and why. */
+export const UNTOLD: Readonly<Record<string, string>> = {
+  "POST /api/v2/users/first": "makes a user: shown by trail.test.ts",
+  "POST /api/v2/users/validate-password": "changes nothing",
+  ...Object.fromEntries(
+    ["cloud-a", "aws", "cloud-b", "azure", "cloud-c", "google"].map((cloud) => [
+      `POST /api/v2/workspaceagents/${cloud}-instance-identity`,
+      "gives an agent the token that its build has made",
+    ]),
+  ),
+  "POST /api/v2/workspaceagents/me/log-source": REPORTS,
+  "PATCH /api/v2/workspaceagents/me/logs": REPORTS,
+  "PATCH /api/v2/workspaceagents/me/app-status": REPORTS,
+  "POST /api/v2/workspaceagents/me/tasks/{task}/log-snapshot": REPORTS,
+  [`POST ${A}/containers/devcontainers/{devcontainer}/recreate`]: INSIDE,
+  [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: INSIDE,
+  [`PATCH ${W}`]: "takes a setting that is off as a rule: shown by trail.test.ts",
+  [`POST ${W}/usage`]: "use is counted, not told",
+  "POST /api/v2/external-auth/{externalauth}/start": "keeps nothing",
+  "POST /api/v2/external-auth/{externalauth}/callback": LINKED,
+  "POST /api/v2/external-auth/{externalauth}/device": LINKED,
+  "DELETE /api/v2/external-auth/{externalauth}": LINKED,
+  [`POST ${V}/dynamic-parameters/evaluate`]: "changes nothing",
+  [`POST ${V}/dry-run`]: "makes nothing that lasts",
+  [`PATCH ${V}/dry-run/{job}/cancel`]: "makes nothing that lasts",
+  "POST /api/v2/chats/files": SAID,
+  [`POST ${C}/interrupt`]: SAID,
+  [`DELETE ${C}/queue/{queuedMessage}`]: SAID,
+  [`POST ${C}/queue/{queuedMessage}/promote`]: SAID,
+  [`POST ${C}/tool-results`]: SAID,
+  [`POST ${C}/permissions`]: SAID,
+  [`POST ${C}/reconcile-invalid`]: SAID,
+  [`POST ${C}/messages`]: SAID,
+  [`PATCH ${C}/messages/{message}`]: SAID,
+  [`POST ${C}/title/propose`]: SAID,
+  [`PUT ${C}/context`]: SAID,
+};
+
+export const toldOf = (name: string): Told => {
+  const told = AUDITED[name] ?? "";
+  return typeof told === "string" ? { is: told } : told;
+};
+
+export type { Things };
