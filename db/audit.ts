@@ -40,12 +40,13 @@ export const audited = (entry: AuditEntry): Statement => {
   const { action, resource_type, before, after } = entry;
   const status_code = entry.status_code ?? origin?.status_code ?? 200;
   const tells = status_code < 400 && action !== "login" && action !== "logout";
-  const note = origin ? origin.note : { automatic: "true" };
+  const user_id = entry.user_id === undefined ? (origin?.user_id ?? null) : entry.user_id;
+  const note = origin ? origin.note : user_id === null ? { automatic: "true" } : {};
   return insertAuditLog({
     id: uuid(),
     time: entry.now,
     organization_id: entry.organization_id ?? null,
-    user_id: entry.user_id === undefined ? (origin?.user_id ?? null) : entry.user_id,
+    user_id,
     ip: origin?.ip ?? null,
     user_agent: (origin?.user_agent ?? "").slice(0, LONGEST),
     action,

@@ -10,16 +10,20 @@ import type { ChatState } from "./writes.ts";
 const about = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
   ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;
 
-/** What a turn that writes has changed; `before` is undefined for a chat that was just made. */
+/** The entry of a new chat. A sub-chat is made by its parent's turn, for whom the parent belongs to. */
+export const chatMade = (state: ChatState, now: number): Statement => {
+  const owner = originNow() === undefined ? { user_id: state.owner_id } : {};
+  return audited({ ...about(state, now), ...owner, action: "create", after: state });
+};
+
+/** What a turn that writes has changed; of a chat that was just made the batch tells already. */
 export const chatEntries = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
   now: number,
 ): readonly AuditEntry[] => {
   if (gone) return [chatDeleted(state, now)];
-  // A sub-chat is made by its parent's turn, for whom the parent belongs to.
-  const owner = originNow() === undefined ? { user_id: state.owner_id } : {};
-  if (!before) return [{ ...about(state, now), ...owner, action: "create", after: state }];
+  if (!before) return NONE;
   // Most turns change nothing of this. A title that the server has made up is no news.
   const watched = originNow() === undefined ? OWN : TOLD;
   if (watched.every((column) => before[column] === state[column])) return NONE;

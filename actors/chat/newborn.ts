@@ -6,6 +6,7 @@ import { pinContextOnce } from "#db/context.ts";
 import type { Statement } from "#db/sql.ts";
 import { startTurn, tellOwner } from "./announce.ts";
 import { attachWrites } from "./attach.ts";
+import { chatMade } from "./audit.ts";
 import { birthOf } from "./birth.ts";
 import type { ChatParts } from "./chat-core.ts";
 import type { Message } from "./decision.ts";
@@ -34,6 +35,7 @@ export const newborn = async (parts: ChatParts, args: CreateChat): Promise<Newbo
       ...(state.workspace_id === null ? [] : [pinContextOnce(key, state.workspace_id, clock.now())]),
       ...messageWrites(key, inserted),
       indexTitle(key, state.title),
+      chatMade(state, clock.now()),
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
     ],
     after: () => {
