@@ -70,7 +70,7 @@ export const deleteMessageSlice = (chat: number, last: number): Statement[] => [
 export const deleteChatLeavings = (chat: number): Statement[] => [
   ...forgetChat(chat),
   ...forgetChatContext(chat),
-  ...["queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs"].map((table) => ({
+  ...["queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs", "chat_diffs"].map((table) => ({
     sql: `delete from ${table} where chat = ?1`,
     rows: [[chat]],
   })),

@@ -46,9 +46,19 @@ export const indexTitle = (chat: number, title: string): Statement => ({
   rows: [[chat, wordsOf(title).join(" ")]],
 });
 
+/** Number and title of the chat's pull request as they are now; they are found like its title. */
+export const indexPull = (chat: number, text: string): Statement => indexTitle(-chat, text);
+
+/** The chat has no pull request any more. */
+export const forgetPull = (chat: number): Statement => ({
+  sql: "delete from title_search where rowid = ?1",
+  rows: [[-chat]],
+});
+
 /** Nothing of the chat is found any more. */
 export const forgetChat = (chat: number): Statement[] => [
   forgetMessagesFrom(chat, 0),
+  forgetPull(chat),
   { sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
 ];
 
@@ -103,7 +113,7 @@ export const rootMatches = (matching: Matching): SQL => {
 const chatMatches = (key: SQL, { messages, titles }: Matching): SQL => {
   const said = sql`exists (select 1 from message_search where message_search match ${messages}
     and rowid between (${key} << 32) and ((${key} << 32) | 4294967295))`;
-  const named = sql`exists (select 1 from title_search where title_search match ${titles} and rowid = ${key})`;
+  const named = sql`exists (select 1 from title_search where title_search match ${titles} and rowid in (${key}, -${key}))`;
   const ways = [...(messages === null ? [] : [said]), ...(titles === null ? [] : [named])];
   return ways.length === 0 ? sql`0` : sql`(${sql.join(ways, sql` or `)})`;
 };
@@ -115,7 +125,7 @@ const chatMatches = (key: SQL, { messages, titles }: Matching): SQL => {
 export const matchingRoots = (owner_id: string, { messages, titles }: Matching): SQL => {
   const ways = [
     ...(messages === null ? [] : [sql`select rowid >> 32 from message_search where message_search match ${messages}`]),
-    ...(titles === null ? [] : [sql`select rowid from title_search where title_search match ${titles}`]),
+    ...(titles === null ? [] : [sql`select abs(rowid) from title_search where title_search match ${titles}`]),
   ];
   if (ways.length === 0) return sql`select 0 where 0`;
   return sql`with hits (key) as materialized (${sql.join(ways, sql` union all `)})

@@ -1,7 +1,9 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
 import { aliasedTable, and, asc, desc, eq, inArray, isNull, notExists, or, type SQL, sql } from "drizzle-orm";
+import { type PullFilter, pullConditions, type ShownDiff, shownDiff } from "./chat-diffs.ts";
 import { type Matching, matchingRoots, rootMatches } from "./chat-search.ts";
 import type { ChatRow } from "./chats.ts";
+import { chat_diffs } from "./schema/chat-diffs.ts";
 import { chats } from "./schema/chats.ts";
 import { chat_contexts, context_snapshots } from "./schema/context.ts";
 import { users } from "./schema/users.ts";
@@ -15,6 +17,8 @@ export type ChatView = {
   readonly shared: boolean;
   /** What the chat has pinned of its workspace; null while that is nothing. */
   readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
+  /** Null while nothing of the chat was pushed. */
+  readonly diff: ShownDiff | null;
 };
 
 const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat = ${chats.key})
@@ -32,11 +36,13 @@ const select = () =>
         error: context_snapshots.error,
         dirty_since: chat_contexts.dirty_since,
       },
+      diff: shownDiff,
     })
     .from(chats)
     .innerJoin(users, eq(users.id, chats.owner_id))
     .leftJoin(chat_contexts, eq(chat_contexts.chat, chats.key))
-    .leftJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot));
+    .leftJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot))
+    .leftJoin(chat_diffs, eq(chat_diffs.chat, chats.key));
 
 const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
 
@@ -64,8 +70,8 @@ export type ChatFilter = {
   readonly labels: readonly { readonly key: string; readonly value: string }[];
   /** What must be said in the chat or its title. */
   readonly search?: Matching | undefined;
-  /** False: nothing matches, as for a key that no chat has yet. */
-  readonly possible: boolean;
+  /** What must be true of its pull request. */
+  readonly pull: PullFilter;
 };
 
 /** One's own pinned root chats by their place; from behind `after` on. */
@@ -129,9 +135,8 @@ export const listChatViews = (
   );
 
 const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
-  const { archived, has_unread, title, labels, search, possible } = filter;
+  const { archived, has_unread, title, labels, search, pull } = filter;
   return [
-    possible ? undefined : sql`0`,
     sourceOf(filter),
     eq(chats.archived, archived),
     isNull(chats.parent_chat_id),
@@ -143,6 +148,7 @@ const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
       ({ key, value }) =>
         sql`exists (select 1 from json_each(${chats.labels}) l where l.key = ${key} and l.value = ${value})`,
     ),
+    ...pullConditions(pull),
     search === undefined ? undefined : found(filter, search),
   ];
 };

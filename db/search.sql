@@ -3,7 +3,7 @@
 -- rowid: the chat's key in the upper 31 bits, the message's number in the lower 32, so that the matches of a chat lie together.
 create virtual table message_search using fts5(words, content = '', contentless_delete = 1, tokenize = 'ascii');
 --> statement-breakpoint
--- rowid: the chat's key. Pull requests will have theirs beside it.
+-- rowid: the chat's key for its title; the negative key for number and title of its pull request.
 create virtual table title_search using fts5(words, content = '', contentless_delete = 1, tokenize = 'ascii');
 --> statement-breakpoint
 -- Merging happens in slices between commits (actors/chat/search-upkeep.ts), never inside of one.

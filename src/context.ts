@@ -65,6 +65,9 @@ import { LocalProvisioner } from "./provisioners/local/local.ts";
 import type { Provisioner } from "./provisioners/provisioner.ts";
 import { AgentHttp } from "./wire/agent-http.ts";
 
+/** Bytes of an answer about a pull request. */
+const MOST_OF_DIFF = 4 * 1024 * 1024;
+
 export type ContextOptions = {
   config: Config;
   clock?: Clock;
@@ -103,6 +106,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly titles: ChatHouse["titles"];
+  readonly diffs: ChatHouse["diffs"];
   readonly chatUpkeep: ChatHouse["upkeep"];
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
@@ -224,7 +228,7 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     const { clock, topics, models } = this;
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
-    const { chats, generations, titles, upkeep } = openChats({
+    const { chats, generations, titles, diffs, upkeep } = openChats({
       store,
       clock,
       topics,
@@ -235,11 +239,15 @@ export class Context implements ApiContext, AsyncDisposable {
       slots,
       recordsAll: this.config.chat_debug_logging,
       asksTitles: this.config.chat_titles,
+      accounts: this.links,
+      // Diffs are longer than what accounts are asked for.
+      outbound: new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_DIFF }),
       copy,
     });
     this.chats = chats;
     this.generations = generations;
     this.titles = titles;
+    this.diffs = diffs;
     this.chatUpkeep = upkeep;
     this.scheduler = new Scheduler(
       store,
@@ -312,6 +320,7 @@ export class Context implements ApiContext, AsyncDisposable {
   async #deliver(timer: Timer): Promise<void> {
     if (timer.actor === "chat") await this.chats.ask(timer.actor_id, "deadlinePassed", {});
     await this.auditRetention.stop();
+    if (timer.actor === "chat_diff") await this.diffs.due(timer.actor_id);
     if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
     if (timer.actor === DRY_RUN) await this.dryRuns.ask(timer.actor_id, "reap", {});
     if (timer.actor === "workspace") await this.#tellWorkspace(timer);

@@ -2,6 +2,7 @@
 import type { Topics } from "#base/topics.ts";
 import type { Events, OwnerChatKind } from "../events.ts";
 import type { Change } from "./decision.ts";
+import type { Diffs } from "./diffs.ts";
 import type { Generations } from "./generations.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
@@ -14,10 +15,11 @@ type Parts = {
   readonly generations: Generations;
   readonly index: SearchUpkeep;
   readonly titles: Titles;
+  readonly diffs: Diffs;
 };
 
 export const announce = (
-  { topics, generations, index, titles }: Parts,
+  { topics, generations, index, titles, diffs }: Parts,
   before: ChatState,
   change: Change<ChatState>,
 ): void => {
@@ -30,7 +32,10 @@ export const announce = (
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
   }
   const isOver = state.status !== "running" && state.status !== "interrupting";
-  if (before.status === "running" && isOver) titles.turnEnded(state);
+  if (before.status === "running" && isOver) {
+    titles.turnEnded(state);
+    diffs.turnEnded(state);
+  }
   for (const effect of effects) {
     if (effect.do === "generate") startTurn(generations, state);
     else generations.interrupt(state.id, effect.history_version);

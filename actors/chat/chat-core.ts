@@ -17,6 +17,7 @@ import { attachWrites } from "./attach.ts";
 import { chatEntries } from "./audit.ts";
 import type { ChatActor } from "./chat-actor.ts";
 import type { Change, Command, CommandType } from "./decision.ts";
+import type { Diffs } from "./diffs.ts";
 import type { Generations } from "./generations.ts";
 import type { ChatPatch, Late } from "./messages.ts";
 import { promotedPatch } from "./promoted.ts";
@@ -34,6 +35,7 @@ export type ChatParts = {
   readonly generations: Generations;
   readonly index: SearchUpkeep;
   readonly titles: Titles;
+  readonly diffs: Diffs;
   /** For the sub-chats that are archived with their root. */
   readonly chats: () => Directory<ChatActor>;
 };

@@ -1,5 +1,6 @@
 // Puts the parts of chats together: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context.ts.
 import type { Clock } from "#base/clock.ts";
+import type { Outbound } from "#base/outbound.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readChatSetting } from "#db/chat-settings.ts";
@@ -11,6 +12,7 @@ import { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { ChatActor } from "./chat-actor.ts";
 import { chatSkills, contextBlocks } from "./context-blocks.ts";
+import { Diffs, type GitAccounts } from "./diffs.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
 import { modeBlocks } from "./mode-prompt.ts";
@@ -26,6 +28,7 @@ export type ChatHouse = {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly titles: Titles;
+  readonly diffs: Diffs;
   /** What is done beside the chats, now and then. */
   readonly upkeep: Chore;
 };
@@ -41,6 +44,9 @@ type Parts = {
   readonly slots: Slots;
   /** Whether the model calls of all chats are recorded. */
   readonly recordsAll: boolean;
+  /** Who is linked at which git host, and the way there. */
+  readonly accounts: GitAccounts;
+  readonly outbound: Outbound;
   /** Whether models are asked for titles and summaries. */
   readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
@@ -57,6 +63,8 @@ export const openChats = ({
   slots,
   recordsAll,
   asksTitles,
+  accounts,
+  outbound,
   copy,
 }: Parts): ChatHouse => {
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
@@ -83,9 +91,10 @@ export const openChats = ({
   );
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, asks: asksTitles, chats: () => chats });
-  const parts = { store, clock, topics, models, generations, index, titles, chats: () => chats };
+  const diffs = new Diffs({ store, clock, topics, agentHttp, toolHouse, accounts, outbound });
+  const parts = { store, clock, topics, models, generations, index, titles, diffs, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
   const files = new FileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
-  const upkeep = new ChatUpkeep([index, files, titles, new Retention({ store, clock, chats: () => chats })]);
-  return { chats, generations, titles, upkeep };
+  const upkeep = new ChatUpkeep([index, files, titles, diffs, new Retention({ store, clock, chats: () => chats })]);
+  return { chats, generations, titles, diffs, upkeep };
 };

@@ -33,8 +33,11 @@ export type AgentParts = {
   readonly subagents: (of: SubagentsOf) => Subagents;
 };
 
+/** What it takes to reach a workspace. */
+export type ReachParts = Pick<AgentParts, "store" | "clock" | "agentHttp" | "toolHouse">;
+
 export class WorkspaceAgent implements ToolAgent {
-  readonly #parts: AgentParts;
+  readonly #parts: ReachParts;
   readonly #workspace_id: string | null;
   readonly #house: ToolHouse;
   readonly #chat_id: string;
@@ -42,7 +45,7 @@ export class WorkspaceAgent implements ToolAgent {
   /** It has been there before. */
   #known: boolean;
 
-  constructor(parts: AgentParts, of: HouseOf, known: boolean) {
+  constructor(parts: ReachParts, of: HouseOf, known: boolean) {
     this.#parts = parts;
     this.#workspace_id = of.workspace_id;
     this.#house = parts.toolHouse(of);

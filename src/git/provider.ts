@@ -8,6 +8,8 @@ export type Revocation = { readonly url: URL; readonly way: "github" | "standard
 export type Provider = {
   readonly id: string;
   readonly type: ProviderType;
+  /** Where the host is, without a slash at the end; empty where nobody has said so. */
+  readonly base_url: string;
   readonly client_id: string;
   readonly client_secret: string;
   /** Undefined where there is only the device flow. */
@@ -105,6 +107,7 @@ export const providerOf = (given: ProviderSetting): Provider => {
   return {
     id: given.id,
     type: given.type,
+    base_url: base,
     client_id: given.client_id,
     client_secret: given.client_secret ?? "",
     auth_url: url(given.auth_url, known.auth),

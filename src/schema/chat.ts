@@ -1,6 +1,7 @@
 // Wire shapes of chats and of what is sent to them (specification "Chat", "Chat message", facts/chats 3 and 4).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { ChatContext } from "./chat-context.ts";
+import { DiffStatus } from "./chat-diff.ts";
 import { ChatError } from "./chat-error.ts";
 import { InputPart, MessagePart } from "./chat-part.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
@@ -57,6 +58,7 @@ const chatOf = <C extends TSchema>(children: C) =>
       }),
     ),
     context: absent(ChatContext),
+    diff_status: absent(DiffStatus),
     last_error: absent(ChatError),
   });
 

@@ -17,6 +17,7 @@ import { chatContext } from "./context.ts";
 import { chatCost } from "./cost.ts";
 import { createChat } from "./create.ts";
 import { chatDebug } from "./debug.ts";
+import { chatDiff } from "./diff.ts";
 import { chatFiles } from "./files.ts";
 import { chatGit } from "./git.ts";
 import { listChats, sharersOf } from "./list.ts";
@@ -131,4 +132,5 @@ export const chats = (ctx: ApiContext) =>
     .use(chatMessages(ctx))
     .use(chatTitle(ctx))
     .use(chatStream(ctx))
-    .use(chatGit(ctx));
+    .use(chatGit(ctx))
+    .use(chatDiff(ctx));

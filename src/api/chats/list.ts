@@ -67,10 +67,10 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
   const search = new SearchQuery(text);
   if (search.free !== "") search.refuse("q", "Bare words are not supported; write title:word.");
   const sources = search.choices("source", SOURCES);
-  const requests = [
-    ...search.choices("pr_status", PR_STATUSES),
-    ...[search.text("repo"), search.text("pr_title"), numberOf(search), addressOf(search)],
-  ];
+  const pull = {
+    statuses: search.choices("pr_status", PR_STATUSES),
+    ...{ repo: search.text("repo"), title: search.text("pr_title"), number: numberOf(search), url: addressOf(search) },
+  };
   const filter: ChatFilter = {
     owner_id: caller.user_id,
     mine: sources.length === 0 || sources.includes("created_by_me"),
@@ -80,8 +80,7 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
     title: search.text("title"),
     search: searchOf(search),
     labels: labels.map(labelOf),
-    // No chat has a pull request yet.
-    possible: requests.every((one) => one === undefined),
+    pull,
   };
   search.end("Invalid chat search query.");
   return filter;
@@ -90,10 +89,10 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
 /** What others share their chats with so that this user may read them. */
 export const sharersOf = (caller: UserCaller): string[] => [caller.user_id, ...Object.keys(caller.organizations)];
 
-const numberOf = (search: SearchQuery): string | undefined => {
+const numberOf = (search: SearchQuery): number | undefined => {
   const number = search.text("pr");
   if (number !== undefined && !/^[1-9]\d*$/.test(number)) search.refuse("pr", `"${number}" is not a positive number.`);
-  return number;
+  return number === undefined ? undefined : Number(number);
 };
 
 const addressOf = (search: SearchQuery): string | undefined => {

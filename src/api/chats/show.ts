@@ -7,6 +7,7 @@ import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.t
 import type { ChatContext, StoredResource } from "#schema/chat-context.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { shownStatus } from "#schema/chat-status.ts";
+import { showDiffStatus } from "./diff.ts";
 
 /** Leaves out members that are null or empty text. */
 const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
@@ -14,7 +15,7 @@ const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
 const showOne = (
-  { chat, owner_name, owner_username, shared, context }: ChatView,
+  { chat, owner_name, owner_username, diff, shared, context }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
 ): ChildChat => ({
@@ -34,6 +35,7 @@ const showOne = (
     plan_mode: chat.plan_mode,
     permissions: chat.permissions,
     last_error: chat.last_error,
+    diff_status: diff ? showDiffStatus(chat.id, diff) : null,
   }),
   ...(context ? { context: showContext(context) } : {}),
   last_model_config_id: chat.last_model_config_id,

@@ -1,0 +1,83 @@
+// Pull requests of GitHub and GitHub Enterprise, by its REST API (rules PR-2, PR-3).
+import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
+import type { Pull, Pulls } from "./pulls.ts";
+import { PullError, type PullHttp } from "./pulls-http.ts";
+
+const DIFF = "application/vnd.github.diff";
+
+export const githubPulls = (http: PullHttp, project: string): Pulls => {
+  const repo = `/repos/${project}`;
+  const [owner = ""] = project.split("/");
+  return {
+    find(branch) {
+      const query = new URLSearchParams({
+        head: `${owner}:${branch}`,
+        state: "all",
+        sort: "created",
+        direction: "desc",
+      });
+      return http.get(
+        "find",
+        `${repo}/pulls?${query}&per_page=1`,
+        (json) => countIn(listIn(json)[0]?.number) || undefined,
+      );
+    },
+    async read(number) {
+      const pull = await http.get("pull", `${repo}/pulls/${number}`, pullIn);
+      const verdict = await http.get("reviews", `${repo}/pulls/${number}/reviews?per_page=100`, (json) =>
+        verdictIn(json, pull.author_login),
+      );
+      const { asked, ...shown } = pull;
+      const { reviewers, ...told } = verdict;
+      return { ...shown, ...told, reviewer_count: new Set([...asked, ...reviewers]).size };
+    },
+    diff: (number) => http.text(`${repo}/pulls/${number}`, DIFF),
+    async branchDiff(branch) {
+      const base = await http.get("project", repo, (json) => textIn(objectIn(json).default_branch));
+      if (base === "") throw new PullError("failed", "The git host names no default branch.");
+      return http.text(`${repo}/compare/${encodeURIComponent(base)}...${encodeURIComponent(branch)}`, DIFF);
+    },
+  };
+};
+
+const pullIn = (
+  json: unknown,
+): Omit<Pull, "reviewer_count" | "approved" | "changes_requested"> & { asked: string[] } => {
+  const pull = objectIn(json);
+  const author = objectIn(pull.user);
+  const isMerged = pull.merged === true || typeof pull.merged_at === "string";
+  const pr_number = countIn(pull.number);
+  if (pr_number === 0) throw new PullError("failed", "The git host's answer is no pull request.");
+  return {
+    pr_number,
+    pr_state: isMerged ? "merged" : pull.state === "closed" ? "closed" : "open",
+    pr_draft: pull.draft === true,
+    pr_title: textIn(pull.title),
+    url: addressIn(pull.html_url),
+    author_login: textIn(author.login),
+    author_avatar_url: addressIn(author.avatar_url),
+    base_branch: textIn(objectIn(pull.base).ref),
+    head_branch: textIn(objectIn(pull.head).ref),
+    additions: countIn(pull.additions),
+    deletions: countIn(pull.deletions),
+    changed_files: countIn(pull.changed_files),
+    commits: countIn(pull.commits),
+    asked: listIn(pull.requested_reviewers).map(({ login }) => textIn(login)),
+  };
+};
+
+/** What each reviewer said last counts; comments alone take nothing back. */
+const verdictIn = (json: unknown, author: string) => {
+  const last = new Map<string, string>();
+  const reviewers = new Set<string>();
+  for (const { user, state } of listIn(json)) {
+    const login = textIn(objectIn(user).login);
+    if (login === "" || login === author) continue;
+    reviewers.add(login);
+    if (state === "APPROVED" || state === "CHANGES_REQUESTED" || state === "DISMISSED") last.set(login, state);
+  }
+  const verdicts = [...last.values()];
+  const changes_requested = verdicts.includes("CHANGES_REQUESTED");
+  const approved = !changes_requested && verdicts.includes("APPROVED");
+  return { approved, changes_requested, reviewers: [...reviewers] };
+};

@@ -1,0 +1,107 @@
+// Merge requests of GitLab, by its REST API, in the words of pull requests (rules PR-2, PR-3). GitLab counts no lines, so they are counted
+// here in the first pages of the diff.
+import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
+import type { Pull, Pulls } from "./pulls.ts";
+import { PullError, type PullHttp } from "./pulls-http.ts";
+
+const PAGE = 100;
+/** Files beyond these are not counted and not shown. */
+const MOST_PAGES = 3;
+
+type Change = { readonly old_path: string; readonly new_path: string; readonly diff: string };
+
+export const gitlabPulls = (http: PullHttp, project: string): Pulls => {
+  const place = `/projects/${encodeURIComponent(project)}`;
+  const changesOf = async (at: string): Promise<Change[]> => {
+    const all: Change[] = [];
+    for (let page = 1; page <= MOST_PAGES; page += 1) {
+      const some = changesIn(await http.json(`${at}/diffs?per_page=${PAGE}&page=${page}`));
+      all.push(...some);
+      if (some.length < PAGE) break;
+    }
+    return all;
+  };
+  return {
+    find(branch) {
+      const query = new URLSearchParams({ source_branch: branch, order_by: "created_at", sort: "desc", per_page: "1" });
+      return http.get("find", `${place}/merge_requests?${query}`, (json) => countIn(listIn(json)[0]?.iid) || undefined);
+    },
+    async read(number) {
+      const at = `${place}/merge_requests/${number}`;
+      const { asked, ...pull } = await http.get("pull", at, mergeRequestIn);
+      const approvers = await http.get("approvals", `${at}/approvals`, (json) =>
+        listIn(objectIn(json).approved_by).map(({ user }) => textIn(objectIn(user).username)),
+      );
+      const refusers = await http.get("reviewers", `${at}/reviewers`, (json) =>
+        listIn(json).flatMap(({ user, state }) =>
+          state === "requested_changes" ? [textIn(objectIn(user).username)] : [],
+        ),
+      );
+      const commits = await http.get("commits", `${at}/commits?per_page=${PAGE}`, (json, headers) =>
+        Math.max(countIn(headers.get("x-total") ?? ""), listIn(json).length),
+      );
+      const lines = await http.get("lines", `${at}/diffs?per_page=${PAGE}&page=1`, (json) => linesIn(changesIn(json)));
+      const changes_requested = refusers.length > 0;
+      return {
+        ...pull,
+        ...lines,
+        commits,
+        reviewer_count: new Set([...asked, ...approvers, ...refusers]).size,
+        approved: !changes_requested && approvers.length > 0,
+        changes_requested,
+      };
+    },
+    diff: async (number) => textOf(await changesOf(`${place}/merge_requests/${number}`)),
+    async branchDiff(branch) {
+      const from = await http.get("project", place, (json) => textIn(objectIn(json).default_branch));
+      if (from === "") throw new PullError("failed", "The git host names no default branch.");
+      const query = new URLSearchParams({ from, to: branch });
+      const json = await http.json(`${place}/repository/compare?${query}`);
+      return textOf(changesIn(objectIn(json).diffs));
+    },
+  };
+};
+
+const mergeRequestIn = (json: unknown) => {
+  const request = objectIn(json);
+  const author = objectIn(request.author);
+  const pr_number = countIn(request.iid);
+  if (pr_number === 0) throw new PullError("failed", "The git host's answer is no merge request.");
+  return {
+    pr_number,
+    pr_state: request.state === "merged" ? "merged" : request.state === "closed" ? "closed" : "open",
+    pr_draft: request.draft === true || request.work_in_progress === true,
+    pr_title: textIn(request.title),
+    url: addressIn(request.web_url),
+    author_login: textIn(author.username),
+    author_avatar_url: addressIn(author.avatar_url),
+    base_branch: textIn(request.target_branch),
+    head_branch: textIn(request.source_branch),
+    changed_files: countIn(request.changes_count),
+    asked: listIn(request.reviewers).map(({ username }) => textIn(username)),
+  } satisfies Partial<Pull> & { asked: string[] };
+};
+
+const changesIn = (json: unknown): Change[] =>
+  (Array.isArray(json) ? json : []).slice(0, PAGE * MOST_PAGES).map((one) => {
+    const { old_path, new_path, diff } = objectIn(one);
+    return { old_path: textIn(old_path), new_path: textIn(new_path), diff: typeof diff === "string" ? diff : "" };
+  });
+
+const linesIn = (changes: readonly Change[]): { additions: number; deletions: number } => {
+  let [additions, deletions] = [0, 0];
+  for (const { diff } of changes) {
+    additions += diff.match(/^\+/gm)?.length ?? 0;
+    deletions += diff.match(/^-/gm)?.length ?? 0;
+  }
+  return { additions, deletions };
+};
+
+const textOf = (changes: readonly Change[]): string =>
+  changes
+    .map(({ old_path, new_path, diff }) => {
+      const names = `diff --git a/${old_path} b/${new_path}\n`;
+      const head = diff.startsWith("@@") ? `--- a/${old_path}\n+++ b/${new_path}\n` : "";
+      return `${names}${head}${diff === "" || diff.endsWith("\n") ? diff : `${diff}\n`}`;
+    })
+    .join("");

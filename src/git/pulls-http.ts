@@ -1,0 +1,149 @@
+// Questions to the API of a git host (rules PR-3, PR-4): with the owner's token, conditional where an answer is known, and with a way to
+// say how long the host wants to be left alone. Only ever to the host of the provider's setting, through the guarded door of outbound.ts.
+import type { Clock } from "#base/clock.ts";
+import { type Outbound, type OutboundAnswer, OutboundError } from "#base/outbound.ts";
+
+/** Why there is no answer. `until` in milliseconds since 1970: not to be asked before. */
+export class PullError extends Error {
+  override readonly name = "PullError";
+  readonly kind: "limited" | "denied" | "missing" | "failed";
+  readonly until: number;
+
+  constructor(kind: PullError["kind"], message: string, until = 0) {
+    super(message);
+    this.kind = kind;
+    this.until = until;
+  }
+}
+
+export type Kept = Readonly<Record<string, { readonly path: string; readonly etag: string; readonly value: unknown }>>;
+
+export type PullHttpOptions = {
+  readonly outbound: Outbound;
+  readonly clock: Clock;
+  /** Ends without a slash. */
+  readonly api: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What was answered before. */
+  readonly kept?: Kept;
+  readonly signal?: AbortSignal;
+  /** The host has said that it answers nothing more until then. */
+  readonly rest: (until: number) => void;
+};
+
+/** Where a host that limits us does not say for how long. */
+const LIMITED_MS = 60_000;
+const LONGEST_LIMIT_MS = 24 * 3_600_000;
+
+export class PullHttp {
+  readonly #options: PullHttpOptions;
+  readonly #kept: Record<string, { path: string; etag: string; value: unknown }> = {};
+
+  constructor(options: PullHttpOptions) {
+    this.#options = options;
+  }
+
+  /** What is worth keeping of all that was asked. */
+  get kept(): Kept {
+    return this.#kept;
+  }
+
+  /** The answer as `read` makes it of the JSON, or as it was known where nothing has changed. Throws PullError. */
+  async get<T>(name: string, path: string, read: (json: unknown, headers: Headers) => T): Promise<T> {
+    const known = this.#options.kept?.[name];
+    const etag = known?.path === path ? known.etag : "";
+    const answer = await this.#ask(path, { accept: this.#options.headers.accept ?? "application/json", etag });
+    if (answer.status === 304 && known) {
+      this.#kept[name] = known;
+      return known.value as T;
+    }
+    const value = read(jsonOf(answer.text), answer.headers);
+    const mark = answer.headers.get("etag") ?? "";
+    if (mark !== "" && mark.length <= 512) this.#kept[name] = { path, etag: mark, value };
+    return value;
+  }
+
+  /** The same without keeping it. */
+  async json(path: string): Promise<unknown> {
+    return jsonOf(await this.text(path, "application/json"));
+  }
+
+  /** The body as it is. */
+  async text(path: string, accept: string): Promise<string> {
+    return (await this.#ask(path, { accept, etag: "" })).text;
+  }
+
+  async #ask(path: string, { accept, etag }: { accept: string; etag: string }): Promise<OutboundAnswer> {
+    const { outbound, api, headers, signal, rest } = this.#options;
+    const condition: Record<string, string> = etag === "" ? {} : { "if-none-match": etag };
+    let answer: OutboundAnswer;
+    try {
+      answer = await outbound.fetch(new URL(api + path), {
+        headers: { ...headers, accept, ...condition },
+        ...(signal ? { signal } : {}),
+      });
+    } catch (error) {
+      if (error instanceof OutboundError) throw new PullError("failed", error.message);
+      throw error;
+    }
+    const now = this.#options.clock.now();
+    if (answer.status === 200 || (answer.status === 304 && etag !== "")) {
+      if (numberIn(answer, REMAINING) === 0) rest(resetOf(answer, now));
+      return answer;
+    }
+    const refusal = refusalOf(answer, now);
+    if (refusal.kind === "limited") rest(refusal.until);
+    throw refusal;
+  }
+}
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new PullError("failed", "The git host's answer is not JSON.");
+  }
+};
+
+const REMAINING = ["x-ratelimit-remaining", "ratelimit-remaining"];
+const RESET = ["x-ratelimit-reset", "ratelimit-reset"];
+
+const refusalOf = (answer: OutboundAnswer, now: number): PullError => {
+  const { status, text } = answer;
+  const isSpent = numberIn(answer, REMAINING) === 0 || answer.headers.has("retry-after") || /rate limit/i.test(text);
+  if (status === 429 || (status === 403 && isSpent)) {
+    return new PullError(
+      "limited",
+      `The git host answers no more questions for now (${status}).`,
+      resetOf(answer, now),
+    );
+  }
+  if (status === 401 || status === 403) return new PullError("denied", `The git host does not allow it (${status}).`);
+  if (status === 404 || status === 410) return new PullError("missing", "The git host knows nothing of that.");
+  return new PullError("failed", `The git host answered ${status}.`);
+};
+
+/** When it may be asked again, by what it says or else soon; never further away than a day. */
+const resetOf = (answer: OutboundAnswer, now: number): number => {
+  const after = answer.headers.get("retry-after");
+  const seconds = numberIn(answer, ["retry-after"]);
+  const date = after === null ? Number.NaN : Date.parse(after);
+  const reset = numberIn(answer, RESET);
+  const until =
+    seconds !== undefined
+      ? now + seconds * 1_000
+      : !Number.isNaN(date)
+        ? date
+        : reset !== undefined
+          ? reset * 1_000
+          : now + LIMITED_MS;
+  return Math.min(Math.max(until, now + 1_000), now + LONGEST_LIMIT_MS);
+};
+
+const numberIn = ({ headers }: OutboundAnswer, names: readonly string[]): number | undefined => {
+  for (const name of names) {
+    const text = headers.get(name);
+    if (text !== null && /^\d{1,12}$/.test(text.trim())) return Number(text);
+  }
+  return undefined;
+};

@@ -1,0 +1,27 @@
+// The addresses git gives its remotes, as the host and project they mean (rule PR-1). Pure; refuses what no host could have said.
+
+export type Remote = { readonly host: string; readonly project: string };
+
+const SCP = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/;
+const NAME = /^[\w.][\w.-]*$/;
+
+/** `https://host/team/repo.git`, `ssh://git@host:22/team/repo` or `git@host:team/repo.git`; undefined for anything else. */
+export const remoteOf = (address: string): Remote | undefined => {
+  if (address.length > 2_048) return undefined;
+  const scp = SCP.exec(address);
+  if (scp) return checked(scp[1] ?? "", scp[2] ?? "");
+  if (!URL.canParse(address)) return undefined;
+  const url = new URL(address);
+  if (!/^(?:https?|ssh|git):$/.test(url.protocol)) return undefined;
+  // The port of a web address is part of the host; that of ssh says nothing of the web.
+  return checked(url.protocol.startsWith("http") ? url.host : url.hostname, url.pathname);
+};
+
+const checked = (host: string, path: string): Remote | undefined => {
+  const parts = path
+    .replace(/^\/+|\/+$/g, "")
+    .replace(/\.git$/, "")
+    .split("/");
+  const isProject = parts.length >= 2 && parts.length <= 20 && parts.every((part) => NAME.test(part) && part !== "..");
+  return isProject && host !== "" ? { host: host.toLowerCase(), project: parts.join("/") } : undefined;
+};
