@@ -118,7 +118,9 @@ export class ChatSubagents implements Subagents {
   }
 
   async list(limit: number, offset: number): Promise<ToolResult> {
-    const all = await this.#parts.store.all(listChildren({ root: this.#of.chat_id }));
+    const rows = await this.#parts.store.all(listChildren({ root: this.#of.chat_id }));
+    // Keys ascend; many are made in the same millisecond.
+    const all = rows.sort((a, b) => b.key - a.key);
     const page = all.slice(offset, offset + limit);
     return {
       agents: page.map((row) => ({

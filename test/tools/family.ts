@@ -9,10 +9,13 @@ const openingOf = ({ request }: ScriptedCall): string =>
 
 export class Family {
   readonly world: Pick<ChatWorld, "owner" | "organization_id" | "models">;
+  readonly #name: string;
   readonly #waiting: ScriptedCall[] = [];
 
-  constructor(world: Pick<ChatWorld, "owner" | "organization_id" | "models">) {
+  /** `name` is what the root begins with: families of one server must not share their openings. */
+  constructor(world: Pick<ChatWorld, "owner" | "organization_id" | "models">, name = "root") {
     this.world = world;
+    this.#name = name;
   }
 
   /** The next call of the model for the chat that began with these words. One at a time. */
@@ -25,10 +28,10 @@ export class Family {
     }
   }
 
-  /** A root chat that begins with "root", and its first call. */
+  /** The root chat, and its first call. */
   async root(more: Record<string, unknown> = {}): Promise<{ id: string; call: ScriptedCall }> {
-    const { id } = await createChat(this.world, "root", more);
-    return { id, call: await this.call("root") };
+    const { id } = await createChat(this.world, this.#name, more);
+    return { id, call: await this.call(this.#name) };
   }
 
   /** Lets the root call these tools in one step, and answers what it is told next. */
@@ -44,7 +47,7 @@ export class Family {
 
   /** What the root's calls have come to, and its next call. */
   async answers(): Promise<{ results: Result[]; next: ScriptedCall }> {
-    const next = await this.call("root");
+    const next = await this.call(this.#name);
     const { messages } = next.request;
     const parts = messages
       .slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)

@@ -1,10 +1,10 @@
 // Sub-chats that a chat starts for itself: what the model, the followers and the owner see of them, and what becomes of them when their
 // root is stopped, archived, deleted or taken up again after a crash.
-import { expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents.ts";
 import { putChatSetting, putModelOverride } from "#db/chat-settings.ts";
-import { createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { type ChatWorld, createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
+import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/scripted-models.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -17,11 +17,16 @@ setDefaultTimeout(60_000);
 const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
-testInside(
-  "[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, waits for one, sees it speak, and gets its report",
-  async () => {
-    await using world = await openChatWorld();
-    const family = new Family(world);
+describeInside("one server, whose time the test moves", () => {
+  const clock = new ManualClock();
+  let world: ChatWorld;
+  beforeAll(async () => {
+    world = await openChatWorld({ clock });
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  test("[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, waits for one, sees it speak, and gets its report", async () => {
+    const family = new Family(world, "proud");
     const { id, call } = await family.root({ labels: { team: "a" } });
     expect(namesOf(call)).toEqual(expect.arrayContaining(AGENTS));
     const spawned = await family.step(
@@ -73,20 +78,15 @@ testInside(
       ...{ parent_chat_id: id, root_chat_id: id, owner_id: world.user_id, labels: {}, children: [] },
     });
     expect(labels).toEqual({ team: "a" });
-  },
-);
+  });
 
-testInside(
-  "[SB-4] a wait ends with the agent's turn, its failure, or its own time: 300 seconds unless it says otherwise",
-  async () => {
-    const clock = new ManualClock();
-    await using world = await openChatWorld({ clock });
-    const family = new Family(world);
+  test("[SB-4] a wait ends with the agent's turn, its failure, or its own time: 300 seconds unless it says otherwise", async () => {
+    const family = new Family(world, "patient");
     const root = await family.root();
-    const agent = await family.spawn(root.call, "work");
+    const agent = await family.spawn(root.call, "toil");
     const chat_id = agent.id;
     const looked = await family.step(agent.next, ["wait_agent", { chat_id, timeout_seconds: 0 }]);
-    expect(looked.results).toEqual([{ chat_id, title: "work", status: "running", timed_out: true }]);
+    expect(looked.results).toEqual([{ chat_id, title: "toil", status: "running", timed_out: true }]);
     using follower = await Follower.open(world.owner, root.id);
     using waiting = await Follower.open(world.owner, chat_id);
     family.begin(looked.next, ["wait_agent", { chat_id }]);
@@ -109,18 +109,14 @@ testInside(
     const told = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);
     expect(told.results).toEqual([{ chat_id, status: "running", interrupted: false }]);
     family.begin(told.next, ["wait_agent", { chat_id }]);
-    const again = await family.call("work");
+    const again = await family.call("toil");
     expect(again.prompt).toBe("try again");
     again.say("now it is done").finish();
     expect((await family.answers()).results).toMatchObject([{ status: "waiting", report: "now it is done" }]);
-  },
-);
+  });
 
-testInside(
-  "[SB-6] agents are spoken to, stopped and listed; those of others, full queues and wrong arguments are answered with an error",
-  async () => {
-    await using world = await openChatWorld();
-    const family = new Family(world);
+  test("[SB-6] agents are spoken to, stopped and listed; those of others, full queues and wrong arguments are answered with an error", async () => {
+    const family = new Family(world, "busy");
     const other = await createChat(world, "a chat beside it");
     (await family.call("a chat beside it")).finish();
     const root = await family.root();
@@ -180,15 +176,11 @@ testInside(
       { count: 2, has_more: true, agents: [{ title: "more" }] },
       { count: 2, has_more: false, agents: [{ title: "work" }] },
     ]);
-  },
-);
+  });
 
-testInside(
-  "[SB-3] [SB-7] stopping a chat stops the agent it waits for and leaves the others; archived, brought back and deleted they go with their root",
-  async () => {
-    await using world = await openChatWorld();
+  test("[SB-3] [SB-7] stopping a chat stops the agent it waits for and leaves the others; archived, brought back and deleted they go with their root", async () => {
     const { chats } = contextOf(world.server);
-    const family = new Family(world);
+    const family = new Family(world, "tired");
     const root = await family.root();
     const near = await family.spawn(root.call, "near");
     const far = await family.spawn(near.next, "far");
@@ -235,8 +227,8 @@ testInside(
     for (const id of [root.id, near.id, far.id]) {
       expect((await world.owner.fetch("GET", `/api/v2/chats/${id}`)).status).toBe(404);
     }
-  },
-);
+  });
+});
 
 testInside(
   "[SB-8] a server that is started anew takes the wait up again, and no call starts an agent twice",

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
-import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { addModel, type ModelWorld, openModelWorld } from "#test/support/model-world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -15,8 +15,9 @@ const callTool = (call: ModelCall, name: string, args: unknown): void =>
   call.say({ call: { id: `id-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
 const answer = (call: ModelCall, text: string): void => call.say({ text }, { finish: "stop" }).end();
 
-test("[SB-1] [SB-4] [PM-4] an agent works below its chat and reports to it; a question ends the turn and its answer is a message", async () => {
+test("[SB-1] [SB-4] [PM-4] the demo model hands a task to an agent; an agent of a real one works below its chat and reports to it; a question ends the turn and its answer is a message", async () => {
   await using world = await openModelWorld();
+  await askDemo(world);
   const { model } = await addModel(world, "openai-compat", { model_config: { reasoning: { max: "low" } } });
   const { owner, upstream } = world;
   const { id } = await createChat(world, "find it");
@@ -65,8 +66,8 @@ test("[SB-1] [SB-4] [PM-4] an agent works below its chat and reports to it; a qu
   await follower.until(({ history }) => history.at(-1) === "assistant: So be it.");
 });
 
-test("[SB-1] [SB-4] the demo model lets an agent do a task and says what it has reported", async () => {
-  await using world = await openModelWorld();
+/** While no model is set up the demo model answers, and lets an agent do a task. */
+const askDemo = async (world: ModelWorld): Promise<void> => {
   const { id } = await createChat(world, "agent: say: all is well");
   using follower = await Follower.open(world.owner, id);
   await follower.until(({ status }) => status === "waiting");
@@ -75,4 +76,4 @@ test("[SB-1] [SB-4] the demo model lets an agent do a task and says what it has 
     ...["assistant: tool-call", "tool: tool-result", "assistant: The agent reports: all is well"],
   ]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).children).toMatchObject([{ title: "say: all is well" }]);
-});
+};
