@@ -30,7 +30,7 @@ import {
   type Step,
 } from "./messages.ts";
 import { newborn } from "./newborn.ts";
-import { aboutOf, callsToRun, offeredTools } from "./offer.ts";
+import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./offer.ts";
 import { permittedCalls, rememberedRules } from "./permissions.ts";
 import { modelAfter, withoutChoice } from "./promoted.ts";
 import { emptyChat, removeChat } from "./purge.ts";
@@ -326,10 +326,12 @@ export class ChatActor extends ChatCore {
         reasoning_effort: next.last_reasoning_effort,
         context_limit: model.context_limit ?? 0,
         compression_threshold: model.compression_threshold ?? null,
+        provider_tools: offersProviderTools(next),
         tools: offeredTools(next),
         ...{ calls, refused },
         awaits_client: state.pending_calls.length > calls.length,
         about: aboutOf(next),
+        mcp_server_ids: next.mcp_server_ids,
       };
       const outcome = this.outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
       // A workspace that came up after the chat was made has something to tell by now.

@@ -31,9 +31,19 @@ export class Collector {
           ...{ type: "tool-call", tool_call_id, tool_name, args, created_at: rfc3339(now) },
           ...(parsed_commands ? { parsed_commands } : {}),
         };
+        if (event.provider_executed) part.provider_executed = true;
         const ended = this.#endReasoning(now);
         this.#parts.push(event.metadata ? { ...part, provider_metadata: event.metadata } : part);
         return [...ended, part];
+      }
+      case "tool_result": {
+        const { id: tool_call_id, name: tool_name, result, is_error, metadata } = event;
+        const part: MessagePart = {
+          ...{ type: "tool-result", tool_call_id, tool_name, result, is_error, provider_executed: true },
+          created_at: rfc3339(now),
+        };
+        this.#parts.push({ ...part, provider_metadata: metadata });
+        return [part];
       }
       case "source": {
         const { source_id, url, title } = event;

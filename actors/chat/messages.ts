@@ -90,6 +90,8 @@ export type StartedAttempt = {
   readonly context_limit: number;
   readonly compression_threshold: number | null;
   readonly tools: readonly ToolDefinition[];
+  /** Whether the provider's own tools may be offered. */
+  readonly provider_tools: boolean;
   /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
   readonly calls: readonly PendingCall[];
   /** Those of them that may not run, with the words that answer them, by their ids. */
@@ -98,6 +100,8 @@ export type StartedAttempt = {
   readonly awaits_client: boolean;
   /** What the system prompt depends on. */
   readonly about: PromptOf;
+  /** The organization's MCP servers that the chat has chosen. */
+  readonly mcp_server_ids: readonly string[];
 };
 
 export type Step = {

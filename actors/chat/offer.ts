@@ -33,9 +33,19 @@ export const offeredTools = (state: ChatState): ToolDefinition[] => [
     : []),
 ];
 
+/** Whether what the provider runs by itself may be offered, where the model's options ask for it. */
+export const offersProviderTools = (state: ChatState): boolean =>
+  useOf("provider", toolsOf(state.id, aboutOf(state))) === "yes";
+
 /** The calls without a result that the turn itself must run. */
-export const callsToRun = ({ pending_calls }: Pick<ChatState, "pending_calls">): readonly PendingCall[] =>
-  pending_calls.filter(({ tool_name }) => isServerTool(tool_name));
+export const callsToRun = ({
+  pending_calls,
+  dynamic_tools,
+}: Pick<ChatState, "pending_calls" | "dynamic_tools">): readonly PendingCall[] =>
+  pending_calls.filter(
+    // What is neither ours nor the client's is a tool of an MCP server.
+    ({ tool_name }) => isServerTool(tool_name) || !dynamic_tools.some(({ name }) => name === tool_name),
+  );
 
 const known = new WeakMap<object, unknown>();
 

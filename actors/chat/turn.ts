@@ -112,7 +112,7 @@ export class Turn {
     const content = this.#collector?.content(now) ?? [];
     this.#collector = undefined;
     if (content.length === 0) return [];
-    const calls = content.filter(({ type }) => type === "tool-call");
+    const calls = callsIn(content);
     return [assistant(content, null), ...calls.map((call) => resultOf(call, "The call was interrupted.", now))];
   }
 
@@ -133,9 +133,9 @@ export class Turn {
     };
     try {
       const messages = await this.#messages(begun, history, signal);
-      const { model_id, reasoning_effort, tools } = begun;
+      const { model_id, reasoning_effort, tools, provider_tools } = begun;
       const attempt = begun.fence.generation_attempt;
-      const request = { model_id, messages, tools, reasoning_effort, attempt, signal };
+      const request = { model_id, messages, tools, provider_tools, reasoning_effort, attempt, signal };
       ended = await this.recording?.call(begun, request);
       for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
         watch.heard();
@@ -265,7 +265,7 @@ export class Turn {
     const now = this.#parts.clock.now();
     const content = this.#collector?.content(now) ?? [];
     const usage = this.#collector?.usage ?? null;
-    const calls = content.filter(({ type }) => type === "tool-call");
+    const calls = callsIn(content);
     const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
     const messages = [
       ...(content.length === 0 ? [] : [{ ...assistant(content, usage), model_config_id: model_id }]),
@@ -292,6 +292,10 @@ export class Turn {
 }
 
 const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
+
+/** Calls that somebody here has to answer. */
+const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
+  content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
 
 const assistant = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
   role: "assistant",

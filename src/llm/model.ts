@@ -15,6 +15,8 @@ export type ModelRequest = {
   readonly model_id: string;
   readonly messages: readonly PromptMessage[];
   readonly tools: readonly ToolDefinition[];
+  /** Whether tools that the provider runs by itself may be offered, too. */
+  readonly provider_tools?: boolean;
   /** One of the seven efforts, or empty for the model's own choice. */
   readonly reasoning_effort: string;
   /** Counted from 1 on the same history. */
@@ -56,6 +58,16 @@ export type ModelEvent =
       readonly name: string;
       readonly args: unknown;
       readonly metadata?: ProviderMetadata;
+      /** The provider runs it; its result comes as `tool_result` in the same stream. */
+      readonly provider_executed?: true;
+    }
+  | {
+      readonly type: "tool_result";
+      readonly id: string;
+      readonly name: string;
+      readonly result: unknown;
+      readonly is_error: boolean;
+      readonly metadata: ProviderMetadata;
     }
   | { readonly type: "source"; readonly source_id: string; readonly url: string; readonly title: string }
   | { readonly type: "usage"; readonly usage: ModelUsage }

@@ -3,6 +3,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { PromptMessage } from "./model.ts";
+import { keptFor } from "./provider-tools.ts";
 
 type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
 type UserPart = Role<"user">["content"][number];
@@ -19,16 +20,17 @@ export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 
 export const noAttachments: Attachments = async () => undefined;
 
-/** The history in the providers' common form, in order. */
+/** The history in the providers' common form, in order. Calls that a provider has run itself go back to that `kind` of provider alone. */
 export const promptOf = async (
   messages: readonly PromptMessage[],
   attachments: Attachments,
+  kind = "",
 ): Promise<LanguageModelV4Prompt> => {
   const prompt: LanguageModelV4Prompt = [];
   for (const { role, content } of messages) {
     if (role === "system") prompt.push({ role, content: content.flatMap(textOf).join("\n") });
     else if (role === "user") prompt.push({ role, content: await userParts(content, attachments) });
-    else if (role === "assistant") prompt.push({ role, content: content.flatMap(assistantPart) });
+    else if (role === "assistant") prompt.push({ role, content: assistantParts(content, kind) });
     else addResults(prompt, content.flatMap(toolPart));
   }
   return answered(prompt).filter(({ content }) => content.length > 0);
@@ -80,6 +82,30 @@ const textOf = (part: MessagePart): string[] => {
 
 const fenced = (name: string, content: string): string => `<file name=${JSON.stringify(name)}>\n${content}\n</file>`;
 
+const assistantParts = (content: readonly MessagePart[], kind: string): AssistantPart[] => {
+  const done = new Set(
+    content.flatMap(({ type, provider_executed, tool_call_id }) =>
+      type === "tool-result" && provider_executed ? [tool_call_id] : [],
+    ),
+  );
+  return content.flatMap((part) =>
+    part.provider_executed ? (done.has(part.tool_call_id) ? executedPart(part, kind) : []) : assistantPart(part),
+  );
+};
+
+/** A call that a provider has run, or its result, for the kind of provider that has run it. */
+const executedPart = (part: MessagePart, kind: string): AssistantPart[] => {
+  const kept = keptFor(kind, part.provider_metadata);
+  if (!kept) return [];
+  const { tool_call_id: toolCallId = "", tool_name: toolName = "", args = {}, is_error } = part;
+  const providerOptions = kept.options as Metadata;
+  if (part.type === "tool-call") {
+    return [{ type: "tool-call", toolCallId, toolName, input: args, providerExecuted: true, providerOptions }];
+  }
+  const output: Output = { type: is_error ? "error-json" : "json", value: (kept.result ?? null) as Json };
+  return [{ type: "tool-result", toolCallId, toolName, output, providerOptions }];
+};
+
 const assistantPart = (part: MessagePart): AssistantPart[] => {
   const options = part.provider_metadata ? { providerOptions: part.provider_metadata as Metadata } : {};
   switch (part.type) {
@@ -118,7 +144,7 @@ const answered = (prompt: LanguageModelV4Prompt): LanguageModelV4Prompt => {
   return prompt.flatMap((one, index): LanguageModelV4Prompt => {
     if (one.role !== "assistant") return [one];
     const lost = one.content.flatMap((part): ToolPart[] =>
-      part.type === "tool-call" && !given.has(part.toolCallId)
+      part.type === "tool-call" && !part.providerExecuted && !given.has(part.toolCallId)
         ? [{ type: "tool-result", toolCallId: part.toolCallId, toolName: part.toolName, output: LOST }]
         : [],
     );

@@ -8,6 +8,7 @@ import { classify, retryAfter } from "./classify.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured.ts";
 import { ModelError, type ModelEvent, type ModelRequest, type ModelUsage, type ProviderMetadata } from "./model.ts";
 import { type Attachments, promptOf } from "./prompt.ts";
+import { keptWith, providerTools, shownResult, withoutOurs } from "./provider-tools.ts";
 import { withoutSecrets } from "./secrets.ts";
 
 export type Call = {
@@ -32,7 +33,7 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
     for (;;) {
       const { value: part, done } = await reader.read();
       if (done) throw new Error(ENDED_EARLY);
-      for (const event of eventsOf(part, names, call.config.context_limit)) {
+      for (const event of eventsOf(part, names, call)) {
         if (event.type === "finish" && event.reason === "content_filter" && !spoke) throw refusalOf(call);
         spoke ||= event.type !== "usage" && event.type !== "finish";
         yield event;
@@ -70,23 +71,25 @@ const refusalOf = ({ provider: { provider, display_name } }: Call): ModelError =
 
 const optionsOf = async (
   { config, provider, attachments }: Call,
-  { messages, tools, reasoning_effort }: ModelRequest,
+  { messages, tools, provider_tools = false, reasoning_effort }: ModelRequest,
   abortSignal: AbortSignal,
 ): Promise<LanguageModelV4CallOptions> => {
   const { model_config: wish } = config;
   const effort = effortFor(reasoning_effort, wish.reasoning);
   const own = wish.provider_options;
+  const offered = [
+    ...tools.map(({ name, description, input_schema }) => ({
+      ...{ type: "function" as const, name, description },
+      inputSchema: input_schema as Record<string, never>,
+    })),
+    ...(provider_tools
+      ? providerTools(provider.provider, own, { model: config.model, hasTools: tools.length > 0 })
+      : []),
+  ];
   return {
-    prompt: withCacheMarks(provider.provider, await promptOf(messages, attachments)),
+    prompt: withCacheMarks(provider.provider, await promptOf(messages, attachments, provider.provider)),
     abortSignal,
-    ...(tools.length > 0
-      ? {
-          tools: tools.map(({ name, description, input_schema }) => ({
-            ...{ type: "function" as const, name, description },
-            inputSchema: input_schema as Record<string, never>,
-          })),
-        }
-      : {}),
+    ...(offered.length > 0 ? { tools: offered } : {}),
     ...(wish.max_output_tokens === undefined ? {} : { maxOutputTokens: wish.max_output_tokens }),
     ...(wish.temperature === undefined ? {} : { temperature: wish.temperature }),
     ...(wish.top_p === undefined ? {} : { topP: wish.top_p }),
@@ -102,7 +105,7 @@ const optionsOf = async (
 
 /** What only this provider knows. Nothing is left behind at OpenAI: the history is ours. */
 const providerOptions = (kind: string, own: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => {
-  const { use_responses_api: _, ...options } = own;
+  const options = withoutOurs(own);
   if (kind === "openai") return { openai: { store: false, ...options } };
   return { [kind === "openai-compat" ? "openaiCompatible" : kind]: options };
 };
@@ -117,7 +120,7 @@ export const effortFor = (wish: string, limits: { default?: Effort; max?: Effort
 function* eventsOf(
   part: LanguageModelV4StreamPart,
   names: Map<string, string>,
-  context_limit: number,
+  { config: { context_limit }, provider: { provider } }: Call,
 ): Iterable<ModelEvent> {
   const metadata = metadataOf(part);
   switch (part.type) {
@@ -136,14 +139,22 @@ function* eventsOf(
     case "reasoning-end":
       return yield { type: "reasoning", delta: "", ends: true, ...metadata };
     case "tool-input-start":
-      names.set(part.id, part.toolName);
+      if (!part.providerExecuted) names.set(part.id, part.toolName);
       return;
     case "tool-input-delta":
+      // What a provider runs itself is told when it is complete.
+      if (!names.has(part.id)) return;
       return yield { type: "tool_call_delta", id: part.id, name: names.get(part.id) ?? "", delta: part.delta };
     case "tool-call": {
-      if (part.providerExecuted) return;
+      const call = { type: "tool_call", id: part.toolCallId, name: part.toolName } as const;
       const args = argumentsOf(part.input);
-      return yield { type: "tool_call", id: part.toolCallId, name: part.toolName, args, ...metadata };
+      if (!part.providerExecuted) return yield { ...call, args, ...metadata };
+      return yield { ...call, args, provider_executed: true, metadata: keptWith(metadata.metadata, { provider }) };
+    }
+    case "tool-result": {
+      const { toolCallId: id, toolName: name, result, isError: is_error = false } = part;
+      const kept = keptWith(metadata.metadata, { provider, result });
+      return yield { type: "tool_result", id, name, result: shownResult(result), is_error, metadata: kept };
     }
     case "source":
       if (part.sourceType === "url")

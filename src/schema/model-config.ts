@@ -26,7 +26,10 @@ export const CallConfig = t.Object({
     }),
   ),
   provider_options: absent(
-    t.Record(t.String(), t.Unknown(), { description: "Options of this provider alone, handed on as they are." }),
+    t.Record(t.String(), t.Unknown(), {
+      description:
+        "Options of this provider alone, handed on as they are. Read here: web_search_enabled (the provider searches the web by itself), allowed_domains, blocked_domains, use_responses_api (OpenAI; true when absent).",
+    }),
   ),
 });
 export type CallConfig = Static<typeof CallConfig>;

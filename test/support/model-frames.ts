@@ -1,15 +1,18 @@
-// What model providers stream, frame by frame: OpenAI's chat completions, Anthropic's messages, Google's generateContent. Pure; used by
+// What model providers stream, frame by frame: OpenAI's chat completions and responses, Anthropic's messages, Google's generateContent. Pure; used by
 // model-server.ts and test/bench.
-export type Protocol = "openai" | "anthropic" | "google";
+export type Protocol = "openai" | "responses" | "anthropic" | "google";
 
 /** One thing a model says. */
 export type Said =
   | { text: string }
   | { reasoning: string }
   | { call: { id: string; name: string; args: string } }
+  /** The provider searches the web by itself and finds one page. */
+  | { search: { id: string; query: string; url: string; title: string } }
   | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: { input: number; output: number } };
 
 const ENDS = {
+  responses: { stop: null, tool_calls: null, length: "max_output_tokens", content_filter: "content_filter" },
   openai: { stop: "stop", tool_calls: "tool_calls", length: "length", content_filter: "content_filter" },
   anthropic: { stop: "end_turn", tool_calls: "tool_use", length: "max_tokens", content_filter: "refusal" },
   google: { stop: "STOP", tool_calls: "STOP", length: "MAX_TOKENS", content_filter: "SAFETY" },
@@ -19,8 +22,11 @@ const sse = (data: unknown, event?: string): string =>
   `${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
 
 /** What the provider sends before the first word. */
-export const opening = (protocol: Protocol): string =>
-  protocol === "anthropic"
+export const opening = (protocol: Protocol): string => {
+  if (protocol === "responses") {
+    return sse({ type: "response.created", response: { id: "resp_1", created_at: 1, model: "m" } });
+  }
+  return protocol === "anthropic"
     ? sse(
         {
           type: "message_start",
@@ -32,10 +38,12 @@ export const opening = (protocol: Protocol): string =>
         "message_start",
       )
     : "";
+};
 
 /** One thing that is said, as this provider streams it. `index` counts the blocks of an answer. */
 export const frame = (protocol: Protocol, said: Said, index = 0): string => {
   if (protocol === "openai") return openAiFrame(said, index);
+  if (protocol === "responses") return responsesFrame(said, index);
   return protocol === "anthropic" ? anthropicFrame(said, index) : googleFrame(said);
 };
 
@@ -56,9 +64,48 @@ const openAiFrame = (said: Said, index: number): string => {
     const { id, name, args } = said.call;
     return openAiChunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
   }
+  if ("search" in said) throw new Error("chat completions search nothing");
   const { input = 7, output = 5 } = said.usage ?? {};
   const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
   return `${openAiChunk({}, ENDS.openai[said.finish], usage)}data: [DONE]\n\n`;
+};
+
+/** An item of the answer, from its beginning to its end. */
+const item = (index: number, begun: Record<string, unknown>, between: string, done: Record<string, unknown> = begun) =>
+  sse({ type: "response.output_item.added", output_index: index, item: begun }) +
+  between +
+  sse({ type: "response.output_item.done", output_index: index, item: done });
+
+const responsesFrame = (said: Said, index: number): string => {
+  const at = { item_id: `item_${index}`, output_index: index };
+  const id = at.item_id;
+  if ("text" in said) {
+    return item(index, { type: "message", id }, sse({ type: "response.output_text.delta", ...at, delta: said.text }));
+  }
+  if ("reasoning" in said) {
+    const part = { ...at, summary_index: 0 };
+    const words =
+      sse({ type: "response.reasoning_summary_part.added", ...part }) +
+      sse({ type: "response.reasoning_summary_text.delta", ...part, delta: said.reasoning }) +
+      sse({ type: "response.reasoning_summary_part.done", ...part });
+    const begun = { type: "reasoning", id, encrypted_content: null };
+    return item(index, begun, words, { ...begun, encrypted_content: "sealed-thoughts" });
+  }
+  if ("call" in said) {
+    const call = { type: "function_call", id, call_id: said.call.id, name: said.call.name };
+    const words = sse({ type: "response.function_call_arguments.delta", ...at, delta: said.call.args });
+    return item(index, { ...call, arguments: "" }, words, { ...call, arguments: said.call.args, status: "completed" });
+  }
+  if ("search" in said) {
+    const { search } = said;
+    const begun = { type: "web_search_call", id: search.id, status: "in_progress" };
+    const action = { type: "search", query: search.query, sources: [{ type: "url", url: search.url }] };
+    return item(index, begun, "", { ...begun, status: "completed", action });
+  }
+  const { input: input_tokens = 7, output: output_tokens = 5 } = said.usage ?? {};
+  const reason = ENDS.responses[said.finish];
+  const response = { usage: { input_tokens, output_tokens }, incomplete_details: reason ? { reason } : null };
+  return sse({ type: reason ? "response.incomplete" : "response.completed", response });
 };
 
 const block = (index: number, content_block: unknown, delta: unknown): string =>
@@ -89,6 +136,20 @@ const anthropicFrame = (said: Said, index: number): string => {
     const { id, name, args } = said.call;
     return block(index, { type: "tool_use", id, name, input: {} }, { type: "input_json_delta", partial_json: args });
   }
+  if ("search" in said) {
+    const { id, query, url, title } = said.search;
+    const found = { type: "web_search_result", url, title, encrypted_content: "sealed-page", page_age: null };
+    const content_block = { type: "web_search_tool_result", tool_use_id: id, content: [found] };
+    return (
+      block(
+        index,
+        { type: "server_tool_use", id, name: "web_search", input: {} },
+        { type: "input_json_delta", partial_json: JSON.stringify({ query }) },
+      ) +
+      sse({ type: "content_block_start", index: index + 100, content_block }, "content_block_start") +
+      sse({ type: "content_block_stop", index: index + 100 }, "content_block_stop")
+    );
+  }
   const { output = 5 } = said.usage ?? {};
   const delta = { stop_reason: ENDS.anthropic[said.finish], stop_sequence: null };
   return (
@@ -104,6 +165,10 @@ const googleFrame = (said: Said): string => {
   if ("reasoning" in said) return chunk([{ text: said.reasoning, thought: true, thoughtSignature: "signed" }]);
   if ("call" in said) {
     return chunk([{ functionCall: { name: said.call.name, args: JSON.parse(said.call.args || "{}") } }]);
+  }
+  if ("search" in said) {
+    const { url: uri, title, query } = said.search;
+    return chunk([], { groundingMetadata: { webSearchQueries: [query], groundingChunks: [{ web: { uri, title } }] } });
   }
   const { input = 7, output = 5 } = said.usage ?? {};
   const usageMetadata = { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output };

@@ -5,6 +5,7 @@ import { frame, opening, type Protocol, type Said } from "./model-frames.ts";
 
 const protocolOf = (path: string): Protocol => {
   if (path.includes("/messages")) return "anthropic";
+  if (path.includes("/responses")) return "responses";
   return path.includes("GenerateContent") ? "google" : "openai";
 };
 

@@ -5,7 +5,9 @@ import type { ProviderKind } from "#schema/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, MODEL_KEY, openModelWorld } from "#test/support/model-world.ts";
 
-const KINDS: ProviderKind[] = ["openai-compat", "anthropic", "google"];
+const KINDS: ProviderKind[] = ["openai-compat", "openai", "anthropic", "google"];
+/** A model that OpenAI knows to think. */
+const KNOWN = { model: "gpt-5" };
 const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
 type World = Awaited<ReturnType<typeof openModelWorld>>;
 
@@ -15,7 +17,7 @@ const lastMessage = async ({ owner }: World, id: string) =>
 describe.each(KINDS)("a model of the kind %s", (kind) => {
   test("[MO-30] streams text and reasoning, and its tokens are counted with the model's context", async () => {
     await using world = await openModelWorld();
-    const { model } = await addModel(world, kind);
+    const { model } = await addModel(world, kind, KNOWN);
     const chat = await createChat(world, "hello", { system_prompt: "be brief" });
     expect(chat.last_model_config_id).toBe(model.id);
     using follower = await Follower.open(world.owner, chat.id);
@@ -38,7 +40,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
 
   test("[MO-31] is offered the client's tools; its call waits for the client, whose result goes back to it", async () => {
     await using world = await openModelWorld();
-    await addModel(world, kind);
+    await addModel(world, kind, KNOWN);
     const chat = await createChat(world, "look it up", { unsafe_dynamic_tools: TOOLS });
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
@@ -53,6 +55,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     await world.owner.post(`/api/v2/chats/${chat.id}/tool-results`, { results });
     const again = await world.upstream.next();
     expect(JSON.stringify(again.body)).toContain("a leaf");
+    if (kind === "openai") expect(JSON.stringify(again.body)).toContain('"encrypted_content":"sealed-thoughts"');
     if (kind === "anthropic") expect(JSON.stringify(again.body)).toContain('"signature":"signed"');
     again.say({ text: "It is a leaf." }, { finish: "stop" }).end();
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
