@@ -16,12 +16,13 @@ const OLDEST_SQLITE = [3, 51, 3];
  */
 export const openDatabase = (directory: string, options: { cacheMb: number; now: number }): OpenDatabase => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const lock = lockDirectory(directory);
   const file = `${directory}/slipway.db`;
+  // Made before SQLite does it, so that nobody else can read it, whatever the directory allows; log and backups follow. A directory that
+  // cannot be written is told in the words of the system, which SQLite does not pass on.
+  closeSync(openSync(file, "a", 0o600));
+  const lock = lockDirectory(directory);
   let db: Database | undefined;
   try {
-    // Made before SQLite does it, so that nobody else can read it, whatever the directory allows; log and backups follow.
-    closeSync(openSync(file, "a", 0o600));
     db = new Database(file, { readwrite: true, create: false, strict: true });
     checkVersion(db);
     db.run("pragma journal_mode=wal");

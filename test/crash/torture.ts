@@ -10,11 +10,13 @@ import { checks as serverBackup } from "./server-backup.ts";
 import { checks as serverBuilds } from "./server-builds.ts";
 import { checks as serverChats } from "./server-chats.ts";
 import { checks as serverChatsRandom } from "./server-chats-random.ts";
+import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverDownloads } from "./server-downloads.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
 import { checks as serverFlush } from "./server-flush.ts";
+import { checks as serverOutside } from "./server-outside.ts";
 import { checks as serverPrebuilds } from "./server-prebuilds.ts";
 import { checks as serverSignals } from "./server-signals.ts";
 import { checks as serverSlow } from "./server-slow.ts";
@@ -41,12 +43,17 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: failpoints", numbers: "2", rounds: 5, full: 20 },
   { name: "server: flushed, then answered", numbers: "4", rounds: 5, full: 50 },
   { name: "server: failing disk", numbers: "5, 6", rounds: 3, full: 20 },
+  { name: "server: full disk", numbers: "7", rounds: 5, full: 50 },
+  { name: "server: read-only directory", numbers: "-", rounds: 1, full: 1 },
+  { name: "server: database held at its start", numbers: "-", rounds: 1, full: 1 },
   { name: "server: two on one directory", numbers: "8", rounds: 1, full: 1 },
   { name: "server: frozen", numbers: "8", rounds: 3, full: 20 },
   { name: "server: backup and restore under load", numbers: "13", rounds: 20, full: 200 },
   { name: "server: orderly stop", numbers: "14", rounds: 3, full: 20 },
   { name: "server: stalled followers", numbers: "15", rounds: 50, full: 50 },
   { name: "server: stalled event streams", numbers: "16", rounds: 50, full: 50 },
+  { name: "server: idle connections", numbers: "17", rounds: 10, full: 10 },
+  { name: "server: new connections", numbers: "18", rounds: 10, full: 60 },
   { name: "server: storm of connections", numbers: "18", rounds: 20, full: 60 },
   { name: "server: downloads of apps", numbers: "15", rounds: 1, full: 10 },
   { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
@@ -64,6 +71,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
   ...[...serverChats, ...serverStory, ...serverChatsRandom],
+  ...[...serverOutside, ...serverConnections],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads],
   ...workspaceModel,
   ...tokenTiming,

@@ -1,0 +1,62 @@
+// The wall clock of the machine jumps: set by hand, by a time server, by a laptop that slept. What measures lengths of time is another
+// clock, which never does.
+import { expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import type { AgentLog } from "#schema/agent-log.ts";
+import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+
+const DAY = 86_400_000;
+
+testInside("[CR-21] the clock jumps two days on and a week back, and everything runs on", async () => {
+  let jumped = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + jumped };
+  await using server = await startTestServer({ clock });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const agents = [{ name: "dev", token: crypto.randomUUID() }];
+  const { template_id } = await seedTemplate(server, { ...ECHO, resources: [{ name: "main", agents }] });
+  const { id } = await createWorkspace(admin, template_id);
+  const { latest_build } = await awaitBuild(admin, id);
+  const agent_id = latest_build.resources[0]?.agents[0]?.id as string;
+  const agent = admin.as(agents[0]?.token);
+  using follower = await admin.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true`);
+  const seen: AgentLog[] = [];
+  const say = (output: string) => agent.patch("/api/v2/workspaceagents/me/logs", { logs: [{ output }] });
+  const follow = async (count: number): Promise<void> => {
+    while (seen.length < count) seen.push(...(await follower.json<AgentLog[]>()));
+  };
+  await say("before");
+  await follow(1);
+
+  jumped = 2 * DAY;
+  await say("two days on");
+  await follow(2);
+  // A sign-in counts for a day: by this clock it is over, and a new one counts.
+  expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(401);
+  const later = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+
+  jumped = -7 * DAY;
+  const stopping = await createBuild(later, id, "stop");
+  expect(stopping.transition).toBe("stop");
+  await awaitBuild(later, id);
+  const started = await createBuild(later, id, "start");
+  const again = (await awaitBuild(later, id)).latest_build;
+  expect([again.id, again.job.status, again.build_number]).toEqual([started.id, "succeeded", 3]);
+  expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(200);
+  const agentAgain = again.resources[0]?.agents[0]?.id as string;
+  await say("a week back");
+
+  jumped = 0;
+  await say("now");
+  const read = (of: string) => later.get<AgentLog[]>(`/api/v2/workspaceagents/${of}/logs`);
+  const lines = [...(await read(agent_id)), ...(await read(agentAgain))];
+  expect(lines.map(({ output }) => output)).toEqual(["before", "two days on", "a week back", "now"]);
+  expect(lines.map(({ id: number }) => number)).toEqual(lines.map(({ id: number }) => number).sort((a, b) => a - b));
+  // Builds are in the order of their numbers, whatever their times say.
+  const builds = await later.get<{ build_number: number }[]>(`/api/v2/workspaces/${id}/builds`);
+  expect(builds.map(({ build_number }) => build_number)).toEqual([3, 2, 1]);
+  expect(contextOf(server).requests.size).toBe(0);
+});

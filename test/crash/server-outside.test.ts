@@ -1,0 +1,26 @@
+// The short form of the tests of a server and what happens around it; `bun run torture` has the long one.
+import { expect } from "bun:test";
+import { testNeeding } from "#test/support/needs.ts";
+import { fullDisk, readOnlyDirectory } from "./server-outside.ts";
+import { smallDiskSkipReason } from "./small-disk.ts";
+
+const quiet = { seed: 1, log: () => {} };
+const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
+
+testNeeding(
+  [disk],
+  "[CR-18] [CR-19] a full disk and a held database: reads go on, what is refused says why, nothing acknowledged is lost, and it mends by itself",
+  async () => {
+    expect(await fullDisk({ ...quiet, rounds: 1 })).toContain("none lost");
+  },
+  120_000,
+);
+
+testNeeding(
+  [disk],
+  "[CR-20] a directory that is read-only stops the start in one line and changes nothing",
+  async () => {
+    expect(await readOnlyDirectory({ ...quiet, rounds: 1 })).toContain("nothing changed");
+  },
+  120_000,
+);

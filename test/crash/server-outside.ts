@@ -1,0 +1,176 @@
+// What happens around a server: its disk fills up, its directory cannot be written, another program holds its database. It says so,
+// loses nothing it acknowledged, and goes on by itself when it is over (RELIABILITY check 7).
+import { Database } from "bun:sqlite";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { databaseProblems } from "./oracle/database.ts";
+import { storedLines } from "./oracle/log-lines.ts";
+import { ServerPlace } from "./server.ts";
+import { mustBeRight } from "./server-crash.ts";
+import { type EchoAgent, enter, makeAgents, type World } from "./server-world.ts";
+import { ENTER, SmallDisk, smallDiskSkipReason } from "./small-disk.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+const PATH = "/api/v2/workspaceagents/me/logs";
+/** Room for a fresh server and some seconds of lines. */
+const MEBIBYTES = 24;
+const ANSWERED_MS = 2_000;
+
+/** One agent that writes numbered lines and remembers which were acknowledged. */
+class Lines {
+  readonly acknowledged = new Set<string>();
+  readonly refused = new Set<string>();
+  readonly statuses = new Map<number, string>();
+  #next = 0;
+
+  constructor(readonly agent: EchoAgent) {}
+
+  /** Sends a line of some size; its status. */
+  async send(): Promise<number> {
+    const output = `${this.#next++} ${"x".repeat(4_000)}`;
+    const response = await this.agent.client.fetch("PATCH", PATH, { logs: [{ output }] });
+    const { message = "" } = (await response.json()) as { message?: string };
+    if (response.ok) this.acknowledged.add(output);
+    else this.refused.add(output);
+    this.statuses.set(response.status, message);
+    return response.status;
+  }
+
+  /** What is wrong with what the server shows now. */
+  async problems({ admin }: World): Promise<string[]> {
+    const shown = (await storedLines(admin, this.agent.agent_id)).map(({ output }) => output);
+    const wrong: string[] = [];
+    if (new Set(shown).size !== shown.length) wrong.push("a line is there twice");
+    for (const output of this.acknowledged) if (!shown.includes(output)) wrong.push(`lost: ${output.slice(0, 10)}`);
+    for (const output of shown) if (this.refused.has(output)) wrong.push(`refused and there: ${output.slice(0, 10)}`);
+    return wrong;
+  }
+}
+
+/** A read answered in time, while something is wrong with writing. */
+const reads = async ({ admin }: World): Promise<string[]> => {
+  const began = performance.now();
+  const response = await admin.fetch("GET", "/api/v2/users/me");
+  const ms = performance.now() - began;
+  return response.ok && ms < ANSWERED_MS ? [] : [`a read was answered ${response.status} after ${ms.toFixed(0)} ms`];
+};
+
+/** `rounds` times: the disk full and free again, the database held and let go; then killed on a full disk, and started again. */
+export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  await using disk = await SmallDisk.mount(place.directory, MEBIBYTES);
+  const { through } = disk;
+  const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
+  await place.start({ through, env });
+  const world = await enter(place);
+  const [agent] = await makeAgents(world, "full", 1);
+  if (!agent) throw new Error("no agent was made");
+  const lines = new Lines(agent);
+  const wrong: string[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (let i = 0; i < 20; i++) if ((await lines.send()) !== 200) wrong.push("a line was refused with room to spare");
+    disk.fill();
+    let status = 200;
+    // What the log and the database had room for within is used up first.
+    for (let i = 0; i < 3_000 && status === 200; i++) status = await lines.send();
+    if (status !== 507) wrong.push(`on a full disk a write was answered ${status}: ${lines.statuses.get(status)}`);
+    for (let i = 0; i < 10; i++) {
+      if ((await lines.send()) === 200) wrong.push("a full disk took a line");
+      wrong.push(...(await reads(world)));
+    }
+    disk.free();
+    if ((await lines.send()) !== 200) wrong.push("with room again a write was refused");
+    wrong.push(...(await lines.problems(world)), ...(await whileHeld(disk, lines, world)));
+    log(`round ${round + 1}: ${lines.acknowledged.size} lines acknowledged, ${lines.refused.size} refused`);
+  }
+  disk.fill();
+  for (let i = 0; i < 3_000 && (await lines.send()) === 200; i++);
+  place.newest.kill("SIGKILL");
+  await place.newest.ended;
+  disk.free();
+  const copy = join(place.scratch, "copy");
+  disk.copyTo(copy);
+  wrong.push(...databaseProblems(copy));
+  await place.start({ through, env });
+  wrong.push(...(await lines.problems(world)));
+  await place.stop();
+  mustBeRight(seed, "a full disk", wrong);
+  const words = [...lines.statuses]
+    .filter(([status]) => status !== 200)
+    .map(([status, message]) => `${status} ${message}`.trim())
+    .join(", ");
+  return `${rounds} times full and held: ${lines.acknowledged.size} lines acknowledged, ${lines.refused.size} refused (${words}), none lost, written again without a restart`;
+};
+
+/** Another program holds the database: writes wait, reads do not, and nothing is refused when it lets go in time. */
+const whileHeld = async (disk: SmallDisk, lines: Lines, world: World): Promise<string[]> => {
+  const letGo = await disk.hold();
+  let done = false;
+  const sending = lines.send().finally(() => {
+    done = true;
+  });
+  const wrong: string[] = [];
+  for (let i = 0; i < 5; i++) wrong.push(...(await reads(world)));
+  if (done) wrong.push("a write was answered while another program held the database");
+  await letGo();
+  if ((await sending) !== 200) wrong.push("a write that waited for another program was refused");
+  return wrong;
+};
+
+type Refusal = (what: string, words: RegExp, through?: string[]) => Promise<void>;
+
+/** A start that is refused must say why in one line, and end with 1. */
+const refusals = (place: ServerPlace, wrong: string[], log: (line: string) => void): Refusal => {
+  return async (what, words, through = []) => {
+    const { code, errors } = await place.spawn({ through }).ended;
+    const [said = "", ...more] = errors.trim().split("\n");
+    log(`${what}: ${said}`);
+    if (code !== 1 || !words.test(said) || more.length > 0) wrong.push(`${what}: ended with ${code}: ${errors}`);
+  };
+};
+
+/** A directory that cannot be written is told in words, and nothing is changed. */
+export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  mkdirSync(place.directory);
+  const wrong: string[] = [];
+  const refusal = refusals(place, wrong, log);
+  const script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"';
+  const through = [...ENTER, "sh", "-c", script, place.directory];
+  await refusal("an empty directory that is read-only", /read-only file system/, through);
+  await place.start();
+  await place.stop();
+  await refusal("a data directory that is read-only", /read-only file system/, through);
+  wrong.push(...databaseProblems(place.directory));
+  mustBeRight(seed, "a read-only directory", wrong);
+  return "an empty one and one with data: refused in one line that names it, nothing changed";
+};
+
+/** A database that another program holds when a server starts is waited for, then told in words. */
+export const heldAtStart = async ({ seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  await place.start();
+  await place.stop();
+  const wrong: string[] = [];
+  const other = new Database(join(place.directory, "slipway.db"));
+  other.run("begin immediate");
+  await refusals(place, wrong, log)("a database that another program holds", /database is locked/);
+  other.run("rollback");
+  other.close();
+  wrong.push(...databaseProblems(place.directory));
+  await place.start();
+  await enter(place);
+  await place.stop();
+  mustBeRight(seed, "held at its start", wrong);
+  return "refused in one line after five seconds, nothing changed, started when it was free";
+};
+
+export const checks: readonly Check[] = [
+  { name: "server: database held at its start", run: heldAtStart },
+  ...(smallDiskSkipReason() === ""
+    ? [
+        { name: "server: full disk", run: fullDisk },
+        { name: "server: read-only directory", run: readOnlyDirectory },
+      ]
+    : []),
+];

@@ -1,0 +1,100 @@
+// A disk of a few mebibytes for one data directory: a tmpfs in a mount namespace of its own, which goes with the process that holds it.
+// Needs a Linux that lets this user make namespaces; elsewhere `smallDiskSkipReason` says so.
+import { closeSync, cpSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+/** In front of a command: a mount namespace of its own. */
+export const ENTER = ["unshare", "--user", "--map-root-user", "--mount"];
+
+/** Why there is no such disk here; empty when there is. */
+export const smallDiskSkipReason = (): string => {
+  if (Bun.which("unshare") === null || Bun.which("nsenter") === null) return "needs the programs unshare and nsenter";
+  const { exitCode } = Bun.spawnSync([...ENTER, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stderr: "ignore" });
+  return exitCode === 0 ? "" : "needs the right to mount in a namespace of its own";
+};
+
+export class SmallDisk implements AsyncDisposable {
+  readonly #holder: Bun.Subprocess<"pipe", "pipe", "inherit">;
+  readonly #directory: string;
+
+  private constructor(holder: Bun.Subprocess<"pipe", "pipe", "inherit">, directory: string) {
+    this.#holder = holder;
+    this.#directory = directory;
+  }
+
+  /** Mounts one of so many mebibytes at this directory. */
+  static async mount(directory: string, mebibytes: number): Promise<SmallDisk> {
+    mkdirSync(directory, { recursive: true });
+    const script = 'mount -t tmpfs -o size="$1"m tmpfs "$0" && echo ready && read -r _';
+    const argv = [...ENTER, "sh", "-c", script, directory, String(mebibytes)];
+    const holder = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
+    const { value } = await holder.stdout.getReader().read();
+    if (value === undefined) throw new Error("the disk was not mounted");
+    return new SmallDisk(holder, directory);
+  }
+
+  /** What stands in front of a command that runs with this disk. */
+  get through(): string[] {
+    return ["nsenter", `--target=${this.#holder.pid}`, "--user", "--mount", "--preserve-credentials", "--"];
+  }
+
+  /** Where a file of the data directory is for this process, which has other mounts. Not for SQLite, which would look behind the link. */
+  path(name: string): string {
+    return join(`/proc/${this.#holder.pid}/root${this.#directory}`, name);
+  }
+
+  /** Takes all the room there is left. */
+  fill(): void {
+    const file = openSync(this.path("filler"), "a");
+    try {
+      for (const size of [65_536, 4_096, 1]) {
+        const block = new Uint8Array(size);
+        while (fits(file, block));
+      }
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  /** Gives it back. */
+  free(): void {
+    rmSync(this.path("filler"), { force: true });
+  }
+
+  /** Another program takes the database; what comes back lets go of it. */
+  async hold(): Promise<() => Promise<void>> {
+    const script = `
+      const db = new (require("bun:sqlite").Database)(process.argv.at(-1));
+      db.run("pragma busy_timeout=10000");
+      db.run("begin immediate");
+      process.stdout.write("held");
+      process.stdin.once("data", () => { db.run("rollback"); process.exit(0); });`;
+    const argv = [...this.through, process.execPath, "-e", script, join(this.#directory, "slipway.db")];
+    const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
+    const { value } = await child.stdout.getReader().read();
+    if (value === undefined) throw new Error("the database was not held");
+    return async () => {
+      child.stdin.write("go");
+      child.stdin.end();
+      await child.exited;
+    };
+  }
+
+  /** A copy of what is on it. */
+  copyTo(directory: string): void {
+    cpSync(this.path("."), directory, { recursive: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#holder.stdin.end();
+    await this.#holder.exited;
+  }
+}
+
+const fits = (file: number, block: Uint8Array): boolean => {
+  try {
+    return writeSync(file, block) === block.length;
+  } catch {
+    return false;
+  }
+};
