@@ -27,7 +27,8 @@ describeInside("one server, whose time the test moves", () => {
 
   test("[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, waits for one, sees it speak, and gets its report", async () => {
     const family = new Family(world, "proud");
-    const { id, call } = await family.root({ labels: { team: "a" } });
+    const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
+    const { id, call } = await family.root({ labels: { team: "a" }, permissions });
     expect(namesOf(call)).toEqual(expect.arrayContaining(AGENTS));
     const spawned = await family.step(
       call,
@@ -75,7 +76,7 @@ describeInside("one server, whose time the test moves", () => {
     const { children, labels } = await family.read(id);
     expect(children.map((child) => child.id).sort()).toEqual([String(counter), String(looker)].sort());
     expect(children.find((child) => child.id === counter)).toMatchObject({
-      ...{ parent_chat_id: id, root_chat_id: id, owner_id: world.user_id, labels: {}, children: [] },
+      ...{ parent_chat_id: id, root_chat_id: id, owner_id: world.user_id, labels: {}, children: [], permissions },
     });
     expect(labels).toEqual({ team: "a" });
   });
