@@ -194,7 +194,9 @@ export class Draft<S extends Execution> {
 
 const CANCELED = "The call was cancelled before it had a result.";
 
-type Result = { tool_call_id: string; tool_name: string; result: unknown; is_error: boolean; now: number };
+type Result = { tool_call_id: string; tool_name: string; result: unknown; is_error: boolean; now: number } & {
+  mcp_server_config_id?: string;
+};
 
 /** The history row of one tool result. */
 export const toolMessage = ({ now, ...result }: Result): NewMessage => ({

@@ -6,6 +6,8 @@ import type { Blobs } from "#db/blobs.ts";
 import { readChatSetting } from "#db/chat-settings.ts";
 import type { Store } from "#db/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
+import type { Fetch } from "#src/mcp/http.ts";
+import { McpPool } from "#src/mcp/pool.ts";
 import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { Directory } from "../directory.ts";
@@ -15,6 +17,7 @@ import { chatSkills, contextBlocks } from "./context-blocks.ts";
 import { Diffs, type GitAccounts } from "./diffs.ts";
 import { FileKeeper } from "./file-keeper.ts";
 import { Generations, type Slots } from "./generations.ts";
+import { ChatMcp, type McpAccess } from "./mcp.ts";
 import { modeBlocks } from "./mode-prompt.ts";
 import { Recorder } from "./recorder.ts";
 import { Retention } from "./retention.ts";
@@ -29,6 +32,7 @@ export type ChatHouse = {
   readonly generations: Generations;
   readonly titles: Titles;
   readonly diffs: Diffs;
+  readonly mcp: ChatMcp;
   /** What is done beside the chats, now and then. */
   readonly upkeep: Chore;
 };
@@ -50,6 +54,9 @@ type Parts = {
   /** Whether models are asked for titles and summaries. */
   readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
+  /** How the organization's MCP servers are reached. */
+  readonly mcpAccess: McpAccess;
+  readonly mcpFetch: Fetch;
 };
 
 export const openChats = ({
@@ -66,7 +73,11 @@ export const openChats = ({
   accounts,
   outbound,
   copy,
+  mcpAccess,
+  mcpFetch,
 }: Parts): ChatHouse => {
+  const pool = new McpPool({ clock, fetch: mcpFetch });
+  const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess });
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
   const subagents = (of: SubagentsOf) => new ChatSubagents({ store, clock, topics, models, chats: () => chats }, of);
@@ -80,6 +91,7 @@ export const openChats = ({
       agentHttp,
       toolHouse,
       skills: chatSkills(store),
+      mcp,
       subagents,
       publish,
       blocks,
@@ -90,11 +102,18 @@ export const openChats = ({
     slots,
   );
   const index = new SearchUpkeep(store);
-  const titles = new Titles({ store, clock, models, asks: asksTitles, chats: () => chats });
+  const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
   const diffs = new Diffs({ store, clock, topics, agentHttp, toolHouse, accounts, outbound });
   const parts = { store, clock, topics, models, generations, index, titles, diffs, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
   const files = new FileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
-  const upkeep = new ChatUpkeep([index, files, titles, diffs, new Retention({ store, clock, chats: () => chats })]);
-  return { chats, generations, titles, diffs, upkeep };
+  const upkeep = new ChatUpkeep([
+    pool,
+    index,
+    files,
+    titles,
+    diffs,
+    new Retention({ store, clock, chats: () => chats }),
+  ]);
+  return { chats, generations, titles, mcp, diffs, upkeep };
 };

@@ -8,6 +8,8 @@ import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import type { NewMessage, PendingCall } from "./decision.ts";
 import { toolMessage } from "./draft.ts";
 import type { Episode } from "./episode.ts";
+import type { McpOffer } from "./mcp.ts";
+import { serverOf } from "./mcp-turn.ts";
 import type { StartedAttempt } from "./messages.ts";
 import { toolsOf } from "./offer.ts";
 import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
@@ -15,12 +17,13 @@ import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
 /** Bytes of output that are kept of a call that was interrupted. */
 const PARTIAL_LIMIT = 8_192;
 
+type WithMcp = { readonly mcp: McpOffer };
 type Answered = ToolAnswer & { readonly at: number };
 
 export class ToolStep {
   readonly #parts: AgentParts;
   readonly #chat_id: string;
-  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key">;
+  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key"> & WithMcp;
   readonly #episode: Episode;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
@@ -28,7 +31,7 @@ export class ToolStep {
   /** The workspace was there before, for a server that is no more: it is waited for. */
   readonly #waits: boolean;
 
-  constructor(parts: AgentParts, chat_id: string, begun: StartedAttempt, episode: Episode, waits = false) {
+  constructor(parts: AgentParts, chat_id: string, begun: StartedAttempt & WithMcp, episode: Episode, waits = false) {
     this.#waits = waits;
     this.#parts = parts;
     this.#chat_id = chat_id;
@@ -52,7 +55,8 @@ export class ToolStep {
     return this.#begun.calls.map((call) => {
       const { tool_call_id, tool_name } = call;
       const { result, is_error, at } = this.#answers.get(call) ?? this.#cutOff(call, now, missing);
-      return toolMessage({ tool_call_id, tool_name, result, is_error, now: at });
+      const server = serverOf(this.#begun.mcp, tool_name);
+      return toolMessage({ tool_call_id, tool_name, result, is_error, ...server, now: at });
     });
   }
 
@@ -89,7 +93,7 @@ export class ToolStep {
     const refusal = this.#begun.refused.get(tool_call_id);
     const answer =
       refusal === undefined
-        ? await runTool(toolsOf(this.#chat_id, about), call, context, signal)
+        ? await runTool(toolsOf(this.#chat_id, about), call, context, signal, this.#begun.mcp.get(tool_name)?.tool)
         : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
     const at = clock.now();

@@ -16,6 +16,8 @@ import type { NewMessage, Usage } from "./decision.ts";
 import { toolMessage } from "./draft.ts";
 import { Episode, type PartBatch } from "./episode.ts";
 import { insist, pause } from "./insist.ts";
+import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
+import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
 import { assemblePrompt, type BlockProvider } from "./prompt.ts";
 import { readHistory } from "./prompt-history.ts";
 import type { EndOfCall, Recorder, Recording } from "./recorder.ts";
@@ -27,6 +29,7 @@ import { untilAborted, watchSilence } from "./watch.ts";
 export type TurnParts = AgentParts & {
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
+  readonly mcp: ChatMcp;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
   /** What the model is told before the history. */
   readonly blocks: readonly BlockProvider[];
@@ -49,6 +52,7 @@ export class Turn {
   /** What is kept of the model calls for whoever looks for faults, where it is wanted. */
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
+  #mcp: McpOffer = NO_MCP;
   readonly #compactor: Compactor;
 
   readonly #goesOn: boolean;
@@ -66,8 +70,9 @@ export class Turn {
   /** From the first model call to the last; never rejects unless something of ours is broken. */
   async run(): Promise<void> {
     for (let step = 1, failures = 0; !this.isStopped; ) {
-      const begun = await this.#ask("beginAttempt", { history_version: this.history_version });
-      if (begun === "stale" || this.isStopped) return;
+      const asked = await this.#ask("beginAttempt", { history_version: this.history_version });
+      const begun = asked === "stale" || this.isStopped ? undefined : await this.#withMcp(asked);
+      if (!begun || this.isStopped) return;
       if (begun.calls.length > 0) {
         if (!(await this.#runTools(begun, step > STEPS))) return;
         continue;
@@ -139,7 +144,7 @@ export class Turn {
       ended = await this.recording?.call(begun, request);
       for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
         watch.heard();
-        for (const part of collector.add(event, clock.now())) episode.push(part);
+        for (const part of collector.add(event, clock.now())) episode.push(withServer(part, this.#mcp));
       }
       if (collector.finish === undefined) return over(new ModelError("timeout", "The answer ended early."));
       const isEmpty = collector.content(clock.now()).length === 0;
@@ -157,7 +162,7 @@ export class Turn {
   async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
     const { clock, publish } = this.#parts;
     const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
-    const tools = new ToolStep(this.#parts, this.#chat_id, begun, episode, this.#goesOn);
+    const tools = new ToolStep(this.#parts, this.#chat_id, { ...begun, mcp: this.#mcp }, episode, this.#goesOn);
     this.episode = episode;
     this.#tools = tools;
     try {
@@ -175,6 +180,16 @@ export class Turn {
     if (reported === "stale" || then !== "continue") return false;
     this.history_version = reported.history_version;
     return true;
+  }
+
+  /** The attempt with the tools of MCP servers; undefined once the turn is over. */
+  async #withMcp(begun: StartedAttempt): Promise<StartedAttempt | undefined> {
+    const { clock, mcp } = this.#parts;
+    const { signal } = this.#abort;
+    const offer = await insist(clock, signal, () => offerFor(mcp, this.#chat_id, begun, signal));
+    if (offer === "stale") return undefined;
+    this.#mcp = offer;
+    return withMcpTools(begun, offer);
   }
 
   /** Undefined once the turn is over. */
@@ -263,7 +278,7 @@ export class Turn {
   /** Stores the step. False when the turn is over. */
   async #report({ fence, model_id, tools }: StartedAttempt, isLast: boolean): Promise<boolean> {
     const now = this.#parts.clock.now();
-    const content = this.#collector?.content(now) ?? [];
+    const content = (this.#collector?.content(now) ?? []).map((part) => withServer(part, this.#mcp));
     const usage = this.#collector?.usage ?? null;
     const calls = callsIn(content);
     const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
@@ -271,7 +286,8 @@ export class Turn {
       ...(content.length === 0 ? [] : [{ ...assistant(content, usage), model_config_id: model_id }]),
       ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
     ];
-    const ours = calls.some((call) => !unknown.includes(call) && isServerTool(call.tool_name ?? ""));
+    const isOurs = ({ tool_name = "" }: MessagePart): boolean => isServerTool(tool_name) || this.#mcp.has(tool_name);
+    const ours = calls.some((call) => !unknown.includes(call) && isOurs(call));
     const goesOn = ours || (calls.length > 0 && !isLast);
     const then = !ours && calls.length > unknown.length ? "act" : goesOn ? "continue" : "finish";
     const reported = await this.#ask("reportStep", { fence, messages, then });

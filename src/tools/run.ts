@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import { limitOf } from "./available.ts";
 import { cutResult } from "./cut.ts";
 import { type ToolsOf, toolsFor } from "./registry.ts";
-import { type ToolContext, ToolError, type ToolResult } from "./tool.ts";
+import { type Tool, type ToolContext, ToolError, type ToolResult } from "./tool.ts";
 
 /** Bytes of one result while nobody knows the size of the model's context (facts/chats 5.3). */
 export const RESULT_LIMIT = 65_536;
@@ -15,14 +15,18 @@ const ERRORS_SHOWN = 5;
 export type ToolAnswer = { readonly result: ToolResult; readonly is_error: boolean };
 export type ToolCall = { readonly tool_name: string; readonly args: unknown };
 
-/** Never rejects, but for `signal`: then with its reason, at once or when the tool has noticed. */
+/**
+ * `other`: what the name means when it is no tool of ours. Never rejects, but for `signal`: then with its reason, at once or when the
+ * tool has noticed.
+ */
 export const runTool = async (
   chat: ToolsOf,
   { tool_name, args }: ToolCall,
   context: ToolContext,
   signal: AbortSignal,
+  other?: Tool,
 ): Promise<ToolAnswer> => {
-  const found = toolsFor(chat).find(({ name }) => name === tool_name);
+  const found = toolsFor(chat).find(({ name }) => name === tool_name) ?? other;
   if (!found) return failed(`The tool "${tool_name}" cannot be used in this chat now.`);
   const given = args ?? {};
   if (!Value.Check(found.input_schema, given)) {

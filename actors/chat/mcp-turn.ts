@@ -1,0 +1,39 @@
+// How a turn takes in the tools of MCP servers: they stand behind its own and the client's, and its calls and results name the
+// organization's server they belong to (facts/chats 3.2, 3.5). Pure but for asking.
+import type { MessagePart } from "#schema/chat-part.ts";
+import { isServerTool } from "#src/tools/registry.ts";
+import type { ChatMcp, McpOffer } from "./mcp.ts";
+import { NO_MCP } from "./mcp.ts";
+import type { StartedAttempt } from "./messages.ts";
+import { toolsOf } from "./offer.ts";
+
+/** Nothing is asked when the attempt only runs tools of ours. A client's tool keeps its name, whatever servers call theirs (MC-2). */
+export const offerFor = async (
+  mcp: ChatMcp,
+  chat_id: string,
+  { about, mcp_server_ids, calls, tools }: StartedAttempt,
+  signal: AbortSignal,
+): Promise<McpOffer> => {
+  if (calls.length > 0 && calls.every(({ tool_name }) => isServerTool(tool_name))) return NO_MCP;
+  const offer = await mcp.offer({ ...about, chat_id, mcp_server_ids }, toolsOf(chat_id, about), signal);
+  const taken = new Set(tools.map(({ name }) => name));
+  return new Map([...offer].filter(([name]) => !taken.has(name)));
+};
+
+/** The attempt with these tools behind its own. */
+export const withMcpTools = (begun: StartedAttempt, offer: McpOffer): StartedAttempt =>
+  offer.size === 0
+    ? begun
+    : { ...begun, tools: [...begun.tools, ...[...offer.values()].map(({ definition }) => definition)] };
+
+/** What a call or result of this tool says of its server. */
+export const serverOf = (offer: McpOffer, tool_name: string): { mcp_server_config_id?: string } => {
+  const id = offer.get(tool_name)?.server_id;
+  return id ? { mcp_server_config_id: id } : {};
+};
+
+/** A call names its server. */
+export const withServer = (part: MessagePart, offer: McpOffer): MessagePart =>
+  part.type === "tool-call" && part.tool_name !== undefined && offer.size > 0
+    ? { ...part, ...serverOf(offer, part.tool_name) }
+    : part;

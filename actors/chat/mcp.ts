@@ -1,0 +1,215 @@
+// The tools of MCP servers that a chat may call: those of its organization that it has chosen or must have, and those of its workspace
+// (facts/chats 5.2, 5.5, rules MC-1 to MC-6). Asked outside of every mailbox; a server that fails is left out with a warning.
+import { type Static, Type as t } from "@sinclair/typebox";
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { findSnapshot, findWorkspaceContext } from "#db/context.ts";
+import { listMcpServers, type McpServerRow } from "#db/mcp-servers.ts";
+import type { Store } from "#db/store.ts";
+import type { McpToolResult } from "#schema/agent-context.ts";
+import type { StoredTool } from "#schema/chat-context.ts";
+import type { ToolDefinition } from "#src/llm/model.ts";
+import { McpError } from "#src/mcp/connection.ts";
+import type { McpAnswer } from "#src/mcp/content.ts";
+import { isAllowed, offeredName } from "#src/mcp/names.ts";
+import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
+import { type ToolsOf, useOf } from "#src/tools/available.ts";
+import { type Tool, ToolError, type ToolResult, tool } from "#src/tools/tool.ts";
+import { pause } from "./insist.ts";
+
+/** How to get at a server in the name of a person; undefined when the person has not signed in there. */
+export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
+
+export type McpParts = {
+  readonly store: Pick<Store, "get" | "all">;
+  readonly clock: Clock;
+  readonly pool: McpPool;
+  readonly access: McpAccess;
+};
+
+export type McpOf = {
+  readonly chat_id: string;
+  readonly owner_id: string;
+  readonly organization_id: string;
+  readonly workspace_id: string | null;
+  readonly mcp_server_ids: readonly string[];
+};
+
+/** One of them as it is offered, and as it is run. `server_id`: the organization's server; null for the workspace's. */
+export type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool; readonly server_id: string | null };
+export type McpOffer = ReadonlyMap<string, McpTool>;
+export const NO_MCP: McpOffer = new Map();
+
+/** A turn waits so long for the servers to say what they have. */
+const DISCOVERY_MS = 15_000;
+const MOST_TOOLS = 300;
+const MOST_WARNED = 1_000;
+const KEPT = 64;
+
+export class ChatMcp {
+  readonly #parts: McpParts;
+  readonly #warnings = new Map<string, readonly string[]>();
+  readonly #workspaces = new Map<string, readonly { server: string; tools: readonly StoredTool[] }[]>();
+
+  constructor(parts: McpParts) {
+    this.#parts = parts;
+  }
+
+  /** What was wrong when the chat's servers were asked last. */
+  warnings(chat_id: string): readonly string[] {
+    return this.#warnings.get(chat_id) ?? [];
+  }
+
+  /** The tools by the names they are offered under. The first of a name counts, the organization's before the workspace's. */
+  async offer(of: McpOf, tools: ToolsOf, signal: AbortSignal): Promise<McpOffer> {
+    const warnings: string[] = [];
+    const servers = await this.#servers(of, tools);
+    const lists = await Promise.all(
+      servers.map((server) =>
+        this.#toolsOf(server, of.owner_id, signal).catch((error) => {
+          if (signal.aborted) throw signal.reason;
+          if (!(error instanceof McpError || error instanceof AppError)) throw error;
+          warnings.push(`The MCP server "${server.display_name}" is left out: ${error.message}`);
+          return [];
+        }),
+      ),
+    );
+    const own = useOf("workspace_mcp", tools) === "yes" ? await this.#workspaceTools(of) : [];
+    this.#warn(of.chat_id, warnings);
+    const offer = new Map<string, McpTool>();
+    for (const one of [...lists.flat(), ...own].slice(0, MOST_TOOLS)) {
+      if (!offer.has(one.definition.name)) offer.set(one.definition.name, one);
+    }
+    return offer;
+  }
+
+  async #servers({ organization_id, mcp_server_ids }: McpOf, tools: ToolsOf): Promise<McpServerRow[]> {
+    const use = useOf("external_mcp", tools);
+    if (use === "no") return [];
+    const rows = await this.#parts.store.all(listMcpServers({ organization_id }));
+    return rows.filter(
+      ({ id, enabled, availability, allow_in_plan_mode }) =>
+        enabled &&
+        (availability === "force_on" || mcp_server_ids.includes(id)) &&
+        (use !== "approved" || allow_in_plan_mode),
+    );
+  }
+
+  async #toolsOf(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
+    const { clock, pool } = this.#parts;
+    const target = await this.#target(server, owner_id);
+    const { tools } = await soonEnough(clock, signal, pool.connect(target));
+    const { id, slug, tool_allow_list, tool_deny_list, model_intent } = server;
+    return tools
+      .filter(({ name }) => isAllowed(name, tool_allow_list, tool_deny_list))
+      .map((one) =>
+        mcpTool(offeredName(slug, one.name), one, id, model_intent, async (args, _, ended) => {
+          const connection = await pool.connect(await this.#target(server, owner_id));
+          return connection.call(one.name, args, ended);
+        }),
+      );
+  }
+
+  async #target(server: McpServerRow, owner_id: string): Promise<McpTarget> {
+    const target = await this.#parts.access(server, owner_id);
+    if (!target) throw new McpError("its owner has to sign in there first.");
+    return target;
+  }
+
+  /** As the workspace tells them now, whatever the chat has pinned (facts/chats 5.5: MCP alone makes nothing dirty). */
+  async #workspaceTools({ workspace_id }: McpOf): Promise<McpTool[]> {
+    const { store } = this.#parts;
+    const told = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
+    if (!told) return [];
+    let servers = this.#workspaces.get(told.snapshot);
+    if (!servers) {
+      const snapshot = await store.get(findSnapshot({ id: told.snapshot }));
+      servers = (snapshot?.resources ?? []).flatMap(({ kind, status, source, tools }) =>
+        kind === "mcp_server" && status === "ok" && tools ? [{ server: source, tools }] : [],
+      );
+      this.#workspaces.set(told.snapshot, servers);
+      const [oldest = ""] = this.#workspaces.keys();
+      if (this.#workspaces.size > KEPT) this.#workspaces.delete(oldest);
+    }
+    return servers.flatMap(({ server, tools }) =>
+      tools.map((one) => {
+        const plain = one.name.startsWith(`${server}__`) ? one.name.slice(server.length + 2) : one.name;
+        return mcpTool(offeredName(server, plain), one, null, false, (args, { agent }, signal) =>
+          agent.call<McpToolResult>({
+            ...{ method: "POST", path: "/mcp/call-tool", json: { server, tool: plain, arguments: args }, signal },
+          }),
+        );
+      }),
+    );
+  }
+
+  #warn(chat_id: string, warnings: readonly string[]): void {
+    for (const warning of warnings) log("chats").warn("chat {chat_id}: {warning}", { chat_id, warning });
+    this.#warnings.delete(chat_id);
+    if (warnings.length > 0) this.#warnings.set(chat_id, warnings);
+    const [oldest = ""] = this.#warnings.keys();
+    if (this.#warnings.size > MOST_WARNED) this.#warnings.delete(oldest);
+  }
+}
+
+const soonEnough = async <T>(clock: Clock, signal: AbortSignal, work: Promise<T>): Promise<T> => {
+  const over = new AbortController();
+  const left = AbortSignal.any([over.signal, signal]);
+  work.catch(() => {});
+  try {
+    return await Promise.race([
+      work,
+      pause(clock, DISCOVERY_MS, left).then(() => {
+        if (signal.aborted) throw signal.reason;
+        throw new McpError(`it did not answer within ${DISCOVERY_MS / 1_000} s.`);
+      }),
+    ]);
+  } finally {
+    over.abort();
+  }
+};
+
+/** Arguments are the server's to judge. */
+const ARGUMENTS = t.Object({}, { additionalProperties: true });
+const INTENT = "model_intent";
+
+type Run = (
+  args: Record<string, unknown>,
+  context: Parameters<Tool["run"]>[0],
+  signal: AbortSignal,
+) => Promise<McpAnswer>;
+
+const mcpTool = (
+  name: string,
+  { description, input_schema }: StoredTool,
+  server_id: string | null,
+  asksIntent: boolean,
+  call: Run,
+): McpTool => ({
+  server_id,
+  definition: { name, description, input_schema: asksIntent ? withIntent(input_schema) : input_schema },
+  tool: tool({
+    ...{ name, description, input_schema: ARGUMENTS },
+    async run(context, given: Static<typeof ARGUMENTS>, signal): Promise<ToolResult> {
+      const { [INTENT]: intent, ...rest } = given as Record<string, unknown>;
+      const args = asksIntent || intent === undefined ? rest : { ...rest, [INTENT]: intent };
+      try {
+        const { result, is_error } = await call(args, context, signal);
+        if (!is_error) return result;
+        const { error, ...more } = result;
+        throw new ToolError(typeof error === "string" ? error : "The tool has failed.", more);
+      } catch (error) {
+        if (error instanceof McpError) throw new ToolError(`The MCP server has failed: ${error.message}`);
+        throw error;
+      }
+    },
+  }),
+});
+
+/** The same with one more text, in which the model says what it wants; the server never sees it. */
+const withIntent = (schema: unknown): unknown => {
+  const { properties = {}, ...rest } = (schema ?? {}) as { properties?: Record<string, unknown> };
+  const intent = { type: "string", description: "In a few words, what you want to find out or do with this call." };
+  return { type: "object", ...rest, properties: { ...properties, [INTENT]: intent } };
+};
