@@ -42,6 +42,11 @@ export abstract class Actor<State> {
     return NONE;
   }
 
+  /** The one workspace whose agents' rows a turn writes, where that is so (`Store.commit`). */
+  protected about(_state: State): string | undefined {
+    return undefined;
+  }
+
   /** False while something outside the mailbox still belongs to this instance, such as a running effect or a live socket. */
   protected mayLeave(): boolean {
     return true;
@@ -86,7 +91,8 @@ export abstract class Actor<State> {
     if (outcome.writes && outcome.writes.length > 0) {
       const entries = this.entries(this.#state, outcome);
       try {
-        await this.#store.commit(entries.length === 0 ? outcome.writes : [...outcome.writes, ...entries.map(audited)]);
+        const writes = entries.length === 0 ? outcome.writes : [...outcome.writes, ...entries.map(audited)];
+        await this.#store.commit(writes, this.about(outcome.state));
       } catch (error) {
         this.#state = undefined;
         throw error;

@@ -50,6 +50,9 @@ export class LocalStore implements Store {
   #closing: Promise<void> | undefined;
   #shown = 0;
   #callers = 0;
+  /** Writes of what several workspaces may show, and those of one workspace's agents by its id. */
+  #shared = 0;
+  readonly #ofAgents = new Map<string, number>();
 
   constructor(
     db: Database,
@@ -75,7 +78,11 @@ export class LocalStore implements Store {
     return this.#callers;
   }
 
-  async commit(batch: readonly Statement[]): Promise<void> {
+  versionOf(workspace_id: string): number {
+    return this.#shared + (this.#ofAgents.get(workspace_id) ?? 0);
+  }
+
+  async commit(batch: readonly Statement[], about?: string): Promise<void> {
     const tables = batch.map(({ sql }) => tableOf(sql));
     const isShown = tables.some((table) => !HIDDEN.has(table));
     const isOfCallers = tables.some((table) => CALLERS.has(table));
@@ -84,9 +91,23 @@ export class LocalStore implements Store {
       await this.writer.submit(batch);
     } finally {
       // Also when it is not known whether it was written.
-      if (isShown) this.#shown += 1;
       if (isOfCallers) this.#callers += 1;
+      if (isShown) {
+        this.#shown += 1;
+        const isOfOne = about !== undefined && tables.every((table) => HIDDEN.has(table) || OF_AGENTS.has(table));
+        this.#raise(isOfOne ? about : undefined);
+      }
     }
+  }
+
+  #raise(workspace_id: string | undefined): void {
+    if (workspace_id !== undefined && (this.#ofAgents.size < WORKSPACES || this.#ofAgents.has(workspace_id))) {
+      this.#ofAgents.set(workspace_id, (this.#ofAgents.get(workspace_id) ?? 0) + 1);
+      return;
+    }
+    // Above every sum there has been, also when the single counts are given up.
+    this.#shared += workspace_id === undefined ? 1 : 2 ** 32;
+    if (workspace_id !== undefined) this.#ofAgents.clear();
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
@@ -147,6 +168,12 @@ const HIDDEN = new Set(
 );
 /** Those that decide who a caller is; empty: a statement whose table cannot be told. */
 const CALLERS = new Set(["api_keys", "users", "organization_members", ""]);
+
+/** Rows that belong to one agent and are shown with its workspace alone. */
+const OF_AGENTS = new Set(["agents", "agent_apps", "agent_scripts", "agent_metadata", "agent_log_sources"]);
+
+/** Workspaces whose agents' writes are counted by themselves; with more of them the counting begins anew. */
+const WORKSPACES = 50_000;
 
 const tables = new Map<string, string>();
 const KNOWN = 5_000;

@@ -47,8 +47,13 @@ export interface Store {
   readonly shownVersion?: number;
   /** The same for what decides who a caller is: keys, users and memberships. */
   readonly callersVersion?: number;
-  /** Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once. */
-  commit(batch: readonly Statement[]): Promise<void>;
+  /** The same for what is shown of one workspace; what only agents of others have written leaves it alone. */
+  versionOf?(workspace_id: string): number;
+  /**
+   * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once.
+   * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`).
+   */
+  commit(batch: readonly Statement[], about?: string): Promise<void>;
   /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */
   get<T>(query: Query<T>): Promise<T | undefined>;
   /** A handful of rows by key, read fresh on the main thread. */

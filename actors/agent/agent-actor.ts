@@ -57,6 +57,10 @@ export class AgentActor extends Actor<AgentState> {
     this.#parts = parts;
   }
 
+  protected override about({ agent }: AgentState): string {
+    return agent.workspace_id;
+  }
+
   protected override async load(): Promise<AgentState | undefined> {
     const { store } = this.#parts;
     const agent = await store.get(findAgentFacts({ id: this.id }));

@@ -25,23 +25,21 @@ export class WorkspaceCache {
   readonly #ctx: ApiContext;
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
-  readonly #stamps = new Map<string, WorkspaceStamp>();
-  #version: number | undefined;
+  readonly #stamps = new Map<string, { readonly version: number; readonly stamped: WorkspaceStamp }>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
   }
 
-  /** Its stamp as it is now: read again after every write that may change one, which is half of the cost of an answer. */
+  /** Its stamp as it is now: read again after every write that may change it, since reading is most of the cost of an answer. */
   async stampOf(id: string): Promise<WorkspaceStamp | undefined> {
     const { store } = this.#ctx;
-    const version = store.shownVersion;
-    if (version !== this.#version || this.#stamps.size >= LIMIT_STAMPS) this.#stamps.clear();
-    this.#version = version;
+    const version = store.versionOf?.(id);
     const known = this.#stamps.get(id);
-    if (known) return known;
+    if (known && version !== undefined && known.version === version) return known.stamped;
     const stamped = await store.get(findWorkspaceStamp(id));
-    if (stamped && version !== undefined && version === this.#version) this.#stamps.set(id, stamped);
+    if (this.#stamps.size >= LIMIT_STAMPS) this.#stamps.clear();
+    if (stamped && version !== undefined) this.#stamps.set(id, { version, stamped });
     return stamped;
   }
 
