@@ -79,6 +79,9 @@ describeInside("one server, whose time the test moves", () => {
       ...{ parent_chat_id: id, root_chat_id: id, owner_id: world.user_id, labels: {}, children: [], permissions },
     });
     expect(labels).toEqual({ team: "a" });
+    await world.owner.patch(`/api/v2/chats/${id}`, { permissions: { default: "deny", rules: [] } });
+    const tightened = (await family.read(id)).children.map((child) => child.permissions?.default);
+    expect(tightened).toEqual(["deny", "deny"]);
   });
 
   test("[SB-4] a wait ends with the agent's turn, its failure, or its own time: 300 seconds unless it says otherwise", async () => {

@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import type { ChatPlace } from "#db/chats.ts";
+import { type ChatPlace, listChildren } from "#db/chats.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chat.ts";
 import type { UserCaller } from "../caller.ts";
 import { callers } from "../caller.ts";
@@ -45,6 +45,11 @@ const patchOf = async (
   return { patch, pin: pin_order ?? null };
 };
 
+/** What a chat may do its sub-chats may do, too: else it would let them do what it may no longer (rule SB-1). */
+const handDown = async ({ store, chats }: ApiContext, root: string, patch: ChatPatch): Promise<void> => {
+  for (const { id } of await store.all(listChildren({ root }))) await chats.ask(id, "update", { patch, pin: null });
+};
+
 export const changeChat = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
@@ -59,6 +64,7 @@ export const changeChat = (ctx: ApiContext) =>
         }
         if (archived !== undefined) await ctx.chats.ask(place.id, "archive", { archived });
         if (Object.keys(patch).length > 0 || pin !== null) await ctx.chats.ask(place.id, "update", { patch, pin });
+        if (patch.permissions !== undefined) await handDown(ctx, place.id, { permissions: patch.permissions });
         set.status = 204;
       },
       {
