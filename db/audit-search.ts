@@ -54,7 +54,6 @@ const conditions = (filter: AuditFilter): { column: SQL; is: (column: SQL) => SQ
     ...one(audit_logs.resource_type, resource_type),
     ...one(audit_logs.action, action),
     ...one(audit_logs.organization_id, organization_id),
-    // Several organizations are looked for in the order of time: each alone would have to be sorted.
     ...(within ? [{ column: sql`${audit_logs.organization_id}`, is: list(within) }] : []),
   ];
 };
@@ -64,10 +63,9 @@ const without = (column: SQL): SQL => sql`+${column}`;
 
 const matching = (filter: AuditFilter): SQL | undefined => {
   const all = conditions(filter);
-  const isMany = all[0]?.column === undefined || (all.length === 1 && (filter.within?.length ?? 0) > 1);
   // Kind and action stand in one index together.
   const pairs = filter.resource_type !== undefined && filter.action !== undefined;
-  const leading = isMany ? 0 : pairs && isTypeFirst(filter) ? 2 : 1;
+  const leading = pairs && isTypeFirst(filter) ? 2 : 1;
   const reason = filter.build_reason === undefined ? undefined : sql`${audit_logs.build_reason} <> ''`;
   return and(
     ...all.map(({ column, is }, index) => is(index < leading ? column : without(column))),
@@ -136,19 +134,29 @@ export type ShownEntry = RowOfQuery<typeof shown>;
 export const pageOfAudit = (
   filter: AuditFilter,
   { limit, offset = 0, cursor }: { limit: number; offset?: number; cursor?: AuditCursor | undefined },
-): Query<ShownEntry> =>
-  shown(
-    inArray(
-      audit_logs.key,
-      build
-        .select({ key: audit_logs.key })
-        .from(audit_logs)
-        .where(and(matching(filter), cursor && after(cursor)))
-        .orderBy(...newestFirst)
-        .limit(limit)
-        .offset(offset),
-    ),
-  );
+): Query<ShownEntry> => shown(sql`${audit_logs.key} in (${keysOf(filter, cursor, limit, offset)})`);
+
+/** Several organizations, or people of one name, are each read in their order and then merged: together they would have to be sorted. */
+const keysOf = (filter: AuditFilter, cursor: AuditCursor | undefined, limit: number, offset: number): SQL => {
+  const { within = [], user_ids = [] } = filter;
+  const page = (one: AuditFilter, most: number, from: number) =>
+    build
+      .select({ key: audit_logs.key, time: audit_logs.time })
+      .from(audit_logs)
+      .where(and(matching(one), cursor && after(cursor)))
+      .orderBy(...newestFirst)
+      .limit(most)
+      .offset(from);
+  const parts =
+    user_ids.length > 1
+      ? user_ids.map((id) => ({ ...filter, user_ids: [id] }))
+      : within.length > 1 && conditions(filter).length === 1
+        ? within.map((id) => ({ ...filter, within: [id] }))
+        : [];
+  if (parts.length === 0) return sql`select "key" from (${page(filter, limit, offset)})`;
+  const each = parts.map((part) => sql`select * from (${page(part, Math.min(limit + offset, Number.MAX_SAFE_INTEGER), 0)})`);
+  return sql`select "key" from (${sql.join(each, sql` union all `)}) order by "time" desc, "key" desc limit ${limit} offset ${offset}`;
+};
 
 /** How many match, as far as one above COUNT_CAP. */
 export const countAudit = (filter: AuditFilter): Query<{ count: number }> => {

@@ -1,0 +1,180 @@
+// What an entry of the audit log says, that it stands or falls with its change, and that pages are read from indexes.
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { NIL_UUID } from "#base/ids.ts";
+import { type Origin, withOrigin } from "#base/origin.ts";
+import { audited } from "#db/audit.ts";
+import { diffOf } from "#db/audit-diff.ts";
+import { type AuditFilter, countAudit, pageOfAudit } from "#db/audit-search.ts";
+import { daysKept } from "#db/audit-settings.ts";
+import { openLocalStore } from "#db/local.ts";
+import { putSetting } from "#db/settings.ts";
+import type { Query } from "#db/sql.ts";
+import { CommitError } from "#db/store.ts";
+import { updateUser } from "#db/users.ts";
+import { descriptionOf } from "#src/api/audit/show.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const ORIGIN: Origin = { user_id: "u", ip: "192.0.2.7", user_agent: "tests", request_id: "r", status_code: 204 };
+const entry = { now: 5, action: "write", resource_type: "organization", resource_id: "o", target: "team" } as const;
+
+describe("the difference", () => {
+  test("[AU-5] fields that changed, before and after; what was made begins at zero, what is deleted ends there", () => {
+    const user = { id: "1", email: "a@b", username: "ann", name: "", roles: ["auditor"], updated_at: 3 };
+    expect(diffOf("user", user, { ...user, name: "Ann", updated_at: 9 })).toEqual({
+      name: { old: "", new: "Ann", secret: false },
+    });
+    expect(diffOf("user", undefined, user)).toEqual({
+      id: { old: "", new: "1", secret: false },
+      email: { old: "", new: "a@b", secret: false },
+      username: { old: "", new: "ann", secret: false },
+      rbac_roles: { old: [], new: ["auditor"], secret: false },
+    });
+    expect(diffOf("user", user, undefined).rbac_roles).toEqual({ old: ["auditor"], new: [], secret: false });
+    expect(diffOf("workspace", { dormant_at: null }, { dormant_at: 86_400_000 })).toEqual({
+      dormant_at: { old: null, new: "1970-01-02T00:00:00.000Z", secret: false },
+    });
+  });
+
+  test("[AU-5] secrets are named, and neither value is told", () => {
+    const told = [
+      diffOf("user", { password_hash: "canary-1" }, { password_hash: "canary-2" }),
+      diffOf("api_key", undefined, { secret_hash: "canary-3" }),
+      diffOf("git_ssh_key", { sealed_private_key: "canary-4" }, { sealed_private_key: "canary-5" }),
+      diffOf("ai_provider", { sealed_api_key: "canary-6" }, undefined),
+      diffOf("user_chat_settings", { prompt: "canary-7" }, { prompt: "canary-8" }),
+    ];
+    const hidden = { old: "", new: "", secret: true };
+    expect(told).toEqual([
+      { hashed_password: hidden },
+      { hashed_secret: hidden },
+      { private_key: hidden },
+      { api_key: hidden },
+      { prompt: hidden },
+    ]);
+  });
+});
+
+describe("an entry", () => {
+  const columns = "time, user_id, ip, user_agent, action, resource_type, resource_id, status_code, request_id";
+
+  test("[AU-1] stands in the batch of its change: a refused batch leaves neither, one that is written leaves both", async () => {
+    using place = tempDirectory();
+    const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
+    const eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
+    const seen = () => [
+      eyes.query(`select ${columns} from audit_logs`).values(),
+      eyes.query("select key from settings where key like 'probe%'").values(),
+    ];
+    const told = withOrigin(
+      () => ORIGIN,
+      () => audited(entry),
+    );
+    const refused = await store
+      .commit([putSetting({ key: "probe", value: "1" }), told, updateUser("nobody", { name: "x" }, { expect: 1 })])
+      .catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(CommitError);
+    expect(seen()).toEqual([[], []]);
+    await store.commit([putSetting({ key: "probe", value: "1" }), told]);
+    expect(seen()).toEqual([[[5, "u", "192.0.2.7", "tests", "write", "organization", "o", 204, "r"]], [["probe"]]]);
+    eyes.close();
+    await store.close();
+  });
+
+  test("[AU-3] without a request it says that the server did it by itself", () => {
+    const [row = []] = audited(entry).rows;
+    expect(row).toContain(NIL_UUID);
+    expect(row).toContain('{"automatic":"true"}');
+    const [asked = []] = audited({ ...entry, user_id: "somebody" }).rows;
+    expect(asked).not.toContain('{"automatic":"true"}');
+  });
+});
+
+test("[AU-9] the sentence says what was done", () => {
+  const of = (action: string, resource_type: string, status_code = 200, diff: object = {}) =>
+    descriptionOf({ action, resource_type, status_code, diff } as Parameters<typeof descriptionOf>[0]);
+  const change = { old: false, new: true, secret: false };
+  expect([
+    of("create", "workspace"),
+    of("stop", "workspace_build"),
+    of("login", "api_key", 201),
+    of("login", "api_key", 401),
+    of("create", "api_key"),
+    of("write", "git_ssh_key"),
+    of("write", "convert_login"),
+    of("write", "health_settings"),
+    of("delete", "organization_member", 303),
+    of("request_password_reset", "user"),
+    of("write", "chat", 204, { archived: change }),
+    of("write", "chat", 204, { archived: { ...change, new: false } }),
+    of("write", "chat", 204, { user_acl: change }),
+    of("write", "chat", 204, { archived: change, title: change }),
+  ]).toEqual([
+    "{user} created workspace {target}",
+    "{user} stopped workspace {target}",
+    "{user} logged in",
+    "{user} unsuccessfully attempted to login",
+    "{user} created token {target}",
+    "{user} updated the git ssh key",
+    "{user} updated login type conversion to {target}",
+    "{user} updated health_settings {target}",
+    "{user} was redirected attempting to delete organization member {target}",
+    "password reset requested for {target}",
+    "{user} archived chat {target}",
+    "{user} unarchived chat {target}",
+    "{user} updated sharing for chat {target}",
+    "{user} updated chat {target}",
+  ]);
+});
+
+test("[AU-14] how long a kind is kept: what is said of signing in, then of the kind, then of everything", () => {
+  const retention = { days: 90, sign_in_days: 30, kinds: { api_key: 60, workspace_build: 0 } };
+  expect(daysKept(retention, "api_key", "login")).toBe(30);
+  expect(daysKept({ ...retention, sign_in_days: null }, "api_key", "login")).toBe(60);
+  expect(daysKept(retention, "api_key", "create")).toBe(60);
+  expect(daysKept(retention, "workspace_build", "start")).toBe(0);
+  expect(daysKept(retention, "user", "write")).toBe(90);
+});
+
+test("[AU-11] every page and count is read from one index, in the order of the list", async () => {
+  using place = tempDirectory();
+  const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
+  await store.close();
+  using eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
+  const stepsOf = ({ sql, params }: Query<unknown>): string[] =>
+    (eyes.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[])
+      .map(({ detail }) => detail)
+      .filter((detail) => / audit_logs /.test(detail) && !detail.includes("INTEGER PRIMARY KEY"));
+  const cursor = { time: 7, key: 3 };
+  const CASES: [string, AuditFilter, string][] = [
+    ["everything", {}, "audit_logs_time "],
+    ["a day", { from: 1, to: 9 }, "audit_logs_time (time>? AND time<?)"],
+    ["a kind", { resource_type: "user" }, "audit_logs_type (resource_type=?"],
+    [
+      "a kind and an action",
+      { resource_type: "user", action: "write" },
+      "audit_logs_type_action (resource_type=? AND action=?",
+    ],
+    ["an action", { action: "delete" }, "audit_logs_action (action=?"],
+    ["a person and more", { user_ids: ["a"], resource_type: "user", action: "write" }, "audit_logs_user (user_id=?"],
+    ["a thing", { resource_id: "a", resource_type: "user" }, "audit_logs_resource (resource_id=?"],
+    ["a name", { resource_target: "A" }, "audit_logs_target (<expr>=?"],
+    ["a reason", { build_reason: "autostart" }, "audit_logs_reason (build_reason=?"],
+    ["a request", { request_id: "a", user_ids: ["b"] }, "audit_logs_request (request_id=?"],
+    ["an organization", { within: ["a"] }, "audit_logs_organization (organization_id=?"],
+    ["several organizations", { within: ["a", "b"] }, "audit_logs_organization (organization_id=?"],
+    ["several people", { user_ids: ["a", "b"] }, "audit_logs_user (user_id=?"],
+  ];
+  for (const [name, filter, index] of CASES) {
+    for (const query of [
+      pageOfAudit(filter, { limit: 25 }),
+      pageOfAudit(filter, { limit: 25, cursor }),
+      countAudit(filter),
+    ]) {
+      const steps = stepsOf(query as Query<unknown>);
+      expect([name, steps.filter((step) => !step.includes(index.trim()))]).toEqual([name, []]);
+      expect(steps).not.toEqual([]);
+    }
+  }
+});
