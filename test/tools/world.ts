@@ -16,13 +16,13 @@ import { startTestServer, tempDirectory } from "#test/support/server.ts";
 export type Result = Record<string, unknown> & { output?: string; error?: string };
 
 /** With `models` the chat's model is another one and `models.next` of the world waits for ever. */
-export const openToolWorld = async (options: { models?: LanguageModels } = {}) => {
+export const openToolWorld = async (options: { models?: LanguageModels; env?: Record<string, string> } = {}) => {
   const models = new ScriptedModels();
   const directory = tempDirectory();
   const start = (address = "127.0.0.1:0") =>
     startTestServer({
       ...{ models: options.models ?? models, clock: systemClock, directory: directory.path },
-      env: { SLIPWAY_ADDRESS: address },
+      env: { SLIPWAY_ADDRESS: address, ...options.env },
     });
   let server = await start();
   const seeded: Seeded = await seedAgent(server);

@@ -1,0 +1,132 @@
+// The pull request of a chat from its push to its merge: a real repository in a real workspace, a git host that answers as GitHub does, and
+// everything that shows it.
+import { expect } from "bun:test";
+import { join } from "node:path";
+import type { Chat } from "#schema/chat.ts";
+import type { ChatDiff } from "#schema/chat-diff.ts";
+import type { WatchEvent } from "#schema/chat-event.ts";
+import type { Generic } from "#schema/generic.ts";
+import { FakeProvider } from "#test/api/external-auth/provider.ts";
+import { LOCAL, link } from "#test/api/external-auth/world.ts";
+import { createChat } from "#test/support/chats.ts";
+import { FakeGitApi, githubPull } from "#test/support/fake-git-api.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeRepository } from "#test/support/repository.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { callTools, openChat, openToolWorld } from "#test/tools/world.ts";
+
+const G = "/api/v3/repos/team/repo";
+const FIND = `${G}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
+
+testNeeding(
+  [needs.git],
+  "[PR-5] what a chat pushes is found at its host with its owner's account, shown with the chat, found in lists and searches, and followed until it is merged",
+  async () => {
+    using provider = new FakeProvider();
+    using host = new FakeGitApi();
+    const setting = provider.setting("hub", { type: "github", base_url: host.url, regex: "^http://127\\.0\\.0\\.1" });
+    await using world = await openToolWorld({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
+    const { diffs } = contextOf(world.server);
+    await link(world.owner, provider, "hub");
+    const { id, call } = await openChat(world);
+    const origin = join(world.home, "origin.git");
+    makeRepository(join(world.home, "seed")).git("clone", "-q", "--bare", ".", origin);
+    host.json(FIND, [{ number: 7 }]);
+    host.json(`${G}/pulls/7`, githubPull(host.url));
+    host.json(`${G}/pulls/7/reviews?per_page=100`, []);
+    host.answers.set(`application/vnd.github.diff ${G}/pulls/7`, { text: "diff --git a/a.txt b/a.txt\n" });
+    expect((await world.owner.fetch("GET", `/api/v2/chats/${id}/diff`)).status).toBe(404);
+
+    using watch = await world.owner.socket("/api/v2/chats/watch");
+    const told = async (): Promise<Chat> => {
+      for (;;) {
+        const { kind, chat } = await watch.json<WatchEvent>();
+        if (kind === "diff_status_change") return chat as Chat;
+      }
+    };
+    const command = `git clone -q ${origin} work && cd work && git checkout -q -b fix && git push -q origin fix && git remote set-url origin ${host.url}/team/repo.git`;
+    const { results, next } = await callTools(world, call, ["execute", { command, timeout: "60s" }]);
+    expect(results).toMatchObject([{ success: true }]);
+    next.finish();
+    const seen = {
+      ...{ chat_id: id, pr_number: 7, pull_request_state: "open", pull_request_title: "Fix the Frobnicator" },
+      ...{
+        url: `${host.url}/team/repo/pull/7`,
+        additions: 3,
+        deletions: 1,
+        changed_files: 2,
+        commits: 1,
+        reviewer_count: 1,
+      },
+      ...{
+        approved: false,
+        changes_requested: false,
+        pull_request_draft: false,
+        base_branch: "main",
+        head_branch: "fix",
+      },
+    };
+    expect((await told()).diff_status).toMatchObject(seen);
+    expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).diff_status).toMatchObject(seen);
+    expect([...host.tokens].every((token) => token.startsWith("Bearer "))).toBe(true);
+    expect(await world.owner.get<ChatDiff>(`/api/v2/chats/${id}/diff`)).toEqual({
+      ...{ chat_id: id, provider: "github", remote_origin: `${host.url}/team/repo.git`, branch: "fix" },
+      ...{ pull_request_url: seen.url, diff: "diff --git a/a.txt b/a.txt\n" },
+    });
+
+    const other = await createChat(world, "another", {});
+    (await world.models.next()).finish();
+    const found = async (q: string): Promise<string[]> =>
+      (await world.owner.get<Chat[]>(`/api/v2/chats?${new URLSearchParams({ q })}`)).map((chat) => chat.id);
+    for (const q of [
+      ...[
+        "pr:7",
+        "pr_status:open",
+        "pr_status:draft,open",
+        "repo:TEAM/repo",
+        "pr_title:frobnic",
+        `diff_url:"${seen.url}"`,
+      ],
+      ...["search:frobnicator", "search:7", 'search:"fix the"'],
+    ]) {
+      expect([q, await found(q)]).toEqual([q, [id]]);
+    }
+    for (const q of ["pr:8", "pr_status:merged", "repo:other", "search:8", "pr_title:x%"])
+      expect([q, await found(q)]).toEqual([q, []]);
+    expect((await found("archived:false")).sort()).toEqual([id, other.id].sort());
+
+    // Nothing has changed: the host is asked whether, and nobody is told. Then it has.
+    host.asked.length = 0;
+    await diffs.due(id);
+    await diffs.idle();
+    expect(host.asked.map((line) => line.slice(0, 3))).toEqual(["304", "304", "304"]);
+    host.json(`${G}/pulls/7`, githubPull(host.url, { state: "closed", merged: true, title: "Mend the Widget" }));
+    await diffs.due(id);
+    expect((await told()).diff_status).toMatchObject({
+      pull_request_state: "merged",
+      pull_request_title: "Mend the Widget",
+    });
+    expect([await found("search:frobnicator"), await found("search:widget"), await found("pr_status:merged")]).toEqual([
+      [],
+      [id],
+      [id],
+    ]);
+
+    // A host that has had enough is left alone, whoever asks.
+    host.refuse = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
+    await diffs.due(id);
+    await diffs.idle();
+    host.asked.length = 0;
+    await diffs.due(id);
+    await diffs.idle();
+    const refused = await world.owner.fetch("GET", `/api/v2/chats/${id}/diff`);
+    expect([refused.status, ((await refused.json()) as Generic).message]).toEqual([
+      503,
+      expect.stringContaining("left alone"),
+    ]);
+    expect(host.asked).toEqual([]);
+    expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).diff_status).toMatchObject({
+      pull_request_state: "merged",
+    });
+  },
+);

@@ -1,0 +1,214 @@
+// Pull requests at git hosts, against a real HTTP server that answers as GitHub and GitLab do.
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { nextLook } from "#actors/chat/diff-pace.ts";
+import { systemClock } from "#base/clock.ts";
+import { Outbound } from "#base/outbound.ts";
+import { pullHostOf } from "#src/git/pulls.ts";
+import { type Kept, PullError, PullHttp } from "#src/git/pulls-http.ts";
+import { remoteOf } from "#src/git/remote.ts";
+import { FakeGitApi, githubPull } from "#test/support/fake-git-api.ts";
+
+let host: FakeGitApi;
+beforeAll(() => {
+  host = new FakeGitApi();
+});
+afterAll(() => host[Symbol.dispose]());
+let rests: number[] = [];
+beforeEach(() => {
+  host.answers.clear();
+  host.asked.length = 0;
+  host.refuse = undefined;
+  rests = [];
+});
+
+const NOW = Date.UTC(2030, 0, 1);
+const clock = { ...systemClock, now: () => NOW };
+
+const open = (
+  type: "github" | "gitlab",
+  { kept = {}, allowed = ["127.0.0.0/8"] }: { kept?: Kept; allowed?: string[] } = {},
+) => {
+  const kind = pullHostOf({ type, base_url: host.url });
+  if (!kind) throw new Error("no such host");
+  const http = new PullHttp({
+    ...{
+      outbound: new Outbound({ clock: systemClock, allowed }),
+      clock,
+      api: kind.api,
+      headers: kind.headers("secret"),
+      kept,
+    },
+    rest: (until) => rests.push(until),
+  });
+  return { http, pulls: kind.pulls(http, "team/repo") };
+};
+const failure = async (work: Promise<unknown>): Promise<PullError> => {
+  const error = await work.then(
+    () => undefined,
+    (caught: unknown) => caught,
+  );
+  if (!(error instanceof PullError)) throw new Error(`no refusal: ${error}`);
+  return error;
+};
+
+const G = "/api/v3/repos/team/repo";
+const FIND = `${G}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
+const review = (login: string, state: string) => ({ user: { login }, state });
+
+test("[PR-1] a remote means a host and a project, however it is written; what could not be one means nothing", () => {
+  for (const address of [
+    "https://git.example/team/repo.git",
+    "https://ann:token@GIT.example/team/repo/",
+    "git@git.example:team/repo.git",
+    "ssh://git@git.example:2222/team/repo.git",
+  ]) {
+    expect([address, remoteOf(address)]).toEqual([address, { host: "git.example", project: "team/repo" }]);
+  }
+  expect(remoteOf("https://git.example:8443/a/b/c")).toEqual({ host: "git.example:8443", project: "a/b/c" });
+  for (const address of [
+    "",
+    "/srv/repo.git",
+    "file:///a/b",
+    "https://git.example/repo",
+    "https://h/a/../b",
+    "https://h/a/b?c=/d e/",
+    "https://h/a/%2e%2e",
+  ]) {
+    expect([address, remoteOf(address)]).toEqual([
+      address,
+      address.includes("?") ? { host: "h", project: "a/b" } : undefined,
+    ]);
+  }
+});
+
+test("[PR-2] GitHub: the newest pull request of a branch, how it stands, and what its reviewers said last", async () => {
+  host.json(FIND, [{ number: 7 }]);
+  host.json(`${G}/pulls/7`, githubPull(host.url));
+  host.json(`${G}/pulls/7/reviews?per_page=100`, [
+    review("bob", "CHANGES_REQUESTED"),
+    review("bob", "COMMENTED"),
+    review("dan", "APPROVED"),
+    review("ann", "COMMENTED"),
+  ]);
+  const { http, pulls } = open("github");
+  expect(await pulls.find("fix")).toBe(7);
+  const seen = await pulls.read(7);
+  expect(seen).toMatchObject({
+    pr_number: 7,
+    pr_state: "open",
+    pr_title: "Fix the Frobnicator",
+    additions: 3,
+    commits: 1,
+  });
+  expect(seen).toMatchObject({ reviewer_count: 3, approved: false, changes_requested: true, author_login: "ann" });
+  // The same again is asked with the mark of the answer, and the answer is what is known.
+  const again = open("github", { kept: http.kept });
+  expect([await again.pulls.find("fix"), await again.pulls.read(7)]).toEqual([7, seen]);
+  expect(host.asked.slice(3).every((line) => line.startsWith("304 "))).toBe(true);
+  expect(again.http.kept).toEqual(http.kept);
+  host.json(`${G}/pulls/7`, githubPull(host.url, { state: "closed", merged: true, html_url: "javascript:alert(1)" }));
+  host.json(`${G}/pulls/7/reviews?per_page=100`, [review("bob", "CHANGES_REQUESTED"), review("bob", "APPROVED")]);
+  expect(await open("github", { kept: http.kept }).pulls.read(7)).toMatchObject({
+    pr_state: "merged",
+    url: "",
+    approved: true,
+  });
+  host.json(FIND, []);
+  expect(await pulls.find("fix")).toBeUndefined();
+  host.answers.set(`application/vnd.github.diff ${G}/pulls/7`, { text: "diff --git a/x b/x\n" });
+  expect(await pulls.diff(7)).toBe("diff --git a/x b/x\n");
+  host.json(G, { default_branch: "main" });
+  host.answers.set(`${G}/compare/main...fix`, { text: "diff of the branch" });
+  expect(await pulls.branchDiff("fix")).toBe("diff of the branch");
+  expect([...host.tokens]).toEqual(["Bearer secret"]);
+});
+
+test("[PR-2] GitLab: the same of merge requests, with lines counted and the diff put together", async () => {
+  const P = "/api/v4/projects/team%2Frepo";
+  const M = `${P}/merge_requests/3`;
+  host.json(`${P}/merge_requests?source_branch=fix&order_by=created_at&sort=desc&per_page=1`, [{ iid: 3 }]);
+  host.json(M, {
+    ...{ iid: 3, state: "opened", draft: true, title: "Mend it", web_url: `${host.url}/team/repo/-/merge_requests/3` },
+    ...{
+      author: { username: "ann", avatar_url: null },
+      source_branch: "fix",
+      target_branch: "main",
+      changes_count: "2",
+    },
+    reviewers: [{ username: "bob" }],
+  });
+  host.json(`${M}/approvals`, { approved_by: [{ user: { username: "dan" } }] });
+  host.json(`${M}/reviewers`, [{ user: { username: "bob" }, state: "reviewed" }]);
+  host.json(`${M}/commits?per_page=100`, [{}], { "x-total": "4" });
+  const changes = [
+    { old_path: "a", new_path: "a", diff: "@@ -1 +1,2 @@\n-one\n+two\n+three\n" },
+    { old_path: "b", new_path: "c", diff: "" },
+  ];
+  host.json(`${M}/diffs?per_page=100&page=1`, changes);
+  const { pulls } = open("gitlab");
+  expect(await pulls.find("fix")).toBe(3);
+  expect(await pulls.read(3)).toEqual({
+    ...{ pr_number: 3, pr_state: "open", pr_draft: true, pr_title: "Mend it", commits: 4, changed_files: 2 },
+    ...{ url: `${host.url}/team/repo/-/merge_requests/3`, author_login: "ann", author_avatar_url: "" },
+    ...{ base_branch: "main", head_branch: "fix", additions: 2, deletions: 1 },
+    ...{ reviewer_count: 2, approved: true, changes_requested: false },
+  });
+  expect(await pulls.diff(3)).toBe(
+    "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-one\n+two\n+three\ndiff --git a/b b/c\n",
+  );
+});
+
+test("[PR-3] a host that wants to be left alone says for how long; other refusals are told apart; addresses that are not public are not called", async () => {
+  const { pulls } = open("github");
+  const at = (status: number, headers: Record<string, string>, text = "") => {
+    host.refuse = () => new Response(text, { status, headers });
+    return failure(pulls.find("fix"));
+  };
+  expect(await at(429, { "retry-after": "90" })).toMatchObject({ kind: "limited", until: NOW + 90_000 });
+  const reset = String(NOW / 1_000 + 300);
+  expect(await at(403, { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset })).toMatchObject({
+    until: NOW + 300_000,
+  });
+  expect(await at(403, {}, "You have exceeded a secondary rate limit")).toMatchObject({
+    kind: "limited",
+    until: NOW + 60_000,
+  });
+  expect(await at(429, { "retry-after": "99999999" })).toMatchObject({ until: NOW + 86_400_000 });
+  expect(rests).toEqual([90_000, 300_000, 60_000, 86_400_000].map((ms) => NOW + ms));
+  expect(await at(403, {})).toMatchObject({ kind: "denied" });
+  expect(await at(404, {})).toMatchObject({ kind: "missing" });
+  expect(await at(302, { location: "http://169.254.169.254/" })).toMatchObject({ kind: "failed" });
+  expect(await at(200, {}, "<html>")).toMatchObject({ kind: "failed" });
+  host.refuse = () => Response.json([], { headers: { "ratelimit-remaining": "0", "ratelimit-reset": reset } });
+  expect(await pulls.find("fix")).toBeUndefined();
+  expect(rests.at(-1)).toBe(NOW + 300_000);
+  const asked = host.asked.length;
+  expect(await failure(open("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
+    kind: "failed",
+    message: expect.stringContaining("not a public address"),
+  });
+  expect(host.asked).toHaveLength(asked);
+});
+
+test("[PR-4] is asked again often while work goes on, seldom later, with patience after failures, and not at all once it is merged", () => {
+  const minute = 60_000;
+  const next = (pr_state: string | null, idle: number, failures = 0) =>
+    nextLook({ pr_state, pushed_at: NOW - idle, failures }, NOW);
+  expect([next("open", 0), next("open", 120 * minute), next("open", 2 * 1_440 * minute)]).toEqual([
+    2 * minute,
+    10 * minute,
+    120 * minute,
+  ]);
+  expect([next(null, 0), next(null, 120 * minute), next(null, 1_441 * minute)]).toEqual([
+    2 * minute,
+    30 * minute,
+    null,
+  ]);
+  expect([next("merged", 0), next("closed", 0)]).toEqual([null, null]);
+  expect([1, 2, 3, 20].map((failures) => next("open", 0, failures))).toEqual([
+    minute,
+    2 * minute,
+    4 * minute,
+    360 * minute,
+  ]);
+});

@@ -1,0 +1,65 @@
+// The APIs of git hosts for tests: a real HTTP server that answers as GitHub or GitLab do, with ETags, counts what it is asked, and can be
+// told to refuse.
+import { createHash } from "node:crypto";
+
+type Answer = { readonly json?: unknown; readonly text?: string; readonly headers?: Record<string, string> };
+
+export class FakeGitApi implements Disposable {
+  /** Path with query -> what is answered there; for texts the wanted type is looked for before the path. */
+  readonly answers = new Map<string, Answer>();
+  /** `200 /path` of everything that was asked. */
+  readonly asked: string[] = [];
+  readonly tokens = new Set<string>();
+  /** Answers instead of everything. */
+  refuse: (() => Response) | undefined;
+  readonly #server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#answer(request) });
+
+  /** Without a slash at the end. */
+  get url(): string {
+    return this.#server.url.origin;
+  }
+
+  json(path: string, json: unknown, headers: Record<string, string> = {}): void {
+    this.answers.set(path, { json, headers });
+  }
+
+  [Symbol.dispose](): void {
+    void this.#server.stop(true);
+  }
+
+  #answer(request: Request): Response {
+    const { pathname, search } = new URL(request.url);
+    this.tokens.add(request.headers.get("authorization") ?? "");
+    const path = pathname + search;
+    const response = this.refuse?.() ?? this.#found(request, path);
+    this.asked.push(`${response.status} ${path}`);
+    return response;
+  }
+
+  #found(request: Request, path: string): Response {
+    const accept = request.headers.get("accept") ?? "";
+    const found = this.answers.get(`${accept} ${path}`) ?? this.answers.get(path);
+    if (!found) return Response.json({ message: "Not Found" }, { status: 404 });
+    const body = found.text ?? JSON.stringify(found.json);
+    const etag = `"${createHash("sha256").update(body).digest("hex").slice(0, 16)}"`;
+    const headers = { etag, ...found.headers };
+    if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
+    return new Response(body, { headers });
+  }
+}
+
+/** A pull request as GitHub tells of it. */
+export const githubPull = (host: string, more: Record<string, unknown> = {}) => ({
+  ...{
+    number: 7,
+    state: "open",
+    draft: false,
+    merged: false,
+    title: "Fix the Frobnicator",
+    html_url: `${host}/team/repo/pull/7`,
+  },
+  user: { login: "ann", avatar_url: `${host}/ann.png` },
+  ...{ base: { ref: "main" }, head: { ref: "fix" }, additions: 3, deletions: 1, changed_files: 2, commits: 1 },
+  requested_reviewers: [{ login: "cleo" }],
+  ...more,
+});
