@@ -45,6 +45,7 @@ import { firstPrebuild } from "./api/builds/prebuilds.ts";
 import { ChatToolHouse } from "./api/chats/tool-house.ts";
 import type { ApiContext } from "./api/context.ts";
 import { Links } from "./api/external-auth/links.ts";
+import { mcpAccess } from "./api/mcp/access.ts";
 import { countedModels } from "./api/metrics/models.ts";
 import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
@@ -83,6 +84,9 @@ export type ContextOptions = {
   /** The variables this process was started with; some reach local workspaces (PATH, LANG, TZ). */
   environment?: Readonly<Record<string, string | undefined>>;
 };
+
+/** Bytes of one answer of an MCP server. */
+const MOST_OF_MCP = 16 * 1024 * 1024;
 
 export class Context implements ApiContext, AsyncDisposable {
   readonly config: Config;
@@ -227,6 +231,7 @@ export class Context implements ApiContext, AsyncDisposable {
       ...{ store, clock: this.clock, encryption: this.encryption, models: configured },
     });
     const { clock, topics, models } = this;
+    const mcpDoor = new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_MCP });
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
     const { chats, generations, titles, diffs, upkeep } = openChats({
       store,
@@ -239,6 +244,8 @@ export class Context implements ApiContext, AsyncDisposable {
       slots,
       recordsAll: this.config.chat_debug_logging,
       asksTitles: this.config.chat_titles,
+      mcpAccess: mcpAccess(this),
+      mcpFetch: (url, init) => mcpDoor.open(new URL(url), init),
       accounts: this.links,
       // Diffs are longer than what accounts are asked for.
       outbound: new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_DIFF }),

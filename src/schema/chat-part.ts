@@ -35,6 +35,7 @@ export const MessagePart = t.Object({
   file_id: text(),
   tool_call_id: text(),
   tool_name: text(),
+  mcp_server_config_id: text("The organization's MCP server whose tool it is."),
   args: json("What the tool was called with."),
   parsed_commands: t.Optional(
     t.Array(t.Array(t.String()), {
