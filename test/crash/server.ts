@@ -18,7 +18,8 @@ export type StartOptions = {
 /** How a process ended. */
 export type Ending = { code: number | null; signal: string; errors: string };
 
-const freePort = async (): Promise<number> => {
+/** A port of loopback that nobody has now. */
+export const freePort = async (): Promise<number> => {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
   const { port } = probe.address() as { port: number };

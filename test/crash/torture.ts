@@ -20,6 +20,7 @@ import { checks as serverOutside } from "./server-outside.ts";
 import { checks as serverPrebuilds } from "./server-prebuilds.ts";
 import { checks as serverSignals } from "./server-signals.ts";
 import { checks as serverSlow } from "./server-slow.ts";
+import { checks as serverSoak } from "./server-soak.ts";
 import { checks as serverStory } from "./server-story.ts";
 import { checks as serverStreams } from "./server-streams.ts";
 import { type CheckOptions, checks as storeCrash } from "./store-crash.ts";
@@ -58,6 +59,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: downloads of apps", numbers: "15", rounds: 1, full: 10 },
   { name: "server: dropped followers", numbers: "19", rounds: 5, full: 50 },
   { name: "server: cap of an agent's lines", numbers: "25", rounds: 5, full: 50 },
+  { name: "server: soak", numbers: "39", rounds: 10, full: 60 },
   { name: "workspaces: model and transitions", numbers: "-", rounds: 5_000, full: 50_000 },
   { name: "workspaces: model and a server", numbers: "-", rounds: 60, full: 1_000 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
@@ -72,7 +74,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
   ...[...serverChats, ...serverStory, ...serverChatsRandom],
   ...[...serverOutside, ...serverConnections],
-  ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads],
+  ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads, ...serverSoak],
   ...workspaceModel,
   ...tokenTiming,
   ...apiFuzz,

@@ -1,0 +1,72 @@
+// A server under mixed load for a long time: memory, descriptors, log, actors and mailboxes stay where they were (RELIABILITY check 39).
+// A round is a minute; the full form takes an hour.
+import { freePort } from "./server.ts";
+import { mustBeRight, Torture } from "./server-crash.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+
+const MIB = 2 ** 20;
+const SAMPLE_MS = 5_000;
+/** Between two batches of a writer: a third of what this load could be. */
+const GAP_MS = 40;
+const WAL_LIMIT = 65 * MIB;
+
+/** What is looked at, and what its median of the last third may have more than that of the second. */
+const FIGURES: readonly { name: string; more(before: number): number }[] = [
+  { name: "process_resident_memory_bytes", more: (before) => 24 * MIB + before * 0.1 },
+  { name: "process_open_fds", more: () => 12 },
+  // Builds make new workspaces all the time; each leaves memory a minute after it fell silent.
+  { name: "slipway_actors_live", more: (before) => 20 + before * 0.5 },
+  { name: "slipway_mailbox_waiting", more: () => 20 },
+  { name: "slipway_sockets_open", more: () => 4 },
+];
+const WAL = "slipway_wal_bytes";
+
+/** The sum of each figure over its labels. */
+const scrape = async (address: string): Promise<Map<string, number>> => {
+  const sums = new Map<string, number>();
+  for (const line of (await (await fetch(`http://${address}/metrics`)).text()).split("\n")) {
+    const [, name, value] = /^(\w+)(?:\{.*\})? (\S+)$/.exec(line) ?? [];
+    if (name !== undefined) sums.set(name, (sums.get(name) ?? 0) + Number(value));
+  }
+  return sums;
+};
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
+
+const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using torture = await Torture.make(seed, { agents: 4, builders: 2, daemons: 0, gap: GAP_MS });
+  await torture.place.stop();
+  const address = `127.0.0.1:${await freePort()}`;
+  await torture.restart({ env: { SLIPWAY_METRICS_ADDRESS: address } });
+  torture.begin();
+  const samples: Map<string, number>[] = [];
+  const end = performance.now() + rounds * 60_000;
+  while (performance.now() < end) {
+    await Bun.sleep(SAMPLE_MS);
+    samples.push(await scrape(address));
+    const of = (name: string): number => samples.at(-1)?.get(name) ?? 0;
+    const [rss, wal] = [of("process_resident_memory_bytes") / MIB, of(WAL) / MIB];
+    if (samples.length % 12 === 0) {
+      log(
+        `minute ${samples.length / 12}: ${torture.acknowledged} calls, memory ${rss.toFixed(0)} MiB, log ${wal.toFixed(1)} MiB`,
+      );
+    }
+  }
+  const third = Math.floor(samples.length / 3);
+  const wrong: string[] = [];
+  const said: string[] = [];
+  for (const { name, more } of FIGURES) {
+    const of = (part: Map<string, number>[]): number => median(part.map((sample) => sample.get(name) ?? Number.NaN));
+    const [before, after] = [of(samples.slice(third, 2 * third)), of(samples.slice(2 * third))];
+    const shown = (value: number): string => (name.endsWith("_bytes") ? `${(value / MIB).toFixed(0)} MiB` : `${value}`);
+    said.push(`${name} ${shown(before)} and ${shown(after)}`);
+    if (!(after <= before + more(before))) wrong.push(`${name} went from ${shown(before)} to ${shown(after)}`);
+  }
+  const wal = Math.max(...samples.map((sample) => sample.get(WAL) ?? 0));
+  if (wal > WAL_LIMIT) wrong.push(`the log reached ${(wal / MIB).toFixed(0)} MiB`);
+  wrong.push(...(await torture.finish()));
+  mustBeRight(seed, "a soak", wrong);
+  return `${rounds} minutes, ${torture.acknowledged} acknowledged calls, none lost; second and last third: ${said.join(", ")}; log at most ${(wal / MIB).toFixed(1)} MiB`;
+};
+
+export const checks: readonly Check[] = [{ name: "server: soak", run: soak }];
