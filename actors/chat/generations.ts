@@ -1,8 +1,10 @@
 // The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends by itself. Nothing of this is stored: what
 // a crash takes away is begun again from the chat's own state (rule CH-16).
 import { log } from "#base/log.ts";
+import type { Restored } from "#schema/checkpoint.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Pool } from "../capacity.ts";
+import { bringFilesBack } from "./checkpoints.ts";
 import type { CompactionCounts } from "./compactor.ts";
 import type { NewMessage } from "./decision.ts";
 import type { PartBatch } from "./episode.ts";
@@ -63,6 +65,11 @@ export class Generations {
 
   get compactions(): CompactionCounts {
     return this.#parts.compactions;
+  }
+
+  /** Brings back the files of the workspace as they were at this message of the chat. 409 in words. */
+  restoreFiles(of: Parameters<typeof bringFilesBack>[1], message_id: number): Promise<Restored> {
+    return bringFilesBack(this.#parts, of, message_id);
   }
 
   /** How many turns run, wait or are being stopped. */

@@ -9,6 +9,7 @@ import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/mo
 import { isServerTool } from "#src/tools/registry.ts";
 import type { Directory, Messages } from "../directory.ts";
 import type { ChatActor, StartedAttempt } from "./chat-actor.ts";
+import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { SUMMARIZED } from "./compact.ts";
 import { type CompactionCounts, Compactor } from "./compactor.ts";
@@ -53,6 +54,8 @@ export class Turn {
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
   #mcp: McpOffer = NO_MCP;
+  /** The files as they were when the person wrote (rule UN-1). */
+  #kept: Promise<void> = Promise.resolve();
   readonly #compactor: Compactor;
 
   readonly #goesOn: boolean;
@@ -81,6 +84,7 @@ export class Turn {
       const before = history && (await this.#compact(begun, history, false));
       if (!history || before === "over" || this.isStopped) return;
       if (before === "again") continue;
+      this.#keepFiles(begun, history);
       const failure = await this.#call(begun, history);
       if (this.isStopped) return;
       if (failure instanceof ModelError && failure.kind === "config" && saysTooLong(failure.message)) {
@@ -158,9 +162,19 @@ export class Turn {
     }
   }
 
+  /** Beside the model's first words: no tool runs before it is done. */
+  #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
+    const last = history.at(-1);
+    if (last?.role !== "user") return;
+    const of = { ...about, chat_id: this.#chat_id };
+    this.#kept = keepFiles(this.#parts, of, last.id, { waits: this.#goesOn, signal: this.#abort.signal });
+  }
+
   /** Runs the calls of the last step and stores their answers. False when the turn is over. */
   async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
     const { clock, publish } = this.#parts;
+    await this.#kept;
+    if (this.isStopped) return false;
     const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
     const tools = new ToolStep(this.#parts, this.#chat_id, { ...begun, mcp: this.#mcp }, episode, this.#goesOn);
     this.episode = episode;

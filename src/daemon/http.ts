@@ -9,7 +9,9 @@ import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CallMcpTool } from "#schema/agent-context.ts";
 import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import { Checkpoint } from "#schema/checkpoint.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
+import type { Checkpoints } from "./checkpoints.ts";
 import type { Containers } from "./containers.ts";
 import { containerRoutes } from "./containers-http.ts";
 import type { WorkspaceContext } from "./context.ts";
@@ -27,6 +29,7 @@ export type HttpApiOptions = {
   processes: Processes;
   containers: Containers;
   git: GitWatches;
+  checkpoints: Checkpoints;
   context: Pick<WorkspaceContext, "told">;
   mcp: Pick<WorkspaceMcp, "call">;
   /** The absolute path of what a caller wrote. */
@@ -62,7 +65,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const routesOf = ({ ports, processes, git, context, mcp, place }: HttpApiOptions) => {
+const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place }: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
   /** Which repositories a chat works on follows from what its tools touch. */
@@ -124,6 +127,15 @@ const routesOf = ({ ports, processes, git, context, mcp, place }: HttpApiOptions
         );
         return Response.json(edited);
       },
+    },
+    "/api/v0/checkpoints": {
+      POST: async (request: Request) => {
+        await checkpoints.take(await bodyOf(request, Checkpoint));
+        return Response.json({ message: "The files as they are now are kept." });
+      },
+    },
+    "/api/v0/checkpoints/restore": {
+      POST: async (request: Request) => Response.json(await checkpoints.restore(await bodyOf(request, Checkpoint))),
     },
     "/api/v0/processes/start": {
       POST: async (request: Request) => {

@@ -10,6 +10,7 @@ import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { pipe } from "#src/wire/pipe.ts";
 import { WireError } from "#src/wire/wire-error.ts";
+import { Checkpoints } from "./checkpoints.ts";
 import { Containers } from "./containers.ts";
 import { ContainerEngine, engineAddress } from "./containers-engine.ts";
 import type { WorkspaceContext } from "./context.ts";
@@ -62,6 +63,7 @@ export class Reach {
         devcontainers: new DevcontainerCli({ clock, groups, env }),
       }),
       git: new GitWatches({ clock, groups, env }),
+      checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
       ...{ context, mcp },
       place: (path) => placeOf(path, given, directory),
     });
@@ -103,6 +105,10 @@ const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefine
     return undefined;
   }
 };
+
+/** Where checkpoints of files are kept, outside of what people work on. */
+const stateOf = ({ XDG_STATE_HOME, HOME = tmpdir() }: Environment): string =>
+  join(XDG_STATE_HOME || join(HOME, ".local", "state"), "slipway", "checkpoints");
 
 /** Devcontainers that the template names. */
 const declaredIn = ({ devcontainers }: Manifest) =>

@@ -141,6 +141,9 @@ export type CreatedMessage = Static<typeof CreatedMessage>;
 
 export const EditMessage = t.Object({
   content: content(),
+  restore_files: absent(
+    t.Boolean({ description: "Also brings the workspace's files back as they were when the message was sent." }),
+  ),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
   reasoning_effort: effort(),

@@ -14,6 +14,7 @@ import { behaviorOf, contentOf, effortOf, planModeOf, serversOf } from "./input.
 import { chatPath, numberOf, tags } from "./paths.ts";
 import { ownChat, visibleChat } from "./place.ts";
 import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
+import { restoreFiles } from "./restore-files.ts";
 import { showMessage, showQueued } from "./show.ts";
 
 const PAGE = 50;
@@ -91,6 +92,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const message_id = numberOf("message", params.message);
         const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
+        if (body.restore_files === true) await restoreFiles(ctx, id, message_id);
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           ...{ message_id, content, created_by: caller.user_id, patch },
           model_config_id: patch.last_model_config_id ?? null,
@@ -109,7 +111,7 @@ export const chatMessages = (ctx: ApiContext) =>
           tags,
           summary: "Edit a message",
           description:
-            "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins.",
+            "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins. With `restore_files` the workspace's files come back first, all of them or none (409 says what stands in the way); commits stay.",
         },
       },
     )

@@ -1,0 +1,50 @@
+// The files of a chat's workspace as they were at each message of a person, kept and brought back by the daemon (rules UN-1, UN-6). Used
+// by turns, which keep them before the first tool runs, and by edits that want them back.
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import type { Restored } from "#schema/checkpoint.ts";
+import type { HouseOf } from "#src/tools/house.ts";
+import { ToolError } from "#src/tools/tool.ts";
+import type { PromptOf } from "./prompt.ts";
+import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
+
+/** No tool waits longer for it; what takes longer is not kept. */
+const PATIENCE_MS = 10_000;
+
+type Of = PromptOf & { readonly chat_id: string };
+const houseOf = (of: Of): HouseOf => ({ ...of, run_id: of.chat_id });
+
+/** Keeps the files as they are for this message. `waits`: for a daemon that may not be back yet. Never rejects. */
+export const keepFiles = async (
+  parts: AgentParts,
+  of: Of,
+  message_id: number,
+  { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
+): Promise<void> => {
+  if (of.workspace_id === null || !of.is_root) return;
+  const late = new AbortController();
+  const limit = parts.clock.after(PATIENCE_MS, () => late.abort(new Error("it takes too long")));
+  try {
+    const agent = new WorkspaceAgent(parts, houseOf(of), waits);
+    const json = { chat_id: of.chat_id, message_id };
+    const both = AbortSignal.any([signal, late.signal]);
+    await agent.call({ method: "POST", path: "/checkpoints", json, signal: both, patient: true });
+  } catch (error) {
+    if (!signal.aborted)
+      log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: of.chat_id, error });
+  } finally {
+    limit.cancel();
+  }
+};
+
+/** Brings back the files of this message. 409 in words, and then nothing has changed. */
+export const bringFilesBack = async (parts: AgentParts, of: Of, message_id: number): Promise<Restored> => {
+  try {
+    const json = { chat_id: of.chat_id, message_id };
+    const agent = new WorkspaceAgent(parts, houseOf(of), false);
+    return await agent.call<Restored>({ method: "POST", path: "/checkpoints/restore", json });
+  } catch (error) {
+    if (error instanceof ToolError) throw new AppError("conflict", error.message);
+    throw error;
+  }
+};

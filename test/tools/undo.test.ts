@@ -1,0 +1,131 @@
+// Files that come back with an edited message: a repository, the folder around it, what was not kept, and what stands in the way.
+import { expect } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { EditedMessage } from "#schema/chat.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import type { ScriptedCall } from "#test/support/scripted-models.ts";
+import { callTools, Follower, messagesOf, openToolWorld } from "./world.ts";
+
+const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
+
+testNeeding(
+  [needs.git],
+  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-7][UN-8] an edit with restore_files brings back what was changed, made and removed since the message, in repositories and beside them, and leaves commits, indexes and ignored files alone; otherwise nothing changes and it says why",
+  async () => {
+    await using world = await openToolWorld();
+    const { owner, home } = world;
+    const repository = join(home, "work");
+    mkdirSync(repository);
+    const sh = (script: string, cwd = repository): string => {
+      const { exitCode, stdout, stderr } = Bun.spawnSync(["sh", "-ec", script], {
+        cwd,
+        env: { ...Bun.env, HOME: home },
+      });
+      if (exitCode !== 0) throw new Error(stderr.toString());
+      return stdout.toString();
+    };
+    const text = (name: string) => (existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : undefined);
+    sh(
+      `git init -q -b main; echo a > a; echo b > b; echo ignored > .gitignore; mkdir d; echo x > d/x; ${GIT} add .; ${GIT} commit -qm one`,
+    );
+    sh(
+      "echo staged > b; git add b; echo mine >> a; echo new > untracked; echo secret > ignored; chmod 755 d/x; ln -s a link",
+    );
+    writeFileSync(join(home, "notes"), "by hand\n");
+    const before = sh("git status --porcelain; git rev-parse HEAD; ls -l a b d/x | cut -c1-10");
+
+    const post = { organization_id: world.organization_id, workspace_id: world.seeded.workspace_id };
+    const { id } = await owner.post<{ id: string }>("/api/v2/chats", {
+      ...post,
+      content: [{ type: "text", text: "one" }],
+    });
+    using follower = await Follower.open(owner, id);
+    const finish = async (call: ScriptedCall): Promise<void> => {
+      call.say("done").finish();
+      await follower.until(({ status }) => status === "waiting");
+    };
+    const edit = async (message: number, content: string, more: object = { restore_files: true }) => {
+      const body = { content: [{ type: "text", text: content }], ...more };
+      const response = await owner.fetch("PATCH", `/api/v2/chats/${id}/messages/${message}`, body);
+      return {
+        status: response.status,
+        body: (await response.json()) as EditedMessage & { message: string; detail: string },
+      };
+    };
+    const spoil = `echo agent > a; rm b; echo more > made; rm -r d; echo plain > d; rm link; echo 2 > ignored; echo agent > ../notes; echo new > ../fresh`;
+    const first = await callTools(
+      world,
+      await world.models.next(),
+      ["execute", { command: `${spoil}; ${GIT} add -A; ${GIT} commit -qm agent`, workdir: "work", timeout: "60s" }],
+      ["write_file", { path: "work/deep/er/file", content: "x" }],
+    );
+    expect(first.parts).toMatchObject([{ is_error: false }, { is_error: false }]);
+    const [message] = await messagesOf(owner, id);
+    const target = message?.id ?? 0;
+    const running = await edit(target, "too early");
+    expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("interrupt it first")]);
+    await finish(first.next);
+
+    // Somebody has put a folder, with files that git would ignore, where a file was: nothing is touched.
+    rmSync(join(repository, "a"));
+    mkdirSync(join(repository, "a"));
+    writeFileSync(join(repository, "a", "ignored"), "kept by nobody");
+    const spoilt = sh("git status --porcelain; ls -R; cat made d ../notes ../fresh");
+    const blocked = await edit(target, "blocked");
+    expect([blocked.status, blocked.body.message]).toEqual([409, expect.stringContaining(join(repository, "a"))]);
+    expect(sh("git status --porcelain; ls -R; cat made d ../notes ../fresh")).toBe(spoilt);
+    expect((await messagesOf(owner, id))[0]?.id).toBe(target);
+    rmSync(join(repository, "a"), { recursive: true });
+
+    const back = await edit(target, "again");
+    expect([back.status, back.body.message]).toEqual([200, expect.anything()]);
+    const shown = [
+      "work/a",
+      "work/b",
+      "work/untracked",
+      "work/d/x",
+      "work/link",
+      "work/ignored",
+      "work/made",
+      "work/deep/er/file",
+      "notes",
+      "fresh",
+    ];
+    expect(shown.map(text)).toEqual([
+      "a\nmine\n",
+      "staged\n",
+      "new\n",
+      "x\n",
+      "a\nmine\n",
+      "2\n",
+      undefined,
+      undefined,
+      "by hand\n",
+      undefined,
+    ]);
+    expect(existsSync(join(repository, "deep"))).toBe(false);
+    // The agent's commit stays; against the commit before it, everything is as it was.
+    expect(sh("git log --format=%s")).toBe("agent\none\n");
+    expect(
+      sh(
+        "git reset -q --soft HEAD~1; git reset -q; git add b; git status --porcelain; git rev-parse HEAD; ls -l a b d/x | cut -c1-10",
+      ),
+    ).toBe(before);
+    expect(sh("git for-each-ref --format='%(refname)'")).toBe("refs/heads/main\n");
+
+    // Without the wish, or with a checkpoint that is not there, files stay.
+    const again = await callTools(world, await world.models.next(), [
+      "write_file",
+      { path: "work/a", content: "again" },
+    ]);
+    await finish(again.next);
+    const { status, body } = await edit(back.body.message.id, "no files", {});
+    expect([status, text("work/a")]).toEqual([200, "again"]);
+    await finish(await world.models.next());
+    rmSync(join(home, ".local"), { recursive: true });
+    const lost = await edit(body.message.id, "lost");
+    expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);
+    expect([(await edit(999_999, "x")).status, text("work/a")]).toEqual([404, "again"]);
+  },
+);
