@@ -66,7 +66,7 @@ export class Compactor {
     this.#tries += 1;
     try {
       const asked = { system: ASK_FOR_SUMMARY, text: recordOf(history, context_limit) };
-      const { text, usage } = await askModel(this.#parts, model_id, asked, stop, LIMITS);
+      const { text, usage } = await askModel(this.#parts, { ...begun, kind: "compaction" }, asked, stop, LIMITS);
       const summary = text.trim();
       if (summary === "") throw new Error("the model has summed nothing up");
       const prompts = await store.scan(listPrompts({ chat: chat_key, limit: PROMPTS }));

@@ -32,9 +32,9 @@ export class Recorder {
     this.#parts = parts;
   }
 
-  /** The record of one turn, which begins with its first model call. */
-  turn(): Recording {
-    return new Recording(this.#parts, (batch) => this.#write(batch));
+  /** The record of one turn, or of another errand of a chat; it begins with its first model call. */
+  run(kind: ChatRunRow["kind"]): Recording {
+    return new Recording(this.#parts, kind, (batch) => this.#write(batch));
   }
 
   #write(batch: readonly Statement[]): void {
@@ -49,25 +49,32 @@ export class Recorder {
   }
 }
 
+/** Whose call it is, and which model answers. */
+export type Recorded = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
+  readonly about: Pick<StartedAttempt["about"], "owner_id">;
+};
+
 /** What became of a model call. */
 export type CallEnd = { readonly collector: Collector; readonly failure: unknown; readonly isStopped: boolean };
 export type EndOfCall = (end: CallEnd) => void;
 
 export class Recording {
   readonly #parts: Parts;
+  readonly #kind: ChatRunRow["kind"];
   readonly #write: (batch: readonly Statement[]) => void;
   /** Undefined before the first call; null when nothing is recorded. */
   #run: ChatRunRow["key"] | null | undefined;
   #steps = 0;
   #last: ChatRunRow["status"] = "completed";
 
-  constructor(parts: Parts, write: (batch: readonly Statement[]) => void) {
+  constructor(parts: Parts, kind: ChatRunRow["kind"], write: (batch: readonly Statement[]) => void) {
     this.#parts = parts;
+    this.#kind = kind;
     this.#write = write;
   }
 
   /** A model call begins; the answer is called at its end. Undefined, at once, when it is not recorded. Never rejects. */
-  async call(begun: StartedAttempt, request: ModelRequest): Promise<EndOfCall | undefined> {
+  async call(begun: Recorded, request: ModelRequest): Promise<EndOfCall | undefined> {
     if (this.#run === undefined) this.#run = await this.#begin(begun).catch(() => null);
     const run = this.#run;
     if (run === null || this.#steps >= RECORDED_STEPS) return undefined;
@@ -81,7 +88,14 @@ export class Recording {
       const content = collector.content(finished_at);
       this.#write([
         insertStep({
-          ...{ run, number, operation: "stream", status, started_at, finished_at },
+          ...{
+            run,
+            number,
+            operation: this.#kind === "chat_turn" ? "stream" : "generate",
+            status,
+            started_at,
+            finished_at,
+          },
           request: recordable({
             ...asked,
             tools: tools.map(({ name, description }) => ({ name, description })),
@@ -105,7 +119,7 @@ export class Recording {
     this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })]);
   }
 
-  async #begin(begun: StartedAttempt): Promise<number | null> {
+  async #begin(begun: Recorded): Promise<number | null> {
     if (!(await this.#isWanted(begun.about.owner_id))) return null;
     const { store, clock } = this.#parts;
     const key = await store.reserve("chat_runs", 1);
@@ -113,7 +127,7 @@ export class Recording {
     const now = clock.now();
     this.#write([
       insertRun({
-        ...{ key, id: uuid(), chat: begun.chat_key, kind: "chat_turn", status: "in_progress" },
+        ...{ key, id: uuid(), chat: begun.chat_key, kind: this.#kind, status: "in_progress" },
         ...{ provider: begun.provider, model: begun.model_id, started_at: now, updated_at: now },
         trigger_message_id: tips?.user ?? null,
         history_tip_message_id: tips?.last ?? null,

@@ -5,10 +5,11 @@ import { kindOf } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { listNewestMessages } from "#db/messages.ts";
 import type { Store } from "#db/store.ts";
-import { type LanguageModels, ModelError } from "#src/llm/model.ts";
+import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
 import type { Directory } from "../directory.ts";
 import type { ChatActor } from "./chat-actor.ts";
-import { askSideModel } from "./side-model.ts";
+import type { Recorder } from "./recorder.ts";
+import { askSideModel, type SideErrand } from "./side-model.ts";
 import { fallbackTitle, labelFrom, labelOf, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
 import type { Chore } from "./upkeep.ts";
 import type { ChatState } from "./writes.ts";
@@ -29,10 +30,11 @@ type Parts = {
   readonly clock: Clock;
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
+  readonly recorder?: Recorder | undefined;
   /** False: nothing is asked by itself, only titles that somebody wants proposed. */
   readonly asks: boolean;
 };
-type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version"> &
+type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"> &
   Pick<ChatState, "last_model_config_id">;
 
 export class Titles implements Chore {
@@ -49,18 +51,22 @@ export class Titles implements Chore {
     const { asks, models } = this.#parts;
     const model = asks ? models.side?.(chat.last_model_config_id) : undefined;
     if (!model || this.#stopping.signal.aborted || this.#running.size >= AT_ONCE) return;
-    const job = this.#lookAfter(chat, model.id).finally(() => this.#running.delete(job));
+    const job = this.#lookAfter(chat, model).finally(() => this.#running.delete(job));
     this.#running.add(job);
   }
 
   /** A title for what was said so far; stores nothing. 400 without a model, 504 in words when it takes too long. */
-  async propose(chat: Pick<ChatState, "key" | "last_model_config_id">, signal: AbortSignal): Promise<string> {
+  async propose(
+    chat: Pick<ChatState, "key" | "owner_id" | "last_model_config_id">,
+    signal: AbortSignal,
+  ): Promise<string> {
     const { store, models } = this.#parts;
     const messages = await newest(store, chat.key);
     const opening = fallbackTitle(messages.find(({ role }) => role === "user")?.content ?? []);
     const model = models.side?.(chat.last_model_config_id);
     if (!model) return opening;
-    const answer = await askSideModel(this.#parts, model.id, { system: TITLE, text: transcriptOf(messages) }, signal);
+    const asked = { system: TITLE, text: transcriptOf(messages) };
+    const answer = await askSideModel(this.#parts, errandOf(chat, model, "title_generation"), asked, signal);
     return titleFrom(answer) ?? opening;
   }
 
@@ -76,7 +82,7 @@ export class Titles implements Chore {
   }
 
   /** Never rejects. */
-  async #lookAfter(chat: Ended, model: string): Promise<void> {
+  async #lookAfter(chat: Ended, model: ModelInfo): Promise<void> {
     const { store } = this.#parts;
     try {
       const messages = await newest(store, chat.key);
@@ -100,12 +106,13 @@ export class Titles implements Chore {
     chat: Ended,
     field: "title" | "summary" | "last_turn_summary",
     taken: (answer: string) => string | undefined,
-    model: string,
+    model: ModelInfo,
     system: string,
     text: string,
     otherwise?: string,
   ): Promise<void> {
-    const answer = await askSideModel(this.#parts, model, { system, text }, this.#stopping.signal).catch((error) => {
+    const errand = errandOf(chat, model, field === "title" ? "title_generation" : "quickgen");
+    const answer = await askSideModel(this.#parts, errand, { system, text }, this.#stopping.signal).catch((error) => {
       if (error instanceof ModelError) return "";
       throw error;
     });
@@ -115,6 +122,12 @@ export class Titles implements Chore {
     await this.#parts.chats().ask(id, "describe", { patch: { [field]: value }, title, history_version });
   }
 }
+
+const errandOf = (
+  { key, owner_id }: Pick<ChatState, "key" | "owner_id">,
+  { id, provider }: ModelInfo,
+  kind: SideErrand["kind"],
+): SideErrand => ({ kind, chat_key: key, model_id: id, provider, about: { owner_id } });
 
 const newest = async (store: Store, chat: number) => {
   const page = { chat, after: 0, before: Number.MAX_SAFE_INTEGER, limit: NEWEST };

@@ -66,7 +66,7 @@ export class Turn {
     this.#parts = parts;
     this.#chat_id = chat_id;
     this.history_version = history_version;
-    this.recording = parts.recorder?.turn();
+    this.recording = parts.recorder?.run("chat_turn");
     this.#compactor = new Compactor(parts, chat_id);
   }
 

@@ -19,7 +19,11 @@ export const chatTitle = (ctx: ApiContext) =>
       const chat = await ctx.store.get(findChat({ id }));
       if (!chat) throw notFound();
       const known = ctx.models.resolve(chat.last_model_config_id);
-      const model = { key: chat.key, last_model_config_id: known?.id ?? modelOf(ctx, undefined) };
+      const model = {
+        key: chat.key,
+        owner_id: chat.owner_id,
+        last_model_config_id: known?.id ?? modelOf(ctx, undefined),
+      };
       const title = await ctx.titles.propose(model, request.signal).catch(failed);
       return { title };
     },

@@ -1,6 +1,7 @@
 // Long histories through the public API, with a provider on a real socket that says how full its context is.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { ChatRun } from "#schema/chat-debug.ts";
 import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";
@@ -114,8 +115,8 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is made shorter for the model
   expect(world.upstream.calls.filter(isSummary)).toHaveLength(3);
 });
 
-test("[CM-6] between the steps of one turn a history is made shorter three times and no more", async () => {
-  await using world = await openModelWorld();
+test("[CM-6] [RM-9] between the steps of one turn a history is made shorter three times and no more", async () => {
+  await using world = await openModelWorld({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   await addModel(world, "openai-compat", SHORT);
   const chat = await createChat(world, "work");
   using follower = await Follower.open(world.owner, chat.id);
@@ -140,4 +141,7 @@ test("[CM-6] between the steps of one turn a history is made shorter three times
   finish(call, "done", 900);
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history.at(-1)).toBe("assistant: done");
+  const recorded = () => world.owner.get<ChatRun[]>(`/api/v2/chats/${chat.id}/debug/runs`);
+  while ((await recorded()).filter(({ status }) => status === "completed").length < 4);
+  expect((await recorded()).filter(({ kind }) => kind === "compaction")).toHaveLength(3);
 });

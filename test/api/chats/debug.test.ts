@@ -8,6 +8,7 @@ import type { ChatRun, ChatRunWithSteps } from "#schema/chat-debug.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
+import { ScriptedModels } from "#test/support/scripted-models.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
@@ -103,6 +104,33 @@ testInside(
     expect(older.map((found) => found.id)).toEqual([newest?.id as string, oldest?.id as string]);
   },
 );
+
+testInside("[RM-9] what a model is asked beside the turns is recorded for what it is", async () => {
+  const models = new ScriptedModels(true);
+  await using world = await openChatWorld({ models, env: { ...FORCED.env, SLIPWAY_CHAT_TITLES: "true" } });
+  const { id } = await createChat(world, "a first message of more than six words");
+  (await models.next()).say("an answer").finish();
+  (await models.next())
+    .say("A title")
+    .push({ type: "usage", usage: { input_tokens: 3 } })
+    .finish();
+  (await models.next()).fail("auth");
+  const runs = await settled(world, id, 3);
+  expect(runs.map(({ kind, status }) => [kind, status]).reverse()).toEqual([
+    ["chat_turn", "completed"],
+    ["title_generation", "completed"],
+    ["quickgen", "error"],
+  ]);
+  const { steps } = await runOf(world.owner, id, runs[1]?.id as string);
+  expect(steps).toMatchObject([
+    {
+      operation: "generate",
+      status: "completed",
+      usage: { input_tokens: 3 },
+      response: { content: [{ text: "A title" }] },
+    },
+  ]);
+});
 
 testInside(
   "[RM-3] an interrupted turn is recorded as such, one that a stop has cut off after the next start",
