@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeMachine } from "#test/bench/machine.ts";
 import { checks as apiFuzz } from "#test/fuzz/api-fuzz.ts";
+import { checks as apiSequences } from "#test/fuzz/api-sequences.ts";
 import { checks as tokenTiming } from "#test/security/token-timing.ts";
 import { checks as serverBackup } from "./server-backup.ts";
 import { checks as serverBuilds } from "./server-builds.ts";
@@ -64,6 +65,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "workspaces: model and a server", numbers: "-", rounds: 60, full: 1_000 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
+  { name: "API fuzz: lives of things", numbers: "38", rounds: 1_000, full: 10_000 },
 ];
 
 /** What a check answers, if anything, is one line about what was seen. */
@@ -78,6 +80,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...workspaceModel,
   ...tokenTiming,
   ...apiFuzz,
+  ...apiSequences,
 ];
 
 const README = join(import.meta.dir, "README.md");

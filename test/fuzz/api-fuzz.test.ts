@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { startTestServer } from "#test/support/server.ts";
 import { checks } from "./api-fuzz.ts";
+import { checks as sequences } from "./api-sequences.ts";
 import { fetchDocument, operationsOf } from "./operations.ts";
 
 test.each(checks.map((check) => [check.name, check] as const))(
@@ -10,6 +11,14 @@ test.each(checks.map((check) => [check.name, check] as const))(
     const seen = await check.run({ rounds: 60, seed: 20_261, log: () => {} });
     // A fuzzer whose every request is refused at the door would find nothing.
     expect(Number(/(\d+) operations did/.exec(seen)?.[1])).toBeGreaterThan(30);
+  },
+  120_000,
+);
+
+test.each(sequences.map((check) => [check.name, check] as const))(
+  "[FZ-3] %s: made, changed, deleted, asked for again, by others and below others, as the model says",
+  async (_name, check) => {
+    expect(await check.run({ rounds: 25, seed: 20_261, log: () => {} })).toContain("as the model says");
   },
   120_000,
 );

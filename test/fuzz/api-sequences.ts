@@ -1,0 +1,180 @@
+// Random lives of things through the API: made, read, changed, deleted and asked for again, by their owner and by strangers, below their
+// own parent and below another's, while a model says what is there (RELIABILITY check 38: use after free, hierarchy, namespace,
+// leakage, ids that are none). Seeded; a few steps run in CI, many in `bun run torture`.
+import { Client } from "#src/client.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { newPerson } from "../api/users/people.ts";
+
+type Check = { name: string; run(options: CheckOptions): Promise<string> };
+type CheckOptions = { rounds: number; seed: number; log(line: string): void };
+
+/** Something with a life: how it is made, where it is, and what its list shows. */
+type Kind = {
+  name: string;
+  /** Where it is made and listed, below one of two parents. */
+  at(parent: number): string;
+  /** Where things are made, when that is another place. */
+  makeAt?(parent: number): string;
+  body(label: string): unknown;
+  /** A body that is refused. */
+  broken: unknown;
+  /** Its id, as the list of its place shows it. */
+  id(row: Record<string, unknown>): string;
+  rows(list: unknown): Record<string, unknown>[];
+  one(parent: number, id: string): string;
+  change?: { method: "PATCH" | "PUT"; body: unknown };
+  /** The label given when it was made, in its row. */
+  label(row: Record<string, unknown>): unknown;
+};
+
+const listed = (list: unknown): Record<string, unknown>[] => list as Record<string, unknown>[];
+
+const kinds = (parents: { organizations: string[]; users: string[] }): Kind[] => [
+  {
+    name: "organization",
+    at: () => "/api/v2/organizations",
+    body: (name) => ({ name }),
+    broken: { name: "not a name!" },
+    id: ({ id }) => String(id),
+    rows: listed,
+    one: (_, id) => `/api/v2/organizations/${id}`,
+    change: { method: "PATCH", body: { description: "changed" } },
+    label: ({ name }) => name,
+  },
+  {
+    name: "token",
+    at: (parent) => `/api/v2/users/${parents.users[parent]}/keys/tokens`,
+    body: (token_name) => ({ token_name }),
+    broken: { token_name: "x".repeat(500) },
+    id: ({ id }) => String(id),
+    rows: listed,
+    one: (parent, id) => `/api/v2/users/${parents.users[parent]}/keys/${id}`,
+    label: ({ token_name }) => token_name,
+  },
+  {
+    name: "provisioner key",
+    at: (parent) => `/api/v2/organizations/${parents.organizations[parent]}/provisionerkeys`,
+    body: (name) => ({ name }),
+    broken: { name: "" },
+    id: ({ name }) => String(name),
+    rows: listed,
+    one: (parent, id) => `/api/v2/organizations/${parents.organizations[parent]}/provisionerkeys/${id}`,
+    label: ({ name }) => name,
+  },
+  {
+    name: "model provider",
+    at: () => "/api/v2/chats/providers",
+    body: (display_name) => ({
+      ...{ provider: "openai-compat", base_url: "http://127.0.0.1:1/v1", api_key: "k" },
+      display_name,
+    }),
+    broken: { provider: "openai-compat", display_name: 7 },
+    id: ({ id }) => String(id),
+    rows: listed,
+    one: (_, id) => `/api/v2/chats/providers/${id}`,
+    change: { method: "PATCH", body: { enabled: false } },
+    label: ({ display_name }) => display_name,
+  },
+];
+
+const NO_IDS = ["", "%00", "..%2f..", "none", "6ba7b810-9dad-41d1-80b4", "6ba7b810-9dad-41d1-80b4-00c04fd430c8", "𝒳"];
+const GONE = [404, 410];
+const FORBIDDEN = [403, 404];
+const REFUSED = [400, 403, 404, 405, 409, 410];
+
+/** Plays `rounds` random steps. Returns what was seen, in one line; throws with the seed and every difference from the model. */
+const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const stranger = (await newPerson(admin, "stranger")).client;
+  const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
+  const all = kinds({ organizations: ["default", other.id], users: ["admin", "stranger"] });
+  const random = randomFrom(seed);
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const wrong: string[] = [];
+  const counts: Record<string, number> = {};
+  let made = 0;
+
+  const expectStatus = async (
+    client: Client,
+    step: string,
+    wanted: number[],
+    method: string,
+    path: string,
+    body?: unknown,
+  ) => {
+    const response = await client.fetch(method, path, body);
+    const text = await response.text();
+    counts[step] = (counts[step] ?? 0) + 1;
+    if (!wanted.includes(response.status))
+      wrong.push(`${step}: ${method} ${path} gave ${response.status} ${text.slice(0, 200)}`);
+    if (response.status >= 400 && !text.includes('"message"')) wrong.push(`${step}: ${method} ${path} says nothing`);
+  };
+
+  for (const kind of all) {
+    // What is there by parent: id by label, and what has been there.
+    const live = [new Map<string, string>(), new Map<string, string>()];
+    const dead = [new Set<string>(), new Set<string>()];
+    const read = async (parent: number) => kind.rows(await admin.get<unknown>(kind.at(parent)));
+    const before = [new Set((await read(0)).map(kind.label)), new Set((await read(1)).map(kind.label))];
+    const parentsApart = kind.at(0) !== kind.at(1);
+    for (let step = 0; step < rounds; step++) {
+      const parent = parentsApart ? Math.floor(random() * 2) : 0;
+      const [mine, gone] = [live[parent] as Map<string, string>, dead[parent] as Set<string>];
+      const id = pick([...mine.values()]);
+      const way = (to: string) => kind.one(parent, to);
+      const move = Math.floor(random() * 8);
+      if (move <= 1 || id === undefined) {
+        const label = `s${++made}`;
+        await expectStatus(admin, "make", [200, 201], "POST", kind.at(parent), kind.body(label));
+        const row = (await read(parent)).find((one) => kind.label(one) === label);
+        if (row) mine.set(label, kind.id(row));
+      } else if (move === 2) {
+        await expectStatus(admin, "read", [200, 405], "GET", way(id));
+        if (kind.change) await expectStatus(admin, "change", [200, 204], kind.change.method, way(id), kind.change.body);
+      } else if (move === 3) {
+        await expectStatus(admin, "delete", [200, 204], "DELETE", way(id));
+        for (const [label, known] of mine) if (known === id) mine.delete(label);
+        gone.add(id);
+      } else if (move === 4) {
+        const old = pick([...gone]);
+        if (old === undefined || [...mine.values()].includes(old)) continue;
+        await expectStatus(admin, "use after delete", [...GONE, 405], "GET", way(old));
+        await expectStatus(admin, "use after delete", GONE, "DELETE", way(old));
+        if (kind.change)
+          await expectStatus(admin, "use after delete", GONE, kind.change.method, way(old), kind.change.body);
+      } else if (move === 5) {
+        // The stranger's own tokens are the stranger's.
+        if (kind.name === "token" && parent === 1) continue;
+        await expectStatus(stranger, "as a stranger", [...FORBIDDEN, 405], "GET", way(id));
+        await expectStatus(stranger, "as a stranger", FORBIDDEN, "DELETE", way(id));
+        if (parentsApart) await expectStatus(admin, "below another parent", GONE, "DELETE", kind.one(1 - parent, id));
+      } else if (move === 6) {
+        await expectStatus(admin, "make badly", REFUSED, "POST", kind.at(parent), kind.broken);
+        await expectStatus(stranger, "make badly", FORBIDDEN, "POST", kind.at(0), kind.body(`s${++made}`));
+      } else {
+        const none = pick(NO_IDS);
+        await expectStatus(admin, "no id", [...REFUSED, 200], "GET", way(none));
+        if (none !== "") await expectStatus(admin, "no id", REFUSED, "DELETE", way(none));
+      }
+      if (step % 8 !== 7 && step !== rounds - 1) continue;
+      for (const at of parentsApart ? [0, 1] : [0]) {
+        const seen = (await read(at))
+          .map(kind.label)
+          .filter((label) => !before[at]?.has(label))
+          .map(String);
+        const expected = [...(live[at] as Map<string, string>).keys()];
+        if (seen.sort().join() !== expected.sort().join())
+          wrong.push(`${kind.name}: there are ${seen}, expected ${expected}`);
+      }
+    }
+    log(`${kind.name}: ${live.map(({ size }) => size).join(" and ")} are left`);
+  }
+  if (wrong.length > 0) throw new Error(`seed ${seed}: ${[...new Set(wrong)].slice(0, 8).join("\n")}`);
+  return `${all.length} kinds, ${rounds} steps each, seed ${seed}: ${Object.entries(counts)
+    .map(([step, n]) => `${n} ${step}`)
+    .join(", ")}; all as the model says`;
+};
+
+export const checks: readonly Check[] = [{ name: "API fuzz: lives of things", run: playSequences }];
