@@ -110,6 +110,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly titles: ChatHouse["titles"];
+  readonly mcp: ChatHouse["mcp"];
   readonly diffs: ChatHouse["diffs"];
   readonly chatUpkeep: ChatHouse["upkeep"];
   readonly models: LanguageModels;
@@ -233,7 +234,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const { clock, topics, models } = this;
     const mcpDoor = new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_MCP });
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
-    const { chats, generations, titles, diffs, upkeep } = openChats({
+    const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
       store,
       clock,
       topics,
@@ -254,6 +255,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.chats = chats;
     this.generations = generations;
     this.titles = titles;
+    this.mcp = mcp;
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
     this.scheduler = new Scheduler(

@@ -4,6 +4,7 @@ import type { AgentActor } from "#actors/agent/agent-actor.ts";
 import type { ChatActor } from "#actors/chat/chat-actor.ts";
 import type { Diffs } from "#actors/chat/diffs.ts";
 import type { Generations } from "#actors/chat/generations.ts";
+import type { ChatMcp } from "#actors/chat/mcp.ts";
 import type { Titles } from "#actors/chat/titles.ts";
 import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
@@ -54,6 +55,7 @@ export interface ApiContext {
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
   readonly titles: Titles;
+  readonly mcp: ChatMcp;
   readonly diffs: Diffs;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;

@@ -10,7 +10,8 @@ import { mayCreateChat, mayUseWorkspace } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { attachablesOf } from "./attachments.ts";
-import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf, serversOf } from "./input.ts";
+import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
+import { chosenServers, defaultServers } from "./mcp-choice.ts";
 import { wantedModel } from "./model-overrides.ts";
 import { permissionsOf } from "./permissions.ts";
 import { readChat } from "./place.ts";
@@ -33,7 +34,8 @@ export const createChat = async (
   const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
   const model = wanted?.model_config_id ?? modelOf(ctx, body.model_config_id);
   const plan_mode = planModeOf(body.plan_mode) ?? null;
-  const mcp_server_ids = serversOf(body.mcp_server_ids) ?? [];
+  const chosen = await chosenServers(ctx, organization_id, body.mcp_server_ids);
+  const mcp_server_ids = chosen ?? (await defaultServers(ctx, organization_id));
   const labels = labelsOf(body.labels ?? {});
   const permissions =
     body.permissions === undefined

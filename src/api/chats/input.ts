@@ -93,18 +93,6 @@ export const labelsOf = (labels: Readonly<Record<string, string>>): Record<strin
   return { ...labels };
 };
 
-/** MCP servers cannot be set up yet, so every id is unknown; `known` are those the chat has already. */
-export const serversOf = (
-  ids: readonly string[] | null | undefined,
-  known: readonly string[] = [],
-): string[] | undefined => {
-  if (!ids) return undefined;
-  const chosen = [...new Set(ids)];
-  const unknown = chosen.filter((id) => !known.includes(id));
-  if (unknown.length > 0) throw wrongField("mcp_server_ids", `not enabled in this organization: ${unknown.join(", ")}`);
-  return chosen;
-};
-
 export const dynamicToolsOf = (tools: CreateChat["unsafe_dynamic_tools"] = []): DynamicTool[] => {
   if (tools.length > TOOLS_LIMIT) throw wrongField("unsafe_dynamic_tools", `must be at most ${TOOLS_LIMIT}`);
   const names = new Set<string>();

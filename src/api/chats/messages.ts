@@ -10,7 +10,8 @@ import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
 import { attachablesOf } from "./attachments.ts";
 import { modelOf } from "./create.ts";
-import { behaviorOf, contentOf, effortOf, planModeOf, serversOf } from "./input.ts";
+import { behaviorOf, contentOf, effortOf, planModeOf } from "./input.ts";
+import { chosenServers } from "./mcp-choice.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
 import { ownChat, visibleChat } from "./place.ts";
 import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
@@ -37,7 +38,7 @@ const patchOf = async (ctx: ApiContext, id: string, wishes: Wishes): Promise<Cha
   const patch: ChatPatch = {
     last_model_config_id: model_config_id === undefined ? undefined : modelOf(ctx, model_config_id),
     last_reasoning_effort: effortOf(reasoning_effort),
-    mcp_server_ids: serversOf(mcp_server_ids, chat?.mcp_server_ids),
+    mcp_server_ids: chat && (await chosenServers(ctx, chat.organization_id, mcp_server_ids, chat.mcp_server_ids)),
     plan_mode: planModeOf(plan_mode),
   };
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));

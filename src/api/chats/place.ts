@@ -54,12 +54,13 @@ export const ownChat = async (ctx: ApiContext, id: string, caller: UserCaller): 
 };
 
 /** The whole chat with its children, as one is read. 404 when it is gone. */
-export const readChat = async ({ store, generations }: ApiContext, id: string): Promise<Chat> => {
+export const readChat = async ({ store, generations, mcp }: ApiContext, id: string): Promise<Chat> => {
   const view = await store.get(findChatView(id));
   if (!view) throw notFound();
   const children: ChatView[] = view.chat.parent_chat_id === null ? await store.all(listChildViews([id])) : [];
   const files = await store.all(listChatFiles({ chat: view.chat.key }));
   const shown = showChat(view, children, generations.isWaiting(id), files);
   const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
-  return view.context ? { ...shown, context: showContext(view.context, snapshot?.resources) } : shown;
+  const context = view.context ? { context: showContext(view.context, snapshot?.resources) } : {};
+  return { ...shown, warnings: [...mcp.warnings(id)], ...context };
 };

@@ -1,0 +1,95 @@
+// Signing in at an MCP server with OAuth 2, each person for themselves: the browser is sent there and comes back here with a code (rule
+// MC-9). The state that travels with it counts ten minutes and only in the session that began.
+import { Elysia, t } from "elysia";
+import { AppError, invalid, notFound } from "#base/errors.ts";
+import { deleteLink } from "#db/external-auth.ts";
+import type { McpServerRow } from "#db/mcp-servers.ts";
+import { CommitError } from "#db/store.ts";
+import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
+import type { Provider } from "#src/git/provider.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { newState, verifierIn } from "../external-auth/web-flow.ts";
+import { fails, NoContent } from "../responses.ts";
+import { oauthProvider } from "./access.ts";
+import { serverAt, serverPath, tags } from "./servers.ts";
+
+/** Registered at the server by whoever administers it, so it has exactly this form. */
+const callbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): URL =>
+  new URL(`/api/v2/organizations/${organization_id}/mcp-servers/${id}/oauth2/callback`, accessUrl);
+
+export const mcpSignIn = (ctx: ApiContext) => {
+  const providerAt = (server: McpServerRow): Provider => {
+    const provider = oauthProvider(ctx.encryption, server);
+    if (!provider) throw invalid("Nobody has to sign in at this MCP server.");
+    return provider;
+  };
+  return new Elysia()
+    .use(callers)
+    .post(
+      "/:organization/mcp-servers/:server/oauth2/start",
+      async ({ caller, params }) => {
+        const server = await serverAt(ctx, params, caller);
+        const provider = providerAt(server);
+        const { state, verifier } = newState(ctx, caller, provider.id);
+        return { url: authorizeUrl(provider, { redirect: callbackUrl(ctx.accessUrl, server), state, verifier }).href };
+      },
+      {
+        user: true,
+        params: serverPath,
+        response: {
+          200: t.Object({ url: t.String({ description: "Where to send the browser." }) }),
+          ...fails(400, 401, 404),
+        },
+        detail: { tags, summary: "Begin to sign in at an MCP server", description: "For the caller's own chats." },
+      },
+    )
+    .get(
+      "/:organization/mcp-servers/:server/oauth2/callback",
+      async ({ caller, params, query }) => {
+        const server = await serverAt(ctx, params, caller);
+        const provider = providerAt(server);
+        const verifier = verifierIn(ctx, caller, provider.id, query.state ?? "");
+        if (query.code === undefined) throw invalid("The server did not agree.", [], (query.error ?? "").slice(0, 200));
+        const redirect = callbackUrl(ctx.accessUrl, server);
+        const tokens = await ctx.links.client
+          .exchange(provider, { code: query.code, redirect, verifier })
+          .catch(asAnswer);
+        await ctx.links.put(caller.user_id, provider, tokens);
+        return `You are signed in at ${server.display_name}. This window can be closed.\n`;
+      },
+      {
+        user: true,
+        params: serverPath,
+        query: t.Object({
+          code: t.Optional(t.String({ description: "What the server sent back." })),
+          state: t.Optional(t.String({ description: "As it was given to the server." })),
+          error: t.Optional(t.String({ description: "Why the server did not agree." })),
+        }),
+        response: { 200: t.String(), ...fails(400, 401, 404, 503) },
+        detail: { tags, summary: "End signing in at an MCP server", description: "The server sends the browser here." },
+      },
+    )
+    .delete(
+      "/:organization/mcp-servers/:server/oauth2",
+      async ({ caller, params, set }) => {
+        const { id } = await serverAt(ctx, params, caller);
+        await ctx.store.commit([deleteLink({ user_id: caller.user_id, provider_id: `mcp:${id}` })]).catch((error) => {
+          throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+        });
+        set.status = 204;
+      },
+      {
+        user: true,
+        params: serverPath,
+        response: { 204: NoContent, ...fails(400, 401, 404) },
+        detail: { tags, summary: "Sign out at an MCP server" },
+      },
+    );
+};
+
+const asAnswer = (error: unknown): never => {
+  if (!(error instanceof ProviderError)) throw error;
+  if (error.kind === "denied") throw invalid("The server did not agree.", [], error.code || error.message);
+  throw new AppError("overloaded", "The server cannot be asked now.", { detail: error.message });
+};
