@@ -1,0 +1,33 @@
+// What the READMEs of the tests say is where is there.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const read = (name: string): string => readFileSync(join(import.meta.dir, name), "utf8");
+
+test("[RP-9] every test that a README names exists, with the rules it is said to show, and every long check has run", () => {
+  const rules = read("RULES.md");
+  const results = read("crash/README.md");
+  const plan = read("crash/torture.ts");
+  const [forty, security] = [read("README.md"), read("security/README.md")];
+  const missing: string[] = [];
+  for (const [, file = ""] of `${forty}${security}`.matchAll(/`([\w/.-]+\.ts)`/g)) {
+    if (!existsSync(join(import.meta.dir, file)) && !existsSync(join(import.meta.dir, "..", file))) missing.push(file);
+  }
+  const citations = new Map<string, string>();
+  for (const [, ids = "", tests = ""] of security.matchAll(/^\| [^|]+ \| ([A-Z]+-\d+[^|]*) \| ([^|]+) \|$/gm)) {
+    for (const id of ids.split(", ")) citations.set(id.trim(), tests);
+  }
+  for (const [id, tests] of citations) {
+    if (!rules.includes(`| ${id} |`)) missing.push(`rule ${id}`);
+    const shown = [...tests.matchAll(/`([\w/.-]+\.ts)`/g)].some(([, file = ""]) => read(file).includes(`[${id}]`));
+    if (!shown) missing.push(`${id} in ${tests}`);
+  }
+  const rows = [...forty.matchAll(/^\| (\d+) \| .* \| ([^|]+) \|$/gm)];
+  expect(rows.map(([, number]) => Number(number))).toEqual(Array.from({ length: 40 }, (_, i) => i + 1));
+  for (const name of rows.flatMap(([, , long = ""]) => (long.trim() === "-" ? [] : long.trim().split("; ")))) {
+    if (!plan.includes(`name: "${name}"`)) missing.push(`no such long check: ${name}`);
+    if (!results.includes(`| ${name} |`)) missing.push(`no result of: ${name}`);
+  }
+  expect(missing).toEqual([]);
+});
