@@ -114,7 +114,7 @@ const LINKED = "leaves an entry when an account is linked: shown by links.test.t
 
 /** Operations without an entry, and why. */
 export const UNTOLD: Readonly<Record<string, string>> = {
-  "POST /api/v2/users/first": "makes a user: shown by trail.test.ts",
+  "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",
   ...Object.fromEntries(
     ["cloud-a", "aws", "cloud-b", "azure", "cloud-c", "google"].map((cloud) => [

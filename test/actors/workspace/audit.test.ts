@@ -1,0 +1,50 @@
+// What the audit log tells of a workspace, worked out from two states of it.
+import { describe, expect, test } from "bun:test";
+import { workspaceEntries } from "#actors/workspace/audit.ts";
+import type { WorkspaceState } from "#actors/workspace/decision.ts";
+import { type Origin, withOrigin } from "#base/origin.ts";
+import { HOUR, START, stateWith } from "./schedule-state.ts";
+
+const ORIGIN: Origin = { user_id: "ann", ip: "192.0.2.1", user_agent: "", request_id: "r" };
+const state = stateWith({});
+const newBuild = (reason: string): WorkspaceState => ({
+  ...state,
+  build: { ...state.build, id: "another", build_number: 9, transition: "stop", reason, initiator_id: "ann" },
+});
+const told = (before: WorkspaceState | undefined, after: WorkspaceState, asked = true) =>
+  withOrigin(asked ? () => ORIGIN : undefined, () => workspaceEntries(before, after, START)).map(
+    ({ action, resource_type, build_reason, user_id }) => [action, resource_type, build_reason ?? "", user_id ?? null],
+  );
+
+describe("[AU-7] what is told of a workspace", () => {
+  test("nothing of use, of states of its job, and of times that follow from others", () => {
+    const { workspace } = state;
+    expect(told(state, state)).toEqual([]);
+    expect(told(state, { ...state, workspace: { ...workspace, last_used_at: START, version: 99 } })).toEqual([]);
+    expect(told(state, { ...state, workspace: { ...workspace, next_start_at: START + HOUR } })).toEqual([]);
+    expect(told(state, { ...state, job: { ...state.job, logs_length: 7 } })).toEqual([]);
+    expect(told(state, { ...state, build: { ...state.build, deadline: START + HOUR } })).toEqual([]);
+  });
+
+  test("what people change, with what follows from it in the same entry", () => {
+    const workspace = { ...state.workspace, ttl_ms: HOUR, next_start_at: START + HOUR };
+    const [entry] = workspaceEntries(state, { ...state, workspace }, START);
+    expect([entry?.action, entry?.resource_type]).toEqual(["write", "workspace"]);
+    const canceled = { ...state, job: { ...state.job, canceled_at: START } };
+    expect(told({ ...state, job: { ...state.job, canceled_at: null } }, canceled)).toEqual([
+      ["write", "workspace_build", state.build.reason, null],
+    ]);
+  });
+
+  test("[AU-4] builds of the server are nobody's; those that somebody began elsewhere, such as in a chat, are theirs", () => {
+    expect(told(state, newBuild("autostop"), false)).toEqual([["stop", "workspace_build", "autostop", null]]);
+    expect(told(state, newBuild("initiator"), false)).toEqual([["stop", "workspace_build", "initiator", "ann"]]);
+    expect(told(state, newBuild("initiator"))).toEqual([["stop", "workspace_build", "initiator", null]]);
+    const gone = { ...state, workspace: { ...state.workspace, deleted: true } };
+    expect(told(state, gone, false).map((entry) => entry.slice(0, 2))).toEqual([["delete", "workspace"]]);
+    expect(told(undefined, state).map((entry) => entry.slice(0, 2))).toEqual([
+      ["create", "workspace"],
+      [state.build.transition, "workspace_build"],
+    ]);
+  });
+});

@@ -1,0 +1,168 @@
+// The audit log as auditors read it: who, what, from where; what has become of it; searching, pages, the export; who may look.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { AuditLog } from "#schema/audit.ts";
+import type { Build } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { awaitBuild, createWorkspace, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
+import { newPerson, PASSWORD, type Person } from "../users/people.ts";
+
+type Page = { audit_logs: AuditLog[]; count: number; count_cap: number };
+
+let world: World;
+let admin: Client;
+let auditor: Person;
+let ann: Person;
+let workspace: Workspace;
+let organization_id: string;
+
+const search = (who: Client, q: string, more = "limit=50"): Promise<Page> =>
+  who.get<Page>(`/api/v2/audit?${more}&q=${encodeURIComponent(q)}`);
+const said = ({ audit_logs }: Page): string[] =>
+  audit_logs.map(({ description, resource_target, user }) =>
+    description.replace("{user}", user?.username ?? "-").replace("{target}", resource_target),
+  );
+const refusal = (call: Promise<unknown>): Promise<ApiError> =>
+  call.then(
+    () => Promise.reject(new Error("it was answered")),
+    (error: unknown) => (error instanceof ApiError ? error : Promise.reject(error)),
+  );
+
+beforeAll(async () => {
+  world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
+  admin = world.admin;
+  auditor = await newPerson(admin, "audrey", ["auditor"]);
+  ann = await newPerson(admin, "ann");
+  const template = await seedTemplate(world.server);
+  organization_id = template.organization_id;
+  workspace = await createWorkspace(ann.client, template.template_id, "dev");
+  await awaitBuild(ann.client, workspace.id);
+  await ann.client.patch(`/api/v2/workspaces/${workspace.id}`, { name: "roof" });
+}, 60_000);
+afterAll(() => world[Symbol.asyncDispose]());
+
+describe("what it says", () => {
+  test("[AU-4] the first user was made by the server itself; signing in is told, and so is a try with the wrong password", async () => {
+    const [first] = (await search(auditor.client, `resource_type:user action:create resource_target:${ADMIN.username}`))
+      .audit_logs;
+    expect(first).toMatchObject({ user: null, ip: null, additional_fields: { automatic: "true" }, status_code: 200 });
+    const wrong = { email: "ann@example.com", password: "not-this-one-at-all" };
+    const nobody = { ...wrong, email: "nobody@example.com" };
+    const request_id = uuid();
+    const headers = { "x-request-id": request_id };
+    expect((await admin.as(undefined).fetch("POST", "/api/v2/users/login", wrong, { headers })).status).toBe(401);
+    expect((await admin.as(undefined).fetch("POST", "/api/v2/users/login", nobody, { headers })).status).toBe(401);
+    const { audit_logs } = await search(auditor.client, `request_id:${request_id}`);
+    expect(audit_logs).toMatchObject([
+      { action: "login", resource_type: "api_key", status_code: 401, diff: {}, user: { username: "ann" } },
+    ]);
+    expect(audit_logs[0]?.description).toBe("{user} unsuccessfully attempted to login");
+  });
+
+  test("[AU-7] a workspace: made, started, renamed, deleted; links lead to it until it is gone", async () => {
+    const before = await search(auditor.client, "username:ann resource_type:workspace");
+    expect(said(before)).toEqual(["ann updated workspace roof", "ann created workspace dev"]);
+    expect(before.audit_logs[0]).toMatchObject({
+      diff: { name: { old: "dev", new: "roof", secret: false } },
+      ...{ resource_link: "/@ann/roof", is_deleted: false, resource_id: workspace.id, status_code: 204 },
+      ...{ organization_id, organization: { id: organization_id, name: "default" }, ip: "127.0.0.1" },
+      user: { username: "ann", organization_ids: [], roles: [] },
+    });
+    const [build] = (await search(auditor.client, "workspace_build username:ann")).audit_logs;
+    expect(build).toMatchObject({ action: "start", resource_link: "/@ann/roof/builds/1", status_code: 200 });
+    expect(build?.additional_fields).toEqual({
+      ...{ workspace_name: "dev", workspace_owner: "ann", workspace_id: workspace.id },
+      ...{ build_number: "1", build_reason: "initiator" },
+    });
+    const end = await ann.client.post<Build>(`/api/v2/workspaces/${workspace.id}/builds`, { transition: "delete" });
+    using log = await ann.client.socket(`/api/v2/workspacebuilds/${end.id}/logs?follow=true`);
+    await log.closed;
+    const after = await search(auditor.client, `resource_id:${workspace.id}`);
+    expect(said(after)[0]).toBe("ann deleted workspace roof");
+    expect(after.audit_logs[0]).toMatchObject({ ip: null, status_code: 200, diff: { name: { old: "roof", new: "" } } });
+    expect(after.audit_logs.map(({ is_deleted, resource_link }) => [is_deleted, resource_link])).toEqual(
+      after.audit_logs.map(() => [true, ""]),
+    );
+  });
+
+  test("[AU-5] no secret is in it: neither passwords nor tokens nor private keys", async () => {
+    const password = "canary-of-a-new-Password";
+    await ann.client.put("/api/v2/users/me/password", { old_password: PASSWORD, password });
+    const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
+    const { audit_logs } = await search(auditor.client, "", "limit=0");
+    const all = JSON.stringify(audit_logs);
+    for (const secret of [password, PASSWORD, key.slice(11), "$argon2", "PRIVATE"]) expect(all).not.toContain(secret);
+    const [changed] = (await search(auditor.client, "user action:write username:ann")).audit_logs;
+    expect(changed?.diff).toEqual({ hashed_password: { old: "", new: "", secret: true } });
+  });
+});
+
+describe("searching", () => {
+  test("[AU-10] by each key, by a word, by days; what cannot be understood is refused with every fault", async () => {
+    const found = async (q: string): Promise<number> => (await search(admin, q)).count;
+    const later = "2099-12-31";
+    const everything = await found("");
+    expect(await found(`date_from:2020-01-01 date_to:${later}`)).toBe(everything);
+    expect(await found("date_to:2020-01-01")).toBe(0);
+    expect(await found("email:ANN@example.com action:login")).toBeGreaterThan(0);
+    expect(await found("username:nobody")).toBe(0);
+    expect(await found("username:me action:create user")).toBe(2);
+    expect(await found("resource_target:AUDREY resource_type:user action:create")).toBe(1);
+    expect(await found("build_reason:initiator organization:default")).toBe(await found("workspace_build"));
+    expect(await found("build_reason:autostart")).toBe(0);
+    const wrong = await refusal(
+      search(admin, "action:dance resource_id:7 date_from:soon colour:red organization:none"),
+    );
+    expect([wrong.status, wrong.body.message]).toEqual([400, "Invalid audit search query."]);
+    expect(wrong.body.validations?.map(({ field }) => field).sort()).toEqual(
+      ["action", "colour", "date_from", "organization", "resource_id"].sort(),
+    );
+    expect((await refusal(search(admin, "", "offset=0"))).body.validations).toEqual([
+      { field: "limit", detail: "is required" },
+    ]);
+  });
+
+  test("[AU-12] pages by offset and by the last entry seen are the same; the export is all of it, a line each", async () => {
+    const q = "date_to:2099-01-01";
+    const whole = (await search(auditor.client, q, "limit=0")).audit_logs.map(({ id }) => id);
+    const byOffset: string[] = [];
+    const byKey: string[] = [];
+    for (let at = 0; at < whole.length; at += 5) {
+      byOffset.push(...(await search(auditor.client, q, `limit=5&offset=${at}`)).audit_logs.map(({ id }) => id));
+      const after = byKey.length === 0 ? "" : `&after_id=${byKey.at(-1)}`;
+      byKey.push(...(await search(auditor.client, q, `limit=5${after}`)).audit_logs.map(({ id }) => id));
+    }
+    expect(byOffset).toEqual(whole);
+    expect(byKey).toEqual(whole);
+    const page = await search(auditor.client, q, "limit=1");
+    expect([page.count, page.count_cap]).toEqual([whole.length, 2000]);
+    const file = await auditor.client.fetch("GET", `/api/v2/audit/export?q=${encodeURIComponent(q)}`);
+    expect(file.headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
+    const lines = (await file.text()).trimEnd().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as AuditLog).id)).toEqual(whole);
+    expect(JSON.parse(lines[0] ?? "")).toEqual(page.audit_logs[0]);
+    expect((await refusal(search(admin, "", `limit=1&after_id=${uuid()}`))).status).toBe(400);
+  });
+});
+
+test("[AU-15] auditors of an organization see its entries only, others none; only an owner says how long they are kept", async () => {
+  const lead = await newPerson(admin, "lea");
+  expect((await refusal(search(lead.client, ""))).status).toBe(403);
+  const team = await admin.post<{ id: string }>("/api/v2/organizations", { name: "team" });
+  await admin.post(`/api/v2/organizations/${team.id}/members/lea`);
+  await admin.put(`/api/v2/organizations/${team.id}/members/lea/roles`, { roles: ["organization-auditor"] });
+  expect(said(await search(lead.client, ""))).toEqual([
+    "admin updated organization member lea",
+    "admin created organization member lea",
+    "admin created organization team",
+  ]);
+  expect((await search(lead.client, "organization:default")).count).toBe(0);
+  const retention = { days: 365, sign_in_days: 30, kinds: { workspace_build: 90 } };
+  expect((await refusal(auditor.client.put("/api/v2/audit/retention", retention))).status).toBe(403);
+  expect((await refusal(admin.put("/api/v2/audit/retention", { ...retention, kinds: { cake: 1 } }))).status).toBe(400);
+  await admin.put("/api/v2/audit/retention", retention);
+  expect(await auditor.client.get<typeof retention>("/api/v2/audit/retention")).toEqual(retention);
+  expect(said(await search(admin, "audit_settings"))).toEqual(["admin updated audit settings retention"]);
+});

@@ -1,0 +1,98 @@
+// What the audit log tells of changes that came with no request, and letting old entries go. Stores without a server: what is looked at
+// is in the tables.
+import { Database } from "bun:sqlite";
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { AuditRetentionChore } from "#actors/audit/retention.ts";
+import { audited } from "#db/audit.ts";
+import { putAuditRetention } from "#db/audit-settings.ts";
+import { openLocalStore } from "#db/local.ts";
+import { prepareIdentity } from "#src/api/users/first-user.ts";
+import { MachineAccounts } from "#src/api/users/machine.ts";
+import { Passwords } from "#src/api/users/passwords.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { tempDirectory, testConfig } from "#test/support/server.ts";
+
+const DAY = 86_400_000;
+const NOBODY_YET = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+
+const openPlace = () => {
+  const place = tempDirectory();
+  const clock = new ManualClock();
+  const store = openLocalStore({ directory: place.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
+  const eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
+  return {
+    ...{ place, clock, store, eyes },
+    async [Symbol.asyncDispose]() {
+      eyes.close();
+      await store.close();
+      place[Symbol.dispose]();
+    },
+  };
+};
+
+testInside(
+  "[AU-4] what is done at the machine is told, by nobody who has an account, and says how it was done",
+  async () => {
+    await using world = openPlace();
+    const { place, clock, store, eyes } = world;
+    await prepareIdentity({ store, clock, passwords: new Passwords() }, testConfig(place.path, { env: NOBODY_YET }));
+    const accounts = new MachineAccounts(store, clock);
+    await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
+    await accounts.create({ username: "ann", email: "ann@example.com", password: "correct-horse-battery", roles: [] });
+    await accounts.setSuspended("ann", true);
+    await accounts.setPassword("ann", "another-long-Secret");
+    const made = await accounts.createToken("root", { name: "ci" });
+    await accounts.revokeToken(made.id);
+    const rows = eyes.query("select action, resource_type, resource_target from audit_logs order by key").values();
+    expect(rows).toEqual([
+      ["create", "user", "root"],
+      ["create", "user", "ann"],
+      ["write", "user", "ann"],
+      ["write", "user", "ann"],
+      ["create", "api_key", "ci"],
+      ["delete", "api_key", "ci"],
+    ]);
+    const how = "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
+    expect(eyes.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
+    const all = JSON.stringify(eyes.query("select * from audit_logs").all());
+    for (const secret of ["correct-horse", "another-long", "$argon2", made.token.slice(11)])
+      expect(all).not.toContain(secret);
+  },
+);
+
+testInside("[AU-14] old entries go kind by kind, within the hour, in slices; what is kept for ever stays", async () => {
+  await using world = openPlace();
+  const { clock, store, eyes } = world;
+  const chore = new AuditRetentionChore({ store, clock });
+  const now = clock.now();
+  const entry = (age: number, action: "login" | "create" | "write", resource_type: "api_key" | "user" | "workspace") =>
+    audited({ now: now - age * DAY, action, resource_type, target: `${age}` });
+  const logins = Array.from({ length: 450 }, (_, i) => entry(40 + i / 1000, "login", "api_key"));
+  await store.commit([
+    ...logins,
+    ...[entry(29, "login", "api_key"), entry(40, "create", "api_key"), entry(400, "create", "api_key")],
+    ...[entry(4000, "write", "workspace"), entry(400, "write", "user"), entry(300, "write", "user")],
+  ]);
+  const left = () => eyes.query("select resource_type, resource_target from audit_logs order by time").values();
+  const run = async (): Promise<void> => {
+    clock.advance(3_600_001);
+    chore.sweep();
+    await chore.idle();
+  };
+  await run();
+  expect(left()).toHaveLength(456);
+  await store.commit([putAuditRetention({ days: 365, sign_in_days: 30, kinds: { workspace: 0 } })]);
+  chore.sweep();
+  await chore.idle();
+  expect(left()).toHaveLength(456);
+  await run();
+  expect(left()).toEqual([
+    ["workspace", "4000"],
+    ["user", "300"],
+    ["api_key", "40"],
+    ["api_key", "29"],
+  ]);
+  await chore.stop();
+});
