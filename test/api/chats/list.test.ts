@@ -137,7 +137,7 @@ test("[CH-33] creating checks everything in its order and changes nothing when i
     labels: { "a.b/c": "x:y, z" },
   });
   const call = await world.models.next();
-  expect(call.request.messages.map(({ role }) => role)).toEqual(["system", "system", "user"]);
+  expect(call.request.messages.map(({ role }) => role)).toEqual(["system", "user"]);
   expect(call.request.reasoning_effort).toBe("high");
 });
 
