@@ -156,20 +156,28 @@ export const tokens: Row = {
   ],
 };
 
+const WARM_MS = 1000;
+
 const now = (): number => performance.timeOrigin + performance.now();
 
 export const latency: Row = {
   name: "latency",
-  title: "100 chats x 50 chunks/s: from the model's chunk to the follower's frame; floor: the relay",
+  title:
+    "100 chats x 50 chunks/s, after a second of it: from the model's chunk to the follower's frame; floor: the relay",
   sides: ["floor", "product"],
   async measure(bench, side): Promise<Figures> {
     const times: number[] = [];
+    let first = Number.MAX_SAFE_INTEGER;
     const heard = (text: string): void => {
       if (text.includes('"type":"message"')) return;
       const at = now();
-      for (const [, said] of text.matchAll(/<(\d+\.\d+)>/g)) times.push(at - Number(said));
+      for (const [, said] of text.matchAll(/<(\d+\.\d+)>/g)) {
+        first = Math.min(first, Number(said));
+        // The first words of a fresh process meet code that was never run: 57 ms for 100 chats at once, 1 to 2 ms ever after.
+        if (Number(said) - first > WARM_MS) times.push(at - Number(said));
+      }
     };
-    await stream(bench, side, { chats: 100, chunks: 50 * bench.seconds, per_s: 50 }, heard);
+    await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_MS / 1000), per_s: 50 }, heard);
     return percentiles(times);
   },
   figures: { p50: "chunk to frame p50 ms", p99: "chunk to frame p99 ms" },
