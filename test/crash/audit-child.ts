@@ -1,0 +1,19 @@
+// A process that changes things for ever, each with its entry of the audit log, and says which changes were answered. Killed by
+// audit.test.ts.
+import { audited } from "#db/audit.ts";
+import { openLocalStore } from "#db/local.ts";
+import { putSetting } from "#db/settings.ts";
+
+const store = openLocalStore({ directory: process.argv[2] ?? "", cacheMb: 4, now: 0, fatal: () => {} });
+const begin = Number(process.argv[3]);
+
+/** Several at once, so that one flush has many of them. */
+const change = async (lane: number): Promise<void> => {
+  for (let n = 0; ; n++) {
+    const key = `probe/${begin}/${lane}/${n}`;
+    const entry = { now: n, action: "write", resource_type: "audit_settings", target: key } as const;
+    await store.commit([putSetting({ key, value: "1" }), audited(entry)]);
+    process.stdout.write(`${key}\n`);
+  }
+};
+await Promise.all(Array.from({ length: 8 }, (_, lane) => change(lane)));
