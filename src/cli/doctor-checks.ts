@@ -172,6 +172,9 @@ const exposure = (config: Config): Finding[] => {
   if (config.access_url?.protocol === "http:" && isPlain && !listensOnLoopback(config)) {
     warn("access_url is http: passwords and tokens cross the network unencrypted");
   }
+  if (config.access_url?.protocol === "https:" && isPlain && config.trusted_proxies.length === 0) {
+    warn("access_url is https by a proxy that trusted_proxies does not name: everybody seems to come from its address");
+  }
   if (config.allow_local_provisioner_off_loopback) {
     warn("allow_local_provisioner_off_loopback lets everybody with an account run programs as the server's user");
   }

@@ -48,6 +48,8 @@ export const processStreams = (): Streams => ({
     }),
   raw() {
     process.stdin.setRawMode(true);
+    // The runtime's raw mode still turns line feeds into carriage returns and line feeds, which full-screen programs do for themselves.
+    if (Bun.which("stty")) Bun.spawnSync(["stty", "-opost"], { stdio: ["inherit", "ignore", "ignore"] });
     return { [Symbol.dispose]: () => void process.stdin.setRawMode(false) };
   },
   size() {

@@ -19,7 +19,7 @@ export const relative = (at: string, now: number): string => {
   const [count, unit] =
     size < 120
       ? [size, "second"]
-      : size < 7200
+      : size < 5400
         ? [Math.round(size / 60), "minute"]
         : size < 172_800
           ? [Math.round(size / 3600), "hour"]

@@ -1,0 +1,138 @@
+// `slipway chat`: the demo model's answers as a person sees them, in a pipe, and after a connection that broke.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import { ChatPrinter } from "#src/cli/chat/printer.ts";
+import { MarkReader, marksOf } from "#src/cli/workspaces/shell-command.ts";
+import { EscapeKeys } from "#src/cli/workspaces/shell-keys.ts";
+import { Client } from "#src/client.ts";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
+
+let world: ClientWorld;
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+}, 30_000);
+afterAll(() => world[Symbol.asyncDispose](), 30_000);
+
+test("[CV-12] the answer goes to standard output as it comes, the rest beside it; a chat goes on, is listed and watched", async () => {
+  const first = await world.run(["chat", "new", "think:", "about", "it"]);
+  expect(first).toMatchObject({ code: 0, out: "That is what I have thought about.\n" });
+  expect(first.err).toMatch(/^Chat [0-9a-f-]{36}\nabout it$/m);
+  const id = /[0-9a-f-]{36}/.exec(first.err)?.[0] ?? "";
+  const second = await world.run(["chat", "send", id.slice(0, 8)], { stdin: "say: from a pipe\n" });
+  expect(second).toMatchObject({ code: 0, out: "from a pipe\n" });
+  const [list, watched, events, failed, unknown, nothing] = await Promise.all([
+    world.must(["chat", "list"]),
+    world.must(["chat", "watch", id, "--until-idle"]),
+    world.must(["chat", "watch", id, "--until-idle", "--json"]),
+    world.run(["chat", "new", "fail: auth"]),
+    world.run(["chat", "new", "hello", "--model", "clever"]),
+    world.run(["chat", "new"]),
+  ]);
+  expect(list).toMatch(new RegExp(`^CHAT +STATUS +CHANGED +TITLE\\n[^]*${id.slice(0, 8)} +waiting +`));
+  expect(watched).toBe("> think: about it\nThat is what I have thought about.\n> say: from a pipe\nfrom a pipe\n");
+  const types = events
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as ChatEvent).type);
+  expect(types.filter((type) => type === "message")).toHaveLength(4);
+  expect(failed).toMatchObject({ code: 1, err: expect.stringContaining("refused the credentials") });
+  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("there is no model clever; there are demo") });
+  expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining("expected what to say") });
+}, 30_000);
+
+test("[CV-13] Ctrl-C interrupts the turn, and what was said is kept; a connection that breaks is made again, nothing twice", async () => {
+  const admin = new Client(world.server.url, tokenOf(world));
+  using way = new Way(world.server.url);
+  const said = "one two three four five six seven eight";
+  const child = world.spawn(["chat", "new", "hang:", "begun"]);
+  let err = "";
+  const decoder = new TextDecoder();
+  const reading = (async () => {
+    for await (const chunk of child.stderr) err += decoder.decode(chunk, { stream: true });
+  })();
+  for await (const _ of child.stdout) child.kill("SIGINT");
+  expect(await child.exited).toBe(130);
+  await reading;
+  const id = /[0-9a-f-]{36}/.exec(err)?.[0] ?? "";
+  const { status } = await admin.get<Chat>(`/api/v2/chats/${id}`);
+  expect(["interrupting", "waiting"]).toContain(status);
+
+  const chat = ["--url", way.url, "--token", tokenOf(world)];
+  const slow = world.spawn(["chat", "new", `slow: ${said}`, ...chat]);
+  let out = "";
+  let wasCut = false;
+  for await (const chunk of slow.stdout) {
+    out += decoder.decode(chunk, { stream: true });
+    if (wasCut) continue;
+    wasCut = true;
+    way.cut();
+  }
+  expect([await slow.exited, out]).toEqual([0, `${said}\n`]);
+}, 30_000);
+
+test("[CV-12] pieces and whole messages are said once, escape sequences of others not at all, and a step that begins again says so", () => {
+  let out = "";
+  let notes = "";
+  const printer = new ChatPrinter({
+    say(text) {
+      out += text;
+    },
+    note(text) {
+      notes += text;
+    },
+    showsUsers: false,
+    isColoured: false,
+  });
+  const base = { chat_id: "c" } as const;
+  const part = (generation_attempt: number, seq: number, part: object): ChatEvent =>
+    ({
+      ...base,
+      type: "message_part",
+      message_part: { history_version: 1, generation_attempt, seq, role: "assistant", part },
+    }) as ChatEvent;
+  const message = (id: number, role: string, content: object[]): ChatEvent =>
+    ({ ...base, type: "message", message: { id, chat_id: "c", created_at: "", role, content } }) as ChatEvent;
+  const call = { type: "tool-call", tool_call_id: "t", tool_name: "execute", args: { command: "ls" } };
+  printer.show(part(1, 1, { type: "text", text: "lost" }));
+  printer.show(part(2, 1, { type: "text", text: "\u001b]0;evil\u0007Look" }));
+  printer.show(part(2, 2, call));
+  printer.show(message(1, "assistant", [{ type: "text", text: "\u001b]0;evil\u0007Look here" }, call]));
+  printer.show(part(2, 3, { type: "tool-result", tool_call_id: "t", result_delta: "file\n" }));
+  const result = { type: "tool-result", tool_call_id: "t", tool_name: "execute", result: { exit_code: 0 } };
+  printer.show(message(2, "tool", [result]));
+  printer.show(message(2, "tool", [result]));
+  expect(out).toBe("lostLook here\n");
+  expect(notes).toBe("\n[begins again]\n\n▸ execute ls\nfile\n◂ done\n");
+});
+
+test("[CV-9][CV-10] keys and marks are told from what only looks like them, however they are cut", () => {
+  const keys = new EscapeKeys();
+  const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((typed) => keys.press(typed));
+  expect(pressed.map(({ data }) => data).join("")).toBe("a~.\r~x\r~y\r");
+  expect(pressed.at(-1)?.leave).toBe(true);
+  const marks = marksOf("00000000-0000-4000-8000-000000000001");
+  const bytes = new TextEncoder().encode(
+    `a\u001e${marks.ready}b\u001e0000${marks.taken}\u00e9${marks.exit}x${marks.exit}255${marks.end}c${marks.exit}1`,
+  );
+  for (const size of [1, 2, 7, 100, 1_000]) {
+    const reader = new MarkReader(marks);
+    const found = { output: [] as number[], ready: 0, taken: 0, exit: -1 };
+    for (let at = 0; at < bytes.byteLength; at += size) {
+      const { output, isReady, taken, exit } = reader.read(bytes.subarray(at, at + size));
+      found.output.push(...output);
+      found.ready += Number(isReady);
+      found.taken += taken;
+      found.exit = exit ?? found.exit;
+    }
+    found.output.push(...reader.rest());
+    const text = new TextDecoder().decode(new Uint8Array(found.output));
+    expect([size, text, found.ready, found.taken, found.exit]).toEqual([
+      size,
+      `a\u001eb\u001e0000\u00e9${marks.exit}xc${marks.exit}1`,
+      ...[1, 1, 255],
+    ]);
+  }
+});

@@ -1,0 +1,94 @@
+// `slipway workspaces shell`: a workspace's terminal as a person has it, and as a script has it.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
+
+let world: ClientWorld;
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  await world.must(["workspaces", "create", "dev"]);
+}, 30_000);
+afterAll(async () => {
+  await world.run(["workspaces", "delete", "dev", "--yes"]);
+  await world[Symbol.asyncDispose]();
+}, 30_000);
+
+/** What a shell shows when it waits for its user. */
+const PROMPT = /[#$%>] $/;
+
+const shell = (...args: string[]): string[] => ["workspaces", "shell", ...args];
+
+test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is ours, and the own terminal is as before", async () => {
+  await using terminal = world.onTerminal(
+    'before=$(stty -g); slipway workspaces shell dev; code=$?; [ "$before" = "$(stty -g)" ] && echo as-before; exit $code',
+  );
+  await terminal.until(PROMPT);
+  terminal.type("stty size\r");
+  await terminal.until(/\d+ 80\r\n/);
+  terminal.resize(100, 30);
+  terminal.type("until [ \"$(stty size)\" = '30 100' ]; do :; done; echo re''sized\r");
+  await terminal.until("resized\r\n");
+  await terminal.until(PROMPT);
+  // Once it has said so it is the one in the foreground.
+  terminal.type("sh -c 'echo rea\"\"dy; exec cat'\r");
+  await terminal.until("ready\r\n");
+  terminal.type("\u0003");
+  await terminal.until(PROMPT);
+  terminal.type("exit 7\r");
+  await terminal.until("as-before");
+  expect(await terminal.exited).toBe(7);
+  expect(terminal.shown()).not.toContain("\u001e");
+}, 30_000);
+
+test("[CV-9] ~. leaves a terminal running, and --reconnect comes back to it with its screen, as does a connection that was lost", async () => {
+  let id = "";
+  {
+    await using terminal = world.onTerminal("slipway workspaces shell dev.main");
+    await terminal.until(PROMPT);
+    terminal.type("kept=some''thing; echo first-$kept\r");
+    await terminal.until("first-something\r\n");
+    terminal.type("~.");
+    const farewell = await terminal.until(/--reconnect \S+`/);
+    id = /--reconnect ([0-9a-f-]{36})/.exec(farewell)?.[1] ?? "";
+    expect(await terminal.exited).toBe(0);
+  }
+  // This time by a way that breaks.
+  using way = new Way(world.server.url);
+  const env = { SLIPWAY_URL: way.url, SLIPWAY_TOKEN: tokenOf(world) };
+  await using terminal = world.onTerminal(`slipway workspaces shell dev --reconnect ${id}`, env);
+  await terminal.until("first-something");
+  way.cut();
+  await terminal.until("The connection is lost");
+  await terminal.until("first-something");
+  terminal.type("\recho still-$kept\r");
+  await terminal.until("still-something\r\n");
+  terminal.type("exit\r");
+  expect(await terminal.exited).toBe(0);
+}, 30_000);
+
+test("[CV-10] in a pipe a command gets the input byte by byte, its output goes on so, and its exit code is ours", async () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(200_000));
+  const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+  const [piped, script, quoted, early] = await Promise.all([
+    world.run(shell("dev", "--", "tee", "copy", "|", "sha256sum"), { stdin: bytes }),
+    world.run(shell("dev"), { stdin: "printf 'a\\tb\\n\\036'\nexit 3\n" }),
+    world.run(shell("dev", "--", `printf '%s|' "it's" '$HOME'; echo lost >&2; exit 5`)),
+    world.run(shell("dev", "--", "head -c 3"), { stdin: "abcdef".repeat(100_000) }),
+  ]);
+  expect(piped).toMatchObject({ code: 0, out: `${hash}  -\n` });
+  expect(script).toMatchObject({ code: 3, out: "a\tb\n\u001e" });
+  expect(quoted).toMatchObject({ code: 5, out: "it's|$HOME|lost\n" });
+  expect(early).toMatchObject({ code: 0, out: "abc" });
+  expect((await world.run(shell("dev", "--reconnect", crypto.randomUUID()), { stdin: "x" })).err).toContain("terminal");
+}, 30_000);
+
+test("[CV-11] a stopped workspace is started first; an agent that is not there is named", async () => {
+  await world.must(["workspaces", "stop", "dev"]);
+  const started = await world.run(shell("dev", "--", "echo", "here"));
+  expect(started).toMatchObject({ code: 0, out: "here\n", err: expect.stringContaining("starting dev") });
+  expect(await world.run(shell("dev.second", "--", "true"))).toMatchObject({
+    code: 1,
+    err: "slipway workspaces shell: dev has no agent second; it has main\n",
+  });
+}, 30_000);

@@ -1,0 +1,172 @@
+// A server, and the program beside it as a person at a shell has it: a home of its own, pipes, and terminals.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  ADMIN,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions,
+  tempDirectory,
+} from "#test/support/server.ts";
+
+const SOURCE = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+/** Puts a program `slipway` into a folder `bin` of `home`; answers a PATH that finds it. */
+export const programIn = (home: string): string => {
+  mkdirSync(join(home, "bin"), { recursive: true });
+  const script = `#!/bin/sh\nexec '${process.execPath}' --no-env-file '${SOURCE}' "$@"\n`;
+  writeFileSync(join(home, "bin", "slipway"), script, { mode: 0o755 });
+  return `${join(home, "bin")}:${process.env.PATH}`;
+};
+
+export type Ran = { code: number; out: string; err: string };
+export type RunOptions = { stdin?: string | Uint8Array; env?: Record<string, string>; cwd?: string };
+
+/** Something that runs on a terminal. */
+export type OnTerminal = AsyncDisposable & {
+  readonly exited: Promise<number>;
+  /** All that was shown so far. */
+  shown(): string;
+  /** Resolves when what was shown since the last call has the text in it. */
+  until(text: string | RegExp): Promise<string>;
+  type(keys: string): void;
+  resize(columns: number, rows: number): void;
+};
+
+export type ClientWorld = AsyncDisposable & {
+  readonly server: TestServer;
+  readonly home: string;
+  run(args: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** The output of a call that must succeed. */
+  must(args: readonly string[], options?: RunOptions): Promise<string>;
+  /** Runs a line of shell on a terminal. */
+  onTerminal(line: string, env?: Record<string, string>): OnTerminal;
+  /** Starts the program and leaves it to the caller. */
+  spawn(args: readonly string[]): Bun.Subprocess<"ignore", "pipe", "pipe">;
+};
+
+export const openClientWorld = async (options: TestServerOptions = {}): Promise<ClientWorld> => {
+  const place = tempDirectory();
+  const home = join(place.path, "home");
+  mkdirSync(home);
+  const server = await startTestServer(options);
+  const mark = process.env.TEST_RUN_MARK;
+  const base = { PATH: programIn(home), HOME: home, TERM: "xterm", ...(mark ? { TEST_RUN_MARK: mark } : {}) };
+  const run = async (args: readonly string[], { stdin = "", env = {}, cwd = home }: RunOptions = {}): Promise<Ran> => {
+    const input = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
+    const child = Bun.spawn(["slipway", ...args], {
+      ...{ cwd, env: { ...base, ...env } },
+      stdio: [input, "pipe", "pipe"],
+    });
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    return { code, out, err };
+  };
+  return {
+    server,
+    home,
+    run,
+    async must(args, given) {
+      const { code, out, err } = await run(args, given);
+      if (code !== 0) throw new Error(`slipway ${args.join(" ")}: ${code} ${err}`);
+      return out;
+    },
+    onTerminal: (line, env = {}) => onTerminal(["sh", "-c", line], home, { ...base, ...env }),
+    spawn: (args) => Bun.spawn(["slipway", ...args], { cwd: home, env: base, stdio: ["ignore", "pipe", "pipe"] }),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      place[Symbol.dispose]();
+    },
+  };
+};
+
+/** Signs in as the first user. */
+export const signInAs = (world: ClientWorld): Promise<string> =>
+  world.must(["login", world.server.url.origin, "--email", ADMIN.email, "--password-stdin"], {
+    stdin: `${ADMIN.password}\n`,
+  });
+
+const onTerminal = (command: string[], cwd: string, env: Record<string, string>): OnTerminal => {
+  const decoder = new TextDecoder();
+  let shown = "";
+  let read = 0;
+  let wake: () => void = () => {};
+  let isOver = false;
+  const child = Bun.spawn(command, {
+    ...{ cwd, env },
+    // Only then is the terminal its own.
+    detached: true,
+    terminal: {
+      cols: 80,
+      rows: 24,
+      name: "xterm",
+      data(_, chunk) {
+        shown += decoder.decode(chunk, { stream: true });
+        wake();
+      },
+      exit() {
+        isOver = true;
+        wake();
+      },
+    },
+  });
+  return {
+    exited: child.exited,
+    shown: () => shown,
+    async until(text) {
+      for (;;) {
+        const fresh = shown.slice(read);
+        const found = typeof text === "string" ? fresh.indexOf(text) : fresh.search(text);
+        if (found >= 0) {
+          const length = typeof text === "string" ? text.length : (text.exec(fresh)?.[0].length ?? 0);
+          read += found + length;
+          return fresh;
+        }
+        if (isOver) throw new Error(`the terminal has closed without ${text}: ${JSON.stringify(fresh.slice(-300))}`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    type: (keys) => void child.terminal?.write(keys),
+    resize: (columns, rows) => child.terminal?.resize(columns, rows),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+      child.terminal?.close();
+    },
+  };
+};
+
+/** The token of the session that is kept. */
+export const tokenOf = ({ home }: ClientWorld): string =>
+  (JSON.parse(readFileSync(join(home, ".config", "slipway", "session.json"), "utf8")) as { token: string }).token;
+
+/** Another address of the server, whose connections can be cut. */
+export class Way implements Disposable {
+  readonly url: string;
+  readonly #listener: Server;
+  readonly #open = new Set<Socket>();
+
+  constructor(to: URL) {
+    this.#listener = createServer((near) => {
+      const far = connect(Number(to.port), to.hostname);
+      for (const one of [near, far]) {
+        this.#open.add(one);
+        one.on("error", () => {}).on("close", () => this.#open.delete(one));
+      }
+      near.pipe(far).pipe(near);
+    }).listen(0, "127.0.0.1");
+    this.url = `http://127.0.0.1:${(this.#listener.address() as { port: number }).port}`;
+  }
+
+  cut(): void {
+    for (const one of this.#open) one.destroy();
+  }
+
+  [Symbol.dispose](): void {
+    this.cut();
+    this.#listener.close();
+  }
+}

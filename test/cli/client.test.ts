@@ -1,0 +1,227 @@
+// The verbs that talk to a server, as processes beside a real one: signing in, workspaces and templates.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Template } from "#schema/template.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
+
+let world: ClientWorld;
+let admin: Client;
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  admin = new Client(world.server.url, tokenOf(world));
+  const agents = [{ name: "main", os: "linux", arch: "amd64" }] as const;
+  const manifest = { ...ECHO, resources: [{ name: "main", agents: [...agents] }] };
+  const logs = ["one \u001b]0;evil\u0007line", "two"];
+  await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
+  await seedTemplate(world.server, { ...manifest, echo: { logs, error: "no room left" } }, { name: "failing" });
+  await seedTemplate(world.server, { ...manifest, echo: { logs, hang: true } }, { name: "hanging" });
+}, 30_000);
+afterAll(() => world[Symbol.asyncDispose](), 30_000);
+
+const words = (line: string): string[] => line.split(" ");
+const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>
+  world.run(words(line), ...rest);
+
+describe("signing in", () => {
+  test("[CV-1] asks for e-mail and password without showing it, keeps the session for its user alone, and ends it", async () => {
+    const env = { XDG_CONFIG_HOME: join(world.home, "xdg") };
+    const file = join(world.home, "xdg", "slipway", "session.json");
+    await using terminal = world.onTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
+    await terminal.until(/E-mail .*: /);
+    terminal.type(`${ADMIN.email}\r`);
+    await terminal.until("Password: ");
+    terminal.type(`wrong\u0015${ADMIN.password}x\u007f\r`);
+    await terminal.until("Signed in");
+    expect(await terminal.exited).toBe(0);
+    expect(terminal.shown()).not.toContain(ADMIN.password);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, "utf8")).not.toContain(ADMIN.password);
+    expect((await run("whoami", { env })).out).toBe(`admin (${ADMIN.email}, owner) at ${world.server.url.origin}\n`);
+    const { token } = JSON.parse(readFileSync(file, "utf8")) as { token: string };
+    expect(await run("logout", { env })).toMatchObject({ code: 0, out: expect.stringContaining("Signed out") });
+    expect(existsSync(file)).toBe(false);
+    expect((await admin.as(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+    expect(await run("whoami", { env })).toMatchObject({ code: 1, err: expect.stringContaining("not signed in") });
+    expect((await run("logout", { env })).out).toBe("Nobody was signed in.\n");
+  }, 30_000);
+
+  test("[CV-1] a token comes from a pipe, and an API token outlives the sign-out; secrets are no arguments", async () => {
+    const env = { XDG_CONFIG_HOME: join(world.home, "xdg2") };
+    const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
+    const login = `login ${world.server.url.origin}`;
+    const answers = await Promise.all([
+      run(`${login} --token-stdin --json`, { env, stdin: `${key}\n` }),
+      run(`${login} --token-stdin`, { stdin: "nonsense\n", env: { XDG_CONFIG_HOME: join(world.home, "none") } }),
+      run(`${login} --token ${key}`),
+      run(login),
+      run(`${login} --email ${ADMIN.email} --password-stdin`, { stdin: "wrong one\n" }),
+    ]);
+    const [signedIn, wrong, argument, nobody, password] = answers;
+    const said = JSON.stringify(answers);
+    expect(JSON.parse(signedIn.out)).toMatchObject({ username: "admin", email: ADMIN.email });
+    expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("slipway login: ") });
+    expect(existsSync(join(world.home, "none"))).toBe(false);
+    expect(argument).toMatchObject({ code: 2, err: expect.stringContaining("--token-stdin") });
+    expect(said).not.toContain(key);
+    expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining("no terminal to ask on") });
+    expect(password).toMatchObject({ code: 1, err: expect.stringContaining("Incorrect email or password.") });
+    await world.must(["logout"], { env });
+    expect((await admin.as(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
+  }, 30_000);
+
+  test("[CV-2] a flag wins over the environment, that over the session; a session goes to its own server only", async () => {
+    using way = new Way(world.server.url);
+    const SLIPWAY_TOKEN = tokenOf(world);
+    const [elsewhere, given, flag, inWorkspace] = await Promise.all([
+      run("whoami", { env: { SLIPWAY_URL: way.url } }),
+      run("whoami --json", { env: { SLIPWAY_URL: way.url, SLIPWAY_TOKEN } }),
+      run(`whoami --url ${world.server.url.origin} --json`, { env: { SLIPWAY_URL: "http://127.0.0.1:1" } }),
+      run("whoami", { env: { SLIPWAY_WORKSPACE_NAME: "dev", SLIPWAY_AGENT_TOKEN: "x", SLIPWAY_DATA_DIR: "/x" } }),
+    ]);
+    expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining(`not signed in to ${way.url}`) });
+    expect(JSON.parse(given.out)).toMatchObject({ url: `${way.url}/`, username: "admin" });
+    expect(JSON.parse(flag.out)).toMatchObject({ url: world.server.url.href });
+    expect(inWorkspace.code).toBe(0);
+  }, 30_000);
+
+  test("[CV-3] what goes wrong is a sentence and 1, what was called wrongly is 2 with a guess", async () => {
+    const page = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
+    const [away, other, word, option, extra, damaged] = await Promise.all([
+      run("workspaces list --url http://127.0.0.1:1 --token x"),
+      run(`login ${page.url.origin} --token-stdin`, { stdin: "x" }),
+      run("workspaces lst"),
+      run("workspaces create dev --templte fine"),
+      run("templates list now"),
+      run("whoami", { env: { XDG_CONFIG_HOME: damagedSession() } }),
+    ]);
+    await page.stop(true);
+    expect(away).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^slipway workspaces list: http:\/\/127\.0\.0\.1:1 does not answer \(.*\)\n$/),
+    });
+    expect(other).toMatchObject({ code: 1, err: `slipway login: ${page.url.origin} is no Slipway server\n` });
+    expect(word).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean list?") });
+    expect(option).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean --template?") });
+    expect(extra.code).toBe(2);
+    expect(damaged).toMatchObject({ code: 1, err: expect.stringContaining("is damaged") });
+  }, 30_000);
+
+  const damagedSession = (): string => {
+    mkdirSync(join(world.home, "damaged", "slipway"), { recursive: true });
+    writeFileSync(join(world.home, "damaged", "slipway", "session.json"), "{");
+    return join(world.home, "damaged");
+  };
+});
+
+describe("workspaces", () => {
+  test("[CV-4][CV-5][CV-6] one is made, listed, shown, stopped, started and deleted; the result and the log go apart", async () => {
+    const made = await run("workspaces create one --template fine --ttl 2h");
+    expect(made).toEqual({ code: 0, out: "one runs.\n", err: "starting one\n== Echo start\none line\ntwo\n" });
+    const [list, shown, json, again, missing] = await Promise.all([
+      world.must(words("workspaces list name:one")),
+      world.must(words("workspaces show admin/one")),
+      world.must(words("workspaces list --json --all")),
+      world.must(words("workspaces start one")),
+      run("workspaces show two"),
+    ]);
+    expect(list).toMatch(/^WORKSPACE +TEMPLATE +STATUS +LAST USED\none +fine +running.*\n$/);
+    expect(shown).toContain("Workspace   admin/one");
+    expect(shown).toContain("Stops       in 2 hours");
+    expect((JSON.parse(json) as Workspace[]).map(({ name }) => name)).toEqual(["one"]);
+    expect(again).toBe("one runs already.\n");
+    expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("there is no workspace two") });
+    const stopped = JSON.parse(await world.must(words("workspaces stop one --json"))) as Workspace;
+    expect(stopped).toMatchObject({ name: "one", latest_build: { status: "stopped", reason: "cli" } });
+    expect(await world.must(words("workspaces logs one"))).toBe("one line\ntwo\n");
+    expect(await run("workspaces delete one")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+    await using terminal = world.onTerminal("slipway workspaces delete one");
+    await terminal.until("Type its name: ");
+    terminal.type("one\r");
+    await terminal.until("one is deleted.");
+    expect(await terminal.exited).toBe(0);
+  }, 30_000);
+
+  test("[CV-5] on a terminal a line moves under the log and is gone in the end", async () => {
+    await using terminal = world.onTerminal("slipway workspaces create moving --template fine");
+    await terminal.until("moving runs.");
+    expect(terminal.shown()).toContain("⠋ starting moving");
+    expect(terminal.shown()).toContain("one line\r\n");
+    expect(terminal.shown()).toEndWith("\r\u001b[Kmoving runs.\r\n");
+    expect(await terminal.exited).toBe(0);
+  }, 30_000);
+
+  test("[CV-6] a build that fails is 1 with its reason; Ctrl-C ends the waiting and not the build", async () => {
+    expect(await run("workspaces create bad --template failing")).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/\ntwo\n(.*\n)*slipway workspaces create: starting bad has failed: no room left\n$/),
+    });
+    const waiting = world.spawn(words("workspaces create slow --template hanging"));
+    let err = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of waiting.stderr) {
+      err += decoder.decode(chunk, { stream: true });
+      if (err.endsWith("two\n")) waiting.kill("SIGINT");
+    }
+    expect([await waiting.exited, err]).toEqual([130, expect.stringContaining("starting slow goes on")]);
+    const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/slow");
+    expect(latest_build.status).toBe("starting");
+    const busy = await run("workspaces stop slow");
+    expect(busy).toMatchObject({ code: 1, err: expect.stringContaining("slow is starting") });
+    await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
+  }, 30_000);
+});
+
+describe("templates", () => {
+  const folder = (name: string, files: Record<string, string>): string => {
+    const path = join(world.home, name);
+    mkdirSync(join(path, ".git"), { recursive: true });
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text);
+    return path;
+  };
+  const GOOD = "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n";
+
+  test("[CV-7] a folder becomes a template, and its next version the active one; the log of the import is shown", async () => {
+    const cwd = folder("My template", { "template.yaml": GOOD, "README.md": "# Hello\n", ".git/HEAD": "x" });
+    symlinkSync("/etc/passwd", join(cwd, "link"));
+    const first = await run("templates push", { cwd });
+    expect(first).toMatchObject({ code: 0, out: expect.stringContaining("The template My-template is there") });
+    expect(first.err).toContain("link is no plain file and is left out\nuploading 2 files\n");
+    expect(first.err).toContain("\nFound template.yaml.\n");
+    writeFileSync(join(cwd, "template.yaml"), `${GOOD}# more\n`);
+    const second = JSON.parse((await run("templates push --version v2 --message more --json", { cwd })).out);
+    expect(second).toMatchObject({ version: { name: "v2", message: "more", readme: "# Hello\n" } });
+    expect(second.template.active_version_id).toBe(second.version.id);
+    writeFileSync(join(cwd, "template.yaml"), `${GOOD}# still more\n`);
+    expect((await run("templates push --version v3 --no-activate", { cwd })).out).toContain("v3, which is not active");
+    const listed = JSON.parse(await world.must(words("templates list --json"))) as Template[];
+    expect(listed.find(({ name }) => name === "My-template")?.active_version_id).toBe(second.version.id);
+    expect(await world.must(words("templates list"))).toMatch(/\nMy-template +echo +0 +/);
+  }, 30_000);
+
+  test("[CV-7] a mistake is told with its line and makes nothing; so is a folder that is none", async () => {
+    const wrong = folder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
+    const [pushed, empty, nowhere, unknown] = await Promise.all([
+      run(`templates push ${wrong}`),
+      run(`templates push ${folder("empty", {})}`),
+      run("templates push /nowhere/at/all"),
+      run("workspaces create x --template wrong"),
+    ]);
+    expect(pushed).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/has failed: template\.yaml line 3: .*name/),
+    });
+    expect(empty.err).toContain("there is no template.yaml in ");
+    expect(nowhere).toMatchObject({ code: 1, err: expect.stringContaining("/nowhere/at/all cannot be read") });
+    expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("there is no template wrong; there are ") });
+    expect(await world.must(words("templates list"))).not.toContain("wrong");
+  }, 30_000);
+});
