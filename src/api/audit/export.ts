@@ -9,8 +9,10 @@ import { showEntry } from "./show.ts";
 
 const PAGE = 250;
 
+type Parts = Pick<ApiContext, "store" | "clock" | "draining">;
+
 /** What matches now; entries that come meanwhile are newer and not part of it. */
-export const exported = (ctx: ApiContext, filter: AuditFilter, caller: UserCaller): ReadableStream<Uint8Array> => {
+export const exported = (ctx: Parts, filter: AuditFilter, caller: UserCaller): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder();
   let cursor: AuditCursor | undefined;
   return new ReadableStream(
@@ -34,7 +36,7 @@ export const exported = (ctx: ApiContext, filter: AuditFilter, caller: UserCalle
 };
 
 /** The key is still there, its user active, and the roles those that the filter was made for. */
-const mayGoOn = async ({ store, clock, draining }: ApiContext, caller: UserCaller): Promise<boolean> => {
+const mayGoOn = async ({ store, clock, draining }: Parts, caller: UserCaller): Promise<boolean> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (draining || !key || key.deleted || key.status === "suspended" || key.expires_at <= clock.now()) return false;
   return caller.roles.every((role) => key.roles.includes(role));

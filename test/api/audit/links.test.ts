@@ -20,4 +20,4 @@ test("[AU-2] linked, linked again, unlinked: each leaves its entry, without the 
     ["create", "git", "admin"],
   ]);
   expect(audit_logs[1]?.diff.tokens).toEqual({ old: "", new: "", secret: true });
-});
+}, 30_000);

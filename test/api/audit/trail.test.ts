@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 
 describe("what it says", () => {
-  test("[AU-4] the first user was made by the server itself; signing in is told, and so is a try with the wrong password", async () => {
+  test("[AU-4] [AU-6] the first user was made by the server itself; signing in is told, and so is a try with the wrong password", async () => {
     const [first] = (await search(auditor.client, `resource_type:user action:create resource_target:${ADMIN.username}`))
       .audit_logs;
     expect(first).toMatchObject({ user: null, ip: null, additional_fields: { automatic: "true" }, status_code: 200 });
@@ -59,7 +59,7 @@ describe("what it says", () => {
       { action: "login", resource_type: "api_key", status_code: 401, diff: {}, user: { username: "ann" } },
     ]);
     expect(audit_logs[0]?.description).toBe("{user} unsuccessfully attempted to login");
-  });
+  }, 30_000);
 
   test("[AU-7] a workspace: made, started, renamed, deleted; links lead to it until it is gone", async () => {
     const before = await search(auditor.client, "username:ann resource_type:workspace");
@@ -85,7 +85,25 @@ describe("what it says", () => {
     expect(after.audit_logs.map(({ is_deleted, resource_link }) => [is_deleted, resource_link])).toEqual(
       after.audit_logs.map(() => [true, ""]),
     );
-  });
+  }, 30_000);
+
+  test("[AU-8] a chat: made, shared, archived; not what is said in it", async () => {
+    const content = [{ type: "text", text: "canary of a secret plan" }];
+    const chat = await ann.client.post<{ id: string }>("/api/v2/chats", { organization_id, content });
+    const path = `/api/v2/chats/${chat.id}`;
+    await ann.client.patch(`${path}/acl`, { user_roles: { [auditor.user.id]: "read" } });
+    using stream = await ann.client.socket(`${path}/stream`);
+    for await (const batch of stream) if (/"status":"(waiting|error)"/.test(String(batch))) break;
+    await ann.client.patch(path, { archived: true });
+    const { audit_logs } = await search(auditor.client, `resource_id:${chat.id}`);
+    const name = chat.id.slice(0, 8);
+    expect(said({ audit_logs, count: 0, count_cap: 0 })).toEqual([
+      `ann archived chat ${name}`,
+      `ann updated sharing for chat ${name}`,
+      `ann created chat ${name}`,
+    ]);
+    expect(audit_logs[1]?.diff).toEqual({ user_acl: { old: {}, new: { [auditor.user.id]: "read" }, secret: false } });
+  }, 30_000);
 
   test("[AU-5] no secret is in it: neither passwords nor tokens nor private keys", async () => {
     const password = "canary-of-a-new-Password";
@@ -96,7 +114,7 @@ describe("what it says", () => {
     for (const secret of [password, PASSWORD, key.slice(11), "$argon2", "PRIVATE"]) expect(all).not.toContain(secret);
     const [changed] = (await search(auditor.client, "user action:write username:ann")).audit_logs;
     expect(changed?.diff).toEqual({ hashed_password: { old: "", new: "", secret: true } });
-  });
+  }, 30_000);
 });
 
 describe("searching", () => {
@@ -122,9 +140,9 @@ describe("searching", () => {
     expect((await refusal(search(admin, "", "offset=0"))).body.validations).toEqual([
       { field: "limit", detail: "is required" },
     ]);
-  });
+  }, 30_000);
 
-  test("[AU-12] pages by offset and by the last entry seen are the same; the export is all of it, a line each", async () => {
+  test("[AU-12] [AU-13] pages by offset and by the last entry seen are the same; the export is all of it, a line each", async () => {
     const q = "date_to:2099-01-01";
     const whole = (await search(auditor.client, q, "limit=0")).audit_logs.map(({ id }) => id);
     const byOffset: string[] = [];
@@ -144,7 +162,7 @@ describe("searching", () => {
     expect(lines.map((line) => (JSON.parse(line) as AuditLog).id)).toEqual(whole);
     expect(JSON.parse(lines[0] ?? "")).toEqual(page.audit_logs[0]);
     expect((await refusal(search(admin, "", `limit=1&after_id=${uuid()}`))).status).toBe(400);
-  });
+  }, 30_000);
 });
 
 test("[AU-15] auditors of an organization see its entries only, others none; only an owner says how long they are kept", async () => {
@@ -165,4 +183,4 @@ test("[AU-15] auditors of an organization see its entries only, others none; onl
   await admin.put("/api/v2/audit/retention", retention);
   expect(await auditor.client.get<typeof retention>("/api/v2/audit/retention")).toEqual(retention);
   expect(said(await search(admin, "audit_settings"))).toEqual(["admin updated audit settings retention"]);
-});
+}, 30_000);
