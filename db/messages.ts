@@ -56,6 +56,15 @@ export const listModelHistory = query(
     .orderBy(asc(messages.id)),
 );
 
+/** Everything that is in the history up to this message: {chat, up_to}. */
+export const listHistoryUpTo = query(
+  build
+    .select()
+    .from(messages)
+    .where(and(ofChat, lte(messages.id, sql.placeholder("up_to"))))
+    .orderBy(asc(messages.id)),
+);
+
 /** The newest row that stands for what came before it: {chat}. */
 export const findMarker = query(
   build

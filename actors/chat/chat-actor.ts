@@ -12,6 +12,7 @@ import { announce, resume, tellChanges, tellOwner } from "./announce.ts";
 import { chatDeleted, toldSharing } from "./audit.ts";
 import { ChatCore, type Wish } from "./chat-core.ts";
 import type { Change, Command } from "./decision.ts";
+import { type ForkChat, forked } from "./fork.ts";
 import {
   type AnsweredPermissions,
   type ChatPatch,
@@ -47,6 +48,11 @@ export class ChatActor extends ChatCore {
       const { inserted, ...born } = await newborn(this.parts, args);
       return { ...born, reply: { queued: null, messages: inserted.filter(isVisible) } };
     });
+  }
+
+  /** Makes the chat as the copy of another one, which keeps what it has; nothing runs until somebody writes (rules FK-1 to FK-4). */
+  fork(args: ForkChat): Promise<void> {
+    return this.birth<void>(async () => ({ ...(await forked(this.parts, this.id, args)), reply: undefined }));
   }
 
   /**

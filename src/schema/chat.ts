@@ -176,6 +176,12 @@ export const UpdateChat = t.Object({
 });
 export type UpdateChat = Static<typeof UpdateChat>;
 
+export const ForkChat = t.Object({
+  message_id: absent(t.Integer({ description: "The last message that is copied; all of them when absent." })),
+  title: absent(t.String({ description: "The title of the new chat; that of the old one when absent." })),
+});
+export type ForkChat = Static<typeof ForkChat>;
+
 export const ToolResults = t.Object({
   results: t.Array(
     t.Object({

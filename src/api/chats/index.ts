@@ -17,8 +17,10 @@ import { chatContext } from "./context.ts";
 import { chatCost } from "./cost.ts";
 import { createChat } from "./create.ts";
 import { chatDebug } from "./debug.ts";
+import { deleteChat } from "./delete.ts";
 import { chatDiff } from "./diff.ts";
 import { chatFiles } from "./files.ts";
+import { forkChat } from "./fork.ts";
 import { chatGit } from "./git.ts";
 import { listChats, sharersOf } from "./list.ts";
 import { chatMessages } from "./messages.ts";
@@ -125,6 +127,8 @@ export const chats = (ctx: ApiContext) =>
     })
     .use(changeChat(ctx))
     .use(chatPermissions(ctx))
+    .use(forkChat(ctx))
+    .use(deleteChat(ctx))
     .use(chatAcl(ctx))
     .use(chatContext(ctx))
     .use(chatDebug(ctx))

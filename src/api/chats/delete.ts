@@ -1,0 +1,35 @@
+// Deleting a chat for good with its sub-chats, history and files (rules DL-1 to DL-4): an extension; others are archived and go in their
+// time (facts/chats 4.16).
+import { Elysia } from "elysia";
+import { AppError, conflict } from "#base/errors.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, NoContent } from "../responses.ts";
+import { chatPath, tags } from "./paths.ts";
+import { changeableChat } from "./place.ts";
+
+export const deleteChat = (ctx: ApiContext) =>
+  new Elysia().use(callers).delete(
+    "/:chat",
+    async ({ caller, params, set }) => {
+      const { id, archived, parent_chat_id } = await changeableChat(ctx, params.chat, caller);
+      if (parent_chat_id !== null)
+        throw new AppError("invalid", "Only root chats can be deleted; sub-chats go with them.");
+      // Archived first: nothing may begin in it any more, and what a crash leaves of it is found and deleted later.
+      if (!archived) await ctx.chats.ask(id, "archive", { archived: true });
+      const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
+      if (done === "stale") throw conflict("The chat was brought back meanwhile.");
+      set.status = 204;
+    },
+    {
+      user: true,
+      params: chatPath,
+      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
+      detail: {
+        tags,
+        summary: "Delete a chat",
+        description:
+          "With its sub-chats, history and files, for good. Its followers are disconnected. 409 while it or one of its sub-chats is active: interrupt it first.",
+      },
+    },
+  );

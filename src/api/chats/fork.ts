@@ -1,0 +1,50 @@
+// Copying a chat up to a message (rules FK-1 to FK-4): an extension, for trying another way without losing this one.
+import { Elysia } from "elysia";
+import { AppError, forbidden, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findChatPlace } from "#db/chats.ts";
+import { Chat, ForkChat } from "#schema/chat.ts";
+import { mayCreateChat, mayDriveChat } from "../access.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { titleOf } from "./input.ts";
+import { chatPath, tags } from "./paths.ts";
+import { readChat, visibleChat } from "./place.ts";
+import { chatIdOf, REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
+
+export const forkChat = (ctx: ApiContext) =>
+  new Elysia().use(callers).post(
+    "/:chat/fork",
+    async ({ caller, params, body, request, status }) => {
+      const place = await visibleChat(ctx, params.chat, caller);
+      if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+      if (!mayCreateChat(caller, place.organization_id)) throw forbidden("You are not a member of this organization.");
+      if (place.parent_chat_id !== null) throw new AppError("invalid", "Only root chats can be copied.");
+      const { message_id } = body;
+      if (message_id !== undefined && message_id < 1) throw invalidField("message_id", "must be positive");
+      const title = body.title === undefined ? undefined : titleOf(body.title);
+      const key = requestKey(request, `fork ${place.id}`);
+      const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
+      if (key === undefined || !(await ctx.store.get(findChatPlace({ id })))) {
+        // Two of the same at once: the second finds that the first has made it.
+        await ctx.chats.ask(id, "fork", { source_id: place.id, message_id, title }).catch(async (error) => {
+          if (key === undefined || !(await ctx.store.get(findChatPlace({ id })))) throw error;
+        });
+      }
+      return status(201, await readChat(ctx, id));
+    },
+    {
+      user: true,
+      params: chatPath,
+      body: ForkChat,
+      response: { 201: Chat, ...fails(400, 401, 403, 404, 413) },
+      detail: {
+        tags,
+        ...REPEATABLE_IN_CHAT,
+        summary: "Copy a chat",
+        description:
+          "A new chat of the same owner with the history up to a message, its files, labels, model and settings. Nothing runs in it until somebody writes; sub-chats, what waits in the queue and who the chat is shared with are not copied.",
+      },
+    },
+  );
