@@ -15,6 +15,7 @@ import { onBehalf, statusesOf } from "./api/audit/origin.ts";
 import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
+import { chatDesktop } from "./api/chats/desktop.ts";
 import { experimentalChats } from "./api/chats/index.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/gate.ts";
@@ -31,6 +32,7 @@ import { idOf, tracedAnswer } from "./api/request-id.ts";
 import { swaggerPage } from "./api/swagger.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { UserKeys } from "./api/user-keys.ts";
+import { experimentalSkills } from "./api/users/skills.ts";
 import type { Context } from "./context.ts";
 import { PAGES } from "./web/pages.ts";
 
@@ -60,6 +62,7 @@ export const createApp = (ctx: Context): AnyElysia => {
     })
     .use(routes(ctx))
     .use(experimentalChats(ctx))
+    .use(experimentalSkills(ctx))
     .use(swaggerPage(() => routes(ctx)))
     .use(webPages(PAGES));
   const methodsOf = methodsByPath(app);
@@ -76,7 +79,7 @@ export const createApp = (ctx: Context): AnyElysia => {
 };
 
 /** Everything the OpenAPI document describes. */
-const routes = (ctx: Context) => new Elysia().use(health(ctx)).use(derp(ctx)).use(api(ctx));
+const routes = (ctx: Context) => new Elysia().use(health(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));
 
 export type ServerOptions = {
   /** A connection on which nothing moves for so long is closed. Tests shorten it. */

@@ -20,6 +20,7 @@ import { tailnet } from "./tailnet/tailnet.ts";
 import { templateVersions } from "./template-versions/index.ts";
 import { templates } from "./templates/index.ts";
 import { users } from "./users/index.ts";
+import { userSkills } from "./users/skills.ts";
 import { workspacesByOwner } from "./workspaces/by-owner.ts";
 import { workspaces } from "./workspaces/index.ts";
 
@@ -35,6 +36,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   tailnet,
   applications,
   users,
+  userSkills,
   externalAuth,
   files,
   insights,

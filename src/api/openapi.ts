@@ -25,6 +25,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Applications", description: "Apps and ports on hosts of their own." },
   { name: "Chats", description: "Sessions with a coding agent: messages, queues, turns, and how to follow them." },
   { name: "Models", description: "Who provides language models, and the models that chats can use." },
+  { name: "Skills", description: "Instructions that people have written for all of their chats." },
   { name: "MCP servers", description: "Servers whose tools an organization offers to its chats." },
   { name: "Insights", description: "Who used what, for how long, and how fast it was." },
   { name: "Audit", description: "Who changed what, when and from where." },

@@ -40,9 +40,11 @@ const editable = {
   allow_in_plan_mode: t.Boolean({ description: "Chats that plan may use it, too." }),
 };
 
-export const CreateMcpServer = t.Intersect([
-  t.Object({ slug: t.String({ maxLength: 64, description: "The beginning of its tools' names." }), url: editable.url }),
-  t.Partial(t.Object(editable)),
+const slug = t.String({ maxLength: 64, description: "The beginning of its tools' names." });
+
+export const CreateMcpServer = t.Composite([
+  t.Object({ slug, url: editable.url }),
+  t.Partial(t.Omit(t.Object(editable), ["url"])),
 ]);
 export type CreateMcpServer = Static<typeof CreateMcpServer>;
 export const UpdateMcpServer = t.Partial(t.Object(editable));
