@@ -9,6 +9,7 @@ import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { startAppWorld } from "../api/applications/app-world.ts";
 import { makeCertificate } from "./certificate.ts";
+import { runHere } from "./run-verb.ts";
 
 const README = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
 const recipe = (language: string): string =>
@@ -185,6 +186,14 @@ const story = async (start: Start): Promise<void> => {
     rmSync(join(place.path, "said"), { force: true });
   }
 };
+
+test("[OP-17] doctor says when a proxy is not named", async () => {
+  using place = tempDirectory();
+  const asked = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
+  const behind = [...asked, "--access-url", "https://slipway.example.com"];
+  expect((await runHere(behind)).printed).toContain("a proxy that trusted_proxies does not name");
+  expect((await runHere([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("trusted_proxies");
+});
 
 const tools = [needs.openssl, needs.curl];
 testNeeding([needs.nginx, ...tools], "[OP-17] behind nginx as README has it, everything works as without", () =>

@@ -63,11 +63,16 @@ test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mi
   const child = Bun.spawn([...command(), "serve", "--config", file, "--data-dir", data, "--address", "127.0.0.1:0"], {
     ...{ env: { PATH: Bun.env.PATH ?? "", HOME: place.path }, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   });
-  await announced(child.stdout);
+  const url = await announced(child.stdout);
   const lines = linesOf(child.stderr);
-  write("info");
+  write("info,trace=debug");
   child.kill("SIGHUP");
-  expect(await lines.until((line) => line.includes("read again"))).toMatchObject({ level: "info", log_level: "info" });
+  expect(await lines.until((line) => line.includes("read again"))).toMatchObject({
+    ...{ level: "info", log_level: "info,trace=debug" },
+  });
+  await fetch(new URL("/api/v2/buildinfo", url), { headers: { "x-request-id": "r-7" } });
+  const request = await lines.until((line) => line.includes("r-7") && line.includes('"status"'));
+  expect(request).toMatchObject({ level: "debug", area: "trace", message: "request", status: 200 });
   write("loud");
   child.kill("SIGHUP");
   expect(await lines.until((line) => line.includes("those from before stay"))).toMatchObject({
