@@ -6,6 +6,7 @@ import type { Diffs } from "./diffs.ts";
 import type { Generations } from "./generations.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
+import { aboutOf } from "./offer.ts";
 import type { SearchUpkeep } from "./search-upkeep.ts";
 import type { Titles } from "./titles.ts";
 import type { ChatState } from "./writes.ts";
@@ -38,7 +39,7 @@ export const announce = (
   }
   for (const effect of effects) {
     if (effect.do === "generate") startTurn(generations, state);
-    else generations.interrupt(state.id, effect.history_version);
+    else generations.interrupt({ ...state, about: aboutOf(state) }, effect.history_version);
   }
 };
 
@@ -58,7 +59,7 @@ export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerC
 export const resume = (generations: Generations, state: ChatState): void => {
   const name = nameOf(state);
   if (name.startsWith("R")) startTurn(generations, state, true);
-  if (name.startsWith("I")) generations.interrupt(state.id, state.history_version);
+  if (name.startsWith("I")) generations.interrupt({ ...state, about: aboutOf(state) }, state.history_version);
 };
 
 export const startTurn = (

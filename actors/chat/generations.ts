@@ -7,8 +7,9 @@ import { Capacity, type Pool } from "../capacity.ts";
 import { bringFilesBack } from "./checkpoints.ts";
 import type { CompactionCounts } from "./compactor.ts";
 import type { NewMessage } from "./decision.ts";
+import { endRuns, type Interrupted } from "./end-runs.ts";
 import type { PartBatch } from "./episode.ts";
-import { insist } from "./insist.ts";
+import { insist, pause } from "./insist.ts";
 import { Turn, type TurnParts } from "./turn.ts";
 
 /** Turns at once (facts/chats 1.12). */
@@ -46,14 +47,20 @@ export class Generations {
     if (turn.isStopped) release();
   }
 
-  /** Stops the turn and reports what it has said on this history. What it says from now on is lost. */
-  interrupt(chat_id: string, history_version: number): void {
+  /**
+   * Stops the turn and reports what it has said on this history. What it says from now on is lost. What its commands have started is
+   * ended first, and where no turn runs them, what an earlier server has left of them; that is waited for only a moment.
+   */
+  interrupt(chat: Interrupted, history_version: number): void {
+    const { id: chat_id } = chat;
     const job = this.#jobs.get(chat_id);
     if (job?.turn.isStopped) return;
     const isCurrent = job?.turn.episode?.fence.history_version === history_version;
+    const commands = job?.turn.commands;
     this.#end(job);
+    const ended = commands ?? endRuns(this.#parts, chat);
     const partial = isCurrent ? job.turn.partial(this.#parts.clock.now()) : [];
-    const report = this.#reportInterruption(chat_id, history_version, partial);
+    const report = this.#reportInterruption(chat_id, history_version, partial, ended);
     this.#reports.add(report);
     void report.finally(() => this.#reports.delete(report));
   }
@@ -109,9 +116,18 @@ export class Generations {
     }
   }
 
-  async #reportInterruption(chat_id: string, history_version: number, partial: NewMessage[]): Promise<void> {
+  async #reportInterruption(
+    chat_id: string,
+    history_version: number,
+    partial: NewMessage[],
+    ended: Promise<unknown>,
+  ): Promise<void> {
     const job = this.#jobs.get(chat_id);
     const { clock, chats } = this.#parts;
+    const over = new AbortController();
+    void ended.then(() => over.abort());
+    await pause(clock, ENDING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));
+    if (this.#stopping.signal.aborted && !over.signal.aborted) return;
     const args = { history_version, partial };
     await insist(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
     if (job) this.#forget(chat_id, job);
@@ -128,4 +144,6 @@ export class Generations {
   }
 }
 
+/** Until then the chat is `interrupting`, so that a server that dies meanwhile ends the commands after its start. */
+const ENDING_MS = 1_000;
 const LEAVING = new Error("the server is stopping");

@@ -10,7 +10,7 @@ import { CHAT_HEADER } from "#schema/git-message.ts";
 import type { Subagents } from "#src/tools/agents.ts";
 import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
 import type { Skills } from "#src/tools/skills.ts";
-import { type AgentCall, type ToolAgent, ToolError } from "#src/tools/tool.ts";
+import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway } from "#src/tools/tool.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { HttpResponse } from "#src/wire/http-connection.ts";
 import { WireError } from "#src/wire/wire-error.ts";
@@ -73,7 +73,7 @@ export class WorkspaceAgent implements ToolAgent {
         if (call.signal?.aborted) throw call.signal.reason;
         if (!(error instanceof AppError)) throw error;
         const mayWait = call.patient && this.#known && clock.monotonic() < until;
-        if (!mayWait) throw new ToolError(`The workspace cannot be reached. ${error.message}`);
+        if (!mayWait) throw new WorkspaceAway(`The workspace cannot be reached. ${error.message}`);
       }
       await sleep(clock, AGAIN_MS);
     }

@@ -3,6 +3,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import { Gathered } from "#src/tools/cut.ts";
+import { execute } from "#src/tools/execute.ts";
 import { endsTurn } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import type { NewMessage, PendingCall } from "./decision.ts";
@@ -27,6 +28,7 @@ export class ToolStep {
   readonly #episode: Episode;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
+  #commands: Promise<unknown> = Promise.resolve();
 
   /** The workspace was there before, for a server that is no more: it is waited for. */
   readonly #waits: boolean;
@@ -41,13 +43,21 @@ export class ToolStep {
 
   /** Resolves when every call has its answer. Rejects with the signal's reason as soon as it fires. */
   run(signal: AbortSignal): Promise<unknown> {
-    const all = Promise.all(this.#begun.calls.map((call) => this.#run(call, signal)));
+    const runs = this.#begun.calls.map((call) => ({ call, done: this.#run(call, signal) }));
+    const all = Promise.all(runs.map(({ done }) => done));
+    const commands = runs.filter(({ call }) => call.tool_name === execute.name);
+    this.#commands = Promise.allSettled(commands.map(({ done }) => done));
     return new Promise((resolve, reject) => {
       const leave = () => reject(signal.reason);
       if (signal.aborted) leave();
       signal.addEventListener("abort", leave, { once: true });
       all.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
     });
+  }
+
+  /** Resolves when no command runs any more that the turn would wait for: after an interruption, when it has ended. */
+  get commands(): Promise<unknown> {
+    return this.#commands;
   }
 
   /** One message for each call, in their order; one without an answer failed because of `missing`. */
@@ -110,5 +120,5 @@ export class ToolStep {
 }
 
 /** The same for the same call, whoever runs it and when. */
-const runIdOf = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>
+export const runIdOf = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>
   uuidFromBytes(Buffer.from(sha256(`${chat_id} ${message_id} ${tool_call_id}`), "hex").subarray(0, 16));

@@ -107,6 +107,11 @@ export class Turn {
     return this.#abort.signal.aborted;
   }
 
+  /** While tools run: resolves when none of their commands runs any more. */
+  get commands(): Promise<unknown> | undefined {
+    return this.#tools?.commands;
+  }
+
   /** Ends it at once; tools learn the reason. */
   stop(reason: Error): void {
     this.#abort.abort(reason);
@@ -165,7 +170,7 @@ export class Turn {
   /** Beside the model's first words: no tool runs before it is done. */
   #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
     const last = history.at(-1);
-    if (last?.role !== "user") return;
+    if (last?.role !== "user" || last.replayed !== null) return;
     const of = { ...about, chat_id: this.#chat_id };
     this.#kept = keepFiles(this.#parts, of, last.id, { waits: this.#goesOn, signal: this.#abort.signal });
   }

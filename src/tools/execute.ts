@@ -35,9 +35,6 @@ export const execute = tool({
     const timeout_ms = durationOf(args.timeout, TIMEOUT_MS, MOST_MS);
     const { command, background } = foregroundOf(args.command, args.run_in_background);
     const begun = context.clock.monotonic();
-    const ended = () => {
-      if (signal.reason === INTERRUPTED) void endProcess(agent, run_id);
-    };
     try {
       const place = args.workdir === undefined ? {} : { directory: args.workdir };
       await startProcess(agent, { id: run_id, command, env: ENVIRONMENT, ...place });
@@ -48,7 +45,7 @@ export const execute = tool({
       const wall_duration_ms = took(process) ?? Math.round(context.clock.monotonic() - begun);
       return { ...said, wall_duration_ms, ...verdict(process, { background, timeout_ms }), ...noteOf(context.again) };
     } catch (error) {
-      if (signal.aborted) ended();
+      if (signal.reason === INTERRUPTED) await endProcess(context, run_id);
       throw error;
     }
   },

@@ -3,7 +3,7 @@
 import { sleep } from "#base/clock.ts";
 import type { ProcessInfo, ProcessOutput, SIGNALS, StartProcess } from "#schema/agent-files.ts";
 import { Gathered } from "./cut.ts";
-import type { ToolAgent, ToolContext } from "./tool.ts";
+import { type ToolAgent, type ToolContext, ToolError, WorkspaceAway } from "./tool.ts";
 
 /** Bytes of output in a result (facts/chats 5.1). */
 export const OUTPUT_LIMIT = 32_768;
@@ -13,6 +13,9 @@ const WAIT_MS = 25_000;
 const PACE_MS = 40;
 /** So long a program may clean up after it was asked to end. */
 const GRACE_MS = 400;
+/** A daemon that is away comes back within that, or its programs are gone with it. */
+const PERSIST_MS = 600_000;
+const AGAIN_MS = 500;
 const CHUNK = 131_072;
 /** An offset that no output reaches. */
 const BEYOND = 999_999_999_999_999;
@@ -50,7 +53,11 @@ export const followProcess = async (
   const gathered = new Gathered(OUTPUT_LIMIT);
   for (let after = 0; ; ) {
     const left = Math.max(0, Math.ceil(until - clock.monotonic()));
-    const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, WAIT_MS) }, signal);
+    const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, WAIT_MS) }, signal).catch((error) => {
+      // What it has printed until then is worth knowing.
+      if (error instanceof ToolError && after > 0) throw new ToolError(error.message, shown(gathered));
+      throw error;
+    });
     signal.throwIfAborted();
     if (read.truncated) gathered.miss(read.from - after);
     if (read.output !== "") {
@@ -68,14 +75,20 @@ export const followProcess = async (
 
 const shown = ({ result: { text, truncated } }: Gathered) => ({ output: text, truncated });
 
-/** Ends the program with all it has started: asks, and after a moment forces. Never throws. */
-export const endProcess = async (agent: ToolAgent, id: string): Promise<void> => {
-  try {
-    await sendSignal(agent, id, "terminate");
-    // Bytes from beyond the end: only the program's end is waited for.
-    const { running } = await readOutput(agent, id, { after: BEYOND, wait_ms: GRACE_MS });
-    if (running) await sendSignal(agent, id, "kill");
-  } catch {
-    // It has ended, or nobody can be told.
+/** Ends the program with all it has started: asks, and after a moment forces. Tries until it can be told. Never throws. */
+export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "clock">, id: string): Promise<void> => {
+  const until = clock.monotonic() + PERSIST_MS;
+  for (;;) {
+    try {
+      await sendSignal(agent, id, "terminate");
+      // Bytes from beyond the end: only the program's end is waited for.
+      const { running } = await readOutput(agent, id, { after: BEYOND, wait_ms: GRACE_MS });
+      if (running) await sendSignal(agent, id, "kill");
+      return;
+    } catch (error) {
+      // It has ended, or its workspace has.
+      if (!(error instanceof WorkspaceAway) || clock.monotonic() > until) return;
+    }
+    await sleep(clock, AGAIN_MS);
   }
 };

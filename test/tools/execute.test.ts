@@ -2,6 +2,9 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { chats } from "#db/schema/chats.ts";
+import { updateBy } from "#db/sql.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
 
 /** True while a process of this id is there. */
@@ -122,3 +125,36 @@ test("[TO-5] interrupting ends the command with everything it has started, withi
     { type: "tool-result", is_error: true, result: { output: "begun\n", error: "The call was interrupted." } },
   ]);
 }, 30_000);
+
+test("[TO-5] a command is ended also when the server was started anew since it began, even in the middle of the interruption", async () => {
+  await using world = await openToolWorld();
+  const run = async (name: string): Promise<{ id: string; follower: Follower; pids: () => number[] }> => {
+    const { id, call } = await openChat(world);
+    const file = join(world.home, name);
+    const command = `trap '' TERM; echo $$ > ${file}; sleep 600 & echo $! >> ${file}; echo begun; wait`;
+    const follower = await Follower.open(world.owner, id);
+    call.callTool("call", "execute", { command, timeout: "1h" }).finish("tool_calls");
+    await follower.until((one) => outputIn(one) === "begun\n");
+    return { id, follower, pids: () => readFileSync(file, "utf8").trim().split("\n").map(Number) };
+  };
+  const [first, second] = [await run("first"), await run("second")];
+  first.follower.close();
+  second.follower.close();
+  // The second was being interrupted when its server died.
+  await contextOf(world.server).store.commit([updateBy(chats, chats.id)(second.id, { status: "interrupting" })]);
+  await world.restart();
+  while (second.pids().some(lives)) await new Promise((resolve) => setImmediate(resolve));
+  expect(first.pids().map(lives)).toEqual([true, true]);
+  using follower = await Follower.open(world.owner, first.id);
+  await follower.until((one) => outputIn(one) === "begun\n");
+  await world.owner.post(`/api/v2/chats/${first.id}/interrupt`, {});
+  while (first.pids().some(lives)) await new Promise((resolve) => setImmediate(resolve));
+  await follower.until(({ status }) => status === "waiting");
+  for (const { id } of [first, second]) {
+    using ended = await Follower.open(world.owner, id);
+    await ended.until(({ status }) => status === "waiting");
+    expect((await messagesOf(world.owner, id)).at(-1)?.content).toMatchObject([
+      { type: "tool-result", is_error: true, result: { error: "The call was interrupted." } },
+    ]);
+  }
+}, 60_000);

@@ -1,6 +1,6 @@
 // The loop around the tools: wrong calls, the client's tools beside ours, workspaces that go away, and a server that is started anew.
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sample } from "#actors/chat/print-table.ts";
 import { transition } from "#actors/chat/state.ts";
@@ -8,9 +8,12 @@ import { workspaces } from "#db/schema/workspaces.ts";
 import { updateBy } from "#db/sql.ts";
 import { updateUser } from "#db/users.ts";
 import type { Chat } from "#schema/chat.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
 
+/** True while a process of this id is there. */
+const lives = (pid: number): boolean => existsSync(`/proc/${pid}`);
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const OURS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
 
@@ -132,6 +135,51 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
   const [result] = next.request.messages.at(-1)?.content ?? [];
   expect(result).toMatchObject({ is_error: true, result: { error: expect.stringContaining("it is stopped") } });
 }, 30_000);
+
+test("[TO-20] a workspace whose daemon dies, is replaced or is stopped in the middle of a command gives the model an error that says so, with what was printed", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  const at = (name: string): string => join(world.home, name);
+  const pids: number[] = [];
+  /** The call has begun and has printed something. */
+  const begin = async (from: typeof call, name: string): Promise<void> => {
+    using follower = await Follower.open(world.owner, id);
+    const seen = outputIn(follower).length;
+    const command = `echo $$ > ${at(name)}; echo begun; exec sleep 600`;
+    from.callTool(name, "execute", { command, timeout: "1h" }).finish("tool_calls");
+    await follower.until((one) => outputIn(one).slice(seen).includes("begun\n"));
+    pids.push(Number(readFileSync(at(name), "utf8")));
+  };
+  const resultOf = ({ request }: typeof call) => request.messages.at(-1)?.content.at(-1);
+  try {
+    await begin(call, "dies");
+    world.daemon.process.kill("SIGKILL");
+    await world.daemon.process.exited;
+    await using daemon = await startAgentProcess(world.server, world.seeded, world.home);
+    const second = await world.models.next();
+    expect(resultOf(second)).toMatchObject({
+      is_error: true,
+      result: { output: "begun\n", error: expect.stringContaining("no process of this id") },
+    });
+    await begin(second, "stops");
+    const { store } = contextOf(world.server);
+    const stopped = { status: "stopped" as const, latest_build_id: world.seeded.resource_id };
+    await store.commit([updateWorkspace(world.seeded.workspace_id, stopped)]);
+    daemon.process.kill("SIGKILL");
+    const third = await world.models.next();
+    expect(resultOf(third)).toMatchObject({
+      is_error: true,
+      result: { output: "begun\n", error: expect.stringContaining("it is stopped") },
+    });
+    third.say("I see.").finish();
+    using follower = await Follower.open(world.owner, id);
+    await follower.until(({ status }) => status === "waiting");
+    expect(follower.history.at(-1)).toBe("assistant: I see.");
+  } finally {
+    // Nobody else ends what a daemon that was killed has left.
+    for (const pid of pids.filter(lives)) process.kill(pid, "SIGKILL");
+  }
+}, 60_000);
 
 test("[TO-8] a server that is started anew in the middle of a command finds it again: it has run once and is answered whole", async () => {
   await using world = await openToolWorld();
