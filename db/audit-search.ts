@@ -154,7 +154,9 @@ const keysOf = (filter: AuditFilter, cursor: AuditCursor | undefined, limit: num
         ? within.map((id) => ({ ...filter, within: [id] }))
         : [];
   if (parts.length === 0) return sql`select "key" from (${page(filter, limit, offset)})`;
-  const each = parts.map((part) => sql`select * from (${page(part, Math.min(limit + offset, Number.MAX_SAFE_INTEGER), 0)})`);
+  const each = parts.map(
+    (part) => sql`select * from (${page(part, Math.min(limit + offset, Number.MAX_SAFE_INTEGER), 0)})`,
+  );
   return sql`select "key" from (${sql.join(each, sql` union all `)}) order by "time" desc, "key" desc limit ${limit} offset ${offset}`;
 };
 
