@@ -84,3 +84,18 @@ test("[SB-5] whatever is heard twice, late or of an older message, the waiting c
   text.add(first);
   expect(said).toEqual(["a", "b", "c", "<reset>", "d"]);
 });
+
+test("[SB-2] the page about tools shows the table that is enforced", async () => {
+  const words = {
+    yes: "yes",
+    no: "–",
+    plan_file: "its plan alone",
+    explore_only: "that explore",
+    approved: "approved",
+  };
+  const rows = Object.entries(AVAILABLE).map(([name, [needs, ...uses]]) =>
+    ["", name, needs, ...uses.map((use) => words[use]), ""].join(" | ").trim(),
+  );
+  const page = await Bun.file(new URL("../../src/tools/README.md", import.meta.url)).text();
+  expect(page.trimEnd().split("\n").slice(-rows.length)).toEqual(rows);
+});
