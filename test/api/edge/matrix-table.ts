@@ -31,6 +31,8 @@ const SITE_LEADS = "401 401 401 403 403 403 200";
 const SITE_SECRET = "401 401 401 404 404 404 200";
 /** Belongs to ada; there is nothing to see for others but the site's owner. */
 const PRIVATE = "401 401 401 404 404 200 200";
+/** Each for themselves, the site's owner too. */
+const OWN = "401 401 401 404 404 200 403";
 /** The same, where it takes a socket and a plain request is told so. */
 const PRIVATE_SOCKET = "401 401 401 404 404 400 400";
 const as = (row: string, status: number): string => row.replaceAll("200", String(status));
@@ -74,6 +76,14 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${O}/members/{user}`]: { is: LEADS, path: { user: "{zoe}" }, fresh: "organization", why: "the new one has nobody in it" },
   [`DELETE ${O}/members/{user}`]: { is: "401 401 401 404 404 403 204", fresh: "user" },
   [`PUT ${O}/members/{user}/roles`]: { is: "401 401 401 404 404 403 200", body: { roles: [] }, fresh: "user" },
+  [`GET ${O}/mcp-servers`]: MEMBERS,
+  [`POST ${O}/mcp-servers`]: { is: as(LEADS, 201), body: { slug: "{fresh}", url: "https://mcp.invalid/" }, fresh: "name" },
+  [`GET ${O}/mcp-servers/{server}`]: MEMBERS,
+  [`PATCH ${O}/mcp-servers/{server}`]: { is: LEADS, body: { display_name: "ours" } },
+  [`DELETE ${O}/mcp-servers/{server}`]: { is: as(LEADS, 204), fresh: "mcp" },
+  [`POST ${O}/mcp-servers/{server}/oauth2/start`]: MEMBERS,
+  [`GET ${O}/mcp-servers/{server}/oauth2/callback`]: { is: as(MEMBERS, 400), why: "nobody has begun" },
+  [`DELETE ${O}/mcp-servers/{server}/oauth2`]: { is: as(MEMBERS, 404), why: "nobody has signed in there" },
   [`GET ${O}/settings/workspace-sharing`]: MEMBERS,
   [`PATCH ${O}/settings/workspace-sharing`]: { is: LEADS, body: { sharing_disabled: false } },
   [`GET ${O}/members/{user}/workspaces/available-users`]: { is: "401 401 401 404 404 403 200", why: "for those who make workspaces for all; bob does not see ada at all" },
@@ -136,6 +146,11 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`PUT ${U}/roles`]: { is: "401 401 401 404 404 403 200", body: { roles: [] }, fresh: "user" },
   [`GET ${U}/organizations`]: PRIVATE,
   [`GET ${U}/organizations/{organization}`]: PRIVATE,
+  [`GET ${U}/skills`]: OWN,
+  [`POST ${U}/skills`]: { is: as(OWN, 201), body: { name: "{fresh}", description: "d", content: "c" }, fresh: "name" },
+  [`GET ${U}/skills/{skill}`]: OWN,
+  [`PATCH ${U}/skills/{skill}`]: { is: OWN, body: { description: "e" } },
+  [`DELETE ${U}/skills/{skill}`]: { is: as(OWN, 204), fresh: "skill" },
   [`GET ${U}/gitsshkey`]: PRIVATE,
   [`PUT ${U}/gitsshkey`]: PRIVATE,
   [`POST ${U}/keys`]: as(PRIVATE, 201),
@@ -295,6 +310,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${C}/messages`]: PRIVATE,
   [`PATCH ${C}/messages/{message}`]: { is: "401 401 401 404 404 200 403", body: { content: said }, fresh: "chat" },
   [`GET ${C}/prompts`]: PRIVATE,
+  [`PUT ${C}/context`]: { is: "401 401 401 404 404 400 403", why: "each for themselves; it is bound to no workspace" },
   [`GET ${C}/acl`]: PRIVATE,
   [`GET ${C}/cost`]: PRIVATE,
   [`GET ${C}/debug/runs`]: PRIVATE,

@@ -98,6 +98,24 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     return { provider, model_config };
   };
 
+  const addMcp = async () => {
+    const oauth2 = {
+      client_id: "c",
+      auth_url: "https://mcp.invalid/in",
+      token_url: "https://mcp.invalid/token",
+      scopes: [],
+    };
+    const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/mcp-servers", {
+      ...{ slug: `spare${++made}`, url: "https://mcp.invalid/", auth_type: "oauth2", oauth2 },
+    });
+    return { server: id };
+  };
+
+  const addSkill = async () => {
+    const skill = { name: `spare${++made}`, description: "d", content: "c" };
+    return { skill: (await ada.post<{ id: string }>("/api/v2/users/me/skills", skill)).id };
+  };
+
   /** A dry run of ada that has ended. */
   const addDryRun = async (): Promise<string> => {
     const runs = `/api/v2/templateversions/${template.version_id}/dry-run`;
@@ -128,6 +146,8 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     ...{ user: "ada", organization: "default", template: template.template_id, templateversion: template.version_id },
     ...{ ...own, ...(await addChat()), key, workspacename: "dev", buildnumber: "1", status: "suspend" },
     ...{ zoe: people.zoe.user_id, bob: people.bob.user_id, organization_id, file, task: uuid(), name: "ci" },
+    ...(await addMcp()),
+    ...(await addSkill()),
     ...{ externalauth: PROVIDER.id, fresh: "nothing-yet", ...(await addProvider()), chat_file, job: await addDryRun() },
   };
 
@@ -178,6 +198,8 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
       return {};
     },
     provider: addProvider,
+    mcp: addMcp,
+    skill: addSkill,
     name: async () => ({ fresh: `spare${++made}` }),
   } satisfies Record<string, (who: CallerName) => Promise<Things>>;
 

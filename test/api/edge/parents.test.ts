@@ -12,6 +12,7 @@ let server: TestServer;
 let admin: Client;
 let other: Seeded;
 let keyId: string;
+let mcpId: string;
 let templateId: string;
 let versionId: string;
 let dryRunId: string;
@@ -21,6 +22,8 @@ beforeAll(async () => {
   other = await seedAgent(server);
   await admin.post("/api/v2/users/me/keys/tokens", { token_name: "mine" });
   await admin.post("/api/v2/organizations/default/provisionerkeys", { name: "mine" });
+  const entry = { slug: "mine", url: "https://mcp.invalid/" };
+  mcpId = (await admin.post<{ id: string }>("/api/v2/organizations/default/mcp-servers", entry)).id;
   keyId = (admin.token as string).split("-")[0] as string;
   const [template] = await admin.get<{ id: string }[]>("/api/v2/organizations/default/templates");
   templateId = template?.id as string;
@@ -55,6 +58,7 @@ const queued = () => `/api/v2/chats/${chats.other.id}/queue/${chats.mine.queued}
 type Case = { path: () => string; body?: unknown };
 
 const key = () => `/api/v2/users/${other.owner_id}/keys/${keyId}`;
+const mcp = () => `/api/v2/organizations/${other.organization_id}/mcp-servers/${mcpId}`;
 const member = () => `/api/v2/organizations/default/members/${other.owner_id}`;
 
 /** The owner of the site asks, who may see everything: only the parent is wrong. */
@@ -68,6 +72,16 @@ const CASES: Record<string, Case> = {
   "DELETE /api/v2/organizations/{organization}/provisionerkeys/{key}": {
     path: () => `/api/v2/organizations/${other.organization_id}/provisionerkeys/mine`,
   },
+  "GET /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp },
+  "PATCH /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp, body: { display_name: "no" } },
+  "DELETE /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp },
+  "POST /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2/start": {
+    path: () => `${mcp()}/oauth2/start`,
+  },
+  "GET /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2/callback": {
+    path: () => `${mcp()}/oauth2/callback`,
+  },
+  "DELETE /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2": { path: () => `${mcp()}/oauth2` },
   "GET /api/v2/users/{user}/organizations/{organization}": {
     path: () => `/api/v2/users/me/organizations/${other.organization_id}`,
   },
@@ -109,6 +123,9 @@ const OTHERWISE: Record<string, string> = {
     "the agent itself is asked, which knows only its own",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
+  "GET /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
+  "PATCH /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
+  "DELETE /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
   "GET /api/v2/organizations/{organization}/members/{user}/chats/model-overrides":
     "another's are refused, and one's own need membership (MW-2)",
   "PUT /api/v2/organizations/{organization}/members/{user}/chats/model-overrides/{context}":
@@ -139,6 +156,7 @@ test("[HT-14] the children are still there, under their own parents", async () =
     [
       `/api/v2/users/me/keys/${keyId}`,
       "/api/v2/users/me/keys/tokens/mine",
+      `/api/v2/organizations/default/mcp-servers/${mcpId}`,
       `/api/v2/organizations/${other.organization_id}/members/${other.owner_id}`,
       `/api/v2/users/${other.owner_id}/organizations/${other.organization_id}`,
       "/api/v2/organizations/default/templates/local",
