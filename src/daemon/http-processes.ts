@@ -20,7 +20,13 @@ const SIGNAL = { terminate: "SIGTERM", kill: "SIGKILL", interrupt: "SIGINT" } as
 /** What shells answer for a program that cannot be started. */
 const CANNOT_START = 126;
 
-export type ProcessesOptions = { clock: Clock; groups: ProcessGroups; env: Environment };
+export type ProcessesOptions = {
+  clock: Clock;
+  groups: ProcessGroups;
+  env: Environment;
+  /** What shows programs on the desktop, while there is one. */
+  display(): Environment;
+};
 
 type Started = {
   id: string;
@@ -82,7 +88,7 @@ export class Processes {
     started.over = runProcess({
       command: ["sh", "-c", command],
       directory,
-      env: { ...this.#options.env, ...env },
+      env: { ...this.#options.display(), ...this.#options.env, ...env },
       clock,
       groups,
       timeout_ms,

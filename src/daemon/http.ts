@@ -5,17 +5,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import type { Clock } from "#base/clock.ts";
 import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CallMcpTool } from "#schema/agent-context.ts";
 import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
 import { Checkpoint } from "#schema/checkpoint.ts";
+import { DesktopAction } from "#schema/desktop-action.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import type { Containers } from "./containers.ts";
 import { containerRoutes } from "./containers-http.ts";
 import type { WorkspaceContext } from "./context.ts";
 import { skillFile, skillFiles } from "./context-http.ts";
+import type { Desktop } from "./desktop.ts";
+import { desktopRoutes } from "./desktop-http.ts";
 import { chatsOf, gitRoutes } from "./git-http.ts";
 import type { GitWatches } from "./git-watch.ts";
 import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./http-files.ts";
@@ -29,6 +33,8 @@ export type HttpApiOptions = {
   processes: Processes;
   containers: Containers;
   git: GitWatches;
+  desktop: Desktop;
+  clock: Clock;
   checkpoints: Checkpoints;
   context: Pick<WorkspaceContext, "told">;
   mcp: Pick<WorkspaceMcp, "call">;
@@ -49,7 +55,12 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
     maxRequestBodySize: MAX_FILE,
     // The server decides how long a connection is kept.
     idleTimeout: 0,
-    routes: { ...routesOf(options), ...containerRoutes(options.containers), ...gitRoutes(options.git) },
+    routes: {
+      ...routesOf(options),
+      ...containerRoutes(options.containers),
+      ...gitRoutes(options.git),
+      ...desktopRoutes({ ...options, actionOf }),
+    },
     websocket: handledSockets,
     fetch: () => failed(new AppError("not_found", "Route not found.")),
     error: failed,
@@ -170,6 +181,8 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place }: H
     },
   };
 };
+
+const actionOf = (request: Request) => bodyOf(request, DesktopAction);
 
 const missing = (name: string): never => {
   throw invalidField(name, "is missing");

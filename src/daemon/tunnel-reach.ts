@@ -14,6 +14,7 @@ import { Checkpoints } from "./checkpoints.ts";
 import { Containers } from "./containers.ts";
 import { ContainerEngine, engineAddress } from "./containers-engine.ts";
 import type { WorkspaceContext } from "./context.ts";
+import { Desktop } from "./desktop.ts";
 import { DevcontainerCli } from "./devcontainers-cli.ts";
 import { type Environment, folderOf, placeOf, scriptEnvironment } from "./environment.ts";
 import { GitWatches } from "./git-watch.ts";
@@ -55,14 +56,16 @@ export class Reach {
       return address && new ContainerEngine(address, clock);
     };
     this.#terminals = new TerminalSessions({ clock, groups, env, directory, engine: engineAt });
+    const desktop = new Desktop({ clock, groups, env });
     this.#api = served({
       ports: () => ports.list(),
-      processes: new Processes({ clock, groups, env }),
+      processes: new Processes({ clock, groups, env, display: () => desktop.env }),
       containers: new Containers({
         ...{ clock, directory, engine: engineAt, declared: declaredIn(manifest) },
         devcontainers: new DevcontainerCli({ clock, groups, env }),
       }),
       git: new GitWatches({ clock, groups, env }),
+      ...{ desktop, clock },
       checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
       ...{ context, mcp },
       place: (path) => placeOf(path, given, directory),

@@ -29,6 +29,10 @@ export const needs = {
   cc: program("gcc", "cc", "clang"),
   node: program("node"),
   npm: program("npm"),
+  xvnc: program("Xvnc"),
+  xvfb: program("Xvfb"),
+  x11vnc: program("x11vnc"),
+  xterm: program("xterm"),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

@@ -1,0 +1,101 @@
+// `GET /api/experimental/chats/{chat}/stream/desktop`: the bytes of the VNC server in the chat's workspace, both ways (facts/chats 2.12,
+// rules DT-2). For those who may see the chat and use its workspace; nothing is looked into and nothing kept.
+import { Elysia } from "elysia";
+import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
+import { noteUse, USE_EVERY_MS } from "../agents/use.ts";
+import { callers } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { fails, Upgraded } from "../responses.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { byUser } from "../workspaces/ttl.ts";
+import { agentOfChat, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
+import { chatPath, tags } from "./paths.ts";
+import { visibleChat } from "./place.ts";
+import { Relay } from "./relay.ts";
+
+/** Bytes of one message of the daemon: as much as it reads at once. */
+const LONGEST = 4 * 1024 * 1024;
+/** Bytes that wait for the desktop; who sends more is cut off. */
+const MOST_WAITING = 4 * 1024 * 1024;
+
+export const chatDesktop = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/api/experimental/chats" }).use(callers).get(
+    "/:chat/stream/desktop",
+    async ({ caller, params, request }) => {
+      const place = await visibleChat(ctx, params.chat, caller);
+      const { agent_id, workspace_id } = await agentOfChat(ctx, place, caller);
+      const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", LONGEST);
+      const used = () => void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
+      const stream = new DesktopStream(ctx, frames, used);
+      try {
+        return ctx.sockets.upgrade(request, whileChatIsUsable(ctx, caller, place, stream), { who: caller.user_id });
+      } catch (error) {
+        stream.close();
+        throw error;
+      }
+    },
+    {
+      user: true,
+      params: chatPath,
+      response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 500, 503) },
+      detail: {
+        tags,
+        summary: "Look at the desktop of a chat's workspace",
+        description:
+          "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. The desktop is started when there is none: by the VNC server that SLIPWAY_DESKTOP_VNC names in the workspace, by Xvnc, or by Xvfb with x11vnc. 400 says in words why the workspace cannot be asked, 500 why there is no desktop; 1011 when the agent or the desktop goes away.",
+      },
+    },
+  );
+
+class DesktopStream implements SocketHandler {
+  readonly #clock: ApiContext["clock"];
+  readonly #relay: Relay;
+  readonly #frames: WebSocketFrames;
+  readonly #used: () => void;
+  #noted = Number.NEGATIVE_INFINITY;
+  #waiting = 0;
+
+  constructor({ clock }: Pick<ApiContext, "clock">, frames: WebSocketFrames, used: () => void) {
+    this.#clock = clock;
+    this.#frames = frames;
+    this.#used = used;
+    this.#relay = new Relay(clock, frames);
+  }
+
+  open(socket: Socket): void {
+    this.#relay.run(socket, bytesOf);
+  }
+
+  message(socket: Socket, data: string | Uint8Array): void {
+    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data.slice();
+    this.#waiting += bytes.byteLength;
+    if (this.#waiting > MOST_WAITING) {
+      socket.close(CLOSE.policy, "more than the desktop reads");
+      return;
+    }
+    this.#note();
+    const gone = (): void => {
+      this.#waiting -= bytes.byteLength;
+    };
+    // Who listens to the daemon notices when it is gone.
+    this.#frames.send({ kind: "binary", bytes }).then(gone, gone);
+  }
+
+  drain(): void {
+    this.#relay.drain();
+  }
+
+  close(): void {
+    this.#relay.close();
+  }
+
+  #note(): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#noted < USE_EVERY_MS) return;
+    this.#noted = now;
+    this.#used();
+  }
+}
+
+const bytesOf = (message: WebSocketMessage): Uint8Array | undefined =>
+  message.kind === "binary" ? message.bytes : undefined;

@@ -1,0 +1,31 @@
+// The numbers that X has for keys: characters by themselves, others by their names in the spellings that models use. Pure.
+
+const NAMED: Readonly<Record<string, number>> = {
+  ...{ return: 0xff0d, enter: 0xff0d, tab: 0xff09, backspace: 0xff08, escape: 0xff1b, esc: 0xff1b, space: 0x20 },
+  ...{ delete: 0xffff, del: 0xffff, insert: 0xff63, home: 0xff50, end: 0xff57, menu: 0xff67, print: 0xff61 },
+  ...{ left: 0xff51, up: 0xff52, right: 0xff53, down: 0xff54, page_up: 0xff55, page_down: 0xff56 },
+  ...{ pageup: 0xff55, pagedown: 0xff56, caps_lock: 0xffe5, plus: 0x2b, minus: 0x2d },
+  ...{ shift: 0xffe1, ctrl: 0xffe3, control: 0xffe3, alt: 0xffe9, option: 0xffe9 },
+  ...{ super: 0xffeb, meta: 0xffeb, cmd: 0xffeb, win: 0xffeb },
+};
+
+/** Of one character. */
+export const keysymOf = (character: string): number => {
+  if (character === "\n" || character === "\r") return 0xff0d;
+  if (character === "\t") return 0xff09;
+  const code = character.codePointAt(0) ?? 0x20;
+  return code < 0x100 ? code : 0x01000000 | code;
+};
+
+/** Of keys that are held together, such as `ctrl+shift+t`; undefined when one of them is unknown. */
+export const keysymsOf = (chord: string): number[] | undefined => {
+  const names = chord.length === 1 ? [chord] : chord.split("+");
+  const found = names.map((name) => {
+    const known = NAMED[name.toLowerCase().replace(/_[lr]$/, "")];
+    const number = /^f([1-9]|1\d|2[0-4])$/i.exec(name)?.[1];
+    if (known !== undefined) return known;
+    if (number !== undefined) return 0xffbd + Number(number);
+    return [...name].length === 1 ? keysymOf(name) : undefined;
+  });
+  return found.includes(undefined) ? undefined : (found as number[]);
+};

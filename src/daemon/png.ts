@@ -1,0 +1,76 @@
+// A picture of the screen for a model: made smaller where it is large, and written as a PNG (rule DT-4).
+import { promisify } from "node:util";
+import { deflate } from "node:zlib";
+import type { Screen } from "./rfb.ts";
+
+/** The longer side of a picture; models look no closer. */
+const LONGEST = 1_280;
+
+const pressed = promisify(deflate) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
+
+/** How many pixels of the picture a pixel of the screen is; at most 1. */
+export const scaleOf = ({ width, height }: { width: number; height: number }): number =>
+  Math.min(1, LONGEST / Math.max(width, height));
+
+export type Picture = { readonly width: number; readonly height: number; readonly png: Uint8Array };
+
+export const pictureOf = async (screen: Screen): Promise<Picture> => {
+  const scale = scaleOf(screen);
+  const width = Math.max(1, Math.round(screen.width * scale));
+  const height = Math.max(1, Math.round(screen.height * scale));
+  return { width, height, png: await pngOf(width, height, rowsOf(screen, width, height)) };
+};
+
+/** Each row begins with a zero (no filter); three bytes a pixel, each the mean of what it stands for. */
+const rowsOf = (screen: Screen, width: number, height: number): Uint8Array => {
+  const rows = new Uint8Array(height * (1 + width * 3));
+  let at = 0;
+  for (let y = 0; y < height; y += 1) {
+    at += 1;
+    const top = Math.floor((y * screen.height) / height);
+    const bottom = Math.max(top + 1, Math.floor(((y + 1) * screen.height) / height));
+    for (let x = 0; x < width; x += 1) {
+      const left = Math.floor((x * screen.width) / width);
+      const right = Math.max(left + 1, Math.floor(((x + 1) * screen.width) / width));
+      let [red, green, blue] = [0, 0, 0];
+      for (let row = top; row < bottom; row += 1) {
+        for (let column = left; column < right; column += 1) {
+          const from = (row * screen.width + column) * 4;
+          blue += screen.pixels[from] as number;
+          green += screen.pixels[from + 1] as number;
+          red += screen.pixels[from + 2] as number;
+        }
+      }
+      const count = (bottom - top) * (right - left);
+      rows[at] = red / count;
+      rows[at + 1] = green / count;
+      rows[at + 2] = blue / count;
+      at += 3;
+    }
+  }
+  return rows;
+};
+
+const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
+
+const pngOf = async (width: number, height: number, rows: Uint8Array): Promise<Uint8Array> => {
+  const head = new Uint8Array(13);
+  const view = new DataView(head.buffer);
+  view.setUint32(0, width);
+  view.setUint32(4, height);
+  // Eight bits each of red, green and blue.
+  head[8] = 8;
+  head[9] = 2;
+  const data = await pressed(rows, { level: 6 });
+  return Buffer.concat([SIGNATURE, chunk("IHDR", head), chunk("IDAT", data), chunk("IEND", new Uint8Array(0))]);
+};
+
+const chunk = (name: string, data: Uint8Array): Uint8Array => {
+  const bytes = new Uint8Array(12 + data.byteLength);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, data.byteLength);
+  bytes.set(new TextEncoder().encode(name), 4);
+  bytes.set(data, 8);
+  view.setUint32(8 + data.byteLength, Bun.hash.crc32(bytes.subarray(4, 8 + data.byteLength)));
+  return bytes;
+};

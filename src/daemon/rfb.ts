@@ -1,0 +1,157 @@
+// A small client of the remote framebuffer protocol (RFC 6143): looks at the screen and uses pointer and keyboard for a model (rule DT-4).
+// Only unencrypted, unlocked servers, as a desktop of ours is; what a server sends is bounded.
+import type { Duplex } from "#src/wire/duplex.ts";
+import { Lookahead } from "#src/wire/lookahead.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+
+/** Four bytes a pixel: blue, green, red and nothing. */
+export type Screen = { readonly width: number; readonly height: number; readonly pixels: Uint8Array };
+
+const MOST_PIXELS = 8_192 * 8_192;
+const MOST_TEXT = 1024 * 1024;
+const NONE = 1;
+const RAW = 0;
+const COPY = 1;
+const DESKTOP_SIZE = -223;
+
+export class RfbClient {
+  readonly #stream: Lookahead;
+  #screen: Screen;
+
+  private constructor(stream: Lookahead, width: number, height: number) {
+    this.#stream = stream;
+    this.#screen = emptyScreen(width, height);
+  }
+
+  /** Greets the server; others may be connected, too. Throws WireError. */
+  static async open(duplex: Duplex): Promise<RfbClient> {
+    const stream = new Lookahead(duplex);
+    const version = /^RFB 003\.(\d{3})\n$/.exec(new TextDecoder().decode(await stream.exactly(12)))?.[1];
+    if (version === undefined) throw broken("This is no VNC server.");
+    const minor = Math.min(8, Number(version));
+    await stream.write(new TextEncoder().encode(`RFB 003.00${minor >= 7 ? minor : 3}\n`));
+    await agree(stream, minor);
+    await stream.write(Uint8Array.of(1));
+    const head = viewOf(await stream.exactly(24));
+    await stream.exactly(bounded(head.getUint32(20), 4_096));
+    const client = new RfbClient(stream, head.getUint16(0), head.getUint16(2));
+    // 32 bits a pixel, 24 of them used, little end first, red above green above blue.
+    await stream.write(Uint8Array.of(0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0));
+    await stream.write(Uint8Array.of(2, 0, 0, 3, 0, 0, 0, RAW, 0, 0, 0, COPY, 255, 255, 255, 256 + DESKTOP_SIZE));
+    return client;
+  }
+
+  get size(): { width: number; height: number } {
+    return this.#screen;
+  }
+
+  /** The whole screen as it is now. */
+  async look(): Promise<Screen> {
+    await this.#ask();
+    for (let seen = 0; seen < this.#screen.width * this.#screen.height; ) {
+      const got = await this.#next();
+      if (got === "resized") {
+        seen = 0;
+        await this.#ask();
+      } else seen += got;
+    }
+    return this.#screen;
+  }
+
+  /** Pointer at a place, with buttons down: 1 left, 2 middle, 4 right, 8 and 16 the wheel up and down, 32 and 64 left and right. */
+  pointer(x: number, y: number, buttons: number): Promise<void> {
+    return this.#stream.write(Uint8Array.of(5, buttons, x >> 8, x & 255, y >> 8, y & 255));
+  }
+
+  key(keysym: number, down: boolean): Promise<void> {
+    const bytes = Uint8Array.of(4, down ? 1 : 0, 0, 0, 0, 0, 0, 0);
+    viewOf(bytes).setUint32(4, keysym);
+    return this.#stream.write(bytes);
+  }
+
+  #ask(): Promise<void> {
+    const { width, height } = this.#screen;
+    return this.#stream.write(Uint8Array.of(3, 0, 0, 0, 0, 0, width >> 8, width & 255, height >> 8, height & 255));
+  }
+
+  /** One message of the server: how many pixels it has told of. */
+  async #next(): Promise<number | "resized"> {
+    const [kind] = await this.#stream.exactly(1);
+    if (kind === 0) return this.#update();
+    if (kind === 1) {
+      const colours = viewOf(await this.#stream.exactly(5)).getUint16(3);
+      await this.#stream.exactly(colours * 6);
+    } else if (kind === 3) {
+      const length = viewOf(await this.#stream.exactly(7)).getUint32(3);
+      await this.#stream.exactly(bounded(length, MOST_TEXT));
+    } else if (kind !== 2) throw broken("The VNC server says something unknown.");
+    return 0;
+  }
+
+  async #update(): Promise<number | "resized"> {
+    const count = viewOf(await this.#stream.exactly(3)).getUint16(1);
+    let seen = 0;
+    for (let i = 0; i < count; i += 1) {
+      const head = viewOf(await this.#stream.exactly(12));
+      const [x, y, width, height] = [head.getUint16(0), head.getUint16(2), head.getUint16(4), head.getUint16(6)];
+      const encoding = head.getInt32(8);
+      if (encoding === DESKTOP_SIZE) {
+        this.#screen = emptyScreen(width, height);
+        return "resized";
+      }
+      if (x + width > this.#screen.width || y + height > this.#screen.height) throw broken("A part is off the screen.");
+      if (encoding === RAW) await this.#draw(x, y, width, height);
+      else if (encoding === COPY) await this.#copy(x, y, width, height);
+      else throw broken("The VNC server sends what was not asked for.");
+      seen += width * height;
+    }
+    return seen;
+  }
+
+  async #draw(x: number, y: number, width: number, height: number): Promise<void> {
+    const { pixels, width: across } = this.#screen;
+    for (let row = 0; row < height; row += 1) {
+      pixels.set(await this.#stream.exactly(width * 4), ((y + row) * across + x) * 4);
+    }
+  }
+
+  async #copy(x: number, y: number, width: number, height: number): Promise<void> {
+    const { pixels, width: across, height: down } = this.#screen;
+    const from = viewOf(await this.#stream.exactly(4));
+    const [left, top] = [from.getUint16(0), from.getUint16(2)];
+    if (left + width > across || top + height > down) throw broken("A part is off the screen.");
+    const before = pixels.slice();
+    for (let row = 0; row < height; row += 1) {
+      const at = ((top + row) * across + left) * 4;
+      pixels.set(before.subarray(at, at + width * 4), ((y + row) * across + x) * 4);
+    }
+  }
+}
+
+/** The server's kinds of locks; only none at all is for us. */
+const agree = async (stream: Lookahead, minor: number): Promise<void> => {
+  if (minor < 7) {
+    if (viewOf(await stream.exactly(4)).getUint32(0) !== NONE) throw locked();
+    return;
+  }
+  const [count = 0] = await stream.exactly(1);
+  if (count === 0) throw new WireError("refused", "The VNC server refuses.");
+  if (!(await stream.exactly(count)).includes(NONE)) throw locked();
+  await stream.write(Uint8Array.of(NONE));
+  if (minor >= 8 && viewOf(await stream.exactly(4)).getUint32(0) !== 0) throw locked();
+};
+
+const emptyScreen = (width: number, height: number): Screen => {
+  if (width === 0 || height === 0 || width * height > MOST_PIXELS) throw broken("The screen has no size.");
+  return { width, height, pixels: new Uint8Array(width * height * 4) };
+};
+
+const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+const bounded = (length: number, most: number): number => {
+  if (length > most) throw broken("The VNC server says too much.");
+  return length;
+};
+
+const broken = (words: string): WireError => new WireError("protocol", words);
+const locked = (): WireError => new WireError("refused", "The VNC server asks for a password.");

@@ -1,0 +1,61 @@
+// The desktop of a chat's workspace over the public API: a real VNC server behind a real daemon, a viewer that speaks RFB, and a model that
+// looks and clicks.
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { Generic } from "#schema/generic.ts";
+import type { ClientSocket } from "#src/client.ts";
+import { RfbClient } from "#src/daemon/rfb.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { createChat } from "#test/support/chats.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
+
+let world: ToolWorld;
+beforeAll(async () => {
+  if (needs.xvnc.found) world = await openToolWorld();
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+const path = (id: string): string => `/api/experimental/chats/${id}/stream/desktop`;
+
+/** A viewer's connection; only what a viewer needs of a channel. */
+const channelOf = (socket: ClientSocket): Duplex =>
+  ({
+    read: async () => {
+      const message = await socket.next();
+      if (typeof message === "string") throw new Error("text came where bytes were expected");
+      return message;
+    },
+    write: async (bytes: Uint8Array<ArrayBuffer>) => socket.send(bytes),
+    reset: () => socket.close(),
+  }) as unknown as Duplex;
+
+testNeeding(
+  [needs.xvnc],
+  "[DT-2] viewers speak RFB with the desktop of the workspace, several at once; it ends with the right to it",
+  async () => {
+    const { id, call } = await openChat(world);
+    call.finish();
+    using socket = await world.owner.socket(path(id));
+    const viewer = await RfbClient.open(channelOf(socket));
+    const screen = await viewer.look();
+    expect([screen.width, screen.height, screen.pixels.length]).toEqual([1_280, 800, 1_280 * 800 * 4]);
+    using second = await world.owner.socket(path(id));
+    const other = await RfbClient.open(channelOf(second));
+    await other.pointer(5, 5, 1);
+    expect((await other.look()).width).toBe(1_280);
+    const friend = await seedUser(world.server, { organization_id: world.organization_id });
+    const friendly = world.owner.as(friend.token);
+    expect((await friendly.fetch("GET", path(id))).status).toBe(404);
+    await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [friend.user_id]: "read" } });
+    expect((await friendly.fetch("GET", path(id))).status).toBe(403);
+    const alone = await createChat(world, "no workspace");
+    (await world.models.next()).finish();
+    const refused = await world.owner.fetch("GET", path(alone.id));
+    expect([refused.status, ((await refused.json()) as Generic).message]).toEqual([400, "The chat has no workspace."]);
+    // Only under its experimental name.
+    expect((await world.owner.fetch("GET", path(id).replace("experimental", "v2"))).status).toBe(404);
+    await world.daemon[Symbol.asyncDispose]();
+    expect(await socket.closed).toMatchObject({ code: 1011 });
+  },
+);

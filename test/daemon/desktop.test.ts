@@ -1,0 +1,129 @@
+// The desktop of a workspace, with real VNC servers: started when it is wanted, looked at, and used by pointer and keyboard.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inflateSync } from "node:zlib";
+import { systemClock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { Desktop } from "#src/daemon/desktop.ts";
+import { actOn } from "#src/daemon/desktop-actions.ts";
+import { namedServer } from "#src/daemon/desktop-programs.ts";
+import { ProcessGroups } from "#src/daemon/groups.ts";
+import { keysymOf, keysymsOf } from "#src/daemon/keysyms.ts";
+import { pictureOf, scaleOf } from "#src/daemon/png.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+
+const clock = systemClock;
+const groups = new ProcessGroups({ clock, token: "desktop-test" });
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "slipway-desktop-test-"));
+});
+afterAll(async () => {
+  await groups.endAll(5_000);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A PATH with these programs and the usual ones that they need, but no other VNC server. */
+const pathWith = (...names: string[]): string => {
+  const at = join(folder, ["path", ...names].join("-"));
+  mkdirSync(at);
+  for (const name of [...names, "sh", "cat", "xkbcomp", "perl"]) {
+    const file = Bun.which(name);
+    if (file) symlinkSync(file, join(at, name));
+  }
+  return at;
+};
+const desktopOf = (PATH: string, more: Record<string, string> = {}) =>
+  new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_AGENT_TOKEN: "desktop-test", ...more } });
+
+/** Colours of a picture, by their place. */
+const readPng = (image: string) => {
+  const bytes = Buffer.from(image, "base64");
+  const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+  const rows = inflateSync(bytes.subarray(41, 41 + bytes.readUInt32BE(33)));
+  const at = (x: number, y: number): string =>
+    rows
+      .subarray(y * (1 + width * 3) + 1 + x * 3)
+      .subarray(0, 3)
+      .toString("hex");
+  return { width, height, at };
+};
+
+const failure = async (work: Promise<unknown>): Promise<AppError> => {
+  const error = await work.then(
+    () => undefined,
+    (caught: unknown) => caught,
+  );
+  if (!(error instanceof AppError)) throw new Error(`no refusal: ${error}`);
+  return error;
+};
+
+const works = (title: string, wanted: Parameters<typeof testNeeding>[0], programs: string[]) =>
+  testNeeding([...wanted, needs.xterm], title, async () => {
+    const typed = join(folder, `${programs[0]}.txt`);
+    const session = `exec ${needs.xterm.file} -geometry 80x24+0+0 -bg '#102030' -e sh -c 'cat > ${typed}'`;
+    const desktop = desktopOf(pathWith(...programs), { SLIPWAY_DESKTOP_SESSION: session });
+    const first = await actOn(desktop, clock, { action: "screenshot" });
+    expect([first.width, first.height]).toEqual([1_280, 800]);
+    expect(desktop.env).toMatchObject({ DISPLAY: expect.stringMatching(/^:\d+$/), XAUTHORITY: expect.any(String) });
+    // The window is there when its colour is.
+    const isThere = async () =>
+      readPng((await actOn(desktop, clock, { action: "wait", duration_ms: 50 })).image).at(300, 200);
+    while ((await isThere()) !== "102030");
+    await actOn(desktop, clock, { action: "click", x: 200, y: 150 });
+    await actOn(desktop, clock, { action: "type", text: "Hello, World! 1+1" });
+    await actOn(desktop, clock, { action: "key", keys: "BackSpace Return ctrl+d" });
+    while ((await isThere()) === "102030");
+    expect(await Bun.file(typed).text()).toBe("Hello, World! 1+\n");
+    expect((await failure(actOn(desktop, clock, { action: "key", keys: "ctrl+nothing" }))).validations).toMatchObject([
+      { field: "keys" },
+    ]);
+    expect(await failure(actOn(desktop, clock, { action: "click", x: 2_000, y: 1 }))).toMatchObject({
+      kind: "invalid",
+    });
+  });
+
+describe("a desktop", () => {
+  works(
+    "[DT-1] is started by Xvnc when it is first wanted, shows programs, and takes pointer and keyboard",
+    [needs.xvnc],
+    ["Xvnc"],
+  );
+  works("[DT-1] or by Xvfb with x11vnc", [needs.xvfb, needs.x11vnc], ["Xvfb", "x11vnc"]);
+
+  test("[DT-1] that cannot be started says what is missing; one that the template names is only looked for", async () => {
+    expect(await failure(desktopOf(pathWith()).connect())).toMatchObject({
+      kind: "internal",
+      detail: "Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.",
+    });
+    expect(await failure(desktopOf("", { SLIPWAY_DESKTOP_VNC: join(folder, "nothing") }).connect())).toMatchObject({
+      detail: expect.stringContaining("cannot be reached"),
+    });
+    const named = (text: string) => namedServer({ SLIPWAY_DESKTOP_VNC: text });
+    expect([named("5901"), named("box:5902"), named("/tmp/x"), named("what")]).toEqual([
+      { hostname: "127.0.0.1", port: 5901 },
+      { hostname: "box", port: 5902 },
+      { unix: "/tmp/x" },
+      undefined,
+    ]);
+  });
+
+  test("[DT-4] a large screen is shown smaller, each pixel the mean of what it stands for; keys are named as models name them", async () => {
+    const [width, height] = [2_560, 20];
+    const pixels = new Uint8Array(width * height * 4);
+    for (let i = 0; i < width * height; i += 1) pixels.set(i % 2 === 0 ? [0, 0, 200, 0] : [100, 0, 0, 0], i * 4);
+    const picture = await pictureOf({ width, height, pixels });
+    expect([picture.width, picture.height, scaleOf({ width, height })]).toEqual([1_280, 10, 0.5]);
+    expect(readPng(Buffer.from(picture.png).toString("base64")).at(7, 3)).toBe("640032");
+    expect([keysymOf("a"), keysymOf("é"), keysymOf("€"), keysymOf("\n")]).toEqual([0x61, 0xe9, 0x010020ac, 0xff0d]);
+    expect([
+      keysymsOf("ctrl+shift+T"),
+      keysymsOf("F5"),
+      keysymsOf("+"),
+      keysymsOf("Page_Down"),
+      keysymsOf("hyper+x"),
+    ]).toEqual([[0xffe3, 0xffe1, 0x54], [0xffc2], [0x2b], [0xff56], undefined]);
+  });
+});
