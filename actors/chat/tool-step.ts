@@ -24,7 +24,8 @@ type Answered = ToolAnswer & { readonly at: number };
 export class ToolStep {
   readonly #parts: AgentParts;
   readonly #chat_id: string;
-  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key"> & WithMcp;
+  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key" | "context_limit"> &
+    WithMcp;
   readonly #episode: Episode;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
@@ -77,14 +78,14 @@ export class ToolStep {
 
   async #run(call: PendingCall, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
-    const { about, fence } = this.#begun;
+    const { about, fence, context_limit } = this.#begun;
     const { tool_call_id, tool_name } = call;
     const again = fence.generation_attempt > 1;
     this.#written.set(call, new Gathered(PARTIAL_LIMIT));
     const run_id = runIdOf(this.#chat_id, call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
     const context = {
-      ...{ clock, again, run_id },
+      ...{ clock, again, run_id, context_limit },
       agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
       house: this.#parts.toolHouse(of),
       skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),

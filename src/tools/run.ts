@@ -8,8 +8,14 @@ import { cutResult } from "./cut.ts";
 import { type ToolsOf, toolsFor } from "./registry.ts";
 import { type Tool, type ToolContext, ToolError, type ToolResult } from "./tool.ts";
 
-/** Bytes of one result while nobody knows the size of the model's context (facts/chats 5.3). */
-export const RESULT_LIMIT = 65_536;
+/** Bytes of one result: three for each token of a third of the model's context, so that a few fit in (facts/chats 5.3). */
+export const resultLimit = (context_limit: number): number =>
+  context_limit <= 0 ? UNKNOWN_LIMIT : Math.min(MOST_BYTES, Math.max(LEAST_BYTES, context_limit));
+
+const UNKNOWN_LIMIT = 65_536;
+const LEAST_BYTES = 16_384;
+/** Larger results would hold up whoever stores and follows them, however much a model can read. */
+const MOST_BYTES = 262_144;
 const ERRORS_SHOWN = 5;
 
 export type ToolAnswer = { readonly result: ToolResult; readonly is_error: boolean };
@@ -40,7 +46,10 @@ export const runTool = async (
   const limit = limitOf(tool_name, given, chat);
   if (limit !== undefined) return failed(limit);
   try {
-    return { result: cutResult(await found.run(context, given, signal), RESULT_LIMIT), is_error: false };
+    return {
+      result: cutResult(await found.run(context, given, signal), resultLimit(context.context_limit)),
+      is_error: false,
+    };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof ToolError) return failed(error.message, error.more);
@@ -63,6 +72,6 @@ const wordsOf = ({ message, detail, validations }: AppError): string =>
   [message, ...validations.map((one) => `${one.field} ${one.detail}.`), detail].filter((part) => part !== "").join(" ");
 
 const failed = (error: string, more: ToolResult = {}): ToolAnswer => ({
-  result: cutResult({ ...more, error }, RESULT_LIMIT),
+  result: cutResult({ ...more, error }, LEAST_BYTES),
   is_error: true,
 });

@@ -39,6 +39,8 @@ export type ToolContext = {
   readonly run_id: string;
   /** This call may have run before: the server has been started anew since. */
   readonly again: boolean;
+  /** Tokens that the model can be given; 0 when nobody knows. */
+  readonly context_limit: number;
   /** More output for those who follow; not part of the result. */
   write(text: string): void;
   /** Forget what was written: what comes takes its place. */

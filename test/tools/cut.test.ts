@@ -5,6 +5,7 @@ import { unifiedDiff } from "#src/daemon/unified-diff.ts";
 import { wholeCharacters } from "#src/daemon/whole-characters.ts";
 import { cutMiddle, cutResult, Gathered } from "#src/tools/cut.ts";
 import { durationOf } from "#src/tools/duration.ts";
+import { resultLimit } from "#src/tools/run.ts";
 
 test("[TO-3] texts are cut in the middle, never inside a character, and say how much is missing", () => {
   const text = "aß€😀".repeat(2_000);
@@ -82,4 +83,8 @@ test("[TO-10] what is exact goes before what is similar, and `$` is no pattern",
   expect(edit("\tif\n\t\tx\n", "if\n\tx\n", "if\n\ty\n")).toEqual({ text: "\tif\n\t\ty\n" });
   expect(edit("  a\nb\n", "a\n b", "c")).toEqual({ problem: "is not in the file" });
   expect(edit("x", "   ", "y")).toEqual({ problem: "is not in the file" });
+});
+
+test("[TO-3] a result may take about a third of the model's context, at least 16 KB; 64 KB while nobody knows its size", () => {
+  expect([0, 4_000, 100_000, 1_000_000].map(resultLimit)).toEqual([65_536, 16_384, 100_000, 262_144]);
 });
