@@ -72,6 +72,6 @@ const wordsOf = ({ message, detail, validations }: AppError): string =>
   [message, ...validations.map((one) => `${one.field} ${one.detail}.`), detail].filter((part) => part !== "").join(" ");
 
 const failed = (error: string, more: ToolResult = {}): ToolAnswer => ({
-  result: cutResult({ ...more, error }, LEAST_BYTES),
+  result: cutResult({ ...more, error }, UNKNOWN_LIMIT),
   is_error: true,
 });
