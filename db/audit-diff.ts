@@ -63,6 +63,12 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...plain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
     prompt: { kind: "secret" },
   },
+  mcp_server: {
+    ...plain("id", "organization_id", "slug", "display_name", "description", "icon", "url", "transport", "auth_type"),
+    ...plain("api_key_header", "oauth2", "tool_allow_list", "tool_deny_list", "availability", "enabled"),
+    ...plain("model_intent", "allow_in_plan_mode"),
+    sealed_secrets: { as: "secrets", kind: "secret" },
+  },
   provisioner_key: { ...plain("id", "organization_id", "name", "tags"), secret_hash: { as: "key", kind: "secret" } },
   file: plain("id", "hash", "mimetype", "size", "created_by"),
 };

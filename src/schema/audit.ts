@@ -18,7 +18,7 @@ export const RESOURCE_TYPES = [
   ...(["idp_sync_settings_organization", "idp_sync_settings_group", "idp_sync_settings_role"] as const),
   ...(["workspace_agent", "workspace_app", "task", "chat", "user_secret", "user_skill", "ai_seat"] as const),
   ...(["ai_provider", "ai_provider_key", "ai_gateway_key", "group_ai_budget"] as const),
-  ...(["ai_model", "chat_settings", "user_chat_settings", "external_auth_link", "port_share"] as const),
+  ...(["ai_model", "chat_settings", "user_chat_settings", "external_auth_link", "port_share", "mcp_server"] as const),
   ...(["provisioner_key", "file", "audit_settings"] as const),
 ] as const;
 export type ResourceType = (typeof RESOURCE_TYPES)[number];

@@ -4,6 +4,7 @@ import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { audited } from "#db/audit.ts";
 import { findLink } from "#db/external-auth.ts";
 import {
   deleteMcpServer,
@@ -41,6 +42,23 @@ export const serverAt = async (
   if (!row || !(row.enabled || mayUpdateOrganization(caller, organization_id))) throw notFound();
   return row;
 };
+
+const told = (
+  { id, slug, icon, organization_id }: McpServerRow,
+  action: "create" | "write" | "delete",
+  change: { before?: McpServerRow; after?: McpServerRow },
+  now: number,
+) =>
+  audited({
+    now,
+    action,
+    resource_type: "mcp_server",
+    resource_id: id,
+    target: slug,
+    icon,
+    organization_id,
+    ...change,
+  });
 
 export const mcpServers = (ctx: ApiContext) => {
   const { store, clock, encryption } = ctx;
@@ -97,7 +115,7 @@ export const mcpServers = (ctx: ApiContext) => {
           ...{ id, organization_id, slug, ...columns, version: 0, created_at: now, updated_at: now },
           sealed_secrets: sealSecrets(encryption, id, secretsAfter({}, columns.auth_type, body)),
         };
-        await store.commit([insertMcpServer(row)]).catch((error) => {
+        await store.commit([insertMcpServer(row), told(row, "create", { after: row }, now)]).catch((error) => {
           if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
           throw new AppError("conflict", "There is an MCP server with this slug.");
         });
@@ -141,7 +159,16 @@ export const mcpServers = (ctx: ApiContext) => {
         const { id, ...patch } = changed;
         const forgets = moved || changesAuth || JSON.stringify(columns.oauth2) !== JSON.stringify(row.oauth2);
         const links = { sql: "delete from external_auth_links where provider_id = ?1", rows: [[`mcp:${id}`]] };
-        await store.commit([updateMcpServer(id, patch, { expect: 1 }), ...(forgets ? [links] : [])]).catch(goneOr);
+        // Sealed anew each time: that they are the same is seen only when they are opened.
+        const isSame = JSON.stringify(secrets) === JSON.stringify(openSecrets(encryption, row));
+        const after = isSame ? { ...changed, sealed_secrets: row.sealed_secrets } : changed;
+        await store
+          .commit([
+            updateMcpServer(id, patch, { expect: 1 }),
+            ...(forgets ? [links] : []),
+            told(row, "write", { before: row, after }, changed.updated_at),
+          ])
+          .catch(goneOr);
         return show(changed, caller);
       },
       {
@@ -159,8 +186,9 @@ export const mcpServers = (ctx: ApiContext) => {
     .delete(
       "/:organization/mcp-servers/:server",
       async ({ caller, params, set }) => {
-        const { id } = await administered(params, caller);
-        await store.commit(deleteMcpServer(id)).catch(goneOr);
+        const row = await administered(params, caller);
+        const entry = told(row, "delete", { before: row }, clock.now());
+        await store.commit([...deleteMcpServer(row.id), entry]).catch(goneOr);
         set.status = 204;
       },
       {

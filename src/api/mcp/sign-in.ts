@@ -2,6 +2,7 @@
 // MC-9). The state that travels with it counts ten minutes and only in the session that began.
 import { Elysia, t } from "elysia";
 import { AppError, invalid, notFound } from "#base/errors.ts";
+import { audited } from "#db/audit.ts";
 import { deleteLink } from "#db/external-auth.ts";
 import type { McpServerRow } from "#db/mcp-servers.ts";
 import { CommitError } from "#db/store.ts";
@@ -74,7 +75,10 @@ export const mcpSignIn = (ctx: ApiContext) => {
       "/:organization/mcp-servers/:server/oauth2",
       async ({ caller, params, set }) => {
         const { id } = await serverAt(ctx, params, caller);
-        await ctx.store.commit([deleteLink({ user_id: caller.user_id, provider_id: `mcp:${id}` })]).catch((error) => {
+        const before = { user_id: caller.user_id, provider_id: `mcp:${id}` };
+        const about = { now: ctx.clock.now(), resource_id: caller.user_id, target: before.provider_id, before };
+        const told = audited({ ...about, action: "delete", resource_type: "external_auth_link" });
+        await ctx.store.commit([deleteLink(before), told]).catch((error) => {
           throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
         });
         set.status = 204;

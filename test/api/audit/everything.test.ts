@@ -40,33 +40,37 @@ describeInside("everything that changes something", () => {
       )
       .all(request_id) as Entry[];
 
-  test.each(Object.keys(AUDITED))("[AU-2] %s leaves its entry, with who and where from", async (name) => {
-    const operation = town.operations.find((one) => one.name === name);
-    if (!operation) throw new Error("there is no such operation any more");
-    const { is, row: changes = {}, who, needs, fresh } = toldOf(name);
-    const row = { ...rowOf(name), ...changes };
-    const caller = who ?? succeeding(row.is);
-    const maker = fresh ?? row.fresh;
-    const things: Things = {
-      ...town.things,
-      ...(maker ? await town.makers[maker](caller) : {}),
-      ...(needs ? await PREPARATIONS[needs](town) : {}),
-    };
-    const request_id = uuid();
-    const headers = { "x-request-id": request_id, "user-agent": "everything/1.0" };
-    const token = things.caller ?? town.tokens[caller];
-    const response = await callAs(town, operation, row, token, things, {}, headers);
-    const said = await response.text();
-    if (!response.ok) throw new Error(`${response.status} ${said}`);
-    const entries = entriesOf(request_id);
-    expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
-      is.split(", ").sort(),
-    );
-    for (const entry of entries) {
-      expect(entry).toMatchObject({ status_code: response.status, ip: "127.0.0.1", user_agent: "everything/1.0" });
-      expect(entry.user_id).not.toBeNull();
-    }
-  });
+  test.each(Object.keys(AUDITED))(
+    "[AU-2] %s leaves its entry, with who and where from",
+    async (name) => {
+      const operation = town.operations.find((one) => one.name === name);
+      if (!operation) throw new Error("there is no such operation any more");
+      const { is, row: changes = {}, who, needs, fresh } = toldOf(name);
+      const row = { ...rowOf(name), ...changes };
+      const caller = who ?? succeeding(row.is);
+      const maker = fresh ?? row.fresh;
+      const things: Things = {
+        ...town.things,
+        ...(maker ? await town.makers[maker](caller) : {}),
+        ...(needs ? await PREPARATIONS[needs](town) : {}),
+      };
+      const request_id = uuid();
+      const headers = { "x-request-id": request_id, "user-agent": "everything/1.0" };
+      const token = things.caller ?? town.tokens[caller];
+      const response = await callAs(town, operation, row, token, things, {}, headers);
+      const said = await response.text();
+      if (!response.ok) throw new Error(`${response.status} ${said}`);
+      const entries = entriesOf(request_id);
+      expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
+        is.split(", ").sort(),
+      );
+      for (const entry of entries) {
+        expect(entry).toMatchObject({ status_code: response.status, ip: "127.0.0.1", user_agent: "everything/1.0" });
+        expect(entry.user_id).not.toBeNull();
+      }
+    },
+    30_000,
+  );
 
   test("[AU-2] whatever is not told of is listed with its reason", () => {
     const writing = town.operations.filter(({ method }) => !READS.has(method)).map(({ name }) => name);

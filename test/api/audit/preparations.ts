@@ -59,6 +59,15 @@ export const PREPARATIONS = {
     const made = await createWorkspace(ada(town), template.template_id, "waits");
     return { workspacebuild: made.latest_build.id };
   },
+  /** It has answered. */
+  idleChat: async (town) => {
+    const content = [{ type: "text", text: "hello" }];
+    const { organization_id } = town.things;
+    const { id } = await ada(town).post<{ id: string }>("/api/v2/chats", { organization_id, content });
+    using stream = await ada(town).socket(`/api/v2/chats/${id}/stream`);
+    for await (const batch of stream) if (/"status":"(waiting|error)"/.test(String(batch))) break;
+    return { chat: id };
+  },
   allowed: async (town) => {
     await admin(town).put("/api/v2/chats/config/personal-model-overrides", { allow_users: true });
     await admin(town).put("/api/v2/chats/config/debug-logging", { allow_users: true });
