@@ -1,0 +1,168 @@
+// The operator's story, told with the compiled binary on a machine where nothing is: install, first user, template, workspace, backup,
+// restore elsewhere, a forgotten password, the stop of it all, and the upgrade of what the build before has left. Every command is one
+// that README tells of. "The build before" is previous-build.ts: the same program one step of the database ago, since nothing is released.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { tempDirectory } from "#test/support/server.ts";
+
+const BINARY = process.env.SLIPWAY_TEST_BINARY;
+const PREVIOUS = fileURLToPath(new URL("previous-build.ts", import.meta.url));
+const README = readFileSync(fileURLToPath(new URL("../../README.md", import.meta.url)), "utf8");
+const ADA = { email: "ada@example.com", username: "ada", password: "correct horse, battery" };
+const TEMPLATE = "provisioner: local\nresources:\n  - name: home\n    agents: [{name: main}]\n";
+
+type Served = { url: string; link: string; stop(): Promise<number> };
+
+let place: ReturnType<typeof tempDirectory>;
+let machine: string;
+const running = new Set<Bun.Subprocess>();
+
+beforeEach(() => {
+  place = tempDirectory();
+  machine = place.path;
+});
+afterEach(async () => {
+  for (const child of running) child.kill("SIGKILL");
+  await Promise.all([...running].map(({ exited }) => exited));
+  running.clear();
+  place[Symbol.dispose]();
+});
+
+const environment = (): Record<string, string> => ({
+  ...{ PATH: `${join(machine, "bin")}:${process.env.PATH}`, HOME: machine },
+  ...(process.env.TEST_RUN_MARK ? { TEST_RUN_MARK: process.env.TEST_RUN_MARK } : {}),
+});
+
+/** Runs a line of shell and answers its output; fails when it ends otherwise than expected, or is documented nowhere. */
+const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> => {
+  for (const [command, verb, word] of line.matchAll(/\bslipway ([a-z-]+)(?: ([a-z-]+)\b)?/g)) {
+    const hasWords = ["workspaces", "templates", "user", "migrate"].includes(verb ?? "") && word !== undefined;
+    expect(README).toContain(hasWords ? command : `slipway ${verb}`);
+  }
+  const child = Bun.spawn(["sh", "-c", line], {
+    ...{ cwd: machine, env: environment() },
+    stdio: [new TextEncoder().encode(stdin), "pipe", "pipe"],
+  });
+  const [out, err, ended] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (ended !== code) throw new Error(`${line}: ${ended}\n${out}${err}`);
+  return out + err;
+};
+
+/** Starts a server and reads what it announces. */
+const serve = async (command: string[], data: string): Promise<Served> => {
+  const child = Bun.spawn([...command, "serve", "--address", "127.0.0.1:0", "--data-dir", data], {
+    ...{ cwd: machine, env: environment() },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  running.add(child);
+  let text = "";
+  const decoder = new TextDecoder();
+  const reader = child.stdout.getReader();
+  while (!text.includes("Data is kept in")) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`the server ended before it listened: ${text}`);
+    text += decoder.decode(value, { stream: true });
+  }
+  reader.releaseLock();
+  return {
+    url: / is listening on (\S+)/.exec(text)?.[1] ?? "",
+    link: /http\S+\/setup\?token=\S+/.exec(text)?.[0] ?? "",
+    async stop() {
+      child.kill("SIGTERM");
+      running.delete(child);
+      return await child.exited;
+    },
+  };
+};
+
+const signIn = (url: string, password = ADA.password): Promise<string> =>
+  sh(`slipway login ${url} --email ${ADA.email} --password-stdin`, { stdin: `${password}\n` });
+
+/** Opens the link as a browser would, and sends its form. */
+const firstUser = async ({ url, link }: Served): Promise<number> => {
+  expect((await fetch(link)).headers.get("content-type")).toContain("text/html");
+  const body = JSON.stringify({ ...ADA, setup_token: new URL(link).searchParams.get("token") });
+  const headers = { "content-type": "application/json" };
+  return (await fetch(`${url}/api/v2/users/first`, { method: "POST", headers, body })).status;
+};
+
+// The source by itself has shown all of this elsewhere; here it is what people install.
+if (BINARY) {
+  test("[OS-1][OS-2] install, first user, template, workspace, backup, restore, password, stop; and the upgrade of what the build before has left", async () => {
+    await sh(`install -D -m 755 '${BINARY}' bin/slipway`);
+    await fromNothing();
+    await upgrade();
+  }, 60_000);
+}
+
+/** OS-1: from an empty machine to a restored server with a new password. */
+const fromNothing = async (): Promise<void> => {
+  const first = await serve(["slipway"], "data");
+  expect(await firstUser(first)).toBe(201);
+  expect(await firstUser(first)).toBeGreaterThanOrEqual(400);
+  await signIn(first.url);
+  mkdirSync(join(machine, "small"));
+  writeFileSync(join(machine, "small", "template.yaml"), TEMPLATE);
+  await sh("slipway templates push small");
+  await sh("slipway workspaces create dev --template small");
+  expect(await sh("slipway workspaces shell dev -- 'echo hello from $SLIPWAY_WORKSPACE_NAME'")).toContain(
+    "hello from dev",
+  );
+  await sh("slipway workspaces stop dev");
+  await sh("slipway backup today.tar --data-dir data");
+  expect(await sh("slipway restore today.tar --check")).toContain("is whole");
+  expect(await first.stop()).toBe(0);
+
+  await sh("slipway restore today.tar --data-dir elsewhere");
+  expect(
+    await sh("slipway user reset-password ada --data-dir data --password-file /dev/stdin", { stdin: "another one\n" }),
+  ).toContain("have ended");
+  const said = await sh("slipway user reset-password ada --data-dir elsewhere");
+  const password = /New password: (\S+)/.exec(said)?.[1] ?? "";
+  expect(await sh("slipway doctor --data-dir elsewhere --address 127.0.0.1:0")).not.toContain("wrong");
+  const second = await serve(["slipway"], "elsewhere");
+  expect(await sh(`slipway whoami --url ${second.url}`, { code: 1 })).toContain("not signed in");
+  await expectRefused(second.url);
+  await signIn(second.url, password);
+  expect(await sh("slipway workspaces list")).toMatch(/\ndev +small +stopped/);
+  // Its home is made anew: homes are not in the backup.
+  expect(await sh("slipway workspaces shell dev -- 'echo there again'")).toContain("there again");
+  await sh("slipway workspaces delete dev --yes");
+  expect(await second.stop()).toBe(0);
+};
+
+/** OS-2: a data directory of the build before, and the way back. */
+const upgrade = async (): Promise<void> => {
+  const previous = [process.execPath, "--no-env-file", PREVIOUS];
+  const before = await serve(previous, "older");
+  expect(await firstUser(before)).toBe(201);
+  await signIn(before.url);
+  await sh("slipway workspaces create kept --template local");
+  await sh("slipway workspaces stop kept");
+  expect(await before.stop()).toBe(0);
+
+  expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("To be applied: ");
+  const after = await serve(["slipway"], "older");
+  await signIn(after.url);
+  expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
+  await sh("slipway workspaces delete kept --yes");
+  expect(await after.stop()).toBe(0);
+  expect(await sh("slipway migrate --check --data-dir older")).toContain("up to date");
+  const copies = readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+-\d+\.db$/.test(name));
+  expect(copies).toHaveLength(1);
+
+  const back = Bun.spawn([...previous, "serve", "--address", "127.0.0.1:0", "--data-dir", "older"], {
+    ...{ cwd: machine, env: environment() },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  expect(await back.stderr.text()).toContain("was written by a newer Slipway");
+  expect(await back.exited).toBe(1);
+};
+
+/** The password that everybody has forgotten. */
+const expectRefused = async (url: string): Promise<void> => {
+  const line = `slipway login ${url} --email ${ADA.email} --password-stdin`;
+  expect(await sh(line, { code: 1, stdin: ADA.password })).toContain("Incorrect email or password.");
+};
