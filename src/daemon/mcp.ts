@@ -1,5 +1,6 @@
 // The MCP servers of a workspace: started or called by the daemon as its `.mcp.json` files say, asked for their tools once, and called for
 // the server's chats (facts/chats 5.5, rules MC-5, MC-6). One that fails is told of with its reason and tried again when it is called.
+import type { Clock } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { StoredResource } from "#schema/chat-context.ts";
@@ -10,7 +11,7 @@ import { LineTransport } from "#src/mcp/lines.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { declaredServers, type McpServerSpec } from "./mcp-config.ts";
 
-export type McpOptions = { groups: ProcessGroups; env: Readonly<Record<string, string>> };
+export type McpOptions = { clock: Clock; groups: ProcessGroups; env: Readonly<Record<string, string>> };
 
 /** Bytes that the tools of all servers may be described with: a snapshot must fit into one message. */
 const MOST_TOOLS = 1024 * 1024;
@@ -100,7 +101,7 @@ export class WorkspaceMcp {
   /** One connection at a time; whoever comes meanwhile waits for the same. */
   #connect(server: Server): Promise<McpConnection> {
     const { spec } = server;
-    const opened = McpConnection.open(() => this.#transport(spec));
+    const opened = McpConnection.open(this.#options.clock, () => this.#transport(spec));
     server.connection = opened;
     void opened.then(
       ({ tools }) => {

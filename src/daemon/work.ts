@@ -64,7 +64,7 @@ export class Work {
       reports,
     });
     const programs = scriptEnvironment({ ...options, git: this.#git.env });
-    this.#mcp = new WorkspaceMcp({ groups: this.#groups, env: programs });
+    this.#mcp = new WorkspaceMcp({ clock, groups: this.#groups, env: programs });
     this.#context = new WorkspaceContext({
       ...{ connection: options.connection, clock, signal: this.#stopping.signal, mcp: this.#mcp },
       directory: folderOf(manifest.directory, env),

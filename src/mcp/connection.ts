@@ -2,6 +2,7 @@
 // the protocol; bounded in time, in what a server lists and in what a call answers (rules MC-1 to MC-4). Used by the server for the
 // servers of an organization, and by the daemon for those of a workspace.
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
+import type { Clock } from "#base/clock.ts";
 import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chat-context.ts";
 import { contentOf, type McpAnswer } from "./content.ts";
@@ -33,15 +34,20 @@ export class McpConnection {
   }
 
   /** Connects and reads the list of tools. Throws McpError; then nothing is left open. */
-  static async open(makeTransport: () => Promise<Transport> | Transport, signal?: AbortSignal): Promise<McpConnection> {
+  static async open(
+    clock: Clock,
+    makeTransport: () => Promise<Transport> | Transport,
+    signal?: AbortSignal,
+  ): Promise<McpConnection> {
     const { Client } = await import("@modelcontextprotocol/client");
     const client = new Client(
       { name: "slipway", version: VERSION },
       // What a server says of its results' shape is not compiled and run here.
       { capabilities: {}, jsonSchemaValidator: TRUSTING },
     );
-    const late = AbortSignal.timeout(CONNECT_MS);
-    const ended = signal ? AbortSignal.any([late, signal]) : late;
+    const late = new AbortController();
+    const limit = clock.after(CONNECT_MS, () => late.abort());
+    const ended = signal ? AbortSignal.any([late.signal, signal]) : late.signal;
     try {
       const transport = await makeTransport();
       await before(ended, client.connect(transport, { timeout: CONNECT_MS, signal: ended }));
@@ -49,7 +55,9 @@ export class McpConnection {
       return new McpConnection(client, toolsIn(listed.tools));
     } catch (error) {
       void client.close().catch(() => {});
-      throw new McpError(late.aborted ? `did not answer within ${CONNECT_MS / 1_000} s` : wordsOf(error));
+      throw new McpError(late.signal.aborted ? `did not answer within ${CONNECT_MS / 1_000} s` : wordsOf(error));
+    } finally {
+      limit.cancel();
     }
   }
 

@@ -54,7 +54,7 @@ export class McpPool {
     const { signal } = this.#stopping;
     const opened = signal.aborted
       ? Promise.reject(new McpError("The server stops."))
-      : McpConnection.open(() => httpTransport({ url, kind, headers, fetch: this.#fetch }), signal);
+      : McpConnection.open(this.#clock, () => httpTransport({ url, kind, headers, fetch: this.#fetch }), signal);
     const entry: Entry = { opened, used_at: 0 };
     opened.then(
       (connection) => {
