@@ -59,11 +59,12 @@ export const PREPARATIONS = {
     const made = await createWorkspace(ada(town), template.template_id, "waits");
     return { workspacebuild: made.latest_build.id };
   },
-  /** It has answered. */
+  /** Its turn was ended. */
   idleChat: async (town) => {
-    const content = [{ type: "text", text: "hello" }];
+    const content = [{ type: "text", text: "hang: on" }];
     const { organization_id } = town.things;
     const { id } = await ada(town).post<{ id: string }>("/api/v2/chats", { organization_id, content });
+    await ada(town).post(`/api/v2/chats/${id}/interrupt`);
     using stream = await ada(town).socket(`/api/v2/chats/${id}/stream`);
     for await (const batch of stream) if (/"status":"(waiting|error)"/.test(String(batch))) break;
     return { chat: id };

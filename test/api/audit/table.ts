@@ -91,7 +91,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`PATCH ${C}`]: { is: "write chat", row: { body: { title: "Mending the roof" } } },
   [`PATCH ${C}/acl`]: { is: "write chat", row: { body: { user_roles: { "{bob}": "read" } } } },
   [`POST ${C}/fork`]: { is: "create chat", who: "ada" },
-  [`DELETE ${C}`]: { is: "delete chat", needs: "idleChat" },
+  [`DELETE ${C}`]: { is: "write chat, delete chat", needs: "idleChat" },
   "POST /api/v2/chats/providers": "create ai_provider",
   "PATCH /api/v2/chats/providers/{provider}": { is: "write ai_provider", row: { body: { display_name: "spare still" } } },
   "DELETE /api/v2/chats/providers/{provider}": "delete ai_provider, delete ai_model",
