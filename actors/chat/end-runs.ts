@@ -1,11 +1,12 @@
-// Ends what a chat's commands have started where no turn of this server does: after a crash nobody follows them, and an interruption must
-// reach them all the same (rule TO-5).
+// Ends what a chat's calls wait for where no turn of this server does, commands and sub-chats: after a crash nobody follows them, and an
+// interruption must reach them all the same (rules TO-5, SB-7).
 
 import { execute } from "#src/tools/execute.ts";
 import { endProcess } from "#src/tools/processes.ts";
+import { waitAgent } from "#src/tools/wait-agent.ts";
 import type { PendingCall } from "./decision.ts";
 import type { PromptOf } from "./prompt.ts";
-import { type ReachParts, WorkspaceAgent } from "./tool-agent.ts";
+import { type AgentParts, type ReachParts, WorkspaceAgent } from "./tool-agent.ts";
 import { runIdOf } from "./tool-step.ts";
 
 /** Whose calls have no result yet, as of the interruption. */
@@ -16,13 +17,23 @@ export type Interrupted = {
 };
 
 /** Resolves when all of them have ended, or cannot be reached for long. Never rejects. */
-export const endRuns = (parts: ReachParts, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
+export const endRuns = (
+  parts: ReachParts & Pick<AgentParts, "subagents">,
+  { id: chat_id, pending_calls, about }: Interrupted,
+): Promise<unknown> =>
   Promise.all(
-    pending_calls
-      .filter(({ tool_name }) => tool_name === execute.name)
-      .map((call) => {
-        const run_id = runIdOf(chat_id, call);
-        const agent = new WorkspaceAgent(parts, { ...about, chat_id, run_id }, true);
-        return endProcess({ agent, clock: parts.clock }, run_id);
-      }),
+    pending_calls.map(async (call) => {
+      const of = { chat_id, run_id: runIdOf(chat_id, call) };
+      if (call.tool_name === execute.name) {
+        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true);
+        await endProcess({ agent, clock: parts.clock }, of.run_id);
+      }
+      const child =
+        call.tool_name === waitAgent.name ? (call.args as { chat_id?: unknown } | null)?.chat_id : undefined;
+      if (typeof child === "string")
+        await parts
+          .subagents({ ...of, call })
+          .interrupt(child)
+          .catch(() => {});
+    }),
   );

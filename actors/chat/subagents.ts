@@ -91,7 +91,7 @@ export class ChatSubagents implements Subagents {
       }
     } catch (error) {
       // What was waited for ends with the turn, as a command does (rule SB-7); what runs in the background goes on.
-      if (signal.reason === INTERRUPTED) void this.#stop(id).catch(() => {});
+      if (signal.reason === INTERRUPTED) await this.#stop(id).catch(() => {});
       throw error;
     } finally {
       for (const end of leave) end();

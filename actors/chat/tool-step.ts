@@ -6,6 +6,7 @@ import { Gathered } from "#src/tools/cut.ts";
 import { execute } from "#src/tools/execute.ts";
 import { endsTurn } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
+import { waitAgent } from "#src/tools/wait-agent.ts";
 import type { NewMessage, PendingCall } from "./decision.ts";
 import { toolMessage } from "./draft.ts";
 import type { Episode } from "./episode.ts";
@@ -15,6 +16,8 @@ import type { StartedAttempt } from "./messages.ts";
 import { toolsOf } from "./offer.ts";
 import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
 
+/** Whoever interrupts these ends what they wait for: commands and sub-chats (rules TO-5, SB-7). */
+const ENDED_WITH: ReadonlySet<string> = new Set([execute.name, waitAgent.name]);
 /** Bytes of output that are kept of a call that was interrupted. */
 const PARTIAL_LIMIT = 8_192;
 
@@ -46,7 +49,7 @@ export class ToolStep {
   run(signal: AbortSignal): Promise<unknown> {
     const runs = this.#begun.calls.map((call) => ({ call, done: this.#run(call, signal) }));
     const all = Promise.all(runs.map(({ done }) => done));
-    const commands = runs.filter(({ call }) => call.tool_name === execute.name);
+    const commands = runs.filter(({ call }) => ENDED_WITH.has(call.tool_name));
     this.#commands = Promise.allSettled(commands.map(({ done }) => done));
     return new Promise((resolve, reject) => {
       const leave = () => reject(signal.reason);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents.ts";
 import { putChatSetting, putModelOverride } from "#db/chat-settings.ts";
+import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -235,16 +236,18 @@ describeInside("one server, whose time the test moves", () => {
 });
 
 testInside(
-  "[SB-8] a server that is started anew takes the wait up again, and no call starts an agent twice",
+  "[SB-7] [SB-8] a server that is started anew takes the wait up again, and no call starts an agent twice; interrupted before it does, it stops the agent",
   async () => {
     using directory = tempDirectory();
     let root = "";
     let chat_id = "";
+    let owner = "";
     {
       await using world = await openChatWorld({ directory: directory.path });
       const family = new Family(world);
       const begun = await family.root();
       root = begun.id;
+      owner = world.owner.token ?? "";
       const agent = await family.spawn(begun.call, "work");
       chat_id = agent.id;
       using follower = await Follower.open(world.owner, root);
@@ -252,38 +255,59 @@ testInside(
       agent.call.say("before");
       await follower.until((one) => outputIn(one) === "before");
     }
-    await using world = await openChatWorld({ directory: directory.path });
-    const { store, chats, clock, topics } = contextOf(world.server);
+    {
+      await using world = await openChatWorld({ directory: directory.path });
+      const { store, chats, clock, topics } = contextOf(world.server);
+      const family = new Family(world);
+      const agent = await family.call("work");
+      const owed = await store.get({
+        ...{ sql: "select pending_calls from chats where id = ?1", params: [root] },
+        map: ([json]) => JSON.parse(String(json)) as { message_id: number; tool_call_id: string }[],
+      });
+      const [call] = owed ?? [];
+      if (!call) throw new Error("the root waits for nothing");
+      // The same calls again, as after a crash before their results were stored.
+      const agents = (run_id: string) =>
+        new ChatSubagents(
+          { store, clock, topics, models: world.models, chats: () => chats },
+          { chat_id: root, run_id, call },
+        );
+      const wish = { type: "explore", prompt: "twice" } as const;
+      const [once, twice] = [await agents("one").spawn(wish), await agents("one").spawn(wish)];
+      expect(twice).toEqual(once);
+      await family.call("twice");
+      for (const run_id of ["two", "two"]) await agents(run_id).message(chat_id, "more", false);
+      const sql = "select count(*) from queued_messages";
+      expect(await store.get({ sql, params: [], map: ([count]) => Number(count) })).toBe(1);
+      agent.say("after").finish();
+      (await family.call("work")).say("and more").finish();
+      const { results, next } = await family.answers();
+      expect(results).toMatchObject([{ chat_id, status: "waiting", report: "and more" }]);
+      const kept = await store.all({
+        ...{ sql: "select title from chats where parent_chat_id = ?1", params: [root] },
+        map: ([title]) => String(title),
+      });
+      expect(kept.sort()).toEqual(["twice", "work"]);
+      await createChat(world, "first in the queue");
+      await family.call("first in the queue");
+      const told = await family.step(next, ["message_agent", { chat_id, message: "again" }]);
+      const third = await family.call("work");
+      using follower = await Follower.open(new Client(world.server.url, owner), root);
+      family.begin(told.next, ["wait_agent", { chat_id }]);
+      third.say("once more");
+      await follower.until((one) => outputIn(one).endsWith("once more"));
+    }
+    // One slot, and another chat has it: nobody waits for the agent when the root is interrupted.
+    await using world = await openChatWorld({ directory: directory.path, env: { SLIPWAY_CHAT_SLOTS: "1" } });
+    const { chats, topics } = contextOf(world.server);
     const family = new Family(world);
-    const agent = await family.call("work");
-    const owed = await store.get({
-      ...{ sql: "select pending_calls from chats where id = ?1", params: [root] },
-      map: ([json]) => JSON.parse(String(json)) as { message_id: number; tool_call_id: string }[],
-    });
-    const [call] = owed ?? [];
-    if (!call) throw new Error("the root waits for nothing");
-    // The same calls again, as after a crash before their results were stored.
-    const agents = (run_id: string) =>
-      new ChatSubagents(
-        { store, clock, topics, models: world.models, chats: () => chats },
-        { chat_id: root, run_id, call },
-      );
-    const wish = { type: "explore", prompt: "twice" } as const;
-    const [once, twice] = [await agents("one").spawn(wish), await agents("one").spawn(wish)];
-    expect(twice).toEqual(once);
-    await family.call("twice");
-    for (const run_id of ["two", "two"]) await agents(run_id).message(chat_id, "more", false);
-    const sql = "select count(*) from queued_messages";
-    expect(await store.get({ sql, params: [], map: ([count]) => Number(count) })).toBe(1);
-    agent.say("after").finish();
-    (await family.call("work")).say("and more").finish();
-    const { results } = await family.answers();
-    expect(results).toMatchObject([{ chat_id, status: "waiting", report: "and more" }]);
-    const kept = await store.all({
-      ...{ sql: "select title from chats where parent_chat_id = ?1", params: [root] },
-      map: ([title]) => String(title),
-    });
-    expect(kept.sort()).toEqual(["twice", "work"]);
+    await family.call("first in the queue");
+    await family.call("work");
+    const rests = (id: string) =>
+      new Promise<void>((resolve) => topics.subscribe("chat", id, ({ status }) => status === "waiting" && resolve()));
+    const both = Promise.all([rests(root), rests(chat_id)]);
+    await chats.ask(root, "interrupt", {});
+    await both;
   },
 );
 
