@@ -16,11 +16,10 @@ export type Interrupted = {
   readonly about: PromptOf;
 };
 
+type Parts = ReachParts & Pick<AgentParts, "subagents">;
+
 /** Resolves when all of them have ended, or cannot be reached for long. Never rejects. */
-export const endRuns = (
-  parts: ReachParts & Pick<AgentParts, "subagents">,
-  { id: chat_id, pending_calls, about }: Interrupted,
-): Promise<unknown> =>
+export const endRuns = (parts: Parts, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {
       const of = { chat_id, run_id: runIdOf(chat_id, call) };
@@ -28,12 +27,9 @@ export const endRuns = (
         const agent = new WorkspaceAgent(parts, { ...about, ...of }, true);
         await endProcess({ agent, clock: parts.clock }, of.run_id);
       }
-      const child =
-        call.tool_name === waitAgent.name ? (call.args as { chat_id?: unknown } | null)?.chat_id : undefined;
-      if (typeof child === "string")
-        await parts
-          .subagents({ ...of, call })
-          .interrupt(child)
-          .catch(() => {});
+      if (call.tool_name !== waitAgent.name) return;
+      const { chat_id: child } = (call.args ?? {}) as { chat_id?: unknown };
+      const agents = parts.subagents({ ...of, call });
+      if (typeof child === "string") await agents.interrupt(child).catch(() => {});
     }),
   );
