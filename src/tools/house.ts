@@ -12,6 +12,8 @@ export type WorkspaceWish = {
 export interface ToolHouse {
   /** Whether the owner may use the chat's workspace now: sharing ends, people are suspended. */
   mayUseWorkspace(): Promise<boolean>;
+  /** Whether the owner may begin chats in the chat's organization now. */
+  mayBeginChats(): Promise<boolean>;
   /** `page` from 1 on. */
   listTemplates(query: string, page: number): Promise<ToolResult>;
   readTemplate(id: string): Promise<ToolResult>;

@@ -4,7 +4,7 @@ import { EFFORTS } from "#schema/model-config.ts";
 import { oneOf } from "#schema/one-of.ts";
 import { SUBAGENT_TYPES } from "./agents.ts";
 import description from "./spawn-agent.txt" with { type: "text" };
-import { tool } from "./tool.ts";
+import { ToolError, tool } from "./tool.ts";
 
 const PROMPT_CHARS = 100_000;
 const TITLE_CHARS = 200;
@@ -35,5 +35,8 @@ export const spawnAgent = tool({
     },
     { additionalProperties: false },
   ),
-  run: ({ agents }, wish) => agents.spawn(wish),
+  async run({ agents, house }, wish) {
+    if (!(await house.mayBeginChats())) throw new ToolError("The owner of this chat may begin no chats now.");
+    return agents.spawn(wish);
+  },
 });

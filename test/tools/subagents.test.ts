@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents.ts";
 import { putChatSetting, putModelOverride } from "#db/chat-settings.ts";
+import { updateUser } from "#db/users.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
@@ -352,5 +353,9 @@ testInside(
       { error: expect.stringContaining("100 agents, which is the most") },
     ]);
     expect(await historyOf(world.owner, root.id)).toHaveLength(1 + 2 + 3 + 3 + 99);
+    // The rights of now count (TO-16).
+    await store.commit([updateUser(world.user_id, { status: "suspended" })]);
+    const { results: refused } = await family.step(filled.next, ["spawn_agent", { type: "explore", prompt: "late" }]);
+    expect(refused).toMatchObject([{ error: expect.stringContaining("may begin no chats now") }]);
   },
 );

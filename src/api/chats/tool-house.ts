@@ -13,7 +13,7 @@ import type { Workspace } from "#schema/workspace.ts";
 import { presetId } from "#src/provisioners/presets.ts";
 import type { HouseOf, KeptFile, ToolHouse, WorkspaceWish } from "#src/tools/house.ts";
 import { ToolError, type ToolResult } from "#src/tools/tool.ts";
-import { mayReadTemplates, mayUseWorkspace } from "../access.ts";
+import { mayCreateChat, mayReadTemplates, mayUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { usableManifest, versionOf } from "../builds/new-build.ts";
 import type { UserCaller } from "../caller.ts";
@@ -47,6 +47,11 @@ export class ChatToolHouse implements ToolHouse {
     const owner = await this.#owner();
     const place = id === null ? undefined : await store.get(findWorkspacePlace({ id }));
     return owner !== undefined && place !== undefined && mayUseWorkspace(owner, place);
+  }
+
+  async mayBeginChats(): Promise<boolean> {
+    const owner = await this.#owner();
+    return owner !== undefined && mayCreateChat(owner, this.#of.organization_id);
   }
 
   async listTemplates(query: string, page: number): Promise<ToolResult> {
