@@ -90,7 +90,11 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         response: { 200: Chat, ...fails(400, 401, 404, 409) },
-        detail: { tags, summary: "Interrupt the turn", description: "What was said so far is kept." },
+        detail: {
+          tags,
+          summary: "Interrupt the turn",
+          description: "What was said so far is kept. The sub-chats it waits for are interrupted, too; others go on.",
+        },
       },
     )
     .delete(
