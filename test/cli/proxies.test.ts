@@ -4,10 +4,10 @@ import { expect, spyOn, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { startAppWorld } from "#test/api/applications/app-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
-import { startAppWorld } from "../api/applications/app-world.ts";
 import { makeCertificate } from "./certificate.ts";
 import { runHere } from "./run-verb.ts";
 

@@ -2,9 +2,9 @@
 // own parent and below another's, while a model says what is there (RELIABILITY check 38: use after free, hierarchy, namespace,
 // leakage, ids that are none). Seeded; a few steps run in CI, many in `bun run torture`.
 import { Client } from "#src/client.ts";
+import { newPerson } from "#test/api/users/people.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { newPerson } from "../api/users/people.ts";
 
 type Check = { name: string; run(options: CheckOptions): Promise<string> };
 type CheckOptions = { rounds: number; seed: number; log(line: string): void };

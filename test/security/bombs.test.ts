@@ -2,8 +2,8 @@
 // kind are in test/api/edge/cost.test.ts, archives in test/provisioners/archive.test.ts, frames in test/api/edge/sockets.test.ts.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
+import { call, head } from "#test/api/edge/raw-http.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { call, head } from "../api/edge/raw-http.ts";
 
 /** Generous, for the machine may be busy; what they would cost if they were taken is far more. */
 const BOUND_MS = 5_000;

@@ -3,7 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { Requests } from "#src/api/requests.ts";
 import { openContext } from "#src/context.ts";
 import { startServer } from "#src/server.ts";
+import { makeCertificate } from "#test/cli/certificate.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { needs } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
 import { answerOf, call, head } from "./raw-http.ts";
@@ -109,16 +111,30 @@ describe("more requests than the server takes", () => {
   });
 });
 
-test("[HT-10] connections on which nothing moves are closed, at any stage of a request", async () => {
+/** Connections that have said these words are all closed by a server whose patience is a second. */
+const closesAll = async (words: readonly string[], env: Record<string, string> = {}): Promise<void> => {
   using directory = tempDirectory();
-  await using context = await openContext({ config: testConfig(directory.path) });
+  await using context = await openContext({ config: testConfig(directory.path, { env }) });
   const server = await startServer(context, { idleTimeoutSeconds: 1 });
-  const stages = ["", "GET / HTT", head("GET", "/healthz").slice(0, -2), unfinished, head("GET", "/healthz")];
-  const connections = stages.map((words) => {
+  const connections = words.map((one) => {
     const connection = new RawConnection(server.url);
-    connection.send(words);
+    connection.send(Buffer.from(one, "latin1"));
     return connection;
   });
   await Promise.all(connections.map((connection) => connection.closed));
   await server.stop("the test is over");
+};
+
+// At the same time, since the runtime has a patience of its own of ten seconds.
+test("[HT-10] connections on which nothing moves are closed, at any stage of a request or of a TLS handshake", async () => {
+  using place = tempDirectory();
+  const whole = head("GET", "/healthz");
+  const waits = [closesAll(["", "GET / HTT", whole.slice(0, -2), unfinished, whole])];
+  if (needs.openssl.found) {
+    const { cert, key } = await makeCertificate(place.path, "here");
+    const env = { SLIPWAY_TLS_CERT_FILE: cert, SLIPWAY_TLS_KEY_FILE: key };
+    // Nothing, the beginning of a record, and what is no TLS at all.
+    waits.push(closesAll(["", "\x16\x03\x01\x02\x00\x01", "GET / HTTP/1.1\r\n\r\n"], env));
+  }
+  await Promise.all(waits);
 }, 60_000);
