@@ -35,9 +35,7 @@ export const openStory = async () => {
   };
   const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
   await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "coder", is_default: true });
-  const local = (await read<Template[]>(admin, "/api/v2/templates")).find(({ name }) => name === "local");
-  if (!local) throw new Error("a fresh install has no template local");
-  const workspace = await makeWorkspace(admin, "story", local.id);
+  const workspace = await makeWorkspace(admin, "story", await localTemplate(world));
   await until(async () => {
     const { latest_build } = await read<typeof workspace>(admin, `/api/v2/workspaces/${workspace.id}`);
     return latest_build.resources[0]?.agents[0]?.status === "connected";
@@ -46,6 +44,16 @@ export const openStory = async () => {
   const kept = stack.move();
   return { place, model, world, workspace_id: workspace.id, home, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 };
+/** A fresh install has it once it is imported. */
+const localTemplate = async ({ admin }: World): Promise<string> => {
+  let id: string | undefined;
+  await until(async () => {
+    id = (await read<Template[]>(admin, "/api/v2/templates")).find(({ name }) => name === "local")?.id;
+    return id !== undefined;
+  });
+  return id as string;
+};
+
 export type Story = Awaited<ReturnType<typeof openStory>>;
 
 export const beginChat = ({ world, workspace_id }: Story, text: string): Promise<Chat> => {
