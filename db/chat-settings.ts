@@ -1,6 +1,11 @@
 // What administrators and users have set for chats, as values of the table `settings`. Whoever has set nothing has the default.
 import type { ChatPermissions } from "#schema/chat-permissions.ts";
-import type { ModelOverride, OverrideContext } from "#schema/model-override.ts";
+import type {
+  ModelOverride,
+  OrganizationContext,
+  OrganizationOverride,
+  OverrideContext,
+} from "#schema/model-override.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "./settings.ts";
 import type { Statement } from "./sql.ts";
 import type { Store } from "./store.ts";
@@ -87,6 +92,23 @@ export const readModelOverride = (store: Store, place: OverridePlace): Promise<S
 
 export const putModelOverride = (place: OverridePlace, set: SetOverride): Statement =>
   putSetting({ key: overrideKey(place), value: JSON.stringify(set) });
+
+/** Which model an organization wants, for what. */
+export const readOrganizationModel = (
+  store: Store,
+  organization_id: string,
+  context: OrganizationContext,
+): Promise<Omit<OrganizationOverride, "context"> | undefined> =>
+  valueAt(store, organizationKey(organization_id, context));
+
+export const putOrganizationModel = (
+  organization_id: string,
+  context: OrganizationContext,
+  set: Omit<OrganizationOverride, "context">,
+): Statement => putSetting({ key: organizationKey(organization_id, context), value: JSON.stringify(set) });
+
+const organizationKey = (organization_id: string, context: OrganizationContext): string =>
+  `chats.organization_model.${organization_id}.${context}`;
 
 const overrideKey = ({ organization_id, user_id, context }: OverridePlace): string =>
   `chats.model_override.${organization_id}.${user_id}.${context}`;

@@ -17,6 +17,7 @@ import {
 } from "./compact.ts";
 import type { NewMessage } from "./decision.ts";
 import type { StartedAttempt } from "./messages.ts";
+import { organizationModel } from "./organization-model.ts";
 import { askModel, type SideModel } from "./side-model.ts";
 
 /** Times in one turn: a history that does not get shorter is not tried again and again. */
@@ -65,15 +66,27 @@ export class Compactor {
     const { model_id, context_limit, chat_key } = begun;
     this.#tries += 1;
     try {
+      const wanted = await organizationModel(this.#parts, begun.about.organization_id, "compaction");
+      const model =
+        wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
+      const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };
       const asked = { system: ASK_FOR_SUMMARY, text: recordOf(history, context_limit) };
-      const { text, usage } = await askModel(this.#parts, { ...begun, kind: "compaction" }, asked, stop, LIMITS);
+      const { text, usage } = await askModel(this.#parts, errand, asked, stop, LIMITS);
       const summary = text.trim();
       if (summary === "") throw new Error("the model has summed nothing up");
       const prompts = await store.scan(listPrompts({ chat: chat_key, limit: PROMPTS }));
       const unanswered = history.length - history.findLastIndex(({ role }) => role !== "user") - 1;
       const told = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
       const rows = compactedRows({
-        ...{ summary, history, context_limit, threshold: this.#threshold, model_id, usage, call_id: this.call_id },
+        ...{
+          summary,
+          history,
+          context_limit,
+          threshold: this.#threshold,
+          model_id: model.id,
+          usage,
+          call_id: this.call_id,
+        },
         prompts: told.map(({ content }) =>
           content.map(({ type, text = "" }) => (type === "text" ? text : "")).join("\n"),
         ),

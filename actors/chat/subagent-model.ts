@@ -1,4 +1,4 @@
-// Which model a sub-chat speaks with: the one the call names, else the one its owner wants for such sub-chats, else its root's
+// Which model a sub-chat speaks with: the one the call names, else the one its owner or organization wants for such sub-chats, else its root's
 // (facts/chats 4.19 and 5.9).
 import { readChatSetting, readModelOverride } from "#db/chat-settings.ts";
 import type { ChatRow } from "#db/chats.ts";
@@ -8,6 +8,8 @@ import { effortsOf } from "#schema/model-config.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { SpawnWish } from "#src/tools/agents.ts";
 import { ToolError } from "#src/tools/tool.ts";
+
+import { organizationModel } from "./organization-model.ts";
 
 type Parts = { readonly store: Store; readonly models: LanguageModels };
 type Chosen = { readonly model_config_id: string; readonly reasoning_effort: string };
@@ -42,12 +44,16 @@ export const subagentModels = async ({ store, models }: Parts) => {
 const overrideOf = async (
   { store, models }: Parts,
   { organization_id, owner_id: user_id }: ChatRow,
-  context: SpawnWish["type"],
+  type: SpawnWish["type"],
 ): Promise<Chosen | undefined> => {
-  if (!(await readChatSetting(store, "allow_model_overrides"))) return undefined;
-  const set = await readModelOverride(store, { organization_id, user_id, context });
-  if (set?.mode !== "model" || set.model_config_id === undefined || !models.resolve(set.model_config_id)) {
-    return undefined;
+  const context = type === "explore" ? "explore" : "general";
+  const isAllowed = await readChatSetting(store, "allow_model_overrides");
+  const set = isAllowed ? await readModelOverride(store, { organization_id, user_id, context }) : undefined;
+  if (set?.mode === "chat_default") return undefined;
+  if (set?.mode === "model" && set.model_config_id !== undefined && models.resolve(set.model_config_id)) {
+    return { model_config_id: set.model_config_id, reasoning_effort: set.reasoning_effort ?? "" };
   }
-  return { model_config_id: set.model_config_id, reasoning_effort: set.reasoning_effort ?? "" };
+  const wanted = await organizationModel({ store, models }, organization_id, context);
+  if (wanted === undefined || wanted === "unusable") return undefined;
+  return { model_config_id: wanted.model.id, reasoning_effort: wanted.reasoning_effort };
 };

@@ -8,6 +8,7 @@ import type { Store } from "#db/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
 import type { Directory } from "../directory.ts";
 import type { ChatActor } from "./chat-actor.ts";
+import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SideErrand } from "./side-model.ts";
 import { fallbackTitle, labelFrom, labelOf, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
@@ -35,7 +36,7 @@ type Parts = {
   readonly asks: boolean;
 };
 type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"> &
-  Pick<ChatState, "last_model_config_id">;
+  Pick<ChatState, "last_model_config_id" | "organization_id">;
 
 export class Titles implements Chore {
   readonly #parts: Parts;
@@ -57,13 +58,14 @@ export class Titles implements Chore {
 
   /** A title for what was said so far; stores nothing. 400 without a model, 504 in words when it takes too long. */
   async propose(
-    chat: Pick<ChatState, "key" | "owner_id" | "last_model_config_id">,
+    chat: Pick<ChatState, "key" | "owner_id" | "organization_id" | "last_model_config_id">,
     signal: AbortSignal,
   ): Promise<string> {
     const { store, models } = this.#parts;
     const messages = await newest(store, chat.key);
     const opening = fallbackTitle(messages.find(({ role }) => role === "user")?.content ?? []);
-    const model = models.side?.(chat.last_model_config_id);
+    const wanted = await organizationModel(this.#parts, chat.organization_id, "title_generation");
+    const model = wanted && wanted !== "unusable" ? wanted.model : models.side?.(chat.last_model_config_id);
     if (!model) return opening;
     const asked = { system: TITLE, text: transcriptOf(messages) };
     const answer = await askSideModel(this.#parts, errandOf(chat, model, "title_generation"), asked, signal);
@@ -90,7 +92,7 @@ export class Titles implements Chore {
       const [prompt] = prompts;
       const text = transcriptOf(messages);
       const hasDefaultTitle = chat.title === "" || chat.title === fallbackTitle(prompt?.content ?? []);
-      if (prompts.length === 1 && hasDefaultTitle) await this.#write(chat, "title", titleFrom, model, TITLE, text);
+      if (prompts.length === 1 && hasDefaultTitle) await this.#title(chat, model, text);
       await this.#write(chat, "last_turn_summary", labelFrom, model, LABEL, text, labelOf(chat.status));
       const isDue = chat.parent_chat_id === null && (prompts.length - 1) % TURNS_BETWEEN === 0;
       if (isDue && chat.status === "waiting" && text.length >= SUMMARY_FROM) {
@@ -100,6 +102,13 @@ export class Titles implements Chore {
       if (this.#stopping.signal.aborted || kindOf(error) === "not_found") return;
       log("chats").warn("chat {chat_id} got no new title or summary: {error}", { chat_id: chat.id, error });
     }
+  }
+
+  /** By the organization's model for titles where there is one: when that fails there is no title. */
+  async #title(chat: Ended, model: ModelInfo, text: string): Promise<void> {
+    const wanted = await organizationModel(this.#parts, chat.organization_id, "title_generation");
+    if (wanted === "unusable") return;
+    await this.#write(chat, "title", titleFrom, wanted?.model ?? model, TITLE, text);
   }
 
   async #write(

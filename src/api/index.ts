@@ -7,6 +7,7 @@ import { buildinfo } from "./buildinfo.ts";
 import { builds } from "./builds/index.ts";
 import { chats } from "./chats/index.ts";
 import { modelOverrides } from "./chats/model-overrides.ts";
+import { organizationModels } from "./chats/organization-models.ts";
 import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment.ts";
 import { externalAuth } from "./external-auth/index.ts";
@@ -47,6 +48,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   workspaces,
   builds,
   modelOverrides,
+  organizationModels,
   chats,
 ];
 

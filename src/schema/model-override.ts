@@ -27,3 +27,20 @@ export const PutModelOverride = t.Object({
     t.String({ maxLength: 64, description: "For the mode `model`: none, minimal, low, medium, high, xhigh or max." }),
   ),
 });
+
+/** What an organization can want a model for. */
+export const ORGANIZATION_CONTEXTS = ["general", "explore", "title_generation", "compaction"] as const;
+export type OrganizationContext = (typeof ORGANIZATION_CONTEXTS)[number];
+export const ORGANIZATION_MODES = ["chat_default", "model"] as const;
+
+const organizationMode = oneOf(ORGANIZATION_MODES, "chat_default: as the chat; model: this one.");
+
+export const OrganizationOverride = t.Object({
+  context: oneOf(ORGANIZATION_CONTEXTS),
+  mode: organizationMode,
+  model_config_id: t.Optional(t.String({ format: "uuid" })),
+  reasoning_effort: t.Optional(t.String()),
+});
+export type OrganizationOverride = Static<typeof OrganizationOverride>;
+
+export const PutOrganizationOverride = t.Object({ ...PutModelOverride.properties, mode: organizationMode });

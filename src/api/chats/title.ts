@@ -22,6 +22,7 @@ export const chatTitle = (ctx: ApiContext) =>
       const model = {
         key: chat.key,
         owner_id: chat.owner_id,
+        organization_id: chat.organization_id,
         last_model_config_id: known?.id ?? modelOf(ctx, undefined),
       };
       const title = await ctx.titles.propose(model, request.signal).catch(failed);

@@ -76,6 +76,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${O}/members/{user}`]: { is: LEADS, path: { user: "{zoe}" }, fresh: "organization", why: "the new one has nobody in it" },
   [`DELETE ${O}/members/{user}`]: { is: "401 401 401 404 404 403 204", fresh: "user" },
   [`PUT ${O}/members/{user}/roles`]: { is: "401 401 401 404 404 403 200", body: { roles: [] }, fresh: "user" },
+  [`GET ${O}/chats/model-overrides`]: MEMBERS,
+  [`PUT ${O}/chats/model-overrides/{context}`]: { is: as(LEADS, 204), path: { context: "compaction" }, body: { mode: "chat_default" } },
   [`GET ${O}/mcp-servers`]: MEMBERS,
   [`POST ${O}/mcp-servers`]: { is: as(LEADS, 201), body: { slug: "{fresh}", url: "https://mcp.invalid/" }, fresh: "name" },
   [`GET ${O}/mcp-servers/{server}`]: MEMBERS,

@@ -123,6 +123,7 @@ const OTHERWISE: Record<string, string> = {
     "the agent itself is asked, which knows only its own",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
+  "PUT /api/v2/organizations/{organization}/chats/model-overrides/{context}": "the second is no id",
   "GET /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
   "PATCH /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
   "DELETE /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
