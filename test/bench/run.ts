@@ -10,6 +10,7 @@ import { productCommand } from "./product.ts";
 import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
 import type { Bench, Row } from "./row.ts";
 import { agents } from "./rows-agents.ts";
+import { audit, auditCost } from "./rows-audit.ts";
 import { latency, send, tokens } from "./rows-chats.ts";
 import { chatsAtScale } from "./rows-chats-at-scale.ts";
 import { insights } from "./rows-insights.ts";
@@ -46,6 +47,8 @@ const rows: Row[] = [
   insights,
 ];
 const help = `bun run bench [options]
+  audit,
+  auditCost,
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
   --only ROW     only this row; may be given again: ${rows.map((row) => row.name).join(", ")}
   --seconds N    length of a measured window (default 3)

@@ -31,6 +31,8 @@ export interface SideNeeds {
   agents: number;
   /** Floor only: file with a GetSample to replay. */
   sample?: string;
+  /** Product only: settings. */
+  env?: Record<string, string>;
 }
 
 export interface Sides {
@@ -79,7 +81,10 @@ async function startFloor(sides: Sides, needs: SideNeeds): Promise<Target> {
 async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target> {
   if (!sides.productCommand) throw new Error("there is no product to start");
   const dataDir = freshDir(sides, "product");
-  const product = await startProduct({ command: sides.productCommand, dataDir, core: sides.core });
+  const product = await startProduct({
+    ...{ command: sides.productCommand, dataDir, core: sides.core },
+    ...(needs.env ? { env: needs.env } : {}),
+  });
   const agents = await seedAgents(product, needs.agents);
   const [reader] = await seedAgents(product, 1); // a small workspace of its own for the reads
   const at = (agent: number) => {
