@@ -196,6 +196,7 @@ const CANCELED = "The call was cancelled before it had a result.";
 
 type Result = { tool_call_id: string; tool_name: string; result: unknown; is_error: boolean; now: number } & {
   mcp_server_config_id?: string;
+  is_media?: true;
 };
 
 /** The history row of one tool result. */

@@ -10,6 +10,7 @@ export const modeBlocks: BlockProvider = async (of) => {
   if (mode === "plan")
     return [{ slot: "mode", text: of.workspace_id === null ? PLAN : planFor(planPathOf(of.chat_id)) }];
   const told: PromptBlock[] = [{ slot: "subagent", text: SUBAGENT }];
+  if (mode === "computer_use") return [...told, { slot: "mode", text: COMPUTER }];
   return mode === "explore" ? [...told, { slot: "mode", text: EXPLORE }] : told;
 };
 
@@ -18,6 +19,9 @@ Nobody answers questions meanwhile, so decide for yourself and say what you assu
 Your last message is your report, and the only thing the other chat gets to see. Make it complete by itself: what you found or did, the files and lines it is about, and what is left open.`;
 
 const EXPLORE = "You are here to look around: read and run what answers the question, and change nothing.";
+
+const COMPUTER =
+  "You work on the desktop of the workspace with the tool computer: look first, do one thing, look again. What the other tools can do better, do with them.";
 
 const PLAN =
   "This chat is in plan mode: look into the matter and propose a plan. Change nothing and build nothing until you are asked to.";

@@ -34,7 +34,7 @@ export type PromptOf = {
   /** No other chat's sub-chat. */
   readonly is_root: boolean;
   /** What a sub-chat was started for; null in root chats. */
-  readonly subagent_type: "general" | "explore" | null;
+  readonly subagent_type: "general" | "explore" | "computer_use" | null;
 };
 
 /** Says its blocks for a call of this chat's model, read anew each time; none when there is nothing to say. */

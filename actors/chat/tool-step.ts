@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import { Gathered } from "#src/tools/cut.ts";
 import { execute } from "#src/tools/execute.ts";
-import { endsTurn } from "#src/tools/registry.ts";
+import { endsTurn, givesImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
 import type { NewMessage, PendingCall } from "./decision.ts";
@@ -70,7 +70,8 @@ export class ToolStep {
       const { tool_call_id, tool_name } = call;
       const { result, is_error, at } = this.#answers.get(call) ?? this.#cutOff(call, now, missing);
       const server = serverOf(this.#begun.mcp, tool_name);
-      return toolMessage({ tool_call_id, tool_name, result, is_error, ...server, now: at });
+      const media = mediaOf(tool_name, is_error);
+      return toolMessage({ tool_call_id, tool_name, result, is_error, ...media, ...server, now: at });
     });
   }
 
@@ -113,7 +114,16 @@ export class ToolStep {
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });
     const { result, is_error } = answer;
-    const part = { type: "tool-result", tool_call_id, tool_name, result, is_error, created_at: rfc3339(at) } as const;
+    const media = mediaOf(tool_name, is_error);
+    const part = {
+      type: "tool-result",
+      tool_call_id,
+      tool_name,
+      result,
+      is_error,
+      ...media,
+      created_at: rfc3339(at),
+    } as const;
     this.#episode.push(part, "tool");
   }
 
@@ -122,6 +132,10 @@ export class ToolStep {
     return { result: { ...(output === "" ? {} : { output }), error }, is_error: true, at };
   }
 }
+
+/** Only what our own tools say is a picture is one. */
+const mediaOf = (tool_name: string, is_error: boolean): { is_media?: true } =>
+  givesImage(tool_name) && !is_error ? { is_media: true } : {};
 
 /** The same for the same call, whoever runs it and when. */
 export const runIdOf = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>

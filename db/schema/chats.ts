@@ -36,7 +36,7 @@ export const chats = sqliteTable(
     parent_chat_id: text(),
     root_chat_id: text(),
     /** What a sub-chat was started for; absent in root chats. */
-    subagent_type: text().$type<"general" | "explore">(),
+    subagent_type: text().$type<"general" | "explore" | "computer_use">(),
     last_model_config_id: text().notNull(),
     last_reasoning_effort: text().notNull().default(""),
     title: text().notNull(),

@@ -27,11 +27,12 @@ export const promptOf = async (
   kind = "",
 ): Promise<LanguageModelV4Prompt> => {
   const prompt: LanguageModelV4Prompt = [];
+  const pictures = newestPictures(messages);
   for (const { role, content } of messages) {
     if (role === "system") prompt.push({ role, content: content.flatMap(textOf).join("\n") });
     else if (role === "user") prompt.push({ role, content: await userParts(content, attachments) });
     else if (role === "assistant") prompt.push({ role, content: assistantParts(content, kind) });
-    else addResults(prompt, content.flatMap(toolPart));
+    else addResults(prompt, await toolParts(content, attachments, pictures));
   }
   return answered(prompt).filter(({ content }) => content.length > 0);
 };
@@ -121,6 +122,54 @@ const assistantPart = (part: MessagePart): AssistantPart[] => {
     default:
       return [];
   }
+};
+
+/** Pictures that a model is shown again; of older ones it has made what it could. */
+const PICTURES = 8;
+
+const newestPictures = (messages: readonly PromptMessage[]): ReadonlySet<MessagePart> =>
+  new Set(
+    messages
+      .filter(({ role }) => role === "tool")
+      .flatMap(({ content }) => content.filter(({ is_media }) => is_media))
+      .slice(-PICTURES),
+  );
+
+const toolParts = async (
+  content: readonly MessagePart[],
+  attachments: Attachments,
+  pictures: ReadonlySet<MessagePart>,
+): Promise<ToolPart[]> => {
+  const parts: ToolPart[] = [];
+  for (const part of content) {
+    const made = toolPart(part);
+    const file = pictures.has(part) ? await attachments(pictureIn(part.result)) : undefined;
+    for (const one of made) parts.push(file && one.type === "tool-result" ? shownTo(one, file) : one);
+  }
+  return parts;
+};
+
+/** The id of the file; empty where there is none. */
+const pictureIn = (result: unknown): string => {
+  const { image } = (result ?? {}) as { image?: { file_id?: unknown } };
+  return typeof image?.file_id === "string" ? image.file_id : "";
+};
+
+/** The result in words, and the picture. */
+const shownTo = (part: Extract<ToolPart, { type: "tool-result" }>, file: Attachment): ToolPart => {
+  const { output } = part;
+  const text = JSON.stringify("value" in output ? output.value : null);
+  const data = { type: "data" as const, data: file.bytes };
+  return {
+    ...part,
+    output: {
+      type: "content",
+      value: [
+        { type: "text", text },
+        { type: "file", mediaType: file.media_type, data },
+      ],
+    },
+  };
 };
 
 const toolPart = (part: MessagePart): ToolPart[] => {

@@ -30,7 +30,7 @@ export const DESKTOP_FIELDS = {
 
 export const DesktopAction = t.Object({
   /** The same id is done once. */
-  id: t.Optional(t.String({ format: "uuid" })),
+  id: t.Optional(t.String({ minLength: 1, maxLength: 64 })),
   ...DESKTOP_FIELDS,
 });
 export type DesktopAction = Static<typeof DesktopAction>;

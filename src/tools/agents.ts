@@ -2,8 +2,8 @@
 // result for the model, and `ToolError` says in words what cannot be done (facts/chats 5.1 and 5.9).
 import type { ToolContext, ToolResult } from "./tool.ts";
 
-/** general: does work of its own. explore: only looks around. */
-export const SUBAGENT_TYPES = ["general", "explore"] as const;
+/** general: does work of its own. explore: only looks around. computer_use: works on the desktop. */
+export const SUBAGENT_TYPES = ["general", "explore", "computer_use"] as const;
 export type SubagentType = (typeof SUBAGENT_TYPES)[number];
 
 export type SpawnWish = {

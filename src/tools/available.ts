@@ -1,46 +1,47 @@
 // Which tools a chat has, as one table: by what the chat is (facts/chats 5.2), enforced where tools are offered and again where one is
 // called, so that no prompt, no old history and no compaction gives more (rules SB-2, PM-2). Pure.
 
-/** root: a chat of a person. plan: the same while it plans. general, explore: sub-chats, by what they were started for. */
-export const CHAT_MODES = ["root", "plan", "general", "explore"] as const;
+/** root: a chat of a person. plan: the same while it plans. Others are sub-chats, by what they were started for. */
+export const CHAT_MODES = ["root", "plan", "general", "explore", "computer_use"] as const;
 export type ChatMode = (typeof CHAT_MODES)[number];
 
 /** plan_file: on the chat's plan file alone. explore_only: sub-chats that explore. approved: what says so itself. */
 export type Use = "yes" | "no" | "plan_file" | "explore_only" | "approved";
 type Place = "anywhere" | "workspace";
-export type Row = readonly [place: Place, root: Use, plan: Use, general: Use, explore: Use];
+export type Row = readonly [place: Place, root: Use, plan: Use, general: Use, explore: Use, computer: Use];
 
 /** Tools by name; then what is no tool of ours, by its kind. */
 export const AVAILABLE = {
-  // needs, root, plan, general, explore
-  read_file: ["workspace", "yes", "yes", "yes", "yes"],
-  write_file: ["workspace", "yes", "plan_file", "yes", "no"],
-  edit_files: ["workspace", "yes", "plan_file", "yes", "no"],
-  execute: ["workspace", "yes", "yes", "yes", "yes"],
-  process_output: ["workspace", "yes", "yes", "yes", "yes"],
-  process_list: ["workspace", "yes", "no", "yes", "no"],
-  process_signal: ["workspace", "yes", "no", "yes", "no"],
-  attach_file: ["workspace", "yes", "no", "yes", "no"],
-  list_templates: ["anywhere", "yes", "no", "no", "no"],
-  read_template: ["anywhere", "yes", "no", "no", "no"],
-  create_workspace: ["anywhere", "yes", "no", "no", "no"],
-  start_workspace: ["workspace", "yes", "no", "no", "no"],
-  stop_workspace: ["workspace", "yes", "no", "no", "no"],
-  propose_plan: ["workspace", "no", "yes", "no", "no"],
-  ask_user_question: ["anywhere", "no", "yes", "no", "no"],
-  spawn_agent: ["anywhere", "yes", "explore_only", "no", "no"],
-  wait_agent: ["anywhere", "yes", "yes", "no", "no"],
-  message_agent: ["anywhere", "yes", "explore_only", "no", "no"],
-  interrupt_agent: ["anywhere", "yes", "yes", "no", "no"],
-  list_agents: ["anywhere", "yes", "yes", "no", "no"],
-  list_subagent_models: ["anywhere", "yes", "yes", "no", "no"],
-  read_skill: ["anywhere", "yes", "yes", "yes", "yes"],
-  read_skill_file: ["anywhere", "yes", "yes", "yes", "yes"],
+  // needs, root, plan, general, explore, computer_use
+  read_file: ["workspace", "yes", "yes", "yes", "yes", "yes"],
+  write_file: ["workspace", "yes", "plan_file", "yes", "no", "yes"],
+  edit_files: ["workspace", "yes", "plan_file", "yes", "no", "yes"],
+  execute: ["workspace", "yes", "yes", "yes", "yes", "yes"],
+  process_output: ["workspace", "yes", "yes", "yes", "yes", "yes"],
+  process_list: ["workspace", "yes", "no", "yes", "no", "yes"],
+  process_signal: ["workspace", "yes", "no", "yes", "no", "yes"],
+  attach_file: ["workspace", "yes", "no", "yes", "no", "yes"],
+  computer: ["workspace", "no", "no", "no", "no", "yes"],
+  list_templates: ["anywhere", "yes", "no", "no", "no", "no"],
+  read_template: ["anywhere", "yes", "no", "no", "no", "no"],
+  create_workspace: ["anywhere", "yes", "no", "no", "no", "no"],
+  start_workspace: ["workspace", "yes", "no", "no", "no", "no"],
+  stop_workspace: ["workspace", "yes", "no", "no", "no", "no"],
+  propose_plan: ["workspace", "no", "yes", "no", "no", "no"],
+  ask_user_question: ["anywhere", "no", "yes", "no", "no", "no"],
+  spawn_agent: ["anywhere", "yes", "explore_only", "no", "no", "no"],
+  wait_agent: ["anywhere", "yes", "yes", "no", "no", "no"],
+  message_agent: ["anywhere", "yes", "explore_only", "no", "no", "no"],
+  interrupt_agent: ["anywhere", "yes", "yes", "no", "no", "no"],
+  list_agents: ["anywhere", "yes", "yes", "no", "no", "no"],
+  list_subagent_models: ["anywhere", "yes", "yes", "no", "no", "no"],
+  read_skill: ["anywhere", "yes", "yes", "yes", "yes", "yes"],
+  read_skill_file: ["anywhere", "yes", "yes", "yes", "yes", "yes"],
 
-  workspace_mcp: ["workspace", "yes", "no", "yes", "no"],
-  external_mcp: ["anywhere", "yes", "approved", "yes", "yes"],
-  provider: ["anywhere", "yes", "no", "yes", "no"],
-  dynamic: ["anywhere", "yes", "no", "no", "no"],
+  workspace_mcp: ["workspace", "yes", "no", "yes", "no", "yes"],
+  external_mcp: ["anywhere", "yes", "approved", "yes", "yes", "yes"],
+  provider: ["anywhere", "yes", "no", "yes", "no", "yes"],
+  dynamic: ["anywhere", "yes", "no", "no", "no", "no"],
 } as const satisfies Record<string, Row>;
 
 /** What decides about a chat's tools. */

@@ -3,6 +3,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
 import { attachFile } from "./attach-file.ts";
 import { type ToolsOf, useOf } from "./available.ts";
+import { computer } from "./computer.ts";
 import { createWorkspace } from "./create-workspace.ts";
 import { editFiles } from "./edit-files.ts";
 import { execute } from "./execute.ts";
@@ -27,7 +28,7 @@ import { waitAgent } from "./wait-agent.ts";
 import { writeFile } from "./write-file.ts";
 
 const ALL: readonly Tool[] = [
-  ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal, attachFile],
+  ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal, attachFile, computer],
   ...[listTemplates, readTemplate, createWorkspace, startWorkspace, stopWorkspace],
   ...[spawnAgent, waitAgent, messageAgent, interruptAgent, listAgents, listSubagentModels],
   ...[proposePlan, askUserQuestion],
@@ -42,6 +43,9 @@ export const isServerTool = (name: string): boolean => BY_NAME.has(name);
 
 /** True for a tool after whose answer a person has the word. */
 export const endsTurn = (name: string): boolean => BY_NAME.get(name)?.ends_turn === true;
+
+/** True for a tool whose result is a picture. */
+export const givesImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 
 /** The tools of such a chat, in a steady order. */
 export const toolsFor = (of: ToolsOf): readonly Tool<TSchema>[] => ALL.filter(({ name }) => useOf(name, of) !== "no");

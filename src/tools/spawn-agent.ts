@@ -16,7 +16,7 @@ export const spawnAgent = tool({
     {
       type: oneOf(
         SUBAGENT_TYPES,
-        "general: works with all tools of the workspace. explore: looks around, changes nothing.",
+        "general: works with all tools of the workspace. explore: looks around, changes nothing. computer_use: the same as general, and sees and uses the desktop.",
       ),
       prompt: t.String({
         ...{ minLength: 1, maxLength: PROMPT_CHARS, pattern: "\\S" },

@@ -53,6 +53,8 @@ export interface Tool<S extends TSchema = TSchema> {
   readonly input_schema: S;
   /** Once it has answered without an error the turn is over: a person has the word (rule PM-4). */
   readonly ends_turn?: true;
+  /** Its result has `image`, a file of the chat that models are shown (rule DT-5). */
+  readonly gives_image?: true;
   /**
    * The result. Throws `ToolError` for what the model can mend. When `signal` fires nobody waits for the result any more; its reason is
    * `INTERRUPTED` when what runs must be ended, too.

@@ -21,12 +21,22 @@ test("[SB-2] [PM-2] each kind of chat has the tools of its kind and no other", (
   const planning = ["read_file", "write_file", "edit_files", "execute", "process_output", ...AGENTS];
   expect(namesFor("plan")).toEqual(expect.arrayContaining([...planning, "propose_plan", "ask_user_question"]));
   expect(namesFor("general")).toEqual(expect.arrayContaining(WORKSPACE));
+  expect(namesFor("computer_use")).toEqual(expect.arrayContaining([...WORKSPACE, "computer"]));
   expect(namesFor("explore")).toEqual(expect.arrayContaining(["read_file", "execute", "process_output"]));
   const never: Record<ChatMode, string[]> = {
-    root: ["propose_plan", "ask_user_question"],
+    root: ["propose_plan", "ask_user_question", "computer"],
     plan: [...TEMPLATES, "start_workspace", "stop_workspace", "process_list", "process_signal"],
-    general: [...TEMPLATES, "start_workspace", "stop_workspace", ...AGENTS, "propose_plan", "ask_user_question"],
-    explore: [...TEMPLATES, ...AGENTS, "write_file", "edit_files", "process_signal", "propose_plan"],
+    general: [
+      "computer",
+      ...TEMPLATES,
+      "start_workspace",
+      "stop_workspace",
+      ...AGENTS,
+      "propose_plan",
+      "ask_user_question",
+    ],
+    explore: [...TEMPLATES, ...AGENTS, "write_file", "edit_files", "process_signal", "propose_plan", "computer"],
+    computer_use: [...TEMPLATES, ...AGENTS, "propose_plan"],
   };
   for (const mode of CHAT_MODES) {
     expect(namesFor(mode).filter((name) => never[mode].includes(name))).toEqual([]);

@@ -134,7 +134,7 @@ describeInside("one server, whose time the test moves", () => {
       ["message_agent", { chat_id: other.id, message: "hello" }],
       ["wait_agent", { chat_id: root.id }],
       ["interrupt_agent", { chat_id: "nobody" }],
-      ["spawn_agent", { type: "computer_use", prompt: "click" }],
+      ["spawn_agent", { type: "wizard", prompt: "click" }],
       ["spawn_agent", { type: "general", prompt: "  " }],
       ["spawn_agent", { type: "general", prompt: "x", model_config_id: other.id }],
       ["wait_agent", { chat_id, timeout_seconds: 14_401 }],

@@ -8,6 +8,7 @@ import type { Duplex } from "#src/wire/duplex.ts";
 import { createChat } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { Family, namesOf } from "#test/tools/family.ts";
 import { openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
 
 let world: ToolWorld;
@@ -29,6 +30,44 @@ const channelOf = (socket: ClientSocket): Duplex =>
     write: async (bytes: Uint8Array<ArrayBuffer>) => socket.send(bytes),
     reset: () => socket.close(),
   }) as unknown as Duplex;
+
+testNeeding(
+  [needs.xvnc],
+  "[DT-5] a sub-chat for the desktop sees the screen after each action, as a file of its chat; no other chat has the tool",
+  async () => {
+    const family = new Family(world, "use the screen");
+    const root = await family.root({ workspace_id: world.seeded.workspace_id });
+    expect(namesOf(root.call)).not.toContain("computer");
+    const agent = await family.spawn(root.call, "look at the screen", { type: "computer_use" });
+    expect(agent.result).toMatchObject({ type: "computer_use" });
+    expect(namesOf(agent.call)).toEqual(expect.arrayContaining(["computer", "execute"]));
+    expect(namesOf(agent.call)).not.toContain("spawn_agent");
+    agent.call.callTool("one", "computer", { action: "screenshot" });
+    agent.call.callTool("two", "computer", { action: "key", keys: "no+such+key" }).finish("tool_calls");
+    const next = await family.call("look at the screen");
+    const [seen, wrong] = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
+    expect(seen).toMatchObject({ is_error: false, is_media: true, result: { action: "screenshot" } });
+    expect(wrong).toMatchObject({ is_error: true, result: { error: expect.stringContaining("names no keys") } });
+    expect(wrong?.is_media).toBeUndefined();
+    const { image } = (seen?.result ?? {}) as { image: { file_id: string; width: number } };
+    expect(image).toMatchObject({ media_type: "image/png", width: 1_280, height: 800 });
+    const file = await world.owner.fetch("GET", `/api/v2/chats/files/${image.file_id}`);
+    expect(file.headers.get("content-type")).toBe("image/png");
+    expect(
+      Buffer.from(await file.arrayBuffer())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe("PNG");
+    expect((await family.read(agent.id)).files.map(({ id }) => id)).toEqual([image.file_id]);
+    // What the agent starts shows itself there.
+    next.callTool("three", "execute", { command: "echo $DISPLAY" }).finish("tool_calls");
+    const last = await family.call("look at the screen");
+    const shown = last.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).at(-1);
+    expect(shown?.result).toMatchObject({ output: expect.stringMatching(/^:\d+\n$/) });
+    last.finish();
+    agent.next.finish();
+  },
+);
 
 testNeeding(
   [needs.xvnc],

@@ -1,0 +1,23 @@
+// The tool `computer`: the desktop of the workspace for chats that were started for it (facts/chats 5.1, 5.2, rules DT-4, DT-5). Each
+// screenshot is kept as a file of the chat; the model sees it as a picture.
+import { Type as t } from "@sinclair/typebox";
+import { DESKTOP_FIELDS, type DesktopPicture } from "#schema/desktop-action.ts";
+import description from "./computer.txt" with { type: "text" };
+import { ToolError, tool } from "./tool.ts";
+
+export const computer = tool({
+  name: "computer",
+  description,
+  input_schema: t.Object(DESKTOP_FIELDS, { additionalProperties: false }),
+  gives_image: true,
+  async run({ agent, house, run_id }, args, signal) {
+    const json = { ...args, id: run_id };
+    const { width, height, image } = await agent.call<DesktopPicture>({
+      ...{ method: "POST", path: "/desktop/action", json, signal, patient: true },
+    });
+    const bytes = new Uint8Array(Buffer.from(String(image), "base64"));
+    if (bytes.byteLength === 0) throw new ToolError("The desktop gave no picture.");
+    const { file_id, media_type } = await house.attachFile("screenshot.png", bytes);
+    return { action: args.action, image: { file_id, media_type, width, height } };
+  },
+});
