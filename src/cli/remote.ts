@@ -1,8 +1,9 @@
 // What every verb that talks to a server shares: finding it, saying in words what went wrong, and ending at Ctrl-C at any moment
 // (rules CV-2 to CV-4). Refuses to send a kept session to another server than the one it came from.
-import { holdProcess } from "#base/clock.ts";
+import { type Clock, holdProcess, sleep } from "#base/clock.ts";
 import { loadClientConfig } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
+import type { JobLog } from "#schema/job.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "./failure.ts";
 import { readSession } from "./session.ts";
@@ -119,11 +120,50 @@ export const openSocket = async (client: Client, path: string): Promise<ClientSo
   }
 };
 
-/** Like `socket.next()`, as JSON; the loop ends when the server ends the stream. */
+/** A stream that has ended before its time, and may go on where it was. */
+export class StreamBroken extends VerbFailure {}
+
+/** Close codes that trying again would not change: no right, or a client that makes no sense. */
+const FINAL_CODES = [1002, 1008, 1009];
+
+/** Each message as JSON; the loop ends when the server ends the stream. Throws StreamBroken, or VerbFailure with the server's reason. */
 export async function* messagesOf<T>(client: Client, path: string): AsyncGenerator<T> {
   using socket = await openSocket(client, path);
   for await (const message of socket) yield JSON.parse(String(message)) as T;
   const { code, reason } = await socket.closed;
-  if (code !== 1000)
-    throw new VerbFailure(`the server ended the stream (${code}${reason ? `: ${plain(reason)}` : ""})`);
+  if (code === 1000) return;
+  const words = `the server ended the stream (${code}${reason ? `: ${plain(reason)}` : ""})`;
+  throw FINAL_CODES.includes(code) ? new VerbFailure(words) : new StreamBroken(words);
 }
+
+/** How long a server may be away, as when it is started again. */
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 500;
+
+/** The log of a job to its end, whatever becomes of the connection meanwhile; no line comes twice (rule CV-6). */
+export async function* jobLog(clock: Clock, client: Client, path: string): AsyncGenerator<JobLog> {
+  let after = 0;
+  let lost: number | undefined;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      for await (const line of messagesOf<JobLog>(client, `${path}/logs?follow=true&after=${after}`)) {
+        after = line.id;
+        lost = undefined;
+        yield line;
+      }
+      return;
+    } catch (error) {
+      lost ??= clock.monotonic();
+      const mayPass = error instanceof StreamBroken || (!isFirst && mayAnswerLater(error));
+      if (!mayPass || clock.monotonic() - lost > PATIENCE_MS) throw error;
+    }
+    await sleep(clock, AGAIN_MS);
+  }
+}
+
+/** The server is away, or says that it cannot now. */
+const mayAnswerLater = (error: unknown): boolean => {
+  if (error instanceof ApiError) return error.status >= 500;
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && isOfNetwork(code);
+};

@@ -177,6 +177,26 @@ describe("workspaces", () => {
     expect(busy).toMatchObject({ code: 1, err: expect.stringContaining("slow is starting") });
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
   }, 30_000);
+
+  test("[CV-6] a connection that breaks while a build goes on is made again, and no line comes twice", async () => {
+    using way = new Way(world.server.url);
+    const create = words("workspaces create cut --template hanging --url");
+    const waiting = world.spawn([...create, way.url, "--token", tokenOf(world)]);
+    let err = "";
+    let wasCut = false;
+    const decoder = new TextDecoder();
+    for await (const chunk of waiting.stderr) {
+      err += decoder.decode(chunk, { stream: true });
+      if (wasCut || !err.endsWith("two\n")) continue;
+      wasCut = true;
+      way.cut();
+      const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/cut");
+      await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
+    }
+    expect(await waiting.exited).toBe(1);
+    expect(err.match(/^two$/gm)).toHaveLength(1);
+    expect(err).toContain("starting cut has been canceled");
+  }, 30_000);
 });
 
 describe("templates", () => {

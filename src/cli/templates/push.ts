@@ -1,14 +1,13 @@
 // `slipway templates push [FOLDER]`: uploads a folder with a template.yaml, waits for its import, and makes the new version the one that
 // workspaces are made of (rule CV-7). A template of that name is made when there is none.
 import { basename, resolve } from "node:path";
-import type { JobLog } from "#schema/job.ts";
 import type { Template } from "#schema/template.ts";
 import type { CreateTemplateVersion, TemplateVersion } from "#schema/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { type Arguments, noWords, pairs, readArguments } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
 import { Progress } from "../progress.ts";
-import { messagesOf, type Remote, withServer } from "../remote.ts";
+import { jobLog, type Remote, withServer } from "../remote.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { folderArchive } from "./folder.ts";
@@ -86,7 +85,7 @@ const imported = async (
   } satisfies CreateTemplateVersion);
   progress.status(`importing ${folder}`);
   const path = `/api/v2/templateversions/${version.id}`;
-  for await (const { output, stage } of messagesOf<JobLog>(client, `${path}/logs?follow=true`)) {
+  for await (const { output, stage } of jobLog(input.clock, client, path)) {
     progress.line(output, stage);
   }
   return client.get<TemplateVersion>(path);

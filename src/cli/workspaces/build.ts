@@ -1,11 +1,10 @@
 // Builds as the verbs ask for them and wait for them: the log goes by, and Ctrl-C stops waiting, not the build (rule CV-6).
 import type { Build, CreateBuild, Transition } from "#schema/build.ts";
-import type { JobLog } from "#schema/job.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { VerbFailure } from "../failure.ts";
 import { Progress } from "../progress.ts";
-import { messagesOf, type Remote } from "../remote.ts";
+import { jobLog, type Remote } from "../remote.ts";
 import { plain } from "../text.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 
@@ -76,11 +75,9 @@ export const awaitBuild = async (
   });
   const { queue_position, queue_size } = build.job;
   progress.status(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);
-  for await (const { output, stage } of messagesOf<JobLog>(
-    client,
-    `/api/v2/workspacebuilds/${build.id}/logs?follow=true`,
-  )) {
+  const path = `/api/v2/workspacebuilds/${build.id}`;
+  for await (const { output, stage } of jobLog(input.clock, client, path)) {
     progress.line(output, stage);
   }
-  return client.get<Build>(`/api/v2/workspacebuilds/${build.id}`);
+  return client.get<Build>(path);
 };
