@@ -54,11 +54,12 @@ export const terminalCommand = (command: string | undefined, { exit, end }: Mark
  */
 export const pipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {
   const what = command === undefined ? SHELL : `${SHELL} -c ${quoted(command)}`;
+  // A command that ends before its input leaves the loop in the middle of a batch, which is nobody's business.
   const lines = [
     "stty -echo -opost",
     "exec 3>&1",
     `printf '${shown(ready)}'`,
-    `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${shown(taken)}' >&3; done; } |`,
+    `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${shown(taken)}' >&3; done; } 2>/dev/null |`,
     `{ ${what}; printf '${shown(exit)}%d${shown(end)}' $? >&3; }`,
   ];
   return `exec /bin/sh -c ${quoted(lines.join("\n"))}`;
