@@ -17,6 +17,7 @@ import { insights } from "./rows-insights.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
 import { proxy } from "./rows-proxy.ts";
 import { get, known, start } from "./rows-server.ts";
+import { tools } from "./rows-tools.ts";
 import { terminal, tunnel } from "./rows-tunnel.ts";
 import { builds, list, watchers } from "./rows-workspaces.ts";
 import { type Sides, startSide, writeSample } from "./sides.ts";
@@ -40,6 +41,7 @@ const rows: Row[] = [
   tokens,
   latency,
   send,
+  tools,
   list,
   builds,
   watchers,
