@@ -58,8 +58,8 @@ export const makeOrigin = async (path: string): Promise<void> => {
 export class CodingModel implements AsyncDisposable {
   readonly server: ModelServer;
   readonly wrong: string[] = [];
-  /** Hears of each call before it is answered: of the nth step, counted from 0. */
-  onStep: (step: number) => void = () => {};
+  /** Hears of each call before it is answered, and may hold the answer up: of the nth step, counted from 0. */
+  onStep: (step: number) => unknown = () => {};
   readonly #origin: string;
   #isOver = false;
 
@@ -82,17 +82,17 @@ export class CodingModel implements AsyncDisposable {
     for (;;) {
       const call = await this.server.next();
       if (this.#isOver) return;
-      call.say(...this.#answer(call)).end();
+      void this.#answer(call).then((said) => call.say(...said).end());
     }
   }
 
-  #answer({ body }: ModelCall): Said[] {
+  async #answer({ body }: ModelCall): Promise<Said[]> {
     const told = (body.messages ?? []) as Told[];
     const asked = told.findLastIndex(({ role }) => role === "user");
     const words = JSON.stringify(told[asked]?.content ?? "");
     const since = told.slice(asked + 1);
     const step = since.filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
-    this.onStep(step);
+    await this.onStep(step);
     if (words.includes("Wait")) return saying(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);
     const name = /Mend ([\w-]+)/.exec(words)?.[1] ?? "nothing";
     const steps = stepsOf(this.#origin, name);

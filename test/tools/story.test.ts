@@ -2,25 +2,58 @@
 // what is left in the repository, and a command that is stopped in the middle.
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { GitMessage, GitRepository } from "#schema/git-message.ts";
+import type { ClientSocket } from "#src/client.ts";
 import { beginChat, openStory, outlineOf, repositoryProblems } from "#test/crash/server-story.ts";
 import { Follower } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { messagesOf, outputIn } from "./world.ts";
+
+/** The one repository of a chat, as its git stream tells of it. */
+const followGit = (socket: ClientSocket) => {
+  const waiting = new Set<() => void>();
+  const repository = {
+    now: undefined as GitRepository | undefined,
+    async until(fits: (one: GitRepository) => boolean): Promise<void> {
+      while (!repository.now || !fits(repository.now)) await new Promise<void>((resolve) => waiting.add(resolve));
+    },
+  };
+  const read = async (): Promise<void> => {
+    for (;;) {
+      const { repositories = [] } = await socket.json<GitMessage>();
+      repository.now = repositories.at(-1) ?? repository.now;
+      for (const wake of waiting) wake();
+      waiting.clear();
+    }
+  };
+  // It ends with the socket.
+  void read().catch(() => {});
+  return repository;
+};
 
 /** What has happened, as this follower has put it together. */
 const seenBy = ({ messages }: Follower): string => outlineOf([...messages.values()]);
 
 testNeeding(
   [needs.git],
-  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, mends it and commits; who follows it ends with the picture of the database, and a command is gone once it is interrupted",
+  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, mends it and commits; who follows it and its repository ends with what is there, and a command is gone once it is interrupted",
   async () => {
     await using story = await openStory();
     const { admin } = story.world;
+    const wrongSum = Promise.withResolvers<void>();
+    // The model goes on once the mistake was seen in the repository.
+    story.model.onStep = (step) => (step === 4 ? wrongSum.promise : undefined);
     const { id } = await beginChat(story, "Mend work");
+    using git = await admin.socket(`/api/v2/chats/${id}/stream/git`);
+    const repository = followGit(git);
+    void repository.until(({ unified_diff }) => unified_diff.includes("+echo $(($1 * $2))")).then(wrongSum.resolve);
     using first = await Follower.open(admin, id);
     using second = await Follower.overEvents(admin, id);
     const all = [first, second];
     await Promise.all(all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > 2)));
+    await repository.until(({ unified_diff }) => unified_diff === "");
+    expect(repository.now).toMatchObject({ branch: "main", remote_origin: join(story.place.scratch, "origin") });
     expect([...story.model.wrong, ...(await repositoryProblems(story.home, "work", {}))]).toEqual([]);
     const history = await messagesOf(admin, id);
     expect(history.map(({ role }) => role.charAt(0)).join("")).toBe("uatattatatatatata");
