@@ -121,8 +121,9 @@ describe("searching", () => {
   test("[AU-10] by each key, by a word, by days; what cannot be understood is refused with every fault", async () => {
     const found = async (q: string): Promise<number> => (await search(admin, q)).count;
     const later = "2099-12-31";
-    const everything = await found("");
-    expect(await found(`date_from:2020-01-01 date_to:${later}`)).toBe(everything);
+    // Of one person, since the server goes on with things of its own meanwhile.
+    const everything = await found("username:admin");
+    expect(await found(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(everything);
     expect(await found("date_to:2020-01-01")).toBe(0);
     expect(await found("email:ANN@example.com action:login")).toBeGreaterThan(0);
     expect(await found("username:nobody")).toBe(0);
@@ -143,7 +144,8 @@ describe("searching", () => {
   }, 30_000);
 
   test("[AU-12] [AU-13] pages by offset and by the last entry seen are the same; the export is all of it, a line each", async () => {
-    const q = "date_to:2099-01-01";
+    const q = "organization username:admin";
+    for (let n = 0; n < 12; n++) await admin.patch("/api/v2/organizations/default", { description: `${n}` });
     const whole = (await search(auditor.client, q, "limit=0")).audit_logs.map(({ id }) => id);
     const byOffset: string[] = [];
     const byKey: string[] = [];
