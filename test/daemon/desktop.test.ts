@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(async () => {
   await groups.endAll(5_000);
   rmSync(folder, { recursive: true, force: true });
-});
+}, 60_000);
 
 /** A PATH with these programs and the usual ones that they need, but no other VNC server. */
 const pathWith = (...names: string[]): string => {

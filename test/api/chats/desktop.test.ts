@@ -67,6 +67,7 @@ testNeeding(
     last.finish();
     agent.next.finish();
   },
+  120_000,
 );
 
 testNeeding(
@@ -97,4 +98,5 @@ testNeeding(
     await world.daemon[Symbol.asyncDispose]();
     expect(await socket.closed).toMatchObject({ code: 1011 });
   },
+  120_000,
 );

@@ -15,7 +15,7 @@ import { callTools, openChat, openToolWorld, type ToolWorld } from "#test/tools/
 let world: ToolWorld;
 beforeAll(async () => {
   if (needs.git.found) world = await openToolWorld();
-});
+}, 60_000);
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 const path = (id: string): string => `/api/v2/chats/${id}/stream/git`;
@@ -87,6 +87,7 @@ testNeeding(
     await followed(first, mine, (seen) => seen.size === 0);
     removed.next.finish();
   },
+  120_000,
 );
 
 testNeeding(
@@ -121,4 +122,5 @@ testNeeding(
     await store.commit([update(workspace_id, { deleted: true })]);
     expect(await refused(world.owner, id)).toEqual([400, "The workspace of the chat was deleted."]);
   },
+  120_000,
 );

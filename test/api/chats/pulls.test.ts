@@ -129,4 +129,5 @@ testNeeding(
       pull_request_state: "merged",
     });
   },
+  120_000,
 );
