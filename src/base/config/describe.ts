@@ -71,15 +71,17 @@ export const exampleFile = (table: SettingsTable): string => {
   return head + use + groups.join("");
 };
 
-/** The table in README between the markers `<!-- settings -->` and `<!-- /settings -->`. */
-export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
+/** The table in README between the markers `<!-- settings -->` and `<!-- /settings -->`; `hasFile`: a settings file is read, too. */
+export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile = true): string => {
   const cell = (text: string): string => text.replaceAll("|", "\\|");
   const rows = Object.entries(table).map(([key, one]) => {
-    const names = [flagOf(key), envOf(key, prefix), ...(one.file === false ? [] : [key])].map((name) => `\`${name}\``);
+    const names = [flagOf(key), envOf(key, prefix), ...(one.file === false || !hasFile ? [] : [key])].map(
+      (name) => `\`${name}\``,
+    );
     const fallback = one.default === undefined ? defaultOf(one) : `\`${defaultOf(one)}\``;
     return `| ${names.join("<br>")} | ${cell(fallback)} | ${cell(`${one.help} Form: ${one.kind.accepts}.`)} |`;
   });
-  return ["| flag, variable, file key | default | meaning |", "|---|---|---|", ...rows].join("\n");
+  return [`| flag, variable${hasFile ? ", file key" : ""} | default | meaning |`, "|---|---|---|", ...rows].join("\n");
 };
 
 function groupsOf(table: SettingsTable): [string, [string, Setting<unknown>][]][] {

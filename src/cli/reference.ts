@@ -1,0 +1,24 @@
+// What README lists from the code: every verb, and the settings of those that are no server. test/cli/reference.test.ts compares them.
+import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
+import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
+import { settingsTable } from "#base/config/describe.ts";
+import type { SettingsTable } from "#base/config/setting.ts";
+import { WORKER_ENV_PREFIX, WORKER_SETTINGS } from "#base/config/worker-settings.ts";
+import { VERBS } from "./verbs.ts";
+
+const cell = (text: string): string => text.replaceAll("|", "\\|");
+
+const verbsMarkdown = (): string => {
+  const rows = VERBS.map(({ name, usage, help }) => `| \`slipway ${cell(`${name} ${usage}`)}\` | ${cell(help)} |`);
+  return ["| verb | what it does |", "|---|---|", ...rows].join("\n");
+};
+
+const settingsOf = (table: SettingsTable, prefix: string) => (): string => settingsTable(table, prefix, false);
+
+/** The blocks of README by the name of their markers, `<!-- name -->` and `<!-- /name -->`. */
+export const REFERENCE: Readonly<Record<string, () => string>> = {
+  verbs: verbsMarkdown,
+  "client settings": settingsOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
+  "worker settings": settingsOf(WORKER_SETTINGS, WORKER_ENV_PREFIX),
+  "daemon settings": settingsOf(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
+};
