@@ -15,12 +15,20 @@ const README = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
 const recipe = (language: string): string =>
   new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(README)?.[1] ?? "";
 
-/** Two ports nobody has. */
+/** Two ports that nobody has, below those that the system gives to connections: they stay free until the proxy takes them. */
 const freePorts = async (): Promise<[number, number]> => {
-  const servers = [createServer(), createServer()];
-  for (const server of servers) await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  for (const server of servers) await new Promise<void>((done) => server.close(() => done()));
+  const ports: number[] = [];
+  while (ports.length < 2) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise<void>((done) => server.close(() => done()));
+    if (!ports.includes(port)) ports.push(port);
+  }
   return ports as [number, number];
 };
 
