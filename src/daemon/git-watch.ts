@@ -33,6 +33,8 @@ type Tracked = {
   pictures: Map<string, Picture>;
   scanned_at: string | undefined;
   problem: string;
+  /** Could not be looked at the last time: half made or half removed, or broken. */
+  failing: ReadonlySet<string>;
   isScanning: boolean;
   wanted: boolean;
   last: number;
@@ -129,6 +131,7 @@ export class GitWatches {
     tracked.isScanning = true;
     tracked.wanted = false;
     const pictures = new Map<string, Picture>();
+    const failing = new Set<string>();
     tracked.problem = "";
     await this.#locate(tracked);
     for (const root of tracked.roots) {
@@ -138,11 +141,19 @@ export class GitWatches {
       } catch (error) {
         const known = tracked.pictures.get(root);
         if (known) pictures.set(root, known);
-        tracked.problem = `${root} could not be looked at: ${(error as Error).message}`;
+        failing.add(root);
+        if (tracked.failing.has(root)) tracked.problem = `${root} could not be looked at: ${(error as Error).message}`;
+        else tracked.wanted = true;
         log("daemon").debug("{root} could not be looked at: {error}", { root, error });
       }
     }
-    Object.assign(tracked, { pictures, scanned_at: rfc3339(clock.now()), isScanning: false, last: clock.monotonic() });
+    Object.assign(tracked, {
+      pictures,
+      failing,
+      scanned_at: rfc3339(clock.now()),
+      isScanning: false,
+      last: clock.monotonic(),
+    });
     for (const reader of tracked.readers) this.#tell(tracked, reader);
     if (tracked.wanted) this.#want(tracked);
   }
@@ -198,7 +209,14 @@ const NOTHING: Picture = { branch: "", remote_origin: "", unified_diff: "" };
 
 const emptyTracked = (): Tracked => ({
   ...{ roots: new Set(), paths: new Set(), readers: new Set(), pictures: new Map() },
-  ...{ scanned_at: undefined, problem: "", isScanning: false, wanted: false, last: Number.NEGATIVE_INFINITY },
+  ...{
+    scanned_at: undefined,
+    problem: "",
+    failing: new Set<string>(),
+    isScanning: false,
+    wanted: false,
+    last: Number.NEGATIVE_INFINITY,
+  },
   ...{ soon: undefined, regular: undefined },
 });
 
