@@ -103,7 +103,7 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
   expect(
     (await callTools(world, last, ["execute", { command: "touch one; touch three", timeout: "60s" }])).parts,
   ).toMatchObject([{ is_error: false }]);
-}, 60_000);
+}, 180_000);
 
 test("[PE-9] a user's new chats begin with the user's rules unless they bring their own; rules that mean nothing are refused", async () => {
   await using world = await openToolWorld();
@@ -128,4 +128,4 @@ test("[PE-9] a user's new chats begin with the user's rules unless they bring th
       400,
     ]);
   }
-}, 30_000);
+}, 120_000);

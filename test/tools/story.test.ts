@@ -77,5 +77,5 @@ testNeeding(
     await Promise.all(all.map((one) => one.until(() => seenBy(one) === whole)));
     expect(whole).toEndWith("tool: tool-result s0c0 true");
   },
-  120_000,
+  240_000,
 );

@@ -128,4 +128,5 @@ testNeeding(
     expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);
     expect([(await edit(999_999, "x")).status, text("work/a")]).toEqual([404, "again"]);
   },
+  180_000,
 );

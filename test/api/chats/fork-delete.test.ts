@@ -99,7 +99,7 @@ testInside(
     expect(await status("DELETE", path)).toBe(204);
     expect(await (await owner.fetch("GET", `/api/v2/chats/files/${copy.files[0]?.id}`)).text()).toBe("the plan");
   },
-  60_000,
+  120_000,
 );
 
 testInside(
@@ -129,5 +129,5 @@ testInside(
     const found = await owner.get<Chat[]>(`/api/v2/chats?q=${encodeURIComponent("search:platypus")}`);
     expect(found.map((one) => one.id)).toEqual([kept]);
   },
-  60_000,
+  120_000,
 );
