@@ -80,7 +80,7 @@ describe("an entry", () => {
     expect(seen()).toEqual([[[5, "u", "192.0.2.7", "tests", "write", "organization", "o", 204, "r"]], [["probe"]]]);
     eyes.close();
     await store.close();
-  });
+  }, 30_000);
 
   test("[AU-3] without a request it says that the server did it by itself", () => {
     const [row = []] = audited(entry).rows;
@@ -177,4 +177,4 @@ test("[AU-11] every page and count is read from one index, in the order of the l
       expect(steps).not.toEqual([]);
     }
   }
-});
+}, 30_000);
