@@ -18,11 +18,18 @@ export const run: RunVerb = async (input) => {
   const name = onlyWord(words, "the workspace: `slipway logs WORKSPACE`");
   return withServer("logs", input, value, async ({ client }) => {
     const workspace = await workspaceNamed(client, name);
+    // Whoever read them may have gone, as in `slipway logs dev --follow | head -1`.
+    const { promise: unread, reject: stop } = Promise.withResolvers<never>();
     const print: Print = (line) => {
       const { output } = line as { output: string };
-      input.print(has.json ? JSON.stringify(line) : several(output));
+      const text = has.json ? JSON.stringify(line) : several(output);
+      if (input.streams) input.streams.write(`${text}\n`).catch(stop);
+      else input.print(text);
     };
-    await (has.follow ? followLogs(client, workspace, print) : printLogs(client, workspace, print));
+    await Promise.race([
+      unread,
+      has.follow ? followLogs(client, workspace, print) : printLogs(client, workspace, print),
+    ]);
     return EXIT.ok;
   });
 };
