@@ -94,7 +94,7 @@ if (BINARY) {
     await sh(`install -D -m 755 '${BINARY}' bin/slipway`);
     await fromNothing();
     await upgrade();
-  }, 60_000);
+  }, 180_000);
 }
 
 /** OS-1: from an empty machine to a restored server with a new password. */

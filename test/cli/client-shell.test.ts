@@ -8,11 +8,11 @@ beforeAll(async () => {
   world = await openClientWorld();
   await signInAs(world);
   await world.must(["workspaces", "create", "dev"]);
-}, 30_000);
+}, 120_000);
 afterAll(async () => {
   await world.run(["workspaces", "delete", "dev", "--yes"]);
   await world[Symbol.asyncDispose]();
-}, 30_000);
+}, 120_000);
 
 /** What a shell shows when it waits for its user. */
 const PROMPT = /[#$%>] $/;
@@ -39,7 +39,7 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is ours
   await terminal.until("as-before");
   expect(await terminal.exited).toBe(7);
   expect(terminal.shown()).not.toContain("\u001e");
-}, 30_000);
+}, 120_000);
 
 test("[CV-9] ~. leaves a terminal running, and --reconnect comes back to it with its screen, as does a connection that was lost", async () => {
   let id = "";
@@ -65,7 +65,7 @@ test("[CV-9] ~. leaves a terminal running, and --reconnect comes back to it with
   await terminal.until("still-something\r\n");
   terminal.type("exit\r");
   expect(await terminal.exited).toBe(0);
-}, 30_000);
+}, 120_000);
 
 test("[CV-10] in a pipe a command gets the input byte by byte, its output goes on so, and its exit code is ours", async () => {
   const bytes = crypto.getRandomValues(new Uint8Array(200_000));
@@ -81,7 +81,7 @@ test("[CV-10] in a pipe a command gets the input byte by byte, its output goes o
   expect(quoted).toMatchObject({ code: 5, out: "it's|$HOME|lost\n" });
   expect(early).toMatchObject({ code: 0, out: "abc" });
   expect((await world.run(shell("dev", "--reconnect", crypto.randomUUID()), { stdin: "x" })).err).toContain("terminal");
-}, 30_000);
+}, 120_000);
 
 test("[CV-11] a stopped workspace is started first; an agent that is not there is named", async () => {
   await world.must(["workspaces", "stop", "dev"]);
@@ -91,4 +91,4 @@ test("[CV-11] a stopped workspace is started first; an agent that is not there i
     code: 1,
     err: "slipway workspaces shell: dev has no agent second; it has main\n",
   });
-}, 30_000);
+}, 120_000);

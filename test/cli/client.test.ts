@@ -22,8 +22,8 @@ beforeAll(async () => {
   await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
   await seedTemplate(world.server, { ...manifest, echo: { logs, error: "no room left" } }, { name: "failing" });
   await seedTemplate(world.server, { ...manifest, echo: { logs, hang: true } }, { name: "hanging" });
-}, 30_000);
-afterAll(() => world[Symbol.asyncDispose](), 30_000);
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose](), 120_000);
 
 const words = (line: string): string[] => line.split(" ");
 const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>
@@ -50,7 +50,7 @@ describe("signing in", () => {
     expect((await admin.as(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     expect(await run("whoami", { env })).toMatchObject({ code: 1, err: expect.stringContaining("not signed in") });
     expect((await run("logout", { env })).out).toBe("Nobody was signed in.\n");
-  }, 30_000);
+  }, 120_000);
 
   test("[CV-1] a token comes from a pipe, and an API token outlives the sign-out; secrets are no arguments", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg2") };
@@ -74,7 +74,7 @@ describe("signing in", () => {
     expect(password).toMatchObject({ code: 1, err: expect.stringContaining("Incorrect email or password.") });
     await world.must(["logout"], { env });
     expect((await admin.as(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
-  }, 30_000);
+  }, 120_000);
 
   test("[CV-2] a flag wins over the environment, that over the session; a session goes to its own server only", async () => {
     using way = new Way(world.server.url);
@@ -89,7 +89,7 @@ describe("signing in", () => {
     expect(JSON.parse(given.out)).toMatchObject({ url: `${way.url}/`, username: "admin" });
     expect(JSON.parse(flag.out)).toMatchObject({ url: world.server.url.href });
     expect(inWorkspace.code).toBe(0);
-  }, 30_000);
+  }, 120_000);
 
   test("[CV-3] what goes wrong is a sentence and 1, what was called wrongly is 2 with a guess", async () => {
     const page = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
@@ -111,7 +111,7 @@ describe("signing in", () => {
     expect(option).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean --template?") });
     expect(extra.code).toBe(2);
     expect(damaged).toMatchObject({ code: 1, err: expect.stringContaining("is damaged") });
-  }, 30_000);
+  }, 120_000);
 
   const damagedSession = (): string => {
     mkdirSync(join(world.home, "damaged", "slipway"), { recursive: true });
@@ -146,7 +146,7 @@ describe("workspaces", () => {
     terminal.type("one\r");
     await terminal.until("one is deleted.");
     expect(await terminal.exited).toBe(0);
-  }, 30_000);
+  }, 120_000);
 
   test("[CV-5] on a terminal a line moves under the log and is gone in the end", async () => {
     await using terminal = world.onTerminal("slipway workspaces create moving --template fine");
@@ -155,7 +155,7 @@ describe("workspaces", () => {
     expect(terminal.shown()).toContain("one line\r\n");
     expect(terminal.shown()).toEndWith("\r\u001b[Kmoving runs.\r\n");
     expect(await terminal.exited).toBe(0);
-  }, 30_000);
+  }, 120_000);
 
   test("[CV-6] a build that fails is 1 with its reason; Ctrl-C ends the waiting and not the build", async () => {
     expect(await run("workspaces create bad --template failing")).toMatchObject({
@@ -176,7 +176,7 @@ describe("workspaces", () => {
     const busy = await run("workspaces stop slow");
     expect(busy).toMatchObject({ code: 1, err: expect.stringContaining("slow is starting") });
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
-  }, 30_000);
+  }, 120_000);
 
   test("[CV-6] a connection that breaks while a build goes on is made again, and no line comes twice", async () => {
     using way = new Way(world.server.url);
@@ -196,7 +196,7 @@ describe("workspaces", () => {
     expect(await waiting.exited).toBe(1);
     expect(err.match(/^two$/gm)).toHaveLength(1);
     expect(err).toContain("starting cut has been canceled");
-  }, 30_000);
+  }, 120_000);
 });
 
 describe("templates", () => {
@@ -224,7 +224,7 @@ describe("templates", () => {
     const listed = JSON.parse(await world.must(words("templates list --json"))) as Template[];
     expect(listed.find(({ name }) => name === "My-template")?.active_version_id).toBe(second.version.id);
     expect(await world.must(words("templates list"))).toMatch(/\nMy-template +echo +0 +/);
-  }, 30_000);
+  }, 120_000);
 
   test("[CV-7] a mistake is told with its line and makes nothing; so is a folder that is none", async () => {
     const wrong = folder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
@@ -243,5 +243,5 @@ describe("templates", () => {
     expect(nowhere).toMatchObject({ code: 1, err: expect.stringContaining("/nowhere/at/all cannot be read") });
     expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("there is no template wrong; there are ") });
     expect(await world.must(words("templates list"))).not.toContain("wrong");
-  }, 30_000);
+  }, 120_000);
 });
