@@ -63,7 +63,7 @@ testHere(
     }
     expect(out).toMatch(/^greeter +hello +running/m);
   },
-  60_000,
+  180_000,
 );
 
 testHere(
@@ -90,5 +90,5 @@ testHere(
     }
     expect(readFileSync(join(place.path, "slipway.service"), "utf8")).toContain("ProtectSystem=strict");
   },
-  60_000,
+  180_000,
 );
