@@ -203,6 +203,8 @@ testInside(
     const [run] = await settled(world, id, 1);
     expect((await runOf(world.owner, id, run?.id as string)).steps.length).toBeLessThanOrEqual(RECORDED_STEPS);
   },
+  // Two hundred model calls are ten seconds of an idle machine.
+  180_000,
 );
 
 testInside(
