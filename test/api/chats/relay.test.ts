@@ -1,0 +1,84 @@
+// Handing a daemon's messages on to a client at the client's pace, with a client and a daemon that do what the test says.
+import { expect, test } from "bun:test";
+import { Relay } from "#src/api/chats/relay.ts";
+import type { Socket } from "#src/api/socket.ts";
+import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+const worldOf = (messages: (WebSocketMessage | undefined)[]) => {
+  const said: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const asked = { count: 0 };
+  const client = { full: false, waiting: 0 };
+  const frames = {
+    next: async () => {
+      asked.count += 1;
+      if (messages.length === 0) await new Promise(() => {});
+      return messages.shift();
+    },
+    send: async (message: WebSocketMessage) => void said.push(`daemon: ${message.kind}`),
+    reset: () => said.push("daemon: reset"),
+  };
+  const socket = {
+    transmit: (data: string) => {
+      said.push(data);
+      client.waiting = client.full ? 1 : 0;
+      return client.full ? -1 : 1;
+    },
+    get waiting() {
+      return client.waiting;
+    },
+    close: (code: number, reason: string) => {
+      said.push(`${code} ${reason}`);
+      over.resolve();
+    },
+    closeSlow: () => {
+      said.push("too slow");
+      over.resolve();
+    },
+  };
+  const clock = new ManualClock();
+  const relay = new Relay(clock, frames as unknown as WebSocketFrames);
+  const run = () => relay.run(socket as unknown as Socket, (one) => (one.kind === "text" ? one.text : undefined));
+  return { said, over: over.promise, asked, client, clock, relay, run };
+};
+
+const text = (words: string): WebSocketMessage => ({ kind: "text", text: words });
+const turn = async (): Promise<void> => {
+  for (let i = 0; i < 20; i += 1) await Promise.resolve();
+};
+
+test("[GS-6] the daemon is read no faster than the client reads; who reads nothing for 20 s is closed", async () => {
+  const at = worldOf([text("one"), { kind: "ping", bytes: new Uint8Array() }, text("two"), text("three")]);
+  at.run();
+  await turn();
+  expect(at.said).toEqual(["one", "daemon: pong", "two", "three"]);
+  const slow = worldOf([text("one"), text("two"), text("three")]);
+  slow.client.full = true;
+  slow.run();
+  await turn();
+  expect([slow.said, slow.asked.count]).toEqual([["one"], 1]);
+  slow.client.waiting = 0;
+  slow.relay.drain();
+  await turn();
+  expect([slow.said, slow.asked.count]).toEqual([["one", "two"], 2]);
+  slow.clock.advance(19_999);
+  expect(slow.said).toEqual(["one", "two"]);
+  slow.clock.advance(1);
+  await slow.over;
+  slow.relay.close();
+  await turn();
+  expect(slow.said.slice(0, 4)).toEqual(["one", "two", "too slow", "daemon: reset"]);
+  expect(slow.asked.count).toBe(2);
+});
+
+test("[GS-6] a daemon that ends the stream or breaks it ends it for the client, with its reason", async () => {
+  const ended = worldOf([{ kind: "close", code: 1011, reason: "the desktop has ended" }]);
+  ended.run();
+  await ended.over;
+  expect(ended.said).toEqual(["1011 the desktop has ended"]);
+  const gone = worldOf([undefined]);
+  gone.run();
+  await gone.over;
+  expect(gone.said).toEqual(["1011 the agent has ended the stream"]);
+});
