@@ -21,14 +21,15 @@ export const readContextFile = async (path: string, root: string, limit: number)
       const { size, isFile } = await file.stat().then((one) => ({ size: one.size, isFile: one.isFile() }));
       if (!isFile) return { status: "unreadable", size: 0, error: "is no regular file" };
       if (size > limit) return { status: "oversize", size, error: `has ${size} bytes, more than ${limit}` };
-      const bytes = new Uint8Array(limit + 1);
+      // One byte more than it said, to see whether it has grown meanwhile.
+      const bytes = new Uint8Array(Math.min(size, limit) + 1);
       let read = 0;
       for (;;) {
         const { bytesRead } = await file.read(bytes, read, bytes.length - read, read);
         read += bytesRead;
-        if (bytesRead === 0 || read > limit) break;
+        if (bytesRead === 0 || read === bytes.length) break;
       }
-      if (read > limit) return { status: "oversize", size: read, error: `has more than ${limit} bytes` };
+      if (read > size) return { status: "unreadable", size: read, error: "changes while it is read" };
       return { status: "ok", bytes: bytes.slice(0, read), real };
     } finally {
       await file.close();

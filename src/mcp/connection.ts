@@ -39,22 +39,20 @@ export class McpConnection {
     makeTransport: () => Promise<Transport> | Transport,
     signal?: AbortSignal,
   ): Promise<McpConnection> {
-    const { Client } = await import("@modelcontextprotocol/client");
-    const client = new Client(
-      { name: "slipway", version: VERSION },
-      // What a server says of its results' shape is not compiled and run here.
-      { capabilities: {}, jsonSchemaValidator: TRUSTING },
-    );
     const late = new AbortController();
     const limit = clock.after(CONNECT_MS, () => late.abort());
     const ended = signal ? AbortSignal.any([late.signal, signal]) : late.signal;
+    let client: Client | undefined;
     try {
+      const { Client } = await import("@modelcontextprotocol/client");
+      // What a server says of its results' shape is not compiled and run here.
+      client = new Client({ name: "slipway", version: VERSION }, { capabilities: {}, jsonSchemaValidator: TRUSTING });
       const transport = await makeTransport();
       await before(ended, client.connect(transport, { timeout: CONNECT_MS, signal: ended }));
       const listed = await before(ended, client.listTools(undefined, { timeout: CONNECT_MS, signal: ended }));
       return new McpConnection(client, toolsIn(listed.tools));
     } catch (error) {
-      void client.close().catch(() => {});
+      void client?.close().catch(() => {});
       throw new McpError(late.signal.aborted ? `did not answer within ${CONNECT_MS / 1_000} s` : wordsOf(error));
     } finally {
       limit.cancel();

@@ -1,0 +1,166 @@
+// What a workspace tells its chats, from files on its disk to what a model is told and what people see: a real server, a real daemon, and a
+// model whose every call the test decides.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { context_snapshots } from "#db/schema/context.ts";
+import { build, query } from "#db/sql.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { UserSkill } from "#schema/user-skill.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { callTools, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+
+let world: ToolWorld;
+beforeAll(async () => {
+  world = await openToolWorld();
+}, 30_000);
+afterAll(() => world[Symbol.asyncDispose](), 30_000);
+
+const countSnapshots = query(build.select({ id: context_snapshots.id }).from(context_snapshots));
+
+/** Appears at once, as a whole. */
+const put = (path: string, text: string): void => {
+  const at = join(world.home, path);
+  mkdirSync(dirname(at), { recursive: true });
+  writeFileSync(`${at}.new`, text);
+  renameSync(`${at}.new`, at);
+};
+const skill = (name: string, description: string): string =>
+  `---\nname: ${name}\ndescription: ${description}\n---\nDo it well.\n`;
+
+const read = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
+const pin = (id: string) => world.owner.fetch("PUT", `/api/v2/chats/${id}/context`, {});
+const systemOf = ({
+  request,
+}: {
+  request: { messages: readonly { content: readonly { text?: string }[] }[] };
+}): string => request.messages[0]?.content[0]?.text ?? "";
+
+/** The chat once it is as asked for; the daemon tells of changes when it has seen them. */
+const until = async (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> => {
+  for (;;) {
+    const chat = await read(id);
+    if (isSo(chat)) return chat;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+};
+const sources = ({ context }: Chat): string[] =>
+  (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
+
+test("[CX-5] [CX-7] [CX-8] [CX-9] [CX-11] a chat goes by what it has pinned until it is pinned anew, and its owner hears that the workspace tells something else", async () => {
+  put("AGENTS.md", "Always greet.");
+  put("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
+  put("skills/deploy/steps/one.md", "First.");
+  using watch = await world.owner.socket("/api/v2/chats/watch");
+  const { id, call } = await openChat(world);
+  // It may have been made before the workspace had told of both.
+  while (sources(await read(id)).join() !== "AGENTS.md ok,skills/deploy ok") {
+    await pin(id);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect((await read(id)).context?.resources[1]).toEqual({
+    ...{ kind: "skill", status: "ok", source: join(world.home, "skills/deploy"), error: "", size_bytes: 60 },
+    ...{ skill_name: "deploy", skill_description: "how we deploy" },
+  });
+
+  put("CLAUDE.md", "Never shout.");
+  const dirty = await until(id, ({ context }) => context?.dirty === true);
+  expect(dirty.context).toMatchObject({ error: "", dirty_since: expect.any(String) });
+  expect(sources(dirty)).toHaveLength(2);
+  const [listed] = await world.owner.get<Chat[]>("/api/v2/chats");
+  expect(listed?.context).toMatchObject({ dirty: true, resources: [] });
+  for (;;) {
+    const event = JSON.parse(String(await watch.next())) as { kind: string; chat: Chat };
+    if (event.kind !== "context_dirty") continue;
+    expect(event.chat.id).toBe(id);
+    expect(event.chat.context).toMatchObject({ dirty: true, resources: [] });
+    break;
+  }
+  // MCP alone changes nothing, and what is told as it was before is clean.
+  put(".mcp.json", "{}");
+  rmSync(join(world.home, "CLAUDE.md"));
+  const clean = await until(id, ({ context }) => context?.dirty === false);
+  expect(clean.context?.dirty_since).toBeUndefined();
+  put("CLAUDE.md", "Never shout.");
+  await until(id, ({ context }) => context?.dirty === true);
+  expect((await pin(id)).status).toBe(200);
+  expect(sources(await read(id))).toEqual(["AGENTS.md ok", "CLAUDE.md ok", ".mcp.json ok", "skills/deploy ok"]);
+
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["read_skill", { name: "deploy" }],
+    ["read_skill_file", { name: "deploy", path: "steps/one.md" }],
+    ["read_skill_file", { name: "deploy", path: "../../AGENTS.md" }],
+    ["read_skill", { name: "nothing" }],
+  );
+  expect(results).toEqual([
+    { name: "deploy", body: skill("deploy", "how we deploy"), files: ["steps/one.md"] },
+    { content: "First.", file_size: 6, truncated: false },
+    { error: "Validation failed. path leads out of the skill's folder" },
+    { error: 'There is no skill "nothing".' },
+  ]);
+  const told = systemOf(next);
+  const order = ["Slipway", "bound to a workspace", "Always greet.", "Never shout.", "- deploy: how we deploy"];
+  const places = order.map((words) => told.indexOf(words));
+  expect(places).toEqual([...places].sort((a, b) => a - b));
+  expect(places[0]).toBeGreaterThanOrEqual(0);
+  next.finish("stop");
+}, 60_000);
+
+test("[CX-7] [CX-8] [CX-10] another workspace is pinned anew, and a snapshot that nobody names is gone", async () => {
+  const { store } = contextOf(world.server);
+  const { id, call } = await openChat(world);
+  call.finish("stop");
+  expect((await read(id)).context?.dirty).toBe(false);
+  await until(id, ({ status }) => status === "waiting");
+  await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: "00000000-0000-0000-0000-000000000000" });
+  expect((await read(id)).context).toBeUndefined();
+  expect((await pin(id)).status).toBe(400);
+  await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: world.seeded.workspace_id });
+  expect((await read(id)).context?.resources.length).toBeGreaterThan(0);
+  // The chats have pinned what the workspace tells, so there is one.
+  for (const one of await world.owner.get<Chat[]>("/api/v2/chats")) await pin(one.id);
+  expect(await store.scan(countSnapshots())).toHaveLength(1);
+}, 30_000);
+
+test("[CX-11] [CX-13] personal skills are in every chat of their owner, and called by their side where the workspace has the same name", async () => {
+  const path = "/api/v2/users/me/skills";
+  const write = (body: object) => world.owner.fetch("POST", path, body);
+  const made = (await (await write({ name: "deploy", description: "my way", content: "Mine." })).json()) as UserSkill;
+  await write({ name: "review", description: "how I\nreview", content: "Look." });
+  expect((await write({ name: "review", description: "x", content: "y" })).status).toBe(409);
+  for (const wrong of [{ name: "A b" }, { description: " " }, { content: "" }, { content: "x".repeat(65_537) }]) {
+    expect((await write({ name: "n", description: "d", content: "c", ...wrong })).status).toBe(400);
+  }
+  const listed = await world.owner.get<UserSkill[]>("/api/experimental/users/me/skills");
+  expect(listed.map(({ name, content }) => [name, content])).toEqual([
+    ["deploy", undefined],
+    ["review", undefined],
+  ]);
+  expect(await world.owner.patch(`${path}/${made.id}`, { content: "Mine!" })).toMatchObject({ content: "Mine!" });
+  const both = await openChat(world);
+  expect(systemOf(both.call)).toContain(
+    "- personal/deploy: my way\n- review: how I review\n- workspace/deploy: how we",
+  );
+  const { results, next } = await callTools(
+    world,
+    both.call,
+    ["read_skill", { name: "personal/deploy" }],
+    ["read_skill", { name: "personal/review" }],
+    ["read_skill_file", { name: "review", path: "x" }],
+  );
+  expect(results).toEqual([
+    { name: "personal/deploy", body: "Mine!", files: [] },
+    { name: "review", body: "Look.", files: [] },
+    { error: "This skill is a personal one: it has no files." },
+  ]);
+  next.finish("stop");
+  const alone = await openChat(world, { workspace_id: undefined });
+  expect(systemOf(alone.call)).toContain("- deploy: my way\n- review: how I review");
+  alone.call.finish("stop");
+  for (let i = 2; i < 100; i++) await write({ name: `n${i}`, description: "d", content: "c" });
+  expect((await write({ name: "one-more", description: "d", content: "c" })).status).toBe(409);
+  await world.owner.delete(`${path}/${made.id}`);
+  expect((await world.owner.fetch("GET", `${path}/${made.id}`)).status).toBe(404);
+}, 30_000);

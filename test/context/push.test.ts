@@ -1,0 +1,48 @@
+// What the server takes of what an agent pushes, over a real connection.
+import { expect, test } from "bun:test";
+import { findSnapshot, findWorkspaceContext } from "#db/context.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
+
+const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
+  ...{ source, sizeBytes: BigInt(content.byteLength), status: 1 },
+  body: { case: "instructionFile" as const, value: { content } },
+});
+
+test("[CX-6] a daemon's first push and later versions are taken, others answered with no; too much is refused and changes nothing", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const { store } = contextOf(server);
+  await using connection = await connectAgent(server, seeded.agent_token);
+  const push = async (version: number, initial: boolean, resources: object[], snapshotError = "") =>
+    (await connection.agent.pushContextState({ version: BigInt(version), initial, resources, snapshotError })).accepted;
+  const told = async () => {
+    const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
+    const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
+    return { version: row?.version, error: snapshot?.error, sources: snapshot?.resources.map(({ source }) => source) };
+  };
+  expect(await push(3, false, [file("/a")])).toBe(true);
+  expect(await push(3, false, [file("/b")])).toBe(false);
+  expect(await push(2, false, [file("/b")])).toBe(false);
+  expect(await push(4, false, [file("/c")], "2 more were left out")).toBe(true);
+  expect(await told()).toEqual({ version: 4, error: "2 more were left out", sources: ["/c"] });
+  expect(await push(1, true, [file("/d"), { ...file("/e"), status: 2 }])).toBe(true);
+  const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
+  const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
+  expect(snapshot?.resources).toEqual([
+    { kind: "instruction_file", status: "ok", source: "/d", size_bytes: 1, error: "", body: "x" },
+    { kind: "instruction_file", status: "oversize", source: "/e", size_bytes: 1, error: "" },
+  ]);
+  const refused = [
+    Array.from({ length: 1_001 }, (_, i) => file(`/${i}`)),
+    [file("/big", new Uint8Array(256 * 1024 + 1))],
+    [{ ...file("/odd"), status: 9 }],
+    [{ source: "/none", status: 1 }],
+  ];
+  for (const resources of refused) {
+    const answer = await push(9, false, resources).catch(() => "refused");
+    expect(answer).toBe("refused");
+  }
+  expect(await told()).toEqual({ version: 1, error: "", sources: ["/d", "/e"] });
+}, 20_000);

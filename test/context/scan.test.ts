@@ -1,0 +1,150 @@
+// What the daemon finds of instructions, skills and MCP configs on a real disk, what it makes of what is too much or leads elsewhere, and
+// how it tells of changes.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { skillFile, skillFiles } from "#src/daemon/context-http.ts";
+import { contextRoots, LIMITS, scanContext } from "#src/daemon/context-scan.ts";
+import { skillHead } from "#src/daemon/context-skill.ts";
+
+let home: string;
+beforeEach(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), "slipway-context-")));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const put = (path: string, text: string): string => {
+  const at = join(home, path);
+  mkdirSync(dirname(at), { recursive: true });
+  writeFileSync(at, text);
+  return at;
+};
+const skill = (name: string, description = "when asked"): string =>
+  `---\nname: ${name}\ndescription: ${description}\n---\nDo it.\n`;
+const scan = async (extra: string[] = []) =>
+  scanContext(await contextRoots({ directory: join(home, "work"), home, extra }));
+const told = async (extra: string[] = []): Promise<string[]> =>
+  (await scan(extra)).resources.map(({ kind, status, source }) => `${kind} ${status} ${source.slice(home.length + 1)}`);
+const failure = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "",
+    (error: Error & { validations?: { detail: string }[] }) => error.validations?.[0]?.detail ?? error.message,
+  );
+
+test("[CX-1] every root is looked through for instructions, skills and MCP configs; a file under two names counts once", async () => {
+  put("work/AGENTS.md", "one");
+  symlinkSync("AGENTS.md", join(home, "work/CLAUDE.md"));
+  put("work/deep/AGENTS.md", "not at the top");
+  put("work/.mcp.json", '{"mcpServers":{}}');
+  for (const at of ["skills", ".agents/skills", ".claude/skills", ".codex/skills"]) {
+    const name = `in-${at.replaceAll(/\W/g, "")}`;
+    put(`work/${at}/${name}/SKILL.md`, skill(name));
+  }
+  symlinkSync("../.agents/skills/in-agentsskills", join(home, "work/.claude/skills/same"));
+  put(".slipway/.cursorrules", "rules");
+  put(".slipway/skills/mine/SKILL.md", skill("mine"));
+  put(".claude/plugins/cache/market/plugin/1.0/skills/plugged/SKILL.md", skill("plugged"));
+  put("more/AGENTS.md", "more");
+  expect(await told([join(home, "more"), join(home, "absent")])).toEqual([
+    "instruction_file ok work/AGENTS.md",
+    "mcp_config ok work/.mcp.json",
+    "skill ok work/skills/in-skills",
+    "skill ok work/.agents/skills/in-agentsskills",
+    "skill ok work/.claude/skills/in-claudeskills",
+    "skill ok work/.codex/skills/in-codexskills",
+    "instruction_file ok .slipway/.cursorrules",
+    "skill ok .slipway/skills/mine",
+    "instruction_file ok more/AGENTS.md",
+    "skill ok .claude/plugins/cache/market/plugin/1.0/skills/plugged",
+  ]);
+});
+
+test("[CX-2] a file that is too long is told without its text; beyond 2 MiB files are left out, and beyond 500 they are counted", async () => {
+  put("work/AGENTS.md", "x".repeat(LIMITS.file));
+  put("work/CLAUDE.md", "x".repeat(LIMITS.file + 1));
+  put("work/.mcp.json", "no json");
+  const [exact, long, config] = (await scan()).resources;
+  expect(exact).toMatchObject({ status: "ok", size_bytes: LIMITS.file });
+  expect(long).toMatchObject({ status: "oversize", size_bytes: LIMITS.file + 1 });
+  expect(long?.body).toBeUndefined();
+  expect(config).toMatchObject({ status: "invalid", error: "is no JSON" });
+  for (let i = 0; i < 505; i++) {
+    const name = `s${String(i).padStart(3, "0")}`;
+    put(`work/skills/${name}/SKILL.md`, skill(name) + (i < 40 ? "x".repeat(60_000) : ""));
+  }
+  const { resources, error } = await scan();
+  expect(resources).toHaveLength(LIMITS.count);
+  expect(error).toBe("8 more were left out: 500 are the most");
+  expect(resources.filter(({ status }) => status === "excluded").length).toBeGreaterThan(5);
+  const total = resources.reduce((sum, { body = "" }) => sum + Buffer.byteLength(body), 0);
+  expect(total).toBeLessThanOrEqual(LIMITS.total);
+}, 30_000);
+
+test("[CX-3] a skill needs front matter with a name like its folder's and a description; a second one of a name is left out", async () => {
+  expect(skillHead(skill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });
+  expect(skillHead(skill("a", ">\n  two\n  lines").replaceAll("\n", "\r\n"), "a")).toMatchObject({ name: "a" });
+  const wrong = [
+    ["no front matter", "x"],
+    ["---\nname: [\n---\n", "x"],
+    ["---\n- a\n---\n", "x"],
+    [skill("Bad Name"), "Bad Name"],
+    [skill("one"), "two"],
+    ["---\nname: x\n---\n", "x"],
+    ["---\nname: x\ndescription: 3\n---\n", "x"],
+  ] as const;
+  for (const [text, folder] of wrong) expect(skillHead(text, folder)).toHaveProperty("problem");
+  put("work/skills/twice/SKILL.md", skill("twice"));
+  put("work/.claude/skills/twice/SKILL.md", skill("twice", "again"));
+  put("work/skills/other/SKILL.md", skill("elsewhere"));
+  expect(await told()).toEqual([
+    "skill invalid work/skills/other",
+    "skill ok work/skills/twice",
+    "skill excluded work/.claude/skills/twice",
+  ]);
+});
+
+test("[CX-4] what leads out of its root is left out, and what is no regular file keeps nobody waiting", async () => {
+  const secret = put("secret/key", "secret");
+  mkdirSync(join(home, "work/skills/leak"), { recursive: true });
+  symlinkSync(secret, join(home, "work/AGENTS.md"));
+  symlinkSync(secret, join(home, "work/skills/leak/SKILL.md"));
+  symlinkSync(join(home, "secret"), join(home, "work/skills/away"));
+  Bun.spawnSync(["mkfifo", join(home, "work/CLAUDE.md")]);
+  symlinkSync("gone", join(home, "work/.cursorrules"));
+  const { resources } = await scan();
+  expect(JSON.stringify(resources)).not.toContain('"secret"');
+  expect(resources.map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+    "instruction_file excluded",
+    "instruction_file unreadable",
+    "skill excluded",
+  ]);
+});
+
+test("[CX-12] the files of a skill are those inside its folder, whatever paths and links say, and at most 512 KiB of one", async () => {
+  const folder = dirname(put("work/skills/s/SKILL.md", skill("s")));
+  put("work/skills/s/docs/a.md", "inside");
+  put("work/skills/s/long.txt", "é".repeat(300_000));
+  put("work/skills/s/binary", "a\0b");
+  put("work/skills/sibling/x.md", "sibling");
+  const secret = put("secret", "secret");
+  symlinkSync(secret, join(folder, "link.md"));
+  symlinkSync("docs/a.md", join(folder, "own.md"));
+  expect(await skillFiles(folder)).toEqual({ files: ["binary", "docs/a.md", "long.txt"], truncated: false });
+  expect(await skillFile(folder, "docs/a.md")).toEqual({ content: "inside", file_size: 6, truncated: false });
+  expect((await skillFile(folder, "own.md")).content).toBe("inside");
+  const long = await skillFile(folder, "long.txt");
+  expect(long).toMatchObject({ file_size: 600_000, truncated: true });
+  expect(long.content).toBe("é".repeat(262_144));
+  for (const path of [
+    "../sibling/x.md",
+    "link.md",
+    secret.replace("/", "../../../../../../../../"),
+    "docs/../../sibling/x.md",
+  ]) {
+    expect([path, await failure(skillFile(folder, path))]).toEqual([path, "leads out of the skill's folder"]);
+  }
+  expect(await failure(skillFile(folder, "binary"))).toBe("is no text file");
+  expect(await failure(skillFile(folder, "docs"))).toBe("is no regular file");
+  expect(await failure(skillFile(folder, "absent"))).toBe("There is no such file in the skill.");
+});

@@ -1,0 +1,241 @@
+// MCP servers as a chat meets them: those an organization offers and those its workspace declares, with real servers at the other end.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chat.ts";
+import type { McpServerConfig } from "#schema/mcp-server.ts";
+import { Client } from "#src/client.ts";
+import { isAlive } from "#test/daemon/support/daemon.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+import { type McpHost, startMcpHost } from "./support.ts";
+
+let world: ToolWorld;
+let host: McpHost;
+let admin: Client;
+let base: string;
+beforeAll(async () => {
+  world = await openToolWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } });
+  host = startMcpHost();
+  admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  base = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+}, 30_000);
+afterAll(async () => {
+  await host[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+}, 30_000);
+
+const add = (slug: string, more: object = {}): Promise<McpServerConfig> =>
+  admin.post<McpServerConfig>(base, { slug, url: `${host.url}/mcp`, ...more });
+const namesIn = ({ request }: { request: { tools: readonly { name: string }[] } }, slug: string): string[] =>
+  request.tools.map(({ name }) => name).filter((name) => name.startsWith(`${slug}__`));
+const refusal = (work: Promise<unknown>): Promise<number> =>
+  work.then(
+    () => 0,
+    ({ status }: { status: number }) => status,
+  );
+
+test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those that are forced, through their lists; a call names its server; one that fails is left out with a warning", async () => {
+  const chosen = await add("chosen", {
+    ...{ auth_type: "api_key", api_key: "s3cret", api_key_header: "X-Key" },
+    ...{ tool_allow_list: ["add", "echo", "fail", "long"], tool_deny_list: ["echo"], model_intent: true },
+  });
+  await add("usual", { availability: "default_on", transport: "sse", url: `${host.url}/sse` });
+  const forced = await add("forced", { availability: "force_on", allow_in_plan_mode: true });
+  await add("other");
+  const broken = await add("broken", { url: "http://127.0.0.1:1/", availability: "force_on" });
+
+  const { id, call } = await openChat(world, { mcp_server_ids: [chosen.id] });
+  expect(namesIn(call, "chosen")).toEqual(["chosen__add", "chosen__fail", "chosen__long"]);
+  expect(namesIn(call, "forced")).toContain("forced__wait");
+  for (const slug of ["usual", "other", "broken"]) expect(namesIn(call, slug)).toEqual([]);
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings).toEqual([
+    expect.stringContaining('The MCP server "broken" is left out: '),
+  ]);
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["chosen__add", { a: 1, b: 2, model_intent: "to know" }],
+    ["chosen__fail", {}],
+    ["chosen__long", {}],
+    ["forced__echo", { a: 1 }],
+    ["chosen__echo", {}],
+  );
+  // What is no tool of the chat is answered first.
+  expect(results).toMatchObject([
+    { error: 'There is no tool "chosen__echo".' },
+    { output: "3" },
+    { error: "that went wrong" },
+    { truncated: true },
+    { output: '{"a":1}' },
+  ]);
+  expect(JSON.stringify(results[3]).length).toBeLessThan(70_000);
+  expect(host.seen.some((headers) => headers.get("x-key") === "s3cret")).toBe(true);
+  const parts = (await messagesOf(world.owner, id)).flatMap(({ content }) => content);
+  const named = parts.filter(({ mcp_server_config_id }) => mcp_server_config_id !== undefined);
+  expect(named.filter(({ mcp_server_config_id }) => mcp_server_config_id === chosen.id)).toHaveLength(6);
+  expect(named.filter(({ mcp_server_config_id }) => mcp_server_config_id === forced.id)).toHaveLength(2);
+
+  // While it plans only what is approved for that is there; and without a word a chat begins with the usual ones.
+  await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
+  const planning = await callTools(world, next, ["read_file", { path: "nothing" }]);
+  expect(namesIn(planning.next, "chosen")).toEqual([]);
+  expect(namesIn(planning.next, "forced")).toContain("forced__add");
+  planning.next.finish("stop");
+  const usual = await openChat(world);
+  expect(namesIn(usual.call, "usual")).toContain("usual__add");
+  const added = await callTools(world, usual.call, ["usual__add", { a: 2, b: 2 }]);
+  expect(added.results).toEqual([{ output: "4" }]);
+  added.next.finish("stop");
+  const none = await openChat(world, { mcp_server_ids: [], workspace_id: undefined });
+  expect(namesIn(none.call, "usual")).toEqual([]);
+  none.call.finish("stop");
+
+  // What is disabled or unknown cannot be chosen; what the chat has stays.
+  await admin.patch(`${base}/${chosen.id}`, { enabled: false });
+  const wish = { content: [{ type: "text", text: "hi" }], mcp_server_ids: [chosen.id] };
+  expect(await refusal(world.owner.post(`/api/v2/chats/${none.id}/messages`, wish))).toBe(400);
+  await world.owner.post(`/api/v2/chats/${id}/messages`, wish);
+  (await world.models.next()).finish("stop");
+  for (const one of [broken.id, forced.id]) await admin.delete(`${base}/${one}`);
+}, 60_000);
+
+test("[MC-8] secrets go in and never come out, nor along to another origin; what makes no sense is refused by name", async () => {
+  const headers = { "X-One": "hidden-1" };
+  const made = await add("sealed", { auth_type: "custom_headers", custom_headers: headers });
+  expect(made).toMatchObject({ has_secret: true, custom_header_names: ["X-One"], availability: "default_off" });
+  const everything = JSON.stringify([made, await admin.get(base), await world.owner.get(base)]);
+  expect(everything).not.toContain("hidden-1");
+  expect(await admin.patch(`${base}/${made.id}`, { display_name: "x" })).toMatchObject({ has_secret: true });
+  const moved = await admin.patch(`${base}/${made.id}`, { url: "https://elsewhere.invalid/mcp" });
+  expect(moved).toMatchObject({ custom_header_names: [] });
+  const wrong: [object, string][] = [
+    [{ slug: "A b", url: host.url }, "slug"],
+    [{ slug: "a__b", url: host.url }, "slug"],
+    [{ slug: "n1", url: "ftp://x" }, "url"],
+    [{ slug: "n1", url: "https://u:p@x" }, "url"],
+    [{ slug: "n1", url: host.url, transport: "carrier" }, "transport"],
+    [{ slug: "n1", url: host.url, auth_type: "user_oidc" }, "auth_type"],
+    [{ slug: "n1", url: host.url, auth_type: "api_key" }, "api_key"],
+    [{ slug: "n1", url: host.url, auth_type: "oauth2" }, "oauth2"],
+    [{ slug: "n1", url: host.url, auth_type: "custom_headers", custom_headers: { Host: "x" } }, "custom_headers"],
+    [{ slug: "n1", url: host.url, availability: "sometimes" }, "availability"],
+  ];
+  for (const [body, field] of wrong) {
+    const response = await admin.fetch("POST", base, body);
+    expect([field, response.status]).toEqual([field, 400]);
+    expect(await response.text()).toContain(`"field":"${field}"`);
+  }
+  expect(await refusal(add("sealed"))).toBe(409);
+}, 20_000);
+
+test("[MC-9] where people sign in, each has their own token, renewed when it is due; until then the server is left out", async () => {
+  let issued = 0;
+  const asked: string[] = [];
+  const authority = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      asked.push(await request.text());
+      issued += 1;
+      return Response.json({ access_token: `token-${issued}`, refresh_token: `again-${issued}`, expires_in: 30 });
+    },
+  });
+  await using _ = { [Symbol.asyncDispose]: () => authority.stop(true) };
+  const at = `http://127.0.0.1:${authority.port}`;
+  const oauth2 = { client_id: "c", auth_url: `${at}/in`, token_url: `${at}/token`, scopes: ["use"] };
+  const server = await add("signed", { auth_type: "oauth2", oauth2, oauth2_client_secret: "shh" });
+  const path = `${base}/${server.id}`;
+  expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
+  const before = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
+  expect(namesIn(before.call, "signed")).toEqual([]);
+  before.call.finish("stop");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${before.id}`)).warnings[0]).toContain("sign in there first");
+
+  const { url } = await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {});
+  const sent = new URL(url).searchParams;
+  expect(Object.fromEntries(sent)).toMatchObject({ client_id: "c", scope: "use", code_challenge_method: "S256" });
+  const back = new URL(sent.get("redirect_uri") ?? "");
+  const query = new URLSearchParams({ code: "code-1", state: sent.get("state") ?? "" });
+  expect((await admin.fetch("GET", `${back.pathname}?${query}`)).status).toBe(400);
+  const done = await world.owner.fetch("GET", `${back.pathname}?${query}`);
+  expect([done.status, await done.text()]).toEqual([200, expect.stringContaining("You are signed in at signed.")]);
+  expect(asked[0]).toContain("client_secret=shh");
+  expect(await world.owner.get(path)).toMatchObject({ auth_connected: true });
+  expect(await admin.get(path)).toMatchObject({ auth_connected: false });
+  const after = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
+  expect(namesIn(after.call, "signed")).toContain("signed__add");
+  after.call.finish("stop");
+  // It ends within a minute, so it was renewed at once.
+  expect(host.seen.at(-1)?.get("authorization")).toMatch(/^Bearer token-[2-9]/);
+  expect(asked.some((text) => text.includes("refresh_token=again-1"))).toBe(true);
+  await world.owner.delete(`${path}/oauth2`);
+  expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
+}, 30_000);
+
+test("[MC-6] servers that a workspace declares are run there, told of with their tools, and called; what they start ends with them", async () => {
+  const program = { command: process.execPath, args: [join(import.meta.dir, "support.ts")] };
+  const put = (mcpServers: object): void => {
+    const path = join(world.home, ".mcp.json");
+    mkdirSync(world.home, { recursive: true });
+    writeFileSync(`${path}.new`, JSON.stringify({ mcpServers }));
+    renameSync(`${path}.new`, path);
+  };
+  put({
+    local: program,
+    web: { type: "http", url: `${host.url}/mcp` },
+    lost: { command: "/no/such/program" },
+    "bad name": { command: "x" },
+    off: { ...program, disabled: true },
+  });
+  /** A chat's first call once its model is offered what is asked for. */
+  const opened = async (isSo: (names: string[]) => boolean) => {
+    for (;;) {
+      const chat = await openChat(world, { mcp_server_ids: [] });
+      const names = chat.call.request.tools.map(({ name }) => name);
+      if (isSo(names)) return chat;
+      chat.call.finish("stop");
+    }
+  };
+  const { id, call } = await opened((names) => names.includes("local__add") && names.includes("web__add"));
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["local__add", { a: 20, b: 22 }],
+    ["local__pid", {}],
+    ["web__fail", {}],
+    ["local__none", {}],
+  );
+  const pid = Number(String(results[2]?.output).split(" ")[0]);
+  expect(results).toMatchObject([
+    { error: 'There is no tool "local__none".' },
+    { output: "42" },
+    { output: expect.stringContaining(world.home) },
+    { error: "that went wrong" },
+  ]);
+  await world.owner.put(`/api/v2/chats/${id}/context`, {});
+  const { context } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  const servers = context?.resources.filter(({ kind }) => kind === "mcp_server") ?? [];
+  expect(servers.map(({ source, status }) => `${source} ${status}`)).toEqual([
+    "bad name invalid",
+    "local ok",
+    "lost unreadable",
+    "web ok",
+  ]);
+  expect(servers[1]?.tools?.[0]).toEqual({ name: "add", description: "The tool add." });
+
+  // It dies and is started again for the next call; once it is no longer declared it ends.
+  process.kill(pid, "SIGKILL");
+  const again = await callTools(world, next, ["local__pid", {}]);
+  const second = Number(String(again.results[0]?.output).split(" ")[0]);
+  expect(second).toBeGreaterThan(0);
+  expect(second).not.toBe(pid);
+  put({});
+  const without = await opened((names) => !names.includes("local__add"));
+  expect(namesIn(without.call, "web")).toEqual([]);
+  without.call.finish("stop");
+  while (isAlive(second)) await new Promise((resolve) => setTimeout(resolve, 10));
+  const late = await callTools(world, again.next, ["local__add", { a: 1 }]);
+  expect(late.results).toMatchObject([{ error: expect.stringContaining("local__add") }]);
+  late.next.finish("stop");
+}, 60_000);

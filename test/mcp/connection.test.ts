@@ -1,0 +1,110 @@
+// Connections to real MCP servers, the pool that keeps them, and the names and lists of their tools.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { Outbound } from "#base/outbound.ts";
+import { CONNECT_MS, McpConnection } from "#src/mcp/connection.ts";
+import { contentOf } from "#src/mcp/content.ts";
+import { type Fetch, httpTransport } from "#src/mcp/http.ts";
+import { isAllowed, offeredName } from "#src/mcp/names.ts";
+import { McpPool } from "#src/mcp/pool.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { startMcpHost } from "./support.ts";
+
+const doorFor = (allowed: string[]): Fetch => {
+  const outbound = new Outbound({ clock: systemClock, allowed, max_bytes: 1_000_000 });
+  return (url, init) => outbound.open(new URL(url), init);
+};
+const door = doorFor(["127.0.0.0/8"]);
+const never = new AbortController().signal;
+const failure = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "",
+    (error: Error) => error.message,
+  );
+
+test("[MC-3] both ways of HTTP list tools and call them; what is no text is named, and a failure of the tool is told as one", async () => {
+  await using host = startMcpHost();
+  for (const [kind, path] of [
+    ["http", "/mcp"],
+    ["sse", "/sse"],
+  ] as const) {
+    const headers = { "x-key": "secret" };
+    const connection = await McpConnection.open(systemClock, () =>
+      httpTransport({ url: new URL(path, host.url), kind, headers, fetch: door }),
+    );
+    expect(connection.tools.map(({ name }) => name)).toContain("add");
+    expect(await connection.call("add", { a: 1, b: 2 }, never)).toEqual({ result: { output: "3" }, is_error: false });
+    expect(await connection.call("fail", {}, never)).toEqual({ result: { error: "that went wrong" }, is_error: true });
+    expect(host.seen.every((given) => given.get("x-key") === "secret")).toBe(true);
+    const stop = new AbortController();
+    const waiting = connection.call("wait", {}, stop.signal).catch((error: Error) => error.message);
+    stop.abort(new Error("enough"));
+    expect(await waiting).toBe("enough");
+    await connection.close();
+    expect(connection.isOpen).toBe(false);
+  }
+  const blocks = [
+    { type: "image", data: "AAAA", mimeType: "image/png" },
+    { type: "resource", resource: { text: "in" } },
+  ];
+  const structuredContent = { n: 1 };
+  expect(contentOf({ content: blocks, structuredContent })).toEqual({
+    result: { output: "[image image/png, 3 bytes]\nin", structured_content: { n: 1 } },
+    is_error: false,
+  });
+}, 20_000);
+
+test("[MC-7] an address that is not public is refused unless its network is allowed, and a redirect to elsewhere is not followed", async () => {
+  await using host = startMcpHost();
+  await using other = startMcpHost();
+  const open = (fetch: Fetch) =>
+    McpConnection.open(systemClock, () =>
+      httpTransport({ url: new URL("/mcp", host.url), kind: "http", headers: { authorization: "k" }, fetch }),
+    );
+  expect(await failure(open(doorFor([])))).toContain("not a public address");
+  expect(host.seen).toEqual([]);
+  host.refuse = () => Response.redirect(`${other.url}/mcp`, 307);
+  expect(await failure(open(door))).not.toBe("");
+  expect(other.seen).toEqual([]);
+}, 20_000);
+
+test("[MC-4] connections are shared; a server that failed is left alone for half a minute, and one that is silent is given up after 30 s", async () => {
+  await using host = startMcpHost();
+  const clock = new ManualClock();
+  const pool = new McpPool({ clock, fetch: door });
+  const target = { key: "a", url: new URL("/mcp", host.url), kind: "http" as const, headers: {} };
+  const first = await pool.connect(target);
+  expect(await pool.connect(target)).toBe(first);
+  await first.close();
+  const second = await pool.connect(target);
+  expect(second).not.toBe(first);
+  clock.advance(5 * 60_000 + 1);
+  pool.sweep();
+  expect(await pool.connect(target)).not.toBe(second);
+  host.refuse = () => new Response("no", { status: 500 });
+  const broken = { ...target, key: "b" };
+  expect(await failure(pool.connect(broken))).not.toBe("");
+  const asked = host.seen.length;
+  expect(await failure(pool.connect(broken))).not.toBe("");
+  expect(host.seen.length).toBe(asked);
+  host.refuse = undefined;
+  clock.advance(30_001);
+  expect((await pool.connect(broken)).isOpen).toBe(true);
+  const silent = Promise.withResolvers<Response>();
+  const dumb = new McpPool({ clock, fetch: () => silent.promise });
+  const given = failure(dumb.connect(target));
+  clock.advance(CONNECT_MS + 1);
+  expect(await given).toBe("did not answer within 30 s");
+  await pool.stop();
+  expect(await failure(pool.connect({ ...target, key: "c" }))).toBe("The server stops.");
+}, 20_000);
+
+test("[MC-2] names have the server's in front and what every provider takes; lists let tools through", () => {
+  expect(offeredName("git", "list issues")).toBe("git__list_issues");
+  const long = offeredName("server", "x".repeat(100));
+  expect(long).toHaveLength(64);
+  expect(long).not.toBe(offeredName("server", `${"x".repeat(99)}y`));
+  expect(isAllowed("a", [], [])).toBe(true);
+  expect(isAllowed("a", ["b"], [])).toBe(false);
+  expect(isAllowed("a", ["a"], ["a"])).toBe(false);
+});

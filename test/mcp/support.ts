@@ -1,0 +1,106 @@
+// Real MCP servers for tests: one that is called by HTTP, in the new way and the old, and a program that speaks over its pipes. Run as
+// `bun support.ts`, this file is that program.
+import { Server, type Transport, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+
+const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
+const numbers = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
+
+/** Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (for ever), `long` (much text). */
+export const makeServer = (): Server => {
+  const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
+  const names = ["add", "echo", "fail", "wait", "long", "pid"];
+  server.setRequestHandler("tools/list", () => ({
+    tools: names.map((name) => ({
+      name,
+      description: `The tool ${name}.`,
+      inputSchema: numbers,
+    })),
+  }));
+  server.setRequestHandler("tools/call", async ({ params }) => {
+    const args = (params.arguments ?? {}) as { a?: number; b?: number };
+    if (params.name === "add") return text(String((args.a ?? 0) + (args.b ?? 0)));
+    if (params.name === "echo") return text(JSON.stringify(args));
+    if (params.name === "fail") return { ...text("that went wrong"), isError: true };
+    if (params.name === "long") return text("word ".repeat(100_000));
+    if (params.name === "pid") return text(`${process.pid} ${process.cwd()}`);
+    await new Promise(() => {});
+    return text("");
+  });
+  return server;
+};
+
+export type McpHost = AsyncDisposable & {
+  readonly url: string;
+  /** Headers of every request, the newest last. */
+  readonly seen: Headers[];
+  /** What it answers instead; undefined: as it should. */
+  refuse: ((request: Request) => Response | undefined) | undefined;
+};
+
+/** `/mcp` speaks streamable HTTP, `/sse` the older protocol. */
+export const startMcpHost = (): McpHost => {
+  const seen: Headers[] = [];
+  const old = new Map<string, OldTransport>();
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      seen.push(request.headers);
+      const refused = host.refuse?.(request);
+      if (refused) return refused;
+      const { pathname, searchParams } = new URL(request.url);
+      if (pathname === "/sse") {
+        const transport = new OldTransport();
+        old.set(transport.sessionId, transport);
+        await makeServer().connect(transport);
+        return transport.stream();
+      }
+      if (pathname === "/messages") {
+        old.get(searchParams.get("session") ?? "")?.onmessage?.((await request.json()) as never);
+        return new Response("", { status: 202 });
+      }
+      const transport = new WebStandardStreamableHTTPServerTransport({});
+      await makeServer().connect(transport);
+      return transport.handleRequest(request);
+    },
+  });
+  const host: McpHost = {
+    url: `http://127.0.0.1:${server.port}`,
+    seen,
+    refuse: undefined,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+  return host;
+};
+
+/** The server's side of the protocol before streamable HTTP, which the package has for clients alone. */
+class OldTransport implements Transport {
+  readonly sessionId: string = crypto.randomUUID();
+  onmessage?: Transport["onmessage"];
+  onclose?: () => void;
+  #say: (event: string, data: string) => void = () => {};
+
+  async start(): Promise<void> {}
+
+  async send(message: unknown): Promise<void> {
+    this.#say("message", JSON.stringify(message));
+  }
+
+  async close(): Promise<void> {
+    this.onclose?.();
+  }
+
+  stream(): Response {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#say = (event, data) => controller.enqueue(new TextEncoder().encode(`event: ${event}\ndata: ${data}\n\n`));
+        this.#say("endpoint", `/messages?session=${this.sessionId}`);
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  }
+}
+
+if (import.meta.main) await makeServer().connect(new StdioServerTransport());
