@@ -96,6 +96,7 @@ export const openChats = ({
       publish,
       blocks,
       compactions,
+      opened_at: clock.now(),
       recorder,
       chats: () => chats,
     },

@@ -19,6 +19,8 @@ import type { SubagentsOf } from "./subagents.ts";
 /** A server that was just started, or a daemon that has lost its connection, is back by then or has a real trouble. */
 const PATIENCE_MS = 15_000;
 const AGAIN_MS = 200;
+/** So long after its start a server expects daemons to come back. */
+const RETURN_MS = 30_000;
 /** Longer than any request waits for news. */
 const ANSWER_MS = 60_000;
 /** Bytes of one answer. */
@@ -31,10 +33,12 @@ export type AgentParts = {
   readonly toolHouse: (of: HouseOf) => ToolHouse;
   readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
   readonly subagents: (of: SubagentsOf) => Subagents;
+  /** When this server began: a daemon that was last heard before that may not be back yet. */
+  readonly opened_at?: number | undefined;
 };
 
 /** What it takes to reach a workspace. */
-export type ReachParts = Pick<AgentParts, "store" | "clock" | "agentHttp" | "toolHouse">;
+export type ReachParts = Pick<AgentParts, "store" | "clock" | "agentHttp" | "toolHouse" | "opened_at">;
 
 export class WorkspaceAgent implements ToolAgent {
   readonly #parts: ReachParts;
@@ -118,8 +122,18 @@ export class WorkspaceAgent implements ToolAgent {
       throw new ToolError("The chat's owner may no longer use the workspace.");
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const agent = agents.find(({ parent_id }) => parent_id === null);
-    if (agent) return agent.id;
+    if (agent) {
+      this.#known ||= this.#isExpected(agent.last_connected_at);
+      return agent.id;
+    }
     throw new ToolError(`The workspace does not run: it is ${workspace.status}.`);
+  }
+
+  /** It was there for the server before this one, which has just begun. */
+  #isExpected(last_connected_at: number | null): boolean {
+    const { clock, opened_at } = this.#parts;
+    if (opened_at === undefined || last_connected_at === null) return false;
+    return last_connected_at < opened_at && clock.now() - opened_at < RETURN_MS;
   }
 }
 

@@ -32,7 +32,7 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
     call
       .callTool("free", "write_file", { path: "free", content: "x" })
       .callTool("never", "execute", { command: "touch denied" })
-      .callTool("one", "execute", { command: "touch one" })
+      .callTool("one", "execute", { command: "touch one", timeout: "60s" })
       .callTool("two", "execute", { command: "touch two" })
       .callTool("client", "ask", {})
       .finish("tool_calls");

@@ -123,6 +123,8 @@ testNeeding(
     const { status, body } = await edit(back.body.message.id, "no files", {});
     expect([status, text("work/a")]).toEqual([200, "again"]);
     await finish(await world.models.next());
+    const kept = join(home, ".local/state/slipway/checkpoints/chats", id, `${body.message.id}.json`);
+    while (!existsSync(kept)) await new Promise((resolve) => setImmediate(resolve));
     rmSync(join(home, ".local"), { recursive: true });
     const lost = await edit(body.message.id, "lost");
     expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);
