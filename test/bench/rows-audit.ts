@@ -1,6 +1,6 @@
 // The rows about audit: pages of a long audit log by many filters, and what auditing and figures cost where logs come in. The product
 // alone; the targets are a time and a share.
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalStore } from "#db/local.ts";
 import { startProduct } from "./product.ts";
@@ -97,6 +97,12 @@ export const audit: Row = {
 
 const PAIRS = 5;
 
+/** Processor time that a process has had, in ticks of the kernel: says the same on a machine that is wanted by others. */
+const ticksOf = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+};
+
 export const auditCost: Row = {
   name: "audit-cost",
   title: "The load of `ingest` with and without figures for Prometheus, in turn; auditing is always on",
@@ -106,8 +112,10 @@ export const auditCost: Row = {
     const once = async (env: Record<string, string>): Promise<Figures> => {
       await using target = await bench.start("product", { agents: 8, env });
       const plan = [...range(8).map(target.patch), ...range(8).map(target.follow)];
+      const before = ticksOf(target.pid);
       const result = await bench.driver.load(target.port, plan, { secs: bench.seconds });
-      return { lines_per_s: result.lines_per_s, ...faults(result) };
+      const lines = result.lines_per_s * bench.seconds;
+      return { lines_per_tick: lines / (ticksOf(target.pid) - before), ...faults(result) };
     };
     const shares: number[] = [];
     let broken = 0;
@@ -116,7 +124,7 @@ export const auditCost: Row = {
       const order = pair % 2 === 0 ? [{}, METERED] : [METERED, {}];
       const measured = [await once(order[0] ?? {}), await once(order[1] ?? {})];
       const [plain, metered] = pair % 2 === 0 ? measured : [...measured].reverse();
-      shares.push((metered?.lines_per_s ?? 0) / (plain?.lines_per_s || 1));
+      shares.push((metered?.lines_per_tick ?? 0) / (plain?.lines_per_tick || 1));
       broken += (plain?.faults ?? 0) + (metered?.faults ?? 0);
     }
     return {
@@ -127,12 +135,16 @@ export const auditCost: Row = {
     };
   },
   figures: {
-    ...{ share: "lines/s with figures / without, median of pairs", lowest: "lowest pair", highest: "highest pair" },
+    ...{
+      share: "lines for the same processor time, with figures / without, median of pairs",
+      lowest: "lowest pair",
+      highest: "highest pair",
+    },
     faults: "faults",
   },
   verdicts: [
     {
-      what: "log ingest with figures and auditing / without figures",
+      what: "lines for the same processor time, with figures and auditing / without figures",
       target: ">= 0.97",
       value: productFigure("share"),
       bound: 0.97,
