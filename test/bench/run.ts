@@ -47,10 +47,10 @@ const rows: Row[] = [
   watchers,
   chatsAtScale,
   insights,
-];
-const help = `bun run bench [options]
   audit,
   auditCost,
+];
+const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
   --only ROW     only this row; may be given again: ${rows.map((row) => row.name).join(", ")}
   --seconds N    length of a measured window (default 3)
