@@ -57,7 +57,7 @@ describe("where a value comes from", () => {
     expect(load([], { SLIPWAY_LOG_LEVEL: "" }).sources.log_level.from).toBe("default");
   });
 
-  test("[CF-12] the log has a level, and areas may have their own; an area that there is not is named", () => {
+  test("[CF-14] the log has a level, and areas may have their own; an area that there is not is named", () => {
     const { log_level } = load(["--log-level", "warn,http=debug, db=trace"]).config;
     expect(log_level).toEqual({ level: "warn", areas: { http: "debug", db: "trace" } });
     expect(load(["--log-level", "trace=debug"]).config.log_level.level).toBe("info");
