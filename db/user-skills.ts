@@ -31,14 +31,6 @@ export const findUserSkill = query(
     .where(and(eq(user_skills.user_id, sql.placeholder("user_id")), eq(user_skills.id, sql.placeholder("id")))),
 );
 
-/** {user_id, name}. */
-export const findUserSkillByName = query(
-  build
-    .select()
-    .from(user_skills)
-    .where(and(eq(user_skills.user_id, sql.placeholder("user_id")), eq(user_skills.name, sql.placeholder("name")))),
-);
-
 /** Refused as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
 export const insertUserSkill = (row: UserSkillRow, most: number) => ({
   sql: `insert into user_skills (id, user_id, name, description, content, created_at, updated_at)
