@@ -113,7 +113,6 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`DELETE ${CONFIG}/user-compaction-thresholds/{model}`]: { is: "write user_chat_settings", needs: "threshold", row: { path: { model: "{usable}" } } },
   [`PUT ${O}/chats/model-overrides/{context}`]: { is: "write chat_settings", who: "admin", row: { path: { context: "explore" }, body: { mode: "chat_default" } } },
   [`PUT ${O}/members/{user}/chats/model-overrides/{context}`]: { is: "write user_chat_settings", needs: "allowed", row: { path: { user: "me", context: "root" } } },
-  [`PUT ${O}/chats/model-overrides/{context}`]: { is: "write chat_settings", row: { path: { context: "compaction" } } },
   "PUT /api/v2/audit/retention": { is: "write audit_settings", row: { body: { days: 0, sign_in_days: 400, kinds: {} } } },
 };
 
