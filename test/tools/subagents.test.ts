@@ -329,12 +329,10 @@ testInside(
     const root = await family.root({ reasoning_effort: "high" });
     const first = await family.spawn(root.call, "first", { type: "explore" });
     expect(first.call.request.reasoning_effort).toBe("low");
-    const { results, next } = await family.step(
-      first.next,
-      ["spawn_agent", { type: "general", prompt: "second" }],
-      ["spawn_agent", { type: "explore", prompt: "third", reasoning_effort: "max" }],
-    );
-    const [second, third] = results.map(({ chat_id }) => String(chat_id));
+    const one = await family.step(first.next, ["spawn_agent", { type: "general", prompt: "second" }]);
+    const wish = { type: "explore", prompt: "third", reasoning_effort: "max" };
+    const { results, next } = await family.step(one.next, ["spawn_agent", wish]);
+    const [second, third] = [...one.results, ...results].map(({ chat_id }) => String(chat_id));
     expect((await family.read(String(second))).queued_for_capacity).toBe(true);
     // The root holds the only slot of its kind while it waits; the slot of the agents goes from one to the next.
     family.begin(next, ["wait_agent", { chat_id: second }], ["wait_agent", { chat_id: third }]);
@@ -352,7 +350,7 @@ testInside(
     expect(filled.results.filter(({ error }) => error !== undefined)).toMatchObject([
       { error: expect.stringContaining("100 agents, which is the most") },
     ]);
-    expect(await historyOf(world.owner, root.id)).toHaveLength(1 + 2 + 3 + 3 + 99);
+    expect(await historyOf(world.owner, root.id)).toHaveLength(1 + 2 + 2 + 2 + 3 + 99);
     // The rights of now count (TO-16).
     await store.commit([updateUser(world.user_id, { status: "suspended" })]);
     const { results: refused } = await family.step(filled.next, ["spawn_agent", { type: "explore", prompt: "late" }]);
