@@ -1,5 +1,6 @@
 // Makes the month of a seed and compares every figure of every report with its slow re-computation. Used by the tests for a few seeds;
-// `bun test/api/insights/check-seed.ts 200` does it for many and names the seed that fails.
+// `bun test/api/insights/check-seed.ts 200` does it for many and names the seed that fails; test/README.md
+// keeps the last result.
 import { expect } from "bun:test";
 import { openLocalStore } from "#db/local.ts";
 import { usageReport } from "#db/usage.ts";
