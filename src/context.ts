@@ -113,12 +113,12 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly mcp: ChatHouse["mcp"];
   readonly diffs: ChatHouse["diffs"];
   readonly chatUpkeep: ChatHouse["upkeep"];
+  /** Lets old entries of the audit log go. */
+  readonly auditRetention: AuditRetentionChore;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;
   readonly encryption: Encryption;
-  /** Lets old entries of the audit log go. */
-  readonly auditRetention: AuditRetentionChore;
   readonly outbound: Outbound;
   readonly links: Links;
   readonly jobs: JobQueue;
@@ -258,6 +258,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.mcp = mcp;
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
+    this.auditRetention = new AuditRetentionChore({ store, clock });
     this.scheduler = new Scheduler(
       store,
       this.clock,
@@ -266,10 +267,10 @@ export class Context implements ApiContext, AsyncDisposable {
         this.agents.sweep();
         this.workspaces.sweep();
         this.versions.sweep();
-    this.auditRetention = new AuditRetentionChore({ store, clock });
         this.dryRuns.sweep();
         this.chats.sweep();
         this.chatUpkeep.sweep();
+        this.auditRetention.sweep();
       },
     );
   }
@@ -278,7 +279,6 @@ export class Context implements ApiContext, AsyncDisposable {
   setupUrl(_url: URL): string | undefined {
     if (!this.accounts.setupNeeded) return undefined;
     const url = new URL("/setup", this.accessUrl);
-        this.auditRetention.sweep();
     url.searchParams.set("token", this.accounts.setup.offer());
     return url.href;
   }
@@ -320,6 +320,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.generations.stop();
     await this.chats.stop();
     await this.chatUpkeep.stop();
+    await this.auditRetention.stop();
     await this.versions.stop();
     await this.dryRuns.stop();
     await this.workspaces.stop();
@@ -328,7 +329,6 @@ export class Context implements ApiContext, AsyncDisposable {
 
   async #deliver(timer: Timer): Promise<void> {
     if (timer.actor === "chat") await this.chats.ask(timer.actor_id, "deadlinePassed", {});
-    await this.auditRetention.stop();
     if (timer.actor === "chat_diff") await this.diffs.due(timer.actor_id);
     if (timer.actor === "template_version") await this.versions.ask(timer.actor_id, "reap", {});
     if (timer.actor === DRY_RUN) await this.dryRuns.ask(timer.actor_id, "reap", {});
