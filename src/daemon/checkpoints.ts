@@ -22,6 +22,8 @@ export type CheckpointsOptions = GitOptions & { readonly folder: () => string; r
 type Record_ = {
   readonly roots: readonly { readonly root: string; readonly tree: string }[];
   readonly left_out: readonly string[];
+  /** Repositories that are not covered: without them nothing is brought back. */
+  readonly lacking: readonly string[];
 };
 type Step = { readonly shadow: ShadowGit; readonly now: string; readonly tree: string; readonly changes: Changes };
 
@@ -55,6 +57,8 @@ export class Checkpoints {
     return this.#inTurn(async () => {
       const record = await readRecord(this.#fileOf(of));
       if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
+      const lacking = record.roots.length === 0 ? [...record.lacking, ...record.left_out] : record.lacking;
+      if (lacking.length > 0) throw inTheWay(`the checkpoint is not complete: ${lacking.join("; ")}`);
       const steps: Step[] = [];
       for (const { root, tree } of record.roots) {
         if (!(await this.#isStill(root))) throw inTheWay(`${root} is no longer there`);
@@ -99,17 +103,18 @@ export class Checkpoints {
 
   async #capture(): Promise<Record_> {
     const left_out: string[] = [];
+    const lacking: string[] = [];
     const roots: { root: string; tree: string }[] = [];
     for (const { root, isRepository: isOne } of await this.#roots()) {
       try {
         roots.push({ root, tree: await this.#shadow(root, isOne).capture() });
       } catch (error) {
         // One folder that is too large does not take the others' checkpoints away.
-        left_out.push(error instanceof AppError ? error.message : root);
+        (isOne ? lacking : left_out).push(error instanceof AppError ? error.message : `${root} could not be looked at`);
         log("daemon").warn("no checkpoint of {root}: {error}", { root, error });
       }
     }
-    return { roots, left_out };
+    return { roots, left_out, lacking };
   }
 
   async #roots(): Promise<{ root: string; isRepository: boolean }[]> {

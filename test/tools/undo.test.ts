@@ -128,6 +128,10 @@ testNeeding(
     rmSync(join(home, ".local"), { recursive: true });
     const lost = await edit(body.message.id, "lost");
     expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);
+    // A checkpoint that lacks a repository brings nothing back.
+    await Bun.write(kept, JSON.stringify({ roots: [], left_out: [], lacking: ["work is too large"] }));
+    const partial = await edit(body.message.id, "in part");
+    expect([partial.status, partial.body.message]).toEqual([409, expect.stringContaining("work is too large")]);
     expect([(await edit(999_999, "x")).status, text("work/a")]).toEqual([404, "again"]);
   },
   180_000,

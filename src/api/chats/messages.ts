@@ -93,7 +93,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const message_id = numberOf("message", params.message);
         const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
-        if (body.restore_files === true) await restoreFiles(ctx, id, message_id);
+        const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           ...{ message_id, content, created_by: caller.user_id, patch },
           model_config_id: patch.last_model_config_id ?? null,
@@ -101,7 +101,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const shown = messages.map((message) => showMessage(id, message));
         const message = shown.at(-1);
         if (!message) throw notFound();
-        return { deleted_message_ids: [...deleted_ids], message, messages: shown, warnings: [] };
+        return { deleted_message_ids: [...deleted_ids], message, messages: shown, warnings };
       },
       {
         user: true,
