@@ -1,7 +1,7 @@
 // Personal skills. Written by src/api/users/skills.ts; at most 100 a person, which the insert itself checks.
 import { and, asc, eq, sql } from "drizzle-orm";
 import { user_skills } from "./schema/context.ts";
-import { build, query, statement, updateBy } from "./sql.ts";
+import { build, deleteBy, query, statement, updateBy } from "./sql.ts";
 
 export type UserSkillRow = typeof user_skills.$inferSelect;
 
@@ -48,3 +48,5 @@ export const deleteUserSkill = statement<{ user_id: string; id: string }>(
     .where(and(eq(user_skills.user_id, sql.placeholder("user_id")), eq(user_skills.id, sql.placeholder("id")))),
   { expect: 1 },
 );
+
+export const deleteUserSkillsOf = deleteBy(user_skills, user_skills.user_id);

@@ -7,6 +7,7 @@ import { deleteLinksOf } from "#db/external-auth.ts";
 import { deleteGitSshKey } from "#db/git-ssh-keys.ts";
 import { CommitError } from "#db/store.ts";
 import { setTimersOfOwner } from "#db/timers.ts";
+import { deleteUserSkillsOf } from "#db/user-skills.ts";
 import { deleteUser, isStillOwner, updateUser } from "#db/users.ts";
 import { UpdateProfileRequest, User } from "#schema/user.ts";
 import { isOwner, mayEditProfile, mayManageUser } from "../access.ts";
@@ -56,6 +57,7 @@ export const oneUser = (ctx: ApiContext) =>
             deleteKeysOf({ user_id: user.id, except: "" }),
             deleteGitSshKey(user.id),
             deleteLinksOf(user.id),
+            deleteUserSkillsOf(user.id),
             userDeleted(user, now),
           ])
           .catch((error) => {
