@@ -1,7 +1,7 @@
 // What each operation that changes something is in the audit log, read by everything.test.ts. A new operation stands either in AUDITED,
 // with the call that shows its entry, or in UNTOLD with the reason; until then the test fails (rule AU-2).
 import type { Row } from "../edge/matrix-table.ts";
-import type { CallerName, MakerName, Things } from "../edge/matrix-world.ts";
+import type { CallerName, MakerName } from "../edge/matrix-world.ts";
 import type { Preparation } from "./preparations.ts";
 
 export type Told = {
@@ -165,5 +165,3 @@ export const toldOf = (name: string): Told => {
   const told = AUDITED[name] ?? "";
   return typeof told === "string" ? { is: told } : told;
 };
-
-export type { Things };
