@@ -1,6 +1,6 @@
 // What one model call has said so far, part by part: numbered, bounded, and told to followers once per turn of the event loop. Its
 // parts never pass the mailbox; whoever joins late gets a copy (DESIGN section 7, facts/chats 2.5 to 2.7).
-import type { MessagePart } from "#schema/chat-part.ts";
+import { type MessagePart, showPart } from "#schema/chat-part.ts";
 import type { Fence } from "./decision.ts";
 
 /** Characters of JSON kept of one episode; what comes after is dropped, the message itself is whole in the end. */
@@ -31,7 +31,7 @@ export class Episode {
   /** `role` of the message that the part will stand in. */
   push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
     if (this.#isClosed || this.#chars > EPISODE_LIMIT) return;
-    const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(part)}}}`;
+    const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(showPart(part, false))}}}`;
     this.#events.push(event);
     this.#chars += event.length;
     if (this.#isScheduled) return;

@@ -122,6 +122,7 @@ export class ToolStep {
       result,
       is_error,
       ...media,
+      ...serverOf(this.#begun.mcp, tool_name),
       created_at: rfc3339(at),
     } as const;
     this.#episode.push(part, "tool");

@@ -2,7 +2,7 @@
 // JSON answer of their own in the OpenAPI document.
 import type { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
 import type { ChatError } from "./chat-error.ts";
-import type { MessagePart } from "./chat-part.ts";
+import type { ShownPart } from "./chat-part.ts";
 
 export type ToolCallRequest = { tool_call_id: string; tool_name: string; args: string };
 
@@ -18,7 +18,7 @@ export type ChatEvent = { chat_id: string } & (
         generation_attempt: number;
         seq: number;
         role: string;
-        part: MessagePart;
+        part: ShownPart;
       };
     }
   | { type: "queue_update"; queued_messages: QueuedMessage[] }

@@ -1,5 +1,6 @@
 // Message parts: what the content of a chat message is made of, stored and streamed (specification "Message part", facts/chats 3).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { NullableUuid, nullableUuid } from "./nullable-uuid.ts";
 import { oneOf } from "./one-of.ts";
 
 export const PART_TYPES = [
@@ -52,9 +53,29 @@ export const MessagePart = t.Object({
   created_at: time("When a call or result came, or reasoning began."),
   completed_at: time("When reasoning ended or was interrupted."),
 });
-/** `provider_metadata` is stored for the provider that sent it and never shown. */
+/** A part as it is stored. `provider_metadata` is kept for the provider that sent it and never shown. */
 export type MessagePart = Static<typeof MessagePart> & {
   provider_metadata?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+};
+
+/** A part as callers see it, stored or live. */
+export const ShownPart = t.Object({
+  ...MessagePart.properties,
+  file_id: t.Optional(NullableUuid),
+  mcp_server_config_id: t.Optional(NullableUuid),
+});
+export type ShownPart = Static<typeof ShownPart>;
+
+/** What a caller sees of a part: nothing internal, and ids that may be missing in the form this caller understands. */
+export const showPart = (part: MessagePart, compat: boolean): ShownPart => {
+  // Most live parts are a few characters of text, by the thousand.
+  if (part.type === "text" && part.provider_metadata === undefined) return part;
+  const { provider_metadata: _, file_id, mcp_server_config_id, ...shown } = part;
+  return {
+    ...shown,
+    ...(file_id === undefined ? {} : { file_id: nullableUuid(file_id, compat) }),
+    ...(mcp_server_config_id === undefined ? {} : { mcp_server_config_id: nullableUuid(mcp_server_config_id, compat) }),
+  };
 };
 
 /** A part as a client sends it; what is not of its kind is ignored (facts/chats 3.3). */

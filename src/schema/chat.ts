@@ -3,7 +3,7 @@ import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { ChatContext } from "./chat-context.ts";
 import { DiffStatus } from "./chat-diff.ts";
 import { ChatError } from "./chat-error.ts";
-import { InputPart, MessagePart } from "./chat-part.ts";
+import { InputPart, ShownPart } from "./chat-part.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { oneOf } from "./one-of.ts";
@@ -74,7 +74,7 @@ export const ChatMessage = t.Object({
   model_config_id: absent(uuid()),
   created_at: time(),
   role: oneOf(["assistant", "system", "tool", "user"]),
-  content: t.Array(MessagePart),
+  content: t.Array(ShownPart),
   usage: absent(t.Record(t.String(), t.Integer(), { description: "Tokens; counters that are 0 are left out." })),
 });
 export type ChatMessage = Static<typeof ChatMessage>;
@@ -84,7 +84,7 @@ export const QueuedMessage = t.Object({
   chat_id: uuid(),
   model_config_id: absent(uuid()),
   created_at: time(),
-  content: t.Array(MessagePart),
+  content: t.Array(ShownPart),
 });
 export type QueuedMessage = Static<typeof QueuedMessage>;
 

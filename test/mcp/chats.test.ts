@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
 import type { McpServerConfig } from "#schema/mcp-server.ts";
 import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
@@ -52,6 +53,8 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings).toEqual([
     expect.stringContaining('The MCP server "broken" is left out: '),
   ]);
+  const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
+  using live = await world.owner.as(undefined).socket(`/api/v2/chats/${id}/stream`, upstream);
   const { results, next } = await callTools(
     world,
     call,
@@ -72,9 +75,18 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   expect(JSON.stringify(results[3]).length).toBeLessThan(70_000);
   expect(host.seen.some((headers) => headers.get("x-key") === "s3cret")).toBe(true);
   const parts = (await messagesOf(world.owner, id)).flatMap(({ content }) => content);
-  const named = parts.filter(({ mcp_server_config_id }) => mcp_server_config_id !== undefined);
-  expect(named.filter(({ mcp_server_config_id }) => mcp_server_config_id === chosen.id)).toHaveLength(6);
-  expect(named.filter(({ mcp_server_config_id }) => mcp_server_config_id === forced.id)).toHaveLength(2);
+  const naming = (uuid: string) =>
+    parts.filter(({ mcp_server_config_id: id }) => Bun.deepEquals(id, { uuid, valid: true })).length;
+  expect([naming(chosen.id), naming(forced.id)]).toEqual([6, 2]);
+  // A client under the upstream names gets the id plain, live as well.
+  const partsIn = async () =>
+    (await live.json<ChatEvent[]>()).flatMap((event) =>
+      event.type === "message_part" ? [event.message_part.part] : [],
+    );
+  for (let named: unknown; named !== chosen.id; ) {
+    for (const { mcp_server_config_id } of await partsIn()) named ??= mcp_server_config_id;
+    if (named !== undefined) expect(named).toBe(chosen.id);
+  }
 
   // While it plans only what is approved for that is there; and without a word a chat begins with the usual ones.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });

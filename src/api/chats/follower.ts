@@ -19,6 +19,9 @@ export interface Sink {
   end(why: "failed" | "behind"): void;
 }
 
+/** What a follower wants: messages behind a cursor, and ids in the form that upstream clients know. */
+export type Asked = { readonly after_id: number; readonly compat: boolean };
+
 /** Events in one frame (facts/chats 2.1). */
 const FRAME_EVENTS = 256;
 /** Notices and batches that may wait while history is read. */
@@ -34,11 +37,23 @@ const frameOf = (batch: PartBatch): string => {
   return framed.frame;
 };
 
+/** A live part as upstream clients read it. */
+const plainIds = (event: string): string => {
+  if (!event.includes('"valid":true}')) return event;
+  const parsed = JSON.parse(event) as { message_part: { part: Record<string, unknown> } };
+  const { part } = parsed.message_part;
+  for (const name of ["file_id", "mcp_server_config_id"]) {
+    const id = part[name] as { uuid: string } | undefined;
+    if (id) part[name] = id.uuid;
+  }
+  return JSON.stringify(parsed);
+};
+
 export class ChatFollower {
   readonly #ctx: ApiContext;
   readonly #place: ChatPlace;
   readonly #sink: Sink;
-  readonly #after: number;
+  readonly #asked: Asked;
   readonly #waiting: Item[] = [];
   #leave: (() => void)[] = [];
   #synced: Synced = NOTHING_YET;
@@ -47,10 +62,10 @@ export class ChatFollower {
   #isBusy = true;
   #isOver = false;
 
-  constructor(ctx: ApiContext, place: ChatPlace, after: number, sink: Sink) {
+  constructor(ctx: ApiContext, place: ChatPlace, asked: Asked, sink: Sink) {
     this.#ctx = ctx;
     this.#place = place;
-    this.#after = after;
+    this.#asked = asked;
     this.#sink = sink;
   }
 
@@ -72,7 +87,7 @@ export class ChatFollower {
   async #begin(): Promise<void> {
     const { picture, episode } = await this.#ctx.chats.ask(this.#place.id, "snapshot", {});
     this.#snapshot = picture.snapshot_version;
-    await this.#sendHistory(this.#after, picture.snapshot_version);
+    await this.#sendHistory(this.#asked.after_id, picture.snapshot_version);
     this.#sendState(picture);
     if (episode) this.#sendParts(episode);
     this.#isBusy = false;
@@ -127,12 +142,12 @@ export class ChatFollower {
 
   #messageEvent(message: Parameters<typeof showMessage>[1]): ChatEvent {
     const chat_id = this.#place.id;
-    return { type: "message", chat_id, message: showMessage(chat_id, message) };
+    return { type: "message", chat_id, message: showMessage(chat_id, message, this.#asked.compat) };
   }
 
   #sendState(picture: Parameters<typeof stateEvents>[2]): void {
     const { history_version, generation_attempt } = this.#synced;
-    const { events, synced } = stateEvents(this.#place.id, this.#synced, picture);
+    const { events, synced } = stateEvents(this.#place.id, this.#synced, picture, this.#asked.compat);
     if (synced.history_version !== history_version || synced.generation_attempt !== generation_attempt) {
       this.#nextSeq = 1;
     }
@@ -148,12 +163,13 @@ export class ChatFollower {
     if (known < 0) this.#fail(new Error(`parts ${this.#nextSeq} to ${batch.first_seq} are missing`));
     if (known < 0 || known >= batch.events.length) return;
     this.#nextSeq = batch.first_seq + batch.events.length;
-    if (known === 0 && batch.events.length <= FRAME_EVENTS) {
+    if (known === 0 && batch.events.length <= FRAME_EVENTS && !this.#asked.compat) {
       this.#sink.send(frameOf(batch));
       return;
     }
     for (let from = known; from < batch.events.length; from += FRAME_EVENTS) {
-      this.#sink.send(`[${batch.events.slice(from, from + FRAME_EVENTS).join(",")}]`);
+      const events = batch.events.slice(from, from + FRAME_EVENTS);
+      this.#sink.send(`[${(this.#asked.compat ? events.map(plainIds) : events).join(",")}]`);
     }
   }
 

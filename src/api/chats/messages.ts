@@ -61,13 +61,13 @@ export const chatMessages = (ctx: ApiContext) =>
           model_config_id: patch.last_model_config_id ?? null,
           reasoning_effort: patch.last_reasoning_effort ?? "",
         });
-        const shown = messages.map((message) => showMessage(id, message));
+        const shown = messages.map((message) => showMessage(id, message, caller.compat));
         const message = shown.findLast(({ role }) => role === "user");
         return {
           queued: queued !== null,
           ...(message ? { message } : {}),
           messages: shown,
-          ...(queued ? { queued_message: showQueued(id, queued) } : {}),
+          ...(queued ? { queued_message: showQueued(id, queued, caller.compat) } : {}),
           warnings: [],
         };
       },
@@ -98,7 +98,7 @@ export const chatMessages = (ctx: ApiContext) =>
           ...{ message_id, content, created_by: caller.user_id, patch },
           model_config_id: patch.last_model_config_id ?? null,
         });
-        const shown = messages.map((message) => showMessage(id, message));
+        const shown = messages.map((message) => showMessage(id, message, caller.compat));
         const message = shown.at(-1);
         if (!message) throw notFound();
         return { deleted_message_ids: [...deleted_ids], message, messages: shown, warnings };
@@ -127,8 +127,8 @@ export const chatMessages = (ctx: ApiContext) =>
         const hasCursor = query.after_id !== undefined || query.before_id !== undefined;
         const queued = hasCursor ? [] : await ctx.store.all(listQueued({ chat: key }));
         return {
-          messages: rows.slice(0, limit).map((row) => showMessage(id, row)),
-          queued_messages: queued.map((row) => showQueued(id, row)),
+          messages: rows.slice(0, limit).map((row) => showMessage(id, row, caller.compat)),
+          queued_messages: queued.map((row) => showQueued(id, row, caller.compat)),
           has_more: rows.length > limit,
         };
       },

@@ -5,7 +5,7 @@ import type { ChatFileRow } from "#db/chat-files.ts";
 import type { ChatView } from "#db/chat-views.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
 import type { ChatContext, StoredResource } from "#schema/chat-context.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import { showPart } from "#schema/chat-part.ts";
 import { shownStatus } from "#schema/chat-status.ts";
 import { showDiffStatus } from "./diff.ts";
 
@@ -99,7 +99,8 @@ const unprefixed = (name: string, server: string): string =>
 
 type Shown = Omit<Message, "usage" | "revision"> & { readonly usage: Message["usage"] | Record<string, number> };
 
-export const showMessage = (chat_id: string, message: Shown): ChatMessage => {
+/** `compat`: for a client that signs in under the upstream names. */
+export const showMessage = (chat_id: string, message: Shown, compat: boolean): ChatMessage => {
   const { id, role, content, created_by, model_config_id, created_at } = message;
   const usage = Object.entries(message.usage ?? {}).filter(([, count]) => count > 0);
   return {
@@ -108,14 +109,15 @@ export const showMessage = (chat_id: string, message: Shown): ChatMessage => {
     ...present({ created_by, model_config_id }),
     created_at: rfc3339(created_at),
     role,
-    content: content.filter(({ type }) => type !== "hook-context").map(withoutInsides),
+    content: content.filter(({ type }) => type !== "hook-context").map((part) => showPart(part, compat)),
     ...(usage.length > 0 ? { usage: Object.fromEntries(usage) } : {}),
   };
 };
 
-const withoutInsides = ({ provider_metadata: _, ...shown }: MessagePart): MessagePart => shown;
-
-export const showQueued = (chat_id: string, queued: Queued): QueuedMessage => {
+export const showQueued = (chat_id: string, queued: Queued, compat: boolean): QueuedMessage => {
   const { id, content, model_config_id, created_at } = queued;
-  return { id, chat_id, ...present({ model_config_id }), created_at: rfc3339(created_at), content: [...content] };
+  return {
+    ...{ id, chat_id, ...present({ model_config_id }), created_at: rfc3339(created_at) },
+    content: content.map((part) => showPart(part, compat)),
+  };
 };

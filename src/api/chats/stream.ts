@@ -11,7 +11,7 @@ import { eventStream } from "../event-stream.ts";
 import { fails } from "../responses.ts";
 import { closeWhenAccessLost, whenAccessLost } from "../revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { ChatFollower } from "./follower.ts";
+import { type Asked, ChatFollower } from "./follower.ts";
 import { chatPath, tags } from "./paths.ts";
 import { chatAccess, visibleChat } from "./place.ts";
 
@@ -25,25 +25,36 @@ export const chatStream = (ctx: ApiContext) =>
     "/:chat/stream",
     async ({ caller, params, query, request }) => {
       const { after_id = 0 } = query;
+      const { compat } = caller;
       if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
       const place = await visibleChat(ctx, params.chat, caller);
       const access = chatAccess(ctx, place);
       const seen = () => markRead(ctx, place, caller);
       if (!request.headers.get("accept")?.includes("text/event-stream")) {
-        const handler = closeWhenAccessLost(ctx, caller, access, new ChatSocket(ctx, place, after_id, seen));
+        const handler = closeWhenAccessLost(
+          ctx,
+          caller,
+          access,
+          new ChatSocket(ctx, place, { after_id, compat }, seen),
+        );
         return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
       }
       return eventStream(ctx, request, (stream) => {
-        const follower = new ChatFollower(ctx, place, after_id, {
-          send: (frame) => void stream.send("data", frame),
-          room: async () => {
-            const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
-            const hasRoom = await stream.room(ENOUGH_BYTES);
-            stalled.cancel();
-            return hasRoom;
+        const follower = new ChatFollower(
+          ctx,
+          place,
+          { after_id, compat },
+          {
+            send: (frame) => void stream.send("data", frame),
+            room: async () => {
+              const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
+              const hasRoom = await stream.room(ENOUGH_BYTES);
+              stalled.cancel();
+              return hasRoom;
+            },
+            end: (why) => (why === "failed" ? stream.end() : stream.cut()),
           },
-          end: (why) => (why === "failed" ? stream.end() : stream.cut()),
-        });
+        );
         follower.start();
         seen();
         const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
@@ -84,11 +95,11 @@ class ChatSocket implements SocketHandler {
   #follower: ChatFollower | undefined;
   #room: (() => void) | undefined;
 
-  constructor(ctx: ApiContext, place: ChatPlace, after: number, seen: () => void) {
+  constructor(ctx: ApiContext, place: ChatPlace, asked: Asked, seen: () => void) {
     this.#ctx = ctx;
     this.#seen = seen;
     this.#make = (socket) =>
-      new ChatFollower(ctx, place, after, {
+      new ChatFollower(ctx, place, asked, {
         send: (frame) => void socket.send(frame),
         room: () => this.#waitForRoom(socket),
         end: (why) => {

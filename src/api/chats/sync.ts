@@ -32,12 +32,17 @@ export const stateEvents = (
   chat_id: string,
   synced: Synced,
   now: ChatPicture,
+  compat: boolean,
 ): { events: ChatEvent[]; synced: Synced } => {
   const events: ChatEvent[] = [];
   const { history_version, queue_version, retry_version, generation_attempt } = now;
   const status = shownStatus(now.status);
   if (queue_version !== synced.queue_version) {
-    events.push({ type: "queue_update", chat_id, queued_messages: now.queue.map((row) => showQueued(chat_id, row)) });
+    events.push({
+      type: "queue_update",
+      chat_id,
+      queued_messages: now.queue.map((row) => showQueued(chat_id, row, compat)),
+    });
   }
   if (status !== synced.status) events.push({ type: "status", chat_id, status: { status } });
   const tellError = status === "error" && history_version > synced.error_told;

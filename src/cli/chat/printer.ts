@@ -2,7 +2,7 @@
 // the answer alone (rule CV-12). What came piece by piece is not said again when the whole message comes.
 import type { ChatMessage } from "#schema/chat.ts";
 import type { ChatEvent } from "#schema/chat-event.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { ShownPart } from "#schema/chat-part.ts";
 import { plain, several } from "../text.ts";
 
 export type Sides = {
@@ -95,7 +95,7 @@ export class ChatPrinter {
     for (const part of content) this.#tool(part, role);
   }
 
-  #tool(part: MessagePart, role: string): void {
+  #tool(part: ShownPart, role: string): void {
     const { type, tool_call_id = "", tool_name = "", args, result, result_delta } = part;
     if (type === "tool-call" && args !== undefined && !this.#calls.has(tool_call_id)) {
       this.#calls.add(tool_call_id);

@@ -147,12 +147,13 @@ describe("in messages", () => {
     const attachment = await readAttachment({ store, blobs }, notes);
     expect(new TextDecoder().decode(attachment?.bytes)).toBe("remember the milk");
     expect(await readAttachment({ store, blobs }, crypto.randomUUID())).toBeUndefined();
+    // The model side keeps plain ids; people see the specification's form.
     const picture = await uploaded(world, PNG, { name: "p.png", type: "image/png" });
     const sent = await world.owner.post<CreatedMessage>(`/api/v2/chats/${chat.id}/messages`, {
       content: [file(picture)],
     });
     expect(sent.queued_message?.content as unknown[]).toEqual([
-      { type: "file", file_id: picture, name: "p.png", media_type: "image/png" },
+      { type: "file", file_id: { uuid: picture, valid: true }, name: "p.png", media_type: "image/png" },
     ]);
     const read = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
     expect(read.files.map(({ id }) => id).sort()).toEqual([notes, picture].sort());
