@@ -68,17 +68,16 @@ const pinnedBy = (store: Parts) => {
   };
 };
 
-/** What stands in a snapshot; files too large to be taken in are named, so that the model can read them. */
+/** What stands in a snapshot; of files that are too long there is the beginning, and a word that the model can read the rest. */
 export const toldBy = (resources: readonly StoredResource[]): Told => {
   const files = resources.filter(({ kind }) => kind === "instruction_file");
   const blocks = files.flatMap(({ source, status, body = "" }) => {
-    if (status === "ok")
-      return body.trim() === ""
-        ? []
-        : [`<instructions file=${JSON.stringify(source)}>\n${body.trim()}\n</instructions>`];
-    return status === "oversize"
-      ? [`${source} is too long to stand here: read it with read_file when it matters.`]
-      : [];
+    if (status !== "ok" && status !== "oversize") return [];
+    const text = body.trim();
+    const told = text === "" ? [] : [`<instructions file=${JSON.stringify(source)}>\n${text}\n</instructions>`];
+    if (status === "ok") return told;
+    const missing = told.length > 0 ? "goes on beyond this" : "is too long to stand here";
+    return [...told, `${source} ${missing}: read it with read_file when it matters.`];
   });
   const skills = resources.flatMap(({ kind, status, source, skill_name, skill_description = "", body = "" }) =>
     kind === "skill" && status === "ok" && skill_name

@@ -3,10 +3,19 @@
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { sep } from "node:path";
+import { wholeCharacters } from "./whole-characters.ts";
 
 export type ContextFile =
   | { readonly status: "ok"; readonly bytes: Uint8Array; readonly real: string }
-  | { readonly status: "oversize" | "unreadable" | "excluded"; readonly size: number; readonly error: string };
+  /** `bytes`: its beginning, with whole characters. */
+  | {
+      readonly status: "oversize";
+      readonly size: number;
+      readonly error: string;
+      readonly bytes: Uint8Array;
+      readonly real: string;
+    }
+  | { readonly status: "unreadable" | "excluded"; readonly size: number; readonly error: string };
 
 /** Undefined when there is no such file. */
 export const readContextFile = async (path: string, root: string, limit: number): Promise<ContextFile | undefined> => {
@@ -20,14 +29,17 @@ export const readContextFile = async (path: string, root: string, limit: number)
     try {
       const { size, isFile } = await file.stat().then((one) => ({ size: one.size, isFile: one.isFile() }));
       if (!isFile) return { status: "unreadable", size: 0, error: "is no regular file" };
-      if (size > limit) return { status: "oversize", size, error: `has ${size} bytes, more than ${limit}` };
       // One byte more than it said, to see whether it has grown meanwhile.
-      const bytes = new Uint8Array(Math.min(size, limit) + 1);
+      const bytes = new Uint8Array(size > limit ? limit : size + 1);
       let read = 0;
       for (;;) {
         const { bytesRead } = await file.read(bytes, read, bytes.length - read, read);
         read += bytesRead;
         if (bytesRead === 0 || read === bytes.length) break;
+      }
+      if (size > limit) {
+        const error = `has ${size} bytes, more than ${limit}`;
+        return { status: "oversize", size, error, bytes: wholeCharacters(bytes.slice(0, read)), real };
       }
       if (read > size) return { status: "unreadable", size: read, error: "changes while it is read" };
       return { status: "ok", bytes: bytes.slice(0, read), real };

@@ -49,8 +49,9 @@ export const scanContext = async (roots: readonly string[]): Promise<Scan> => {
 
 const instructionIn = async (found: Found, root: string, source: string): Promise<void> => {
   const file = await readContextFile(source, root, LIMITS.file);
-  if (file?.status === "ok" && !found.isNew(file.real)) return;
-  if (file) found.add("instruction_file", source, file, (body) => ({ body }));
+  if (file && "real" in file && !found.isNew(file.real)) return;
+  // Of one that is too long the beginning counts (specification, "Limits").
+  if (file) found.add("instruction_file", source, file, (body) => ({ body }), true);
 };
 
 const configIn = async (found: Found, root: string, source: string): Promise<void> => {
@@ -112,31 +113,34 @@ class Found {
     return true;
   }
 
-  /** Takes it in within the limits. `judge` says what the text of a good file makes of it. */
+  /** Takes it in within the limits. `judge` says what the text makes of a good file, or of one whose beginning will do. */
   add(
     kind: StoredResource["kind"],
     source: string,
     file: ContextFile,
     judge: (text: string) => Partial<StoredResource>,
+    beginningWillDo = false,
   ): void {
     if (this.#resources.length >= LIMITS.count) {
       this.#left += 1;
       return;
     }
-    if (file.status !== "ok") {
+    if (file.status !== "ok" && !(file.status === "oversize" && beginningWillDo)) {
       const { status, size, error } = file;
       this.#resources.push({ kind, source, status, size_bytes: size, error });
       return;
     }
-    const size_bytes = file.bytes.byteLength;
-    if (this.#bytes + size_bytes > LIMITS.total) {
+    const { status, error: problem } = file.status === "ok" ? { status: file.status, error: "" } : file;
+    const read = file.bytes.byteLength;
+    const size_bytes = file.status === "ok" ? read : file.size;
+    if (this.#bytes + read > LIMITS.total) {
       const error = `together the files have more than ${LIMITS.total} bytes`;
       this.#resources.push({ kind, source, status: "excluded", size_bytes, error });
       return;
     }
     const judged = judge(new TextDecoder().decode(file.bytes));
-    if ((judged.status ?? "ok") === "ok") this.#bytes += size_bytes;
-    this.#resources.push({ kind, source, status: "ok", size_bytes, error: "", ...judged });
+    if ((judged.status ?? "ok") === "ok") this.#bytes += read;
+    this.#resources.push({ kind, source, status, size_bytes, error: problem, ...judged });
   }
 
   get result(): Scan {

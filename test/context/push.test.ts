@@ -1,5 +1,6 @@
 // What the server takes of what an agent pushes, over a real connection.
 import { expect, test } from "bun:test";
+import { toldBy } from "#actors/chat/context-blocks.ts";
 import { findSnapshot, findWorkspaceContext } from "#db/context.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
@@ -27,13 +28,20 @@ test("[CX-6] a daemon's first push and later versions are taken, others answered
   expect(await push(2, false, [file("/b")])).toBe(false);
   expect(await push(4, false, [file("/c")], "2 more were left out")).toBe(true);
   expect(await told()).toEqual({ version: 4, error: "2 more were left out", sources: ["/c"] });
-  expect(await push(1, true, [file("/d"), { ...file("/e"), status: 2 }])).toBe(true);
+  expect(
+    await push(1, true, [file("/d"), { ...file("/e"), status: 2 }, { ...file("/f", Buffer.alloc(0)), status: 2 }]),
+  ).toBe(true);
   const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
   const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
   expect(snapshot?.resources).toEqual([
     { kind: "instruction_file", status: "ok", source: "/d", size_bytes: 1, error: "", body: "x" },
-    { kind: "instruction_file", status: "oversize", source: "/e", size_bytes: 1, error: "" },
+    { kind: "instruction_file", status: "oversize", source: "/e", size_bytes: 1, error: "", body: "x" },
+    { kind: "instruction_file", status: "oversize", source: "/f", size_bytes: 0, error: "" },
   ]);
+  // A model is told the beginning and that there is more.
+  expect(toldBy(snapshot?.resources ?? []).instructions).toEndWith(
+    `<instructions file="/e">\nx\n</instructions>\n\n/e goes on beyond this: read it with read_file when it matters.\n\n/f is too long to stand here: read it with read_file when it matters.`,
+  );
   const refused = [
     Array.from({ length: 1_001 }, (_, i) => file(`/${i}`)),
     [file("/big", new Uint8Array(256 * 1024 + 1))],
@@ -44,5 +52,5 @@ test("[CX-6] a daemon's first push and later versions are taken, others answered
     const answer = await push(9, false, resources).catch(() => "refused");
     expect(answer).toBe("refused");
   }
-  expect(await told()).toEqual({ version: 1, error: "", sources: ["/d", "/e"] });
+  expect(await told()).toEqual({ version: 1, error: "", sources: ["/d", "/e", "/f"] });
 }, 20_000);

@@ -60,14 +60,20 @@ test("[CX-1] every root is looked through for instructions, skills and MCP confi
   ]);
 });
 
-test("[CX-2] a file that is too long is told without its text; beyond 2 MiB files are left out, and beyond 500 they are counted", async () => {
+test("[CX-2] of instructions that are too long the beginning is told, of other files nothing; beyond 2 MiB files are left out, and beyond 500 they are counted", async () => {
   put("work/AGENTS.md", "x".repeat(LIMITS.file));
-  put("work/CLAUDE.md", "x".repeat(LIMITS.file + 1));
+  put("work/CLAUDE.md", `${"x".repeat(LIMITS.file - 1)}é and more`);
+  symlinkSync("CLAUDE.md", join(home, "work/.cursorrules"));
   put("work/.mcp.json", "no json");
-  const [exact, long, config] = (await scan()).resources;
+  put("work/skills/long/SKILL.md", skill("long") + "x".repeat(LIMITS.file));
+  const [exact, long, config, skillful] = (await scan()).resources;
   expect(exact).toMatchObject({ status: "ok", size_bytes: LIMITS.file });
-  expect(long).toMatchObject({ status: "oversize", size_bytes: LIMITS.file + 1 });
-  expect(long?.body).toBeUndefined();
+  const size_bytes = LIMITS.file + 10;
+  expect(long).toMatchObject({ status: "oversize", size_bytes, error: `has ${size_bytes} bytes, more than 65536` });
+  // No half of a character.
+  expect(long?.body).toBe("x".repeat(LIMITS.file - 1));
+  expect([skillful?.status, skillful?.body]).toEqual(["oversize", undefined]);
+  rmSync(join(home, "work/skills"), { recursive: true });
   expect(config).toMatchObject({ status: "invalid", error: "is no JSON" });
   for (let i = 0; i < 505; i++) {
     const name = `s${String(i).padStart(3, "0")}`;

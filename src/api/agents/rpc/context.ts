@@ -44,9 +44,13 @@ const resourceOf = ({ source, sourcePath, sizeBytes, status, error, body }: Cont
     source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(0, MOST.words),
     size_bytes: count(sizeBytes),
     error: error.slice(0, MOST.words),
-    ...(word === "ok" ? bodyOf(body) : {}),
+    ...(word === "ok" || isBeginning(word, body) ? bodyOf(body) : {}),
   };
 };
+
+/** Of an instruction file that is too long our daemon sends the beginning; other agents send nothing. */
+const isBeginning = (status: string, body: ContextResource["body"]): boolean =>
+  status === "oversize" && body.case === "instructionFile" && body.value.content.byteLength > 0;
 
 const bodyOf = (body: ContextResource["body"]): Partial<StoredResource> => {
   switch (body.case) {
