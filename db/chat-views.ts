@@ -13,6 +13,9 @@ export type ChatView = {
   readonly chat: ChatRow;
   readonly owner_username: string;
   readonly owner_name: string;
+  /** Where the chat works now: the newest build of its workspace, and the agent of it that tools use; null while there is none. */
+  readonly build_id: string | null;
+  readonly agent_id: string | null;
   /** The chat, or its root, is shared with somebody. */
   readonly shared: boolean;
   /** What the chat has pinned of its workspace; null while that is nothing. */
@@ -27,10 +30,17 @@ const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat =
   Boolean,
 );
 
+const buildId = sql<string | null>`(select w.latest_build_id from workspaces w
+  where w.id = ${chats.workspace_id} and not w.deleted)`;
+const agentId = sql<string | null>`(select a.id from workspaces w join agents a on a.build_id = w.latest_build_id
+  where w.id = ${chats.workspace_id} and not w.deleted and a.parent_id is null
+  order by a.display_order, a.name limit 1)`;
+
 const select = () =>
   build
     .select({
       ...{ chat: chats, owner_username: users.username, owner_name: users.name, shared: isShared },
+      ...{ build_id: buildId, agent_id: agentId },
       context: {
         snapshot: chat_contexts.snapshot,
         error: context_snapshots.error,

@@ -19,8 +19,6 @@ export const birthOf = (
     subagent_type: chat.subagent_type ?? null,
     permissions: chat.permissions ?? null,
     key,
-    agent_id: null,
-    build_id: null,
     summary: null,
     last_turn_summary: "",
     pin_order: 0,

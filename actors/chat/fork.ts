@@ -122,6 +122,6 @@ const stateOf = (source: ChatState, { id, title, copies, ...at }: New): ChatStat
 
 /** What a copy does not take over, or begins anew. */
 const OWN = {
-  ...{ parent_chat_id: null, root_chat_id: null, agent_id: null, build_id: null, pin_order: 0 },
+  ...{ parent_chat_id: null, root_chat_id: null, pin_order: 0 },
   ...{ archived: false, pending_calls: [], last_error: null, retry_state: null, requires_action_deadline: null },
 } as const;

@@ -16,8 +16,6 @@ export type ChatPatch = Partial<
     | "labels"
     | "plan_mode"
     | "workspace_id"
-    | "agent_id"
-    | "build_id"
     | "last_model_config_id"
     | "last_reasoning_effort"
     | "mcp_server_ids"

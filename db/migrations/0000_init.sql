@@ -294,8 +294,6 @@ CREATE TABLE `chats` (
 	`organization_id` text NOT NULL,
 	`owner_id` text NOT NULL,
 	`workspace_id` text,
-	`agent_id` text,
-	`build_id` text,
 	`parent_chat_id` text,
 	`root_chat_id` text,
 	`subagent_type` text,

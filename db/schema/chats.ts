@@ -31,8 +31,6 @@ export const chats = sqliteTable(
       .notNull()
       .references(() => users.id),
     workspace_id: text(),
-    agent_id: text(),
-    build_id: text(),
     parent_chat_id: text(),
     root_chat_id: text(),
     /** What a sub-chat was started for; absent in root chats. */

@@ -47,7 +47,7 @@ const until = async (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> =
 const sources = ({ context }: Chat): string[] =>
   (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
 
-test("[CX-5] [CX-7] [CX-8] [CX-9] [CX-11] a chat goes by what it has pinned until it is pinned anew, and its owner hears that the workspace tells something else", async () => {
+test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by what it has pinned until it is pinned anew, and its owner hears that the workspace tells something else", async () => {
   put("AGENTS.md", "Always greet.");
   put("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
   put("skills/deploy/steps/one.md", "First.");
@@ -62,6 +62,11 @@ test("[CX-5] [CX-7] [CX-8] [CX-9] [CX-11] a chat goes by what it has pinned unti
     ...{ kind: "skill", status: "ok", source: join(world.home, "skills/deploy"), error: "", size_bytes: 60 },
     ...{ skill_name: "deploy", skill_description: "how we deploy" },
   });
+
+  // A chat in a workspace names where it works.
+  const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
+  const { workspace_id } = world.seeded;
+  expect(await read(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
 
   put("CLAUDE.md", "Never shout.");
   const dirty = await until(id, ({ context }) => context?.dirty === true);
@@ -106,6 +111,28 @@ test("[CX-5] [CX-7] [CX-8] [CX-9] [CX-11] a chat goes by what it has pinned unti
   expect(places).toEqual([...places].sort((a, b) => a - b));
   expect(places[0]).toBeGreaterThanOrEqual(0);
   next.finish("stop");
+
+  // What is wrong with a resource is told with it; what follows from its body is not.
+  put("skills/bad/SKILL.md", "no front matter");
+  put(".cursorrules", "x".repeat(65_537));
+  await until(id, ({ context }) => context?.dirty === true);
+  while (sources(await read(id)).length < 6) {
+    await pin(id);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const wrong = (await read(id)).context?.resources.filter(({ status }) => status !== "ok");
+  expect(wrong).toEqual([
+    {
+      ...{ kind: "instruction_file", status: "oversize", source: join(world.home, ".cursorrules") },
+      ...{ size_bytes: 65_537, error: "has 65537 bytes, more than 65536" },
+    },
+    {
+      ...{ kind: "skill", status: "invalid", source: join(world.home, "skills/bad") },
+      ...{ size_bytes: 15, error: expect.stringContaining("SKILL.md") },
+    },
+  ]);
+  rmSync(join(world.home, "skills/bad"), { recursive: true });
+  rmSync(join(world.home, ".cursorrules"));
 }, 60_000);
 
 test("[CX-7] [CX-8] [CX-10] another workspace is pinned anew, and a snapshot that nobody names is gone", async () => {

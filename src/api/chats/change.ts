@@ -39,8 +39,6 @@ const patchOf = async (
   if (workspace_id !== undefined) {
     const detach = workspace_id === NIL_UUID;
     patch.workspace_id = detach ? null : await workspaceFor(ctx, caller, chat.organization_id, workspace_id);
-    patch.agent_id = null;
-    patch.build_id = null;
   }
   return { patch, pin: pin_order ?? null };
 };

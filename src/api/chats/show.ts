@@ -15,7 +15,7 @@ const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
 const showOne = (
-  { chat, owner_name, owner_username, diff, shared, context }: ChatView,
+  { chat, build_id, agent_id, owner_name, owner_username, diff, shared, context }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
 ): ChildChat => ({
@@ -26,8 +26,8 @@ const showOne = (
   owner_username,
   ...present({
     workspace_id: chat.workspace_id,
-    agent_id: chat.agent_id,
-    build_id: chat.build_id,
+    agent_id,
+    build_id,
     parent_chat_id: chat.parent_chat_id,
     root_chat_id: chat.root_chat_id,
     last_reasoning_effort: chat.last_reasoning_effort,
