@@ -67,7 +67,13 @@ testNeeding(
       },
     };
     expect((await told()).diff_status).toMatchObject(seen);
-    expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).diff_status).toMatchObject(seen);
+    const { diff_status } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+    const time = expect.stringMatching(/^\d{4}-.*Z$/);
+    const { user } = githubPull(host.url);
+    expect(diff_status).toEqual({
+      ...seen,
+      ...{ author_login: user.login, author_avatar_url: user.avatar_url, refreshed_at: time, stale_at: time },
+    } as never);
     expect([...host.tokens].every((token) => token.startsWith("Bearer "))).toBe(true);
     expect(await world.owner.get<ChatDiff>(`/api/v2/chats/${id}/diff`)).toEqual({
       ...{ chat_id: id, provider: "github", remote_origin: `${host.url}/team/repo.git`, branch: "fix" },

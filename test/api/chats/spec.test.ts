@@ -7,6 +7,7 @@ import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
+import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
 const CHATS = "/api/v2/chats";
@@ -240,6 +241,11 @@ describeInside("the specification", () => {
     }
     expect(await answer("GET", search('search:"?!"'))).toEqual([200, [] as never]);
     expect(await answer("GET", search("TITLE:onetwo"))).toMatchObject([200, []]);
+    for (const name of ["v2/chats/{}/stream/git", "experimental/chats/{}/stream/desktop"]) {
+      const [refused, { message }] = await answer("GET", `/api/${name.replace("{}", id)}`);
+      expect([name, refused, message]).toEqual([name, 400, "The chat has no workspace."]);
+      expect((await answer("GET", `/api/${name.replace("{}", lost)}`))[0]).toBe(404);
+    }
     expect(await answer("GET", `${CHATS}/by-workspace`)).toEqual([200, {} as never]);
     expect(await answer("GET", `${CHATS}/by-workspace?workspace_ids=${lost}`)).toEqual([200, {} as never]);
   });
@@ -265,6 +271,16 @@ describeInside("the specification", () => {
     const organization = `?organization=${organization_id}`;
     expect(await upload(organization, "x".repeat(10_485_761))).toEqual([413, tooLarge(10_485_760)]);
     expect((await upload("", "x"))[0]).toBe(400);
+    // Uploads are counted for each user and minute; what is not begun is counted as well.
+    const other = world.owner.as((await seedUser(world.server, { organization_id })).token);
+    let last = 400;
+    let tries = 0;
+    for (; last === 400 && tries < 300; tries++) {
+      const response = await other.fetch("POST", `${CHATS}/files${organization}`, "", { headers });
+      await response.body?.cancel();
+      last = response.status;
+    }
+    expect([last, tries > 120]).toEqual([429, true]);
     expect((await upload(organization, "x", { "content-type": "text/plain" }))[0]).toBe(400);
     const before = await world.owner.get<MessagePage>(`${path}/messages`);
     const first = before.messages[0]?.id;
