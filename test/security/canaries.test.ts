@@ -16,7 +16,8 @@ const canary = (name: string): string => `canary-${name}-8fb1c2`;
 
 /** Names of JSON fields that hold a secret, whatever the route. */
 const SECRET_FIELD = /password|secret|api_key|private_key|token$/;
-const isNoSecret = /^(token_name|max_token_lifetime)$/;
+// The header in which a key travels has a name that may be seen.
+const isNoSecret = /^(token_name|max_token_lifetime|api_key_header)$/;
 
 /** Who may see what: `caller operation` where the specification returns it. */
 const ALLOWED: Record<string, RegExp> = {
