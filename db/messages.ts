@@ -37,12 +37,15 @@ export const listNewestMessages = query(
     .limit(sql.placeholder("limit")),
 );
 
+/** A message of files alone is no prompt. What people write has no empty text. */
+const hasText = sql`exists (select 1 from json_each(${messages.content}) part where part.value ->> 'type' = 'text')`;
+
 /** What people have written, newest first: {chat, limit}. */
 export const listPrompts = query(
   build
     .select({ id: messages.id, content: messages.content })
     .from(messages)
-    .where(and(forPeople, eq(messages.role, "user")))
+    .where(and(forPeople, eq(messages.role, "user"), hasText))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder("limit")),
 );

@@ -46,6 +46,14 @@ describeInside("the specification", () => {
       const { prompts } = await world.owner.get<Prompts>(`${path}/prompts${limit}`);
       expect(prompts).toEqual([{ id: expect.any(Number), text: "onetwo" }]);
     }
+    // What has no words is no prompt, and takes no place of one.
+    const headers = { "content-type": "text/plain", "content-disposition": 'attachment; filename="n.txt"' };
+    const files = `${CHATS}/files?organization=${world.organization_id}`;
+    const file = (await (await world.owner.fetch("POST", files, "notes", { headers })).json()) as { id: string };
+    await sendMessage(world, id, "", { content: [{ type: "file", file_id: file.id }] });
+    (await world.models.next()).finish();
+    await over(id);
+    expect((await world.owner.get<Prompts>(`${path}/prompts?limit=1`)).prompts).toMatchObject([{ text: "onetwo" }]);
     const search = (q: string) => `${CHATS}?q=${encodeURIComponent(q)}`;
     const lost = crypto.randomUUID();
     for (const [status, at] of [
