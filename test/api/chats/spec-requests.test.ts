@@ -73,6 +73,13 @@ describeInside("the specification", () => {
     }
     expect(await answer("GET", search('search:"?!"'))).toEqual([200, [] as never]);
     expect(await answer("GET", search("TITLE:onetwo"))).toMatchObject([200, []]);
+    for (const all of ["", "?limit=0", "?limit=100000", "?q=%20"]) {
+      expect(await answer("GET", `${CHATS}${all}`)).toMatchObject([200, [{ id }]]);
+    }
+    expect(await answer("GET", `${CHATS}?after_id=${id}`)).toEqual([200, [] as never]);
+    for (const wrong of ["limit=-1", "limit=x", "offset=-1", "after_id=word"]) {
+      expect([wrong, (await answer("GET", `${CHATS}?${wrong}`))[0]]).toEqual([wrong, 400]);
+    }
     for (const name of ["v2/chats/{}/stream/git", "experimental/chats/{}/stream/desktop"]) {
       const [refused, { message }] = await answer("GET", `/api/${name.replace("{}", id)}`);
       expect([name, refused, message]).toEqual([name, 400, "The chat has no workspace."]);

@@ -183,6 +183,8 @@ test("[CH-27] unread is what the owner has not followed; archived chats keep sti
     await stranger.until(({ status }) => status === "waiting");
   }
   expect((await world.owner.get<Chat>(path)).has_unread).toBe(true);
+  const unread = (q: string) => world.owner.get<Chat[]>(`/api/v2/chats?q=has_unread:${q}`);
+  expect([(await unread("true")).map((one) => one.id), await unread("false")]).toEqual([[id], []]);
   const watch = await world.owner.socket("/api/v2/chats/watch");
   await world.owner.patch(path, { pin_order: 3 });
   expect((await world.owner.get<Chat>(path)).pin_order).toBe(1);
