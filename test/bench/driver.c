@@ -3,7 +3,7 @@
 //   driver hold PORT PLAN key=value...    opens count= followers, round robin over the plan, and keeps them until stdin ends
 //   driver start PORT PATH cmd args...    spawn to first 200 (PATH), then memory after settle ms (environment SETTLE_MS)
 // PLAN, one line each:  patch AGENT PATH TOKEN SOURCE | follow AGENT PATH TOKEN | probe PATH TOKEN | get PATH TOKEN
-// Keys of load: secs, warm (both seconds), lines (in a batch), rate (batches/s in total, 0 = closed loop), probe_us (gap of the probe),
+// Keys of load: secs, warm (both seconds), lines (in a batch), rate (batches/s in total, 0 = closed loop), probe_us (gap of all probes together),
 //   barrier=1 (all PATCHes go out together once every follower has all of the last ones), stalled=N (followers of the first plan line that stop reading),
 //   drain (seconds to wait at the end for what is still missing, default 10).
 // Latencies are in ms. Open loop: counted from the time a send was due, not from the time it was done.
@@ -13,7 +13,7 @@ static Conn conns[24000];
 static int count, patches, follows;
 static Samples ackTime, followTime, probeTime, getTime;
 static uint64_t from, end, acked, delivered, errors, gaps, followersClosed, outstanding, busyNs;
-static int lines = 100, barrier;
+static int lines = 100, barrier, probes;
 static char rb[1 << 20];
 
 static void readPlan(const char *file) {
@@ -27,7 +27,7 @@ static void readPlan(const char *file) {
     if (sscanf(line, "%15s", kind) != 1) continue;
     if (!strcmp(kind, "patch") && sscanf(line, "%*s %d %1023s %511s %127s", &agent, path, token, source) == 4) c->kind = PATCH, c->id = patches++;
     else if (!strcmp(kind, "follow") && sscanf(line, "%*s %d %1023s %511s", &agent, path, token) == 3) c->kind = FOLLOW, c->id = follows++;
-    else if (!strcmp(kind, "probe") && sscanf(line, "%*s %1023s %511s", path, token) == 2) c->kind = PROBE;
+    else if (!strcmp(kind, "probe") && sscanf(line, "%*s %1023s %511s", path, token) == 2) c->kind = PROBE, c->id = probes++;
     else if (!strcmp(kind, "get") && sscanf(line, "%*s %1023s %511s", path, token) == 2) c->kind = GET;
     else die("unreadable plan line");
     c->agent = agent, c->path = strdup(path), c->token = strdup(token), c->source = strdup(source);
@@ -187,7 +187,7 @@ static uint64_t sendDue(uint64_t t, double gap, uint64_t probeGap) {
     if ((c->kind == PATCH && gap > 0) || c->kind == PROBE) {
       if (t >= c->due) {
         sendRequest(c, c->due);
-        c->due += c->kind == PATCH ? (uint64_t)gap : probeGap;
+        c->due += c->kind == PATCH ? (uint64_t)gap : probeGap * probes;
         if (c->kind == PROBE && c->due + 200000000ull < t) c->due = t;
       } else if (c->due < next) next = c->due;
     } else sendRequest(c, now());
@@ -240,7 +240,7 @@ static int load(int argc, char **argv) {
   from = UINT64_MAX;
   while (now() < t0) turn(t0);
   double gap = rate > 0 ? 1e9 * patches / rate : 0;
-  for (int i = 0; i < count; i++) conns[i].due = conns[i].kind == PATCH ? t0 + (uint64_t)(gap * conns[i].id / patches) : t0;
+  for (int i = 0; i < count; i++) conns[i].due = t0 + (conns[i].kind == PATCH ? (uint64_t)(gap * conns[i].id / patches) : conns[i].kind == PROBE ? probeGap * conns[i].id : 0);
   from = t0 + (uint64_t)(warm * 1e9), end = from + (uint64_t)(secs * 1e9);
   for (uint64_t t = now(); t <= end; t = now()) {
     if (stalled && !stallCount && t >= from) openStalled(stalled);
