@@ -7,6 +7,8 @@ import { AppError } from "#base/errors.ts";
 /** A request that is not answered after this gets 503; streams and long polls exempt themselves. */
 const DEADLINE_MS = 60_000;
 const CHECK_MS = 1_000;
+/** Requests begun in one turn of the event loop; of a crowd that comes at once the rest waits, so that reads and pings are served between. */
+const BEGUN_PER_TURN = 32;
 
 type Waiting = { since: number; late: (reason: AppError) => void };
 
@@ -16,6 +18,8 @@ export class Requests {
   readonly #running = new Map<Request, Waiting>();
   #idle: (() => void)[] = [];
   #stopping = false;
+  #begun = 0;
+  readonly #waiting: (() => void)[] = [];
   #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
 
   /** `limit` requests may run at once; more are answered 503. */
@@ -32,6 +36,8 @@ export class Requests {
     const { promise, reject } = Promise.withResolvers<never>();
     this.#running.set(request, { since: this.#clock.monotonic(), late: reject });
     try {
+      if (++this.#begun === 1) setImmediate(() => this.#turn());
+      if (this.#begun > BEGUN_PER_TURN) await new Promise<void>((resolve) => this.#waiting.push(resolve));
       return await Promise.race([answer(), promise]);
     } finally {
       this.#running.delete(request);
@@ -63,6 +69,14 @@ export class Requests {
   async drain(): Promise<void> {
     this.#stopping = true;
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** A new turn: those who wait go on, in the order in which they came. */
+  #turn(): void {
+    const next = this.#waiting.splice(0, BEGUN_PER_TURN);
+    this.#begun = next.length + this.#waiting.length;
+    if (this.#begun > 0) setImmediate(() => this.#turn());
+    for (const goOn of next) goOn();
   }
 
   #expire(): void {

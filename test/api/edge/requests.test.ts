@@ -23,6 +23,31 @@ const answering = async (requests: Requests, count: number): Promise<void> => {
 const pending = () => new Promise<Response>(() => {});
 const someRequest = () => new Request("http://localhost/");
 
+test("[HT-23] of a crowd that comes at once some are answered in each turn of the event loop, in the order in which they came", async () => {
+  const requests = new Requests(new ManualClock(), 1_000);
+  const begun: number[] = [];
+  const answer = (n: number) => async () => {
+    begun.push(n);
+    return new Response();
+  };
+  const crowd = Array.from({ length: 100 }, (_, n) => requests.run(someRequest(), answer(n)));
+  const seen: number[] = [begun.length];
+  while (begun.length < 100) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    // Whoever comes later waits behind them.
+    if (seen.length === 1) crowd.push(requests.run(someRequest(), answer(100)));
+    seen.push(begun.length);
+  }
+  await Promise.all(crowd);
+  expect(seen[0]).toBe(32);
+  expect(Math.max(...seen.map((count, i) => count - (seen[i - 1] ?? 0)))).toBe(32);
+  expect(begun).toEqual(Array.from({ length: 101 }, (_, n) => n));
+  expect(requests.size).toBe(0);
+  // Alone, nobody waits.
+  await Promise.all([requests.run(someRequest(), answer(101))]);
+  expect(begun.at(-1)).toBe(101);
+});
+
 describe("the deadline of a request", () => {
   test("[HT-8] a handler that never answers is given up after a minute; others are not touched", async () => {
     const clock = new ManualClock();
