@@ -1,8 +1,8 @@
 // Every event that is announced inside the process, by kind of topic. The topic's id is the id of the actor that announced it.
 
 import type { PendingCall } from "./chat/decision.ts";
-import type { PartBatch } from "./chat/episode.ts";
 import type { ChatNotice } from "./chat/messages.ts";
+import type { PartBatch } from "./chat/turn/episode.ts";
 
 export type Events = {
   /** A transition of the chat has been committed. */

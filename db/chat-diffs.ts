@@ -1,5 +1,5 @@
 // The pull requests of chats: reading one, keeping what a host has said, and the conditions of lists that ask for them. Written by
-// actors/chat/diffs.ts alone.
+// actors/chat/aside/diffs.ts alone.
 import { eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import { forgetPull, indexPull } from "./chat-search.ts";
 import { chat_diffs } from "./schema/chat-diffs.ts";

@@ -6,7 +6,7 @@ create virtual table message_search using fts5(words, content = '', contentless_
 -- rowid: the chat's key for its title; the negative key for number and title of its pull request.
 create virtual table title_search using fts5(words, content = '', contentless_delete = 1, tokenize = 'ascii');
 --> statement-breakpoint
--- Merging happens in slices between commits (actors/chat/search-upkeep.ts), never inside of one.
+-- Merging happens in slices between commits (actors/chat/upkeep/search-upkeep.ts), never inside of one.
 insert into message_search (message_search, rank) values ('automerge', 0);
 --> statement-breakpoint
 insert into message_search (message_search, rank) values ('crisismerge', 1000);

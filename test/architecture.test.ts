@@ -50,7 +50,7 @@ describe("the rules bite", () => {
     ["src/daemon/daemon.ts", "#db/users.ts"], ["src/daemon/daemon.ts", "#actors/actor.ts"], ["src/web/page.tsx", "#src/api/users.ts"],
     ["src/client.ts", "#actors/actor.ts"], ["src/api/users.ts", "../../actors/actor.ts"], ["src/api/users.ts", "#test/support/server.ts"],
     ["src/api/users.ts", "#base/errors"], ["src/api/users.ts", "#src/nowhere/x.ts"], ["src/new-folder/x.ts", "#base/errors.ts"],
-    ["src/api/users.ts", "bun:sqlite"], ["actors/actor.ts", "drizzle-orm"], ["actors/actor.ts", "elysia"], ["actors/chat/turn.ts", "ai"],
+    ["src/api/users.ts", "bun:sqlite"], ["actors/actor.ts", "drizzle-orm"], ["actors/actor.ts", "elysia"], ["actors/chat/turn/turn.ts", "ai"],
     ["src/api/users.ts", "p-queue"], ["actors/actor.ts", "@bufbuild/protobuf"], ["db/users.ts", "nanoid"],
   ];
   test.each(forbidden)("[RP-1] %s may not import %s", (file, specifier) => {

@@ -6,7 +6,7 @@ import { deleteOldAudit, findOldAudit } from "#db/audit-search.ts";
 import { daysKept, readAuditRetention } from "#db/audit-settings.ts";
 import type { Store } from "#db/store.ts";
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
-import type { Chore } from "../chat/upkeep.ts";
+import type { Chore } from "../chat/upkeep/upkeep.ts";
 
 const EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;

@@ -1,14 +1,14 @@
 // What follows a transition once it is on disk: followers hear of it, the owner's lists too, and turns begin or end.
 import type { Topics } from "#base/topics.ts";
 import type { Events, OwnerChatKind } from "../events.ts";
+import type { Diffs } from "./aside/diffs.ts";
+import type { Titles } from "./aside/titles.ts";
 import type { Change } from "./decision.ts";
-import type { Diffs } from "./diffs.ts";
-import type { Generations } from "./generations.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
-import { aboutOf } from "./offer.ts";
-import type { SearchUpkeep } from "./search-upkeep.ts";
-import type { Titles } from "./titles.ts";
+import type { Generations } from "./turn/generations.ts";
+import { aboutOf } from "./turn/offer.ts";
+import type { SearchUpkeep } from "./upkeep/search-upkeep.ts";
 import type { ChatState } from "./writes.ts";
 
 type Parts = {

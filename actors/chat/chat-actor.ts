@@ -31,12 +31,12 @@ import {
   type Step,
 } from "./messages.ts";
 import { newborn } from "./newborn.ts";
-import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./offer.ts";
 import { permittedCalls, rememberedRules } from "./permissions.ts";
 import { modelAfter, withoutChoice } from "./promoted.ts";
-import { emptyChat, removeChat } from "./purge.ts";
 import { checkedRoot, readChat, readChildren, readEdited } from "./read.ts";
-import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagent-birth.ts";
+import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagents/subagent-birth.ts";
+import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./turn/offer.ts";
+import { emptyChat, removeChat } from "./upkeep/purge.ts";
 import { type ChatState, joined, patchWrites, pinWrites, writesOf } from "./writes.ts";
 
 export type { StartedAttempt } from "./messages.ts";

@@ -13,18 +13,18 @@ import type { Directory } from "../directory.ts";
 import type { Events } from "../events.ts";
 import { outsideTurn } from "../mailbox.ts";
 import { announce, resume } from "./announce.ts";
+import type { Diffs } from "./aside/diffs.ts";
+import type { Titles } from "./aside/titles.ts";
 import { attachWrites } from "./attach.ts";
 import { chatEntries } from "./audit.ts";
 import type { ChatActor } from "./chat-actor.ts";
 import type { Change, Command, CommandType } from "./decision.ts";
-import type { Diffs } from "./diffs.ts";
-import type { Generations } from "./generations.ts";
 import type { ChatPatch, Late } from "./messages.ts";
 import { promotedPatch } from "./promoted.ts";
 import { readChat } from "./read.ts";
-import type { SearchUpkeep } from "./search-upkeep.ts";
 import { numbersFor, transition } from "./state.ts";
-import type { Titles } from "./titles.ts";
+import type { Generations } from "./turn/generations.ts";
+import type { SearchUpkeep } from "./upkeep/search-upkeep.ts";
 import { type ChatState, patchWrites, writesOf } from "./writes.ts";
 
 export type ChatParts = {

@@ -4,8 +4,8 @@ import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import type { Fence, Message, NewMessage, PendingCall, Queued, RetryState, ToolResult } from "./decision.ts";
-import type { PartBatch } from "./episode.ts";
-import type { PromptOf } from "./prompt.ts";
+import type { PromptOf } from "./prompt/prompt.ts";
+import type { PartBatch } from "./turn/episode.ts";
 import type { ChatState } from "./writes.ts";
 
 /** Metadata: ordinary updates that raise no version (facts/chats 1.1). */

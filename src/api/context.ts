@@ -1,11 +1,11 @@
 // What the HTTP edge works with. src/context.ts builds it; tests override parts of it there.
 
 import type { AgentActor } from "#actors/agent/agent-actor.ts";
+import type { Diffs } from "#actors/chat/aside/diffs.ts";
+import type { Titles } from "#actors/chat/aside/titles.ts";
 import type { ChatActor } from "#actors/chat/chat-actor.ts";
-import type { Diffs } from "#actors/chat/diffs.ts";
-import type { Generations } from "#actors/chat/generations.ts";
-import type { ChatMcp } from "#actors/chat/mcp.ts";
-import type { Titles } from "#actors/chat/titles.ts";
+import type { Generations } from "#actors/chat/turn/generations.ts";
+import type { ChatMcp } from "#actors/chat/turn/mcp.ts";
 import type { Directory } from "#actors/directory.ts";
 import type { Events } from "#actors/events.ts";
 import type { JobQueue } from "#actors/job-queue.ts";

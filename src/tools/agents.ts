@@ -1,4 +1,4 @@
-// What tools may ask of a chat's sub-chats, in the name of the chat's owner. Implemented by actors/chat/subagents.ts; every answer is a
+// What tools may ask of a chat's sub-chats, in the name of the chat's owner. Implemented by actors/chat/subagents/subagents.ts; every answer is a
 // result for the model, and `ToolError` says in words what cannot be done (facts/chats 5.1 and 5.9).
 import type { ToolContext, ToolResult } from "./tool.ts";
 

@@ -1,8 +1,8 @@
 // The table of tools by kind of chat, and what sub-chats' words become while they are waited for: pure parts.
 import { expect, test } from "bun:test";
-import { Episode } from "#actors/chat/episode.ts";
-import { modeOf } from "#actors/chat/offer.ts";
-import { SubagentText } from "#actors/chat/subagent-text.ts";
+import { SubagentText } from "#actors/chat/subagents/subagent-text.ts";
+import { Episode } from "#actors/chat/turn/episode.ts";
+import { modeOf } from "#actors/chat/turn/offer.ts";
 import { AVAILABLE, CHAT_MODES, type ChatMode, limitOf, planPathOf, useOf } from "#src/tools/available.ts";
 import { toolsFor } from "#src/tools/registry.ts";
 

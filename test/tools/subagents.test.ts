@@ -1,7 +1,7 @@
 // Sub-chats that a chat starts for itself: what the model, the followers and the owner see of them, and what becomes of them when their
 // root is stopped, archived, deleted or taken up again after a crash.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { ChatSubagents } from "#actors/chat/subagents.ts";
+import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
 import { putChatSetting, putModelOverride } from "#db/chat-settings.ts";
 import { updateUser } from "#db/users.ts";
 import { Client } from "#src/client.ts";

@@ -1,7 +1,7 @@
 // What administrators set for all chats (facts/chats 4.15). What only they may read does not exist for others (404); what everybody
 // may read they alone may write (403).
 import { Elysia, type Static, type TSchema, t } from "elysia";
-import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/system-prompt.ts";
+import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { audited } from "#db/audit.ts";
 import { type ChatSettings, putChatSetting, readChatSetting } from "#db/chat-settings.ts";

@@ -1,5 +1,5 @@
 // Making a chat: the checks of facts/chats 4.3 in their order, then its actor writes it with its first message and its turn begins.
-import { fallbackTitle } from "#actors/chat/title-text.ts";
+import { fallbackTitle } from "#actors/chat/aside/title-text.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { readUserChatSetting } from "#db/chat-settings.ts";

@@ -1,8 +1,8 @@
 // One follower of a chat's stream: the durable snapshot, what the turn has said so far, and then every change, each exactly once and
 // in order (rules CH-20 to CH-26). It subscribes before it reads; what comes meanwhile waits, bounded, and is told apart by its numbers.
 
-import type { PartBatch } from "#actors/chat/episode.ts";
 import type { ChatNotice } from "#actors/chat/messages.ts";
+import type { PartBatch } from "#actors/chat/turn/episode.ts";
 import { log } from "#base/log.ts";
 import type { ChatPlace } from "#db/chats.ts";
 import { listMessages } from "#db/messages.ts";

@@ -1,6 +1,7 @@
 // Bringing the workspace's files back before a message is edited (rules UN-6 to UN-8): refused while a turn works on them.
-import { aboutOf } from "#actors/chat/offer.ts";
+
 import { readChat, readEdited } from "#actors/chat/read.ts";
+import { aboutOf } from "#actors/chat/turn/offer.ts";
 import { conflict, notFound } from "#base/errors.ts";
 import type { ApiContext } from "../context.ts";
 

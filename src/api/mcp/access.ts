@@ -1,6 +1,6 @@
 // How the server gets at an MCP server of an organization: its secrets, opened here and nowhere else, and the tokens of the person in whose
 // name it is called (rules MC-7, MC-8). Tokens lie with people's other linked accounts and are renewed as those are.
-import type { McpAccess } from "#actors/chat/mcp.ts";
+import type { McpAccess } from "#actors/chat/turn/mcp.ts";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
 import type { McpServerRow } from "#db/mcp-servers.ts";

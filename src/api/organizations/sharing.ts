@@ -1,6 +1,6 @@
 // Whether workspaces of an organization may be shared. Switching it off ends what is shared (rule SH-12).
 import { Elysia, t } from "elysia";
-import { endForbiddenChatSharing } from "#actors/chat/sharing-limits.ts";
+import { endForbiddenChatSharing } from "#actors/chat/upkeep/sharing-limits.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { forbidden } from "#base/errors.ts";
 import { audited } from "#db/audit.ts";

@@ -1,6 +1,13 @@
 // When a history is made shorter and what is kept of it, without any model.
 import { expect, test } from "bun:test";
-import { compactedRows, type HistoryRow, isDue, recordOf, thresholdOf, wordsOfPeople } from "#actors/chat/compact.ts";
+import {
+  compactedRows,
+  type HistoryRow,
+  isDue,
+  recordOf,
+  thresholdOf,
+  wordsOfPeople,
+} from "#actors/chat/prompt/compact.ts";
 
 const row = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
   ...{ role, content: [{ type: "text", text }], usage: null, replayed: null },

@@ -1,6 +1,6 @@
 // The order of what a model is told, whoever says it first, and what providers are asked to remember of it.
 import { expect, test } from "bun:test";
-import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt.ts";
+import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt/prompt.ts";
 import { withCacheMarks } from "#src/llm/cache-marks.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { noAttachments, promptOf } from "#src/llm/prompt.ts";

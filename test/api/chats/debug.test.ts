@@ -1,7 +1,7 @@
 // Recorded model calls: when they are recorded, what of them, who reads them, and that nothing waits for them.
 import { expect, setDefaultTimeout } from "bun:test";
-import { RECORD_BYTES, recordable, withoutSecrets } from "#actors/chat/record-text.ts";
-import { RECORDED_STEPS } from "#actors/chat/recorder.ts";
+import { RECORD_BYTES, recordable, withoutSecrets } from "#actors/chat/aside/record-text.ts";
+import { RECORDED_STEPS } from "#actors/chat/aside/recorder.ts";
 import { interruptOpenRuns } from "#db/chat-runs.ts";
 import type { ChatCost } from "#schema/chat-cost.ts";
 import type { ChatRun, ChatRunWithSteps } from "#schema/chat-debug.ts";

@@ -1,7 +1,7 @@
 // Files of chats: what may be uploaded, how it comes back, whose it is, which messages may name it, and when it is forgotten.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { FileKeeper } from "#actors/chat/file-keeper.ts";
+import { FileKeeper } from "#actors/chat/upkeep/file-keeper.ts";
 import { findChatFile, readAttachment } from "#db/chat-files.ts";
 import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chat.ts";
 import type { Generic } from "#schema/generic.ts";

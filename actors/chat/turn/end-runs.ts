@@ -4,8 +4,8 @@
 import { execute } from "#src/tools/execute.ts";
 import { endProcess } from "#src/tools/processes.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
-import type { PendingCall } from "./decision.ts";
-import type { PromptOf } from "./prompt.ts";
+import type { PendingCall } from "../decision.ts";
+import type { PromptOf } from "../prompt/prompt.ts";
 import { type AgentParts, type ReachParts, WorkspaceAgent } from "./tool-agent.ts";
 import { runIdOf } from "./tool-step.ts";
 

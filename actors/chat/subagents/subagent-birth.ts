@@ -1,8 +1,8 @@
 // Whether a root chat may start a sub-chat now, and what the sub-chat takes over from it (facts/chats 5.9). Pure. Used by the root's actor.
 import type { SubagentType } from "#src/tools/agents.ts";
-import type { PendingCall } from "./decision.ts";
-import type { CreateChat } from "./messages.ts";
-import type { ChatState } from "./writes.ts";
+import type { PendingCall } from "../decision.ts";
+import type { CreateChat } from "../messages.ts";
+import type { ChatState } from "../writes.ts";
 
 /** Sub-chats that one chat can have; those that have finished count, since they can be told to go on. */
 export const SUBAGENTS_LIMIT = 100;

@@ -3,7 +3,7 @@ import { deleteChat, deleteChatLeavings, deleteMessageSlice, findSliceEnd } from
 import { deleteRunSlice, findAnyStep } from "#db/chat-runs.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
-import type { ChatState } from "./writes.ts";
+import type { ChatState } from "../writes.ts";
 
 /** Messages with their words in the index, and recorded model calls: everything that can be much. */
 export const emptyChat = async (store: Store, chat: number): Promise<void> => {

@@ -14,7 +14,7 @@ import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway } from "#src/t
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { HttpResponse } from "#src/wire/http-connection.ts";
 import { WireError } from "#src/wire/wire-error.ts";
-import type { SubagentsOf } from "./subagents.ts";
+import type { SubagentsOf } from "../subagents/subagents.ts";
 
 /** A server that was just started, or a daemon that has lost its connection, is back by then or has a real trouble. */
 const PATIENCE_MS = 15_000;

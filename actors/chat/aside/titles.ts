@@ -1,19 +1,20 @@
 // Names chats and sums them up after their turns, outside of them: a title once, a label after each turn, a summary now and then. What
 // comes too late or is no good is thrown away, and a chat never waits for it (rules TT-1 to TT-5).
+
+import type { Directory } from "#actors/directory.ts";
 import type { Clock } from "#base/clock.ts";
 import { kindOf } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { listNewestMessages } from "#db/messages.ts";
 import type { Store } from "#db/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
-import type { Directory } from "../directory.ts";
-import type { ChatActor } from "./chat-actor.ts";
+import type { ChatActor } from "../chat-actor.ts";
+import type { Chore } from "../upkeep/upkeep.ts";
+import type { ChatState } from "../writes.ts";
 import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SideErrand } from "./side-model.ts";
 import { fallbackTitle, labelFrom, labelOf, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
-import type { Chore } from "./upkeep.ts";
-import type { ChatState } from "./writes.ts";
 
 const TITLE = "Give this conversation a title of two to eight words. Answer with the title alone, without quotes.";
 const LABEL =

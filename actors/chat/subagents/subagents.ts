@@ -1,5 +1,8 @@
 // The sub-chats of a root chat as its tools see them (facts/chats 5.1 and 5.9): started, waited for, spoken to, stopped and listed. Each is
 // a chat with an actor of its own; nothing here holds a mailbox while it waits. Refuses chats that are not this chat's own.
+
+import type { Directory } from "#actors/directory.ts";
+import type { Events } from "#actors/events.ts";
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -11,14 +14,12 @@ import type { Store } from "#db/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Live, SpawnWish, Subagents } from "#src/tools/agents.ts";
 import { INTERRUPTED, ToolError, type ToolResult } from "#src/tools/tool.ts";
-import type { Directory } from "../directory.ts";
-import type { Events } from "../events.ts";
-import type { ChatActor } from "./chat-actor.ts";
-import type { PendingCall } from "./decision.ts";
+import { fallbackTitle } from "../aside/title-text.ts";
+import type { ChatActor } from "../chat-actor.ts";
+import type { PendingCall } from "../decision.ts";
 import { type Spawned, SUBAGENTS_LIMIT } from "./subagent-birth.ts";
 import { subagentModel, subagentModels } from "./subagent-model.ts";
 import { SubagentText } from "./subagent-text.ts";
-import { fallbackTitle } from "./title-text.ts";
 
 /** A wait looks again after so long, whatever it has heard (facts/chats 5.1). */
 const LOOK_MS = 5_000;

@@ -7,12 +7,12 @@ import { execute } from "#src/tools/execute.ts";
 import { endsTurn, givesImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
-import type { NewMessage, PendingCall } from "./decision.ts";
-import { toolMessage } from "./draft.ts";
+import type { NewMessage, PendingCall } from "../decision.ts";
+import { toolMessage } from "../draft.ts";
+import type { StartedAttempt } from "../messages.ts";
 import type { Episode } from "./episode.ts";
 import type { McpOffer } from "./mcp.ts";
 import { serverOf } from "./mcp-turn.ts";
-import type { StartedAttempt } from "./messages.ts";
 import { toolsOf } from "./offer.ts";
 import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
 

@@ -5,6 +5,10 @@ import { log } from "#base/log.ts";
 import { readCompactionThresholds } from "#db/chat-settings.ts";
 import { listPrompts } from "#db/messages.ts";
 import type { Store } from "#db/store.ts";
+import { organizationModel } from "../aside/organization-model.ts";
+import { askModel, type SideModel } from "../aside/side-model.ts";
+import type { NewMessage } from "../decision.ts";
+import type { StartedAttempt } from "../messages.ts";
 import {
   ASK_FOR_SUMMARY,
   bodyOf,
@@ -15,10 +19,6 @@ import {
   recordOf,
   thresholdOf,
 } from "./compact.ts";
-import type { NewMessage } from "./decision.ts";
-import type { StartedAttempt } from "./messages.ts";
-import { organizationModel } from "./organization-model.ts";
-import { askModel, type SideModel } from "./side-model.ts";
 
 /** Times in one turn: a history that does not get shorter is not tried again and again. */
 export const MOST_COMPACTIONS = 3;

@@ -1,5 +1,7 @@
 // One turn of a chat, outside its mailbox: calls the model, streams what it says into the episode, and reports attempts, steps and
 // ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
+
+import type { Directory, Messages } from "#actors/directory.ts";
 import { log } from "#base/log.ts";
 import type { MessageRow } from "#db/messages.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
@@ -7,21 +9,20 @@ import { saysTooLong } from "#src/llm/classify.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
 import { isServerTool } from "#src/tools/registry.ts";
-import type { Directory, Messages } from "../directory.ts";
-import type { ChatActor, StartedAttempt } from "./chat-actor.ts";
+import type { EndOfCall, Recorder, Recording } from "../aside/recorder.ts";
+import type { ChatActor, StartedAttempt } from "../chat-actor.ts";
+import type { NewMessage, Usage } from "../decision.ts";
+import { toolMessage } from "../draft.ts";
+import { insist, pause } from "../insist.ts";
+import { SUMMARIZED } from "../prompt/compact.ts";
+import { type CompactionCounts, Compactor } from "../prompt/compactor.ts";
+import { assemblePrompt, type BlockProvider } from "../prompt/prompt.ts";
+import { readHistory } from "../prompt/prompt-history.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
-import { SUMMARIZED } from "./compact.ts";
-import { type CompactionCounts, Compactor } from "./compactor.ts";
-import type { NewMessage, Usage } from "./decision.ts";
-import { toolMessage } from "./draft.ts";
 import { Episode, type PartBatch } from "./episode.ts";
-import { insist, pause } from "./insist.ts";
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
-import { assemblePrompt, type BlockProvider } from "./prompt.ts";
-import { readHistory } from "./prompt-history.ts";
-import type { EndOfCall, Recorder, Recording } from "./recorder.ts";
 import { RETRIES, retryDelay } from "./retry.ts";
 import type { AgentParts } from "./tool-agent.ts";
 import { ToolStep } from "./tool-step.ts";

@@ -1,7 +1,7 @@
 // What a model is told about the kind of chat it speaks in: as a sub-chat what it is for, and while the chat plans how a plan comes about
 // (facts/chats 5.4, slots 2 and 6). What it may do is decided by the table of tools, not by these words (rule PM-2).
 import { planPathOf } from "#src/tools/available.ts";
-import { modeOf } from "./offer.ts";
+import { modeOf } from "../turn/offer.ts";
 import type { BlockProvider, PromptBlock } from "./prompt.ts";
 
 export const modeBlocks: BlockProvider = async (of) => {

@@ -16,7 +16,7 @@ import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
 import { type ToolsOf, useOf } from "#src/tools/available.ts";
 import { type Tool, ToolError, type ToolResult, tool } from "#src/tools/tool.ts";
-import { pause } from "./insist.ts";
+import { pause } from "../insist.ts";
 
 /** How to get at a server in the name of a person; undefined when the person has not signed in there. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;

@@ -2,6 +2,7 @@
 // that (facts/chats 2.11, 4.4, 6, rules PR-1 to PR-6). Works outside of every mailbox, a few at a time; told by ends of turns and by the
 // scheduler. The only writer of `chat_diffs`. Without external-auth providers it does nothing.
 import PQueue from "p-queue";
+import type { Events } from "#actors/events.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -13,10 +14,9 @@ import type { Provider } from "#src/git/provider.ts";
 import { type Pulls, pullHostOf } from "#src/git/pulls.ts";
 import { PullError, PullHttp } from "#src/git/pulls-http.ts";
 import { remoteOf } from "#src/git/remote.ts";
-import type { Events } from "../events.ts";
+import { type ReachParts, WorkspaceAgent } from "../turn/tool-agent.ts";
+import type { Chore } from "../upkeep/upkeep.ts";
 import { FRESH_MS, nextLook } from "./diff-pace.ts";
-import { type ReachParts, WorkspaceAgent } from "./tool-agent.ts";
-import type { Chore } from "./upkeep.ts";
 
 /** Who is linked where; implemented where the accounts are. */
 export type GitAccounts = {

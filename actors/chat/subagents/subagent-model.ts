@@ -9,7 +9,7 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import type { SpawnWish } from "#src/tools/agents.ts";
 import { ToolError } from "#src/tools/tool.ts";
 
-import { organizationModel } from "./organization-model.ts";
+import { organizationModel } from "../aside/organization-model.ts";
 
 type Parts = { readonly store: Store; readonly models: LanguageModels };
 type Chosen = { readonly model_config_id: string; readonly reasoning_effort: string };

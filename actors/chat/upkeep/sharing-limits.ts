@@ -1,10 +1,11 @@
 // What happens when an organization switches sharing off: each of its shared chats is told, and whoever could read along no longer can
 // (rule CS-6). What a crash leaves over is told at the next start.
+
+import type { Directory } from "#actors/directory.ts";
 import { log } from "#base/log.ts";
 import { listForbiddenShares } from "#db/chat-shares.ts";
 import type { Store } from "#db/store.ts";
-import type { Directory } from "../directory.ts";
-import type { ChatActor } from "./chat-actor.ts";
+import type { ChatActor } from "../chat-actor.ts";
 
 /** For one organization, or at start for all. Resolves when every chat has answered. */
 export const endForbiddenChatSharing = async (

@@ -8,8 +8,8 @@ import { readChatSetting, readUserChatSetting } from "#db/chat-settings.ts";
 import type { Statement } from "#db/sql.ts";
 import type { Store } from "#db/store.ts";
 import { ModelError, type ModelRequest } from "#src/llm/model.ts";
-import type { Collector } from "./collector.ts";
-import type { StartedAttempt } from "./messages.ts";
+import type { StartedAttempt } from "../messages.ts";
+import type { Collector } from "../turn/collector.ts";
 import { recordable, withoutSecrets } from "./record-text.ts";
 
 /** Steps of one run that are kept; a turn with more goes on without. */

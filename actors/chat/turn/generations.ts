@@ -1,15 +1,16 @@
 // The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends by itself. Nothing of this is stored: what
 // a crash takes away is begun again from the chat's own state (rule CH-16).
+
+import { Capacity, type Pool } from "#actors/capacity.ts";
 import { log } from "#base/log.ts";
 import type { Restored } from "#schema/checkpoint.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
-import { Capacity, type Pool } from "../capacity.ts";
+import type { NewMessage } from "../decision.ts";
+import { insist, pause } from "../insist.ts";
+import type { CompactionCounts } from "../prompt/compactor.ts";
 import { bringFilesBack } from "./checkpoints.ts";
-import type { CompactionCounts } from "./compactor.ts";
-import type { NewMessage } from "./decision.ts";
 import { endRuns, type Interrupted } from "./end-runs.ts";
 import type { PartBatch } from "./episode.ts";
-import { insist, pause } from "./insist.ts";
 import { Turn, type TurnParts } from "./turn.ts";
 
 /** Turns at once (facts/chats 1.12). */

@@ -1,5 +1,7 @@
 // Lets chats go in their time (facts/chats 4.16): archives those in which nothing was said for long, deletes those that have been archived
 // for long, and recorded model calls that are old. Each through its actor, one after another; 0 days is never (rules RT-1 to RT-5).
+
+import type { Directory } from "#actors/directory.ts";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -7,8 +9,7 @@ import { listForgottenChats, listSilentChats } from "#db/chat-purge.ts";
 import { deleteOldRunSlice, findOldRun } from "#db/chat-runs.ts";
 import { type ChatSettings, readChatSetting } from "#db/chat-settings.ts";
 import type { Store } from "#db/store.ts";
-import type { Directory } from "../directory.ts";
-import type { ChatActor } from "./chat-actor.ts";
+import type { ChatActor } from "../chat-actor.ts";
 import type { Chore } from "./upkeep.ts";
 
 const EVERY_MS = 600_000;

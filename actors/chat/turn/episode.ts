@@ -1,7 +1,7 @@
 // What one model call has said so far, part by part: numbered, bounded, and told to followers once per turn of the event loop. Its
 // parts never pass the mailbox; whoever joins late gets a copy (DESIGN section 7, facts/chats 2.5 to 2.7).
 import { type MessagePart, showPart } from "#schema/chat-part.ts";
-import type { Fence } from "./decision.ts";
+import type { Fence } from "../decision.ts";
 
 /** Characters of JSON kept of one episode; what comes after is dropped, the message itself is whole in the end. */
 export const EPISODE_LIMIT = 1_048_576;

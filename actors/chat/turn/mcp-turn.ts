@@ -2,9 +2,9 @@
 // organization's server they belong to (facts/chats 3.2, 3.5). Pure but for asking.
 import type { MessagePart } from "#schema/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
+import type { StartedAttempt } from "../messages.ts";
 import type { ChatMcp, McpOffer } from "./mcp.ts";
 import { NO_MCP } from "./mcp.ts";
-import type { StartedAttempt } from "./messages.ts";
 import { toolsOf } from "./offer.ts";
 
 /** Nothing is asked when the attempt only runs tools of ours. A client's tool keeps its name, whatever servers call theirs (MC-2). */

@@ -5,7 +5,7 @@ import { log } from "#base/log.ts";
 import type { Restored } from "#schema/checkpoint.ts";
 import type { HouseOf } from "#src/tools/house.ts";
 import { ToolError } from "#src/tools/tool.ts";
-import type { PromptOf } from "./prompt.ts";
+import type { PromptOf } from "../prompt/prompt.ts";
 import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
 
 /** No tool waits longer for it; what takes longer is not kept. */

@@ -3,10 +3,10 @@
 import type { Clock } from "#base/clock.ts";
 import type { ChatRunRow } from "#db/chat-runs.ts";
 import { type LanguageModels, ModelError, type ModelRequest, type ModelUsage } from "#src/llm/model.ts";
-import { Collector } from "./collector.ts";
-import { pause } from "./insist.ts";
+import { pause } from "../insist.ts";
+import { Collector } from "../turn/collector.ts";
+import { untilAborted } from "../turn/watch.ts";
 import type { Recorded, Recorder, Recording } from "./recorder.ts";
-import { untilAborted } from "./watch.ts";
 
 const TRIES = 3;
 const PAUSE_MS = 1_000;
