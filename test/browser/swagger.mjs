@@ -26,10 +26,12 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   const call = async () => {
     const block = page.locator("#operations-Users-getUsersUser");
     await block.getByPlaceholder("user").fill("me");
+    // The answer to the call before stands there until this one comes.
+    const answered = page.waitForResponse((response) => response.url().endsWith("/api/v2/users/me"));
     await block.getByRole("button", { name: "Execute" }).click();
-    const answer = block.locator(".live-responses-table .response-col_status").last();
+    const status = String((await answered).status());
+    const answer = block.locator(".live-responses-table .response-col_status", { hasText: status }).last();
     await answer.waitFor();
-    await page.waitForLoadState("networkidle");
     return {
       status: (await answer.textContent()).trim(),
       body: await block.locator(".live-responses-table code").first().textContent(),

@@ -320,6 +320,6 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`PATCH ${C}/acl`]: { is: as(PRIVATE, 204), body: { user_roles: {} } },
   [`GET ${C}/stream`]: PRIVATE_SOCKET,
   [`GET ${C}/stream/git`]: { is: PRIVATE_SOCKET, why: "400: no daemon is connected" },
-  ["GET /api/experimental/chats/{chat}/stream/desktop"]: { is: PRIVATE_SOCKET, why: "400: no daemon is connected" },
+  "GET /api/experimental/chats/{chat}/stream/desktop": { is: PRIVATE_SOCKET, why: "400: no daemon is connected" },
   [`GET ${C}/diff`]: { is: as(PRIVATE, 404), why: "404: nothing was pushed" },
 };
