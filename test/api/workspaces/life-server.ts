@@ -119,12 +119,16 @@ export class ServerLives implements Real {
   /** Waits for one that can be claimed: nothing else is kept under these rules. */
   async #oneIsReady(): Promise<void> {
     for (;;) {
-      const { workspaces } = await this.#time.admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds");
-      const own = workspaces.filter(({ template_id }) => template_id === this.#offer.template_id);
+      const own = (await this.#kept()).filter(({ template_id }) => template_id === this.#offer.template_id);
       if (own.some(({ latest_build }) => latest_build.status === "running")) return;
       await this.#time.settle();
       await turn();
     }
+  }
+
+  /** Workspaces that are kept ready, and those about to be. */
+  async #kept(): Promise<Page["workspaces"]> {
+    return (await this.#time.admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces;
   }
 
   #read(id: string): Promise<Workspace> {
@@ -139,6 +143,8 @@ export class ServerLives implements Real {
       await settle();
       let isBusy = false;
       for (const id of this.#ids) if (await this.#isBusy(id)) isBusy = true;
+      // A build that is under way when the clock leaps would count as one that nothing was heard of.
+      for (const { latest_build } of await this.#kept()) if (latest_build.job.completed_at === undefined) isBusy = true;
       if (!isBusy && (await store.all(dueTimers({ now: clock.now() }))).length === 0) return;
       await turn();
     }
