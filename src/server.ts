@@ -12,7 +12,7 @@ import { AgentTokens } from "./api/agent-tokens.ts";
 import { isAppPath } from "./api/applications/names.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
 import { onBehalf, statusesOf } from "./api/audit/origin.ts";
-import { bodyLimit, parseJson, tooLarge } from "./api/body.ts";
+import { bodyLimit, NO_BODY, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
 import { chatDesktop } from "./api/chats/desktop.ts";
@@ -57,6 +57,7 @@ export const createApp = (ctx: Context): AnyElysia => {
     .use(rememberRoute(ctx.metrics))
     .onParse(async ({ request, route }) => {
       const body = await parseJson({ request });
+      if (body === NO_BODY) return shapes.ofNothing(request.method, route);
       shapes.check(request.method, route, body);
       return body;
     });

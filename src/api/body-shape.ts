@@ -2,6 +2,7 @@
 // a text's letters and an empty map of a number (rule HT-15). Everything else about a body is its schema's business.
 import type { TSchema } from "@sinclair/typebox";
 import { invalid, type Validation } from "#base/errors.ts";
+import { bodyMissing, NO_BODY } from "./body.ts";
 
 /** Names the first place that has the wrong shape. */
 type Shape = (value: unknown, place: string) => Validation | undefined;
@@ -56,13 +57,21 @@ const objectOf = (schema: TSchema): Shape => {
   };
 };
 
+/** An object that may be empty: a request may as well leave it away (rule HT-24). */
+export const isAllOptional = ({ type, required }: { type?: unknown; required?: unknown }): boolean =>
+  type === "object" && (!Array.isArray(required) || required.length === 0);
+
 /** The shapes of the routes that take a body, found by method and route. */
 export class BodyShapes {
   readonly #shapes = new Map<string, Shape>();
+  /** Routes that take a body, and whether one must be sent. */
+  readonly #required = new Map<string, boolean>();
 
   constructor(routes: readonly { method: string; path: string; hooks: { body?: unknown } }[]) {
     for (const { method, path, hooks } of routes) {
-      const shape = isObject(hooks.body) ? shapeOf(hooks.body as unknown as TSchema) : undefined;
+      if (!isObject(hooks.body)) continue;
+      this.#required.set(`${method} ${path}`, !isAllOptional(hooks.body));
+      const shape = shapeOf(hooks.body as unknown as TSchema);
       if (shape) this.#shapes.set(`${method} ${path}`, shape);
     }
   }
@@ -72,5 +81,13 @@ export class BodyShapes {
     if (body === undefined) return;
     const wrong = this.#shapes.get(`${method} ${route}`)?.(body, "");
     if (wrong) throw invalid("Validation failed.", [wrong]);
+  }
+
+  /** What stands for a body that was not sent: none, or an empty one. Throws 400 where one is needed (rule HT-24). */
+  ofNothing(method: string, route: string): object | typeof NO_BODY {
+    const isRequired = this.#required.get(`${method} ${route}`);
+    if (isRequired) throw bodyMissing();
+    // Not undefined: Elysia would go on and parse by the content type.
+    return isRequired === undefined ? NO_BODY : {};
   }
 }

@@ -1,5 +1,5 @@
 // Reading request bodies: JSON only, an object, and never more than the route's limit, also when the client does not say how much
-// it will send. A body is read only after its sender is known (rules HT-3 to HT-6).
+// it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
 import { AppError } from "#base/errors.ts";
 import { callerOf } from "./caller.ts";
 import { pathOf } from "./errors.ts";
@@ -40,17 +40,27 @@ const readBytes = async (request: Request, limit: number): Promise<Uint8Array<Ar
 
 const isJson = (contentType: string): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType);
 
-/** A JSON object (or array, where the route's schema says so). 415 for other content, 400 for what is not JSON. */
-const readJson = async (request: Request, limit: number): Promise<unknown> => {
+/** What `parseJson` gives for a request without a body, whatever type it names: many clients name one with every request (rule HT-24). */
+export const NO_BODY = null;
+
+/** 400 for a route that needs a body and got none. */
+export const bodyMissing = (): AppError =>
+  new AppError("invalid", "The request body is missing.", {
+    detail: "This route needs a JSON object, sent with the header Content-Type: application/json.",
+  });
+
+/** A JSON object, or NO_BODY. 415 for other content, 400 for what is not JSON. */
+const readJson = async (request: Request, limit: number): Promise<object | typeof NO_BODY> => {
   const contentType = request.headers.get("content-type") ?? "";
   const declared = request.headers.get("content-length");
+  if (declared === "0" || (declared === null && request.body === null)) return NO_BODY;
   if (!isJson(contentType)) {
-    if (declared === "0" || (declared === null && request.body === null)) return undefined;
     throw new AppError("unsupported_media", "The request body must be JSON.", {
       detail: "Send it with the header Content-Type: application/json.",
     });
   }
   const value = isSmall(request, limit) ? await request.json().catch(notJson) : await parsedWithCare(request, limit);
+  if (value === undefined) return NO_BODY;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new AppError("invalid", "The request body must be a JSON object.");
   }
@@ -67,6 +77,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 const parsedWithCare = async (request: Request, limit: number): Promise<unknown> => {
   const bytes = await readBytes(request, limit);
+  // A stream that ended before it began.
+  if (bytes.byteLength === 0) return undefined;
   const costly = tooCostly(bytes);
   if (costly) throw new AppError("invalid", `The request body ${costly}`);
   try {
@@ -118,15 +130,19 @@ const limitOfPattern = (path: readonly string[]): number | undefined =>
       segments.every((segment, i) => (segment === undefined ? path[i] !== "" : segment === path[i])),
     )?.limit;
 
-/** The parser of every route that does not name its own: a signed-in caller, JSON, the default limit. */
+/** The parser of every route that does not name its own (undefined for those that do): a signed-in caller, JSON, the default limit. */
 export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
   if (ownParsers.has(pathOf(request.url))) return undefined;
   callerOf(request);
   return readJson(request, bodyLimit(pathOf(request.url)));
 };
 
-/** For the few routes that strangers may call. */
-export const parsePublicJson: Parser = ({ request }) => readJson(request, PUBLIC_LIMIT);
+/** For the few routes that strangers may call; all of them need a body. */
+export const parsePublicJson: Parser = async ({ request }) => {
+  const body = await readJson(request, PUBLIC_LIMIT);
+  if (body === NO_BODY) throw bodyMissing();
+  return body;
+};
 limitOf.set(parsePublicJson, PUBLIC_LIMIT);
 
 /** For handlers that read the body themselves, as a stream; they keep to the limit. */

@@ -3,6 +3,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { bodyLimit } from "./body.ts";
+import { isAllOptional } from "./body-shape.ts";
 import { SESSION_HEADER } from "./identify.ts";
 import { Generic, WORDS } from "./responses.ts";
 
@@ -107,9 +108,8 @@ const GENERIC: JsonObject = { "application/json": { schema: { $ref: "#/component
 const tidyOperation = (operation: JsonObject, path: string): void => {
   const accepts = take(operation, "x-accepts") as string[] | undefined;
   const answers = take(operation, "x-answers") as string[] | undefined;
-  const isOptional = take(operation, "x-body-optional") === true;
   const body = operation.requestBody as JsonObject | undefined;
-  if (body) operation.requestBody = { required: !isOptional, content: contentOf(body, accepts) };
+  if (body) operation.requestBody = { required: !takesNothing(body), content: contentOf(body, accepts) };
   else if (accepts) operation.requestBody = { required: true, content: opaque(accepts) };
   const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
   if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
@@ -130,6 +130,10 @@ const tidyOperation = (operation: JsonObject, path: string): void => {
     }
   }
 };
+
+/** As the edge does (rule HT-24). */
+const takesNothing = ({ content }: JsonObject): boolean =>
+  Object.values(content as JsonObject).every((one) => isAllOptional(((one as JsonObject).schema ?? {}) as JsonObject));
 
 /** The answers in ascending order of status; `always` are those that the edge itself may answer, and what a download answers. */
 const tidyResponses = (declared: JsonObject, answers: string[] | undefined, always: string[]): JsonObject => {

@@ -1,5 +1,5 @@
 // Clients say each minute that somebody works with a workspace (facts/platform 3.4).
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents.ts";
 import { USAGE_APPS, WorkspaceUsage } from "#schema/workspace.ts";
@@ -16,7 +16,7 @@ export const usage = (ctx: ApiContext) =>
     async ({ caller, params, body, status }) => {
       const place = await livingWorkspaceAt(ctx, params.workspace, caller);
       if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
-      const open = openOf(body ?? {});
+      const open = openOf(body);
       const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
       if (open && agent?.build_id !== place.latest_build_id) throw notFound();
       await ctx.workspaces.ask(place.id, "record_activity", {
@@ -34,7 +34,7 @@ export const usage = (ctx: ApiContext) =>
     {
       user: true,
       params: workspacePath,
-      body: t.Optional(WorkspaceUsage),
+      body: WorkspaceUsage,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
       detail: {
         tags: ["Workspaces"],

@@ -48,7 +48,7 @@ describe("what is not a JSON object", () => {
 
   test.each([
     ["cut off", '{"email":', "The request body must be valid JSON."],
-    ["empty", "", "The request body must be valid JSON."],
+    ["nothing but space", " ", "The request body must be valid JSON."],
     ["not UTF-8", Buffer.from('{"email":"\xff"}', "latin1"), "Validation failed."],
     ["not UTF-8 at all", Buffer.from("\xff\xfe{}", "latin1"), "The request body must be valid JSON."],
     ["two values", "{} {}", "The request body must be valid JSON."],
@@ -63,10 +63,32 @@ describe("what is not a JSON object", () => {
     expect(body.message).toBe(message);
   });
 
-  test("[HT-5] no body and no type at all is 400, for the fields are missing", async () => {
-    const { status, body } = await post(undefined, {});
-    expect(status).toBe(400);
-    expect(body.message).toBe("Validation failed.");
+  const missing = { status: 400, body: { message: "The request body is missing." } };
+
+  test("[HT-24] no body is 400 where one is needed, with a type and without", async () => {
+    expect(await post(undefined, {})).toMatchObject(missing);
+    expect(await post("", { "content-type": "application/json" })).toMatchObject(missing);
+    expect(await post("", { "content-type": "text/plain" })).toMatchObject(missing);
+  });
+
+  test.each([
+    ["of length 0", { "Content-Length": 0 }, ""],
+    ["without any length", {}, ""],
+    ["that streams and ends at once", { "Transfer-Encoding": "chunked" }, "0\r\n\r\n"],
+  ])("[HT-24] a body %s is none: who needs one says so, who needs none goes on", async (_name, length, text) => {
+    const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const answer = async (path: string) => {
+      using connection = new RawConnection(server.url);
+      const headers = { "Content-Type": "application/json", "Service-Session-Token": token as string, ...length };
+      connection.send(head("POST", path, headers as Record<string, string | number>) + text);
+      return await answerOf(connection);
+    };
+    expect((await answer(LOGIN))?.status).toBe(400);
+    expect(await answer("/api/v2/users")).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("body is missing"),
+    });
+    expect((await answer("/api/v2/users/logout"))?.status).toBe(200);
   });
 
   test("[HT-5] compressed bodies are 415 and never inflated", async () => {

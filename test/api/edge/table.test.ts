@@ -155,9 +155,11 @@ describe("who is calling", () => {
   });
 });
 
+const ids = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "path");
+const NOWHERE = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+
 describe("ids in the path", () => {
-  const withId = (operation: Operation): boolean => operation.parameters.some((parameter) => parameter.in === "path");
-  const ids = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "path");
+  const withId = (operation: Operation): boolean => ids(operation).length > 0;
 
   test.each(table(withId))(
     "[HT-14] %s: an id of a wrong form is 400 and named, an unknown name 404",
@@ -178,7 +180,7 @@ describe("ids in the path", () => {
     async (_name, operation) => {
       for (const { name, schema } of ids(operation)) {
         if (schema.enum) continue;
-        const path = { ...goodPath(operation), [name]: "6ba7b810-9dad-41d1-80b4-00c04fd430c8" };
+        const path = { ...goodPath(operation), [name]: NOWHERE };
         const { status, body } = await refused(operation, { token: rightToken(operation), path });
         const expected = exception(operation.name, `unknown ${name}`) ?? 404;
         expect([name, status]).toEqual([name, expected]);
@@ -230,18 +232,57 @@ describe("fields", () => {
     },
   );
 
-  const refusedRaw = async (operation: Operation, token: string | undefined, body: string, type: string) => {
+  const refusedRaw = async (
+    operation: Operation,
+    token: string | undefined,
+    body: string,
+    type: string,
+    path = goodPath(operation),
+  ) => {
     const before = version();
     const response = await new Client(server.url, token).fetch(
       operation.method,
-      pathWith(operation, goodPath(operation), goodQuery(operation)),
+      pathWith(operation, path, goodQuery(operation)),
       body,
       { headers: { "content-type": type } },
     );
-    expect(await response.json()).toHaveProperty("message");
+    const answer = (await response.json()) as Generic;
+    expect(answer).toHaveProperty("message");
     expect(version()).toEqual(before);
-    return { status: response.status };
+    return { status: response.status, message: answer.message };
   };
+
+  const isNeeded = ({ described }: Operation): boolean => described.requestBody?.required === true;
+
+  test.each(table((operation) => operation.body !== undefined && isNeeded(operation)))(
+    "[HT-24] %s: a body that is needed and not sent is 400 and said to be missing",
+    async (_name, operation) => {
+      const token = rightToken(operation);
+      expect((await refused(operation, { token, body: undefined })).body.message).toBe("The request body is missing.");
+      const { status, message } = await refusedRaw(operation, token, "", "application/json");
+      expect([status, message]).toEqual([400, "The request body is missing."]);
+    },
+  );
+
+  const isWrite = ({ method }: Operation): boolean => method !== "GET";
+  const unknown = (operation: Operation) =>
+    Object.fromEntries(
+      ids(operation).map(({ name, schema }) => [name, schema.enum ? (goodPath(operation)[name] as string) : NOWHERE]),
+    );
+
+  test.each(table((operation) => isWrite(operation) && !isNeeded(operation) && ids(operation).length > 0))(
+    "[HT-24] %s: a body that is not needed and not sent is no mistake, whatever type is named",
+    async (_name, operation) => {
+      const token = rightToken(operation);
+      const path = unknown(operation);
+      const expected = await refused(operation, { token, path, body: operation.body && {} });
+      expect(expected.body.message).not.toMatch(/request body/);
+      for (const type of ["application/json", "application/x-www-form-urlencoded"]) {
+        const answer = await refusedRaw(operation, token, "", type, path);
+        expect([type, answer.status, answer.message]).toEqual([type, expected.status, expected.body.message]);
+      }
+    },
+  );
 
   const queries = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "query");
 
