@@ -6,6 +6,7 @@
 // Keys of load: secs, warm (both seconds), lines (in a batch), rate (batches/s in total, 0 = closed loop), probe_us (gap of all probes together),
 //   barrier=1 (all PATCHes go out together once every follower has all of the last ones), stalled=N (followers of the first plan line that stop reading),
 //   drain (seconds to wait at the end for what is still missing, default 10).
+// SIGTERM ends the measured window of load early; rates are those of its true length, which is told as seconds.
 // Latencies are in ms. Open loop: counted from the time a send was due, not from the time it was done.
 #include "driver-net.h"
 
@@ -15,6 +16,9 @@ static Samples ackTime, followTime, probeTime, getTime;
 static uint64_t from, end, acked, delivered, errors, gaps, followersClosed, outstanding, busyNs;
 static int lines = 100, barrier, probes;
 static char rb[1 << 20];
+static volatile sig_atomic_t told;
+
+static void tell(int signal) { (void)signal, told = 1; }
 
 static void readPlan(const char *file) {
   char line[4096], kind[16], path[1024], token[512], source[128];
@@ -229,6 +233,7 @@ static int load(int argc, char **argv) {
   double secs = option(argc, argv, "secs", 2), warm = option(argc, argv, "warm", 1), rate = option(argc, argv, "rate", 0);
   uint64_t probeGap = (uint64_t)(option(argc, argv, "probe_us", 0) * 1000);
   int stalled = (int)option(argc, argv, "stalled", 0);
+  signal(SIGTERM, tell);
   lines = (int)option(argc, argv, "lines", 100), barrier = (int)option(argc, argv, "barrier", 0);
   for (int i = 0; i < count; i++) {
     Conn *c = &conns[i];
@@ -243,16 +248,21 @@ static int load(int argc, char **argv) {
   for (int i = 0; i < count; i++) conns[i].due = t0 + (conns[i].kind == PATCH ? (uint64_t)(gap * conns[i].id / patches) : conns[i].kind == PROBE ? probeGap * conns[i].id : 0);
   from = t0 + (uint64_t)(warm * 1e9), end = from + (uint64_t)(secs * 1e9);
   for (uint64_t t = now(); t <= end; t = now()) {
+    if (told && t > from) {
+      end = t;
+      break;
+    }
     if (stalled && !stallCount && t >= from) openStalled(stalled);
     uint64_t b = now(), next = sendDue(t, gap, probeGap), a = now();
     if (a - b > 2000 && b >= from) busyNs += a - b; // below: nothing was due
     turn(next < end ? next : end);
   }
+  secs = (end - from) / 1e9;
   if (stalled) releaseStalled();
   uint64_t limit = now() + (uint64_t)(option(argc, argv, "drain", 10) * 1e9);
   while (!caughtUp() && now() < limit) turn(now() + 1000000);
-  printf("{\"errors\":%llu,\"gaps\":%llu,\"lines_missing\":%llu,\"followers_closed\":%llu,\"driver_busy\":%.3f,\"batches_per_s\":%.1f,\"lines_per_s\":%.0f,\"deliveries_per_s\":%.0f,\"gets_per_s\":%.0f",
-         (unsigned long long)errors, (unsigned long long)gaps, (unsigned long long)missing(), (unsigned long long)followersClosed, busyNs / (secs * 1e9),
+  printf("{\"errors\":%llu,\"gaps\":%llu,\"lines_missing\":%llu,\"followers_closed\":%llu,\"seconds\":%.3f,\"driver_busy\":%.3f,\"batches_per_s\":%.1f,\"lines_per_s\":%.0f,\"deliveries_per_s\":%.0f,\"gets_per_s\":%.0f",
+         (unsigned long long)errors, (unsigned long long)gaps, (unsigned long long)missing(), (unsigned long long)followersClosed, secs, busyNs / (secs * 1e9),
          acked / secs, acked * lines / secs, delivered / secs, getTime.n / secs);
   printSamples("ack", &ackTime), printSamples("follow", &followTime), printSamples("probe", &probeTime), printSamples("get", &getTime);
   if (stalled) printStalled();

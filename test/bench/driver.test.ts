@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { Driver, type PlanLine } from "./driver.ts";
+import { Driver, type LoadKeys, type PlanLine } from "./driver.ts";
 
 type Fault = "none" | "lost" | "doubled" | "swapped";
 
 /** Takes PATCHes like the product and hands each batch to the followers, except that every tenth suffers the fault. */
-function faultyServer(fault: Fault) {
+function faultyServer(fault: Fault, onBatch: (batch: number) => void) {
   let batches = 0;
   let held: string | undefined;
   const server = Bun.serve({
@@ -21,6 +21,7 @@ function faultyServer(fault: Fault) {
         const { logs } = (await request.json()) as { logs: unknown };
         const frame = JSON.stringify(logs);
         const hit = ++batches % 10 === 0;
+        onBatch(batches);
         if (hit && fault === "swapped") held = frame;
         else if (!hit || fault !== "lost") server.publish("all", frame);
         if (hit && fault === "doubled") server.publish("all", frame);
@@ -45,16 +46,23 @@ function faultyServer(fault: Fault) {
   return server;
 }
 
-async function drive(fault: Fault) {
+async function drive(fault: Fault, keys: Partial<LoadKeys> = {}, endAfter = Number.POSITIVE_INFINITY) {
   const dir = mkdtempSync(join(tmpdir(), "slipway-driver-"));
-  const server = faultyServer(fault);
+  const over = new AbortController();
+  const server = faultyServer(fault, (batch) => batch === endAfter && over.abort());
   try {
     const driver = await Driver.compile(dir, undefined);
     const plan: PlanLine[] = [
       { kind: "patch", agent: 0, path: "/logs", token: "t", source: crypto.randomUUID() },
       { kind: "follow", agent: 0, path: "/follow", token: "t" },
     ];
-    return await driver.load(server.port ?? 0, plan, { secs: 0.3, warm: 0, lines: 5, rate: 200, drain: 0.5 });
+    return await driver.load(
+      server.port ?? 0,
+      plan,
+      { secs: 0.3, warm: 0, lines: 5, rate: 200, drain: 0.5, ...keys },
+      undefined,
+      over.signal,
+    );
   } finally {
     server.stop(true);
     rmSync(dir, { recursive: true, force: true });
@@ -82,6 +90,14 @@ testNeeding(
 
 testNeeding([needs.cc], "[BM-1] swapped batches are counted though every line arrives", async () => {
   expect((await drive("swapped")).gaps).toBeGreaterThan(0);
+});
+
+testNeeding([needs.cc], "[BM-1] a window that is ended early loses nothing and tells its true length", async () => {
+  const result = await drive("none", { secs: 60 }, 20);
+  expect(result).toMatchObject({ errors: 0, gaps: 0, lines_missing: 0, followers_closed: 0 });
+  expect(result.seconds).toBeGreaterThan(0);
+  expect(result.seconds).toBeLessThan(60);
+  expect(result.batches_per_s * result.seconds).toBeCloseTo(result.ack.n, -1);
 });
 
 test("[BM-2] without a C compiler the bench stops and says what to install", async () => {

@@ -21,6 +21,8 @@ export interface LoadResult {
   /** Acknowledged lines that a follower never got, or got too often. */
   lines_missing: number;
   followers_closed: number;
+  /** Length of the measured window. */
+  seconds: number;
   /** Share of the driver's core that was busy; near 1 the driver is the limit and the figures say nothing. */
   driver_busy: number;
   batches_per_s: number;
@@ -91,9 +93,16 @@ export class Driver {
     return new Driver(program, dir, core);
   }
 
-  /** Runs the load of a plan. `onEvent` hears "stalled" and "released" as they happen. */
-  async load(port: number, plan: PlanLine[], keys: LoadKeys, onEvent?: (event: string) => void): Promise<LoadResult> {
+  /** Runs the load of a plan. `onEvent` hears "stalled" and "released" as they happen; an abort of `over` ends the window early. */
+  async load(
+    port: number,
+    plan: PlanLine[],
+    keys: LoadKeys,
+    onEvent?: (event: string) => void,
+    over?: AbortSignal,
+  ): Promise<LoadResult> {
     const child = this.spawn(["load", String(port), await this.write(plan), ...keyArguments(keys)]);
+    over?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
     let result: LoadResult | undefined;
     for await (const line of linesOf(child.stdout)) {
       const message = JSON.parse(line);

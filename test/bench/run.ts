@@ -11,6 +11,7 @@ import { figureTables, type RowResult, verdictTable, withResults } from "./repor
 import type { Bench, Row } from "./row.ts";
 import { agents } from "./rows-agents.ts";
 import { audit, auditCost } from "./rows-audit.ts";
+import { backup } from "./rows-backup.ts";
 import { latency, send, tokens } from "./rows-chats.ts";
 import { chatsAtScale } from "./rows-chats-at-scale.ts";
 import { insights } from "./rows-insights.ts";
@@ -49,6 +50,7 @@ const rows: Row[] = [
   insights,
   audit,
   auditCost,
+  backup,
 ];
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)

@@ -1,0 +1,42 @@
+// A large database of agents' log lines, written straight into the file while no server runs on it. For the row about backups.
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { openLocalStore } from "#db/local.ts";
+
+const LINE_BYTES = 400;
+/** What a line of that many bytes takes in the file at least, so that no more numbers are needed than were reserved. */
+const ROW_BYTES = LINE_BYTES;
+const STEP = 50_000;
+
+/** Gives an agent lines until the database has `bytes`; returns how many. Their numbers are reserved, as the server would do it. */
+export const seedLines = async (dataDir: string, agentId: string, bytes: number): Promise<number> => {
+  const fatal = (error: Error): void => {
+    throw error;
+  };
+  const most = Math.ceil(bytes / ROW_BYTES) + STEP;
+  const store = openLocalStore({ directory: dataDir, cacheMb: 64, now: Date.now(), fatal });
+  const first = await store.reserve("agent_logs", most);
+  await store.close();
+  using db = new Database(join(dataDir, "slipway.db"), { readwrite: true, create: false });
+  const { agent } = db.query("select key as agent from agents where id = ?").get(agentId) as { agent: number };
+  const sources = db.query("select key as source from agent_log_sources where agent_id = ?");
+  const { source } = sources.get(agentId) as { source: number };
+  // A crash here loses a scratch file.
+  db.run("pragma journal_mode=delete");
+  db.run("pragma synchronous=off");
+  const insert = db.prepare(
+    `with recursive n(i) as (values (?) union all select i + 1 from n limit ${STEP})
+     insert into agent_logs (id, agent, source, created_at, level, output)
+     select i, ?, ?, ? + i, 2, printf('Step %08x: ', i) || ? from n`,
+  );
+  const text = "RUN apt-get install -y build-essential libssl-dev pkg-config # ".repeat(7).slice(0, LINE_BYTES - 15);
+  const now = Date.now();
+  const size = db.query("select page_count * page_size as bytes from pragma_page_count, pragma_page_size");
+  let lines = 0;
+  while ((size.get() as { bytes: number }).bytes < bytes) {
+    insert.run(first + lines, agent, source, now, text);
+    lines += STEP;
+  }
+  db.run("pragma journal_mode=wal");
+  return lines;
+};
