@@ -1,6 +1,7 @@
 // Runs lists, searches and reports on a read-only connection of its own, so that none of them stops the event loop
 // (PERFORMANCE section 2h). Bounded in rows; one query at a time.
 import { Database } from "bun:sqlite";
+import { Parts } from "./usage-parts.ts";
 import { REPORTS, type ReportName } from "./usage-reports.ts";
 
 declare const self: Worker;
@@ -8,6 +9,7 @@ declare const self: Worker;
 type Order = { open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number; report?: ReportName };
 
 let db: Database | undefined;
+let parts: Parts | undefined;
 let file = "";
 
 /** Opened at the first query, so that a failure is that query's answer and not the end of the Worker. */
@@ -25,7 +27,8 @@ const reportOf = (name: ReportName, args: Parameters<(typeof REPORTS)[ReportName
   const db = connection();
   db.run("begin");
   try {
-    return REPORTS[name](db, args);
+    parts ??= new Parts(db);
+    return REPORTS[name](db, args, parts);
   } finally {
     db.run("commit");
   }

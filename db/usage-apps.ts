@@ -4,25 +4,41 @@ import type { Database } from "bun:sqlite";
 import { BUILTIN_APPS } from "#schema/usage-app.ts";
 import { appText, KEY_KINDS } from "./usage.ts";
 import { ANY, BLOCK, MOST, runsIn } from "./usage-block.ts";
+import type { Part } from "./usage-parts.ts";
 import type { Group } from "./usage-walk.ts";
 
 type Figures = { minutes: number; runs: number; templates: Set<number> };
 
-export class AppFigures {
-  readonly #names: Map<number, string>;
-  readonly #figures = new Map<number, Figures>();
-  /** `user app` -> the bucket after a block at whose end it was in use. */
-  readonly #open = new Map<string, number>();
+/** User and app in one number. */
+const useOf = (user: number, app: number): number => user * APPS + app;
+const appIn = (use: number): number => use % APPS;
+const APPS = 2 ** 28;
 
-  constructor(db: Database) {
-    const rows = db.query("select key, name from usage_keys where kind = ?").values(KEY_KINDS.app);
-    this.#names = new Map(rows as [number, string][]);
+export class AppFigures implements Part {
+  readonly #from: number;
+  readonly #to: number;
+  readonly #figures = new Map<number, Figures>();
+  /** Use -> the bucket after a block at whose end it went on. */
+  readonly #open = new Map<number, number>();
+  /** What was in use in the first and in the last bucket: it may go on from a neighbour, or in one. */
+  readonly #atStart = new Set<number>();
+  #atEnd = new Set<number>();
+
+  /** Buckets [from, to). */
+  constructor(from: number, to: number) {
+    this.#from = from;
+    this.#to = to;
+  }
+
+  get weight(): number {
+    return this.#figures.size * 200 + (this.#open.size + this.#atStart.size + this.#atEnd.size) * 32;
   }
 
   /** Groups come by block. */
   add(group: Group): void {
-    if (group.covered && group.apart) this.#addDigests(group);
-    else this.#addBuckets(group);
+    if (!group.apart) this.#addTogether(group);
+    else if (group.covered) this.#addDigests(group);
+    else this.#addApart(group);
   }
 
   #of(app: number): Figures {
@@ -36,8 +52,14 @@ export class AppFigures {
 
   /** A run goes on over the edge between two blocks. */
   #join(group: Group, app: number, figures: Figures, atStart: boolean, atEnd: boolean): void {
-    if (atStart && group.low === 0 && this.#open.get(`${group.user} ${app}`) === group.start) figures.runs--;
-    if (atEnd) this.#open.set(`${group.user} ${app}`, group.start + BLOCK);
+    const use = useOf(group.user, app);
+    if (atStart) {
+      if (group.start + group.low === this.#from) this.#atStart.add(use);
+      else if (this.#open.get(use) === group.start) figures.runs--;
+    }
+    if (!atEnd) return;
+    if (group.start + group.high === this.#to) this.#atEnd.add(use);
+    else this.#open.set(use, group.start + BLOCK);
   }
 
   #addDigests(group: Group): void {
@@ -56,7 +78,31 @@ export class AppFigures {
     for (const [app, { start, end }] of edges) this.#join(group, app, this.#of(app), start, end);
   }
 
-  #addBuckets(group: Group): void {
+  /** Nothing has to be added up by bucket. */
+  #addApart(group: Group): void {
+    const { low, high, rows } = group;
+    for (const { detail, template } of rows) {
+      const read = detail();
+      for (const app of read.apps) {
+        if (app === ANY) continue;
+        let [sum, runs, first, last] = [0, 0, -1, -2];
+        read.each(app, low, high, (i, minutes) => {
+          sum += minutes;
+          if (i !== last + 1) runs++;
+          if (first < 0) first = i;
+          last = i;
+        });
+        if (runs === 0) continue;
+        const figures = this.#of(app);
+        figures.minutes += sum;
+        figures.runs += runs;
+        figures.templates.add(template);
+        this.#join(group, app, figures, first === low, last === high - 1);
+      }
+    }
+  }
+
+  #addTogether(group: Group): void {
     const { low, high } = group;
     const sums = new Map<number, Uint8Array>();
     for (const { detail, template } of group.rows) {
@@ -79,13 +125,31 @@ export class AppFigures {
       const figures = this.#of(app);
       for (let i = low; i < high; i++) figures.minutes += sum[i] as number;
       figures.runs += runs;
-      this.#join(group, app, figures, sum[0] !== 0, high === BLOCK && sum[BLOCK - 1] !== 0);
+      this.#join(group, app, figures, sum[low] !== 0, sum[high - 1] !== 0);
     }
   }
 
+  /** Figures over parts that follow each other; what goes on from one into the next was begun once. */
+  static joined(parts: readonly AppFigures[]): AppFigures {
+    const all = new AppFigures(0, 0);
+    for (const part of parts) {
+      for (const [app, { minutes, runs, templates }] of part.#figures) {
+        const figures = all.#of(app);
+        figures.minutes += minutes;
+        figures.runs += runs;
+        for (const template of templates) figures.templates.add(template);
+      }
+      for (const use of part.#atStart) if (all.#atEnd.has(use)) all.#of(appIn(use)).runs--;
+      all.#atEnd = part.#atEnd;
+    }
+    return all;
+  }
+
   /** The built-in ones first, always; then those of templates by slug, name and icon. */
-  show(idsOf: (keys: Iterable<number>) => string[]): object[] {
-    const byName = new Map([...this.#figures].map(([app, figures]) => [this.#names.get(app) ?? "", figures]));
+  show(db: Database, idsOf: (keys: Iterable<number>) => string[]): object[] {
+    const rows = db.query("select key, name from usage_keys where kind = ?").values(KEY_KINDS.app);
+    const names = new Map(rows as [number, string][]);
+    const byName = new Map([...this.#figures].map(([app, figures]) => [names.get(app) ?? "", figures]));
     const line = (name: string, figures: Figures | undefined) => {
       const [slug, display_name, icon, type] = JSON.parse(name) as string[];
       return {

@@ -4,7 +4,6 @@
 export const BUCKET_MS = 1_800_000;
 /** Buckets of a block: 32 days. */
 export const BLOCK = 1536;
-const WORDS = BLOCK / 32;
 const BYTES = BLOCK / 8;
 /** Minutes a bucket can count. */
 export const MOST = 30;
@@ -219,7 +218,7 @@ export const packDigest = (block: Block): Uint8Array => {
   return bytes;
 };
 
-/** A digest, read where it lies. */
+/** A digest, read where it lies: reports read a hundred thousand of them, and views of their bytes cost more than the bytes. */
 export class Digest {
   readonly #bytes: Uint8Array;
 
@@ -232,12 +231,9 @@ export class Digest {
     return u16(this.#bytes, BYTES);
   }
 
-  /** Bits of any use; the lowest bit of the first word is the first bucket. Not to be changed. */
-  get bits(): Uint32Array {
-    const { buffer, byteOffset } = this.#bytes;
-    return byteOffset % 4 === 0
-      ? new Uint32Array(buffer, byteOffset, WORDS)
-      : new Uint32Array(this.#bytes.slice(0, BYTES).buffer);
+  /** Bits of any use; the lowest bit of the first byte is the first bucket. What lies after a block's bits is something else. */
+  get bits(): Uint8Array {
+    return this.#bytes;
   }
 
   eachApp(see: (app: number, minutes: number, runs: number, atStart: boolean, atEnd: boolean) => void): void {
@@ -258,27 +254,30 @@ export class Digest {
   }
 }
 
-export const noBits = (): Uint32Array => new Uint32Array(WORDS);
+export const noBits = (): Uint8Array => new Uint8Array(BYTES);
 
 /** Whether any bit in [from, to) is set. */
-export const anyIn = (words: Uint32Array, from: number, to: number): boolean => {
-  for (let i = from; i < to; ) {
-    const word = (words[i >> 5] as number) >>> (i & 31);
-    const upTo = Math.min(to, (i | 31) + 1);
-    const width = upTo - i;
-    if (width === 32 ? word !== 0 : (word & (2 ** width - 1)) !== 0) return true;
-    i = upTo;
-  }
-  return false;
+export const anyIn = (bits: Uint8Array, from: number, to: number): boolean => {
+  if (to <= from) return false;
+  const [first, last] = [from >> 3, (to - 1) >> 3];
+  const head = 255 & (255 << (from & 7));
+  const tail = 255 >> (7 - ((to - 1) & 7));
+  if (first === last) return ((bits[first] as number) & head & tail) !== 0;
+  if (((bits[first] as number) & head) !== 0) return true;
+  for (let i = first + 1; i < last; i++) if (bits[i] !== 0) return true;
+  return ((bits[last] as number) & tail) !== 0;
 };
 
 /** Whether some bit of one is set at, before or after a bit of the other. */
-export const touches = (a: Uint32Array, b: Uint32Array): boolean => {
-  for (let i = 0; i < WORDS; i++) {
-    const word = b[i] as number;
-    const up = (word << 1) | (i === 0 ? 0 : (b[i - 1] as number) >>> 31);
-    const down = (word >>> 1) | (i === WORDS - 1 ? 0 : (b[i + 1] as number) << 31);
-    if (((a[i] as number) & (word | up | down)) !== 0) return true;
+export const touches = (a: Uint8Array, b: Uint8Array): boolean => {
+  let before = 0;
+  let byte = b[0] as number;
+  for (let i = 0; i < BYTES; i++) {
+    const after = i === BYTES - 1 ? 0 : (b[i + 1] as number);
+    const near = byte | (byte << 1) | (byte >> 1) | (before >> 7) | (after << 7);
+    if (((a[i] as number) & near & 255) !== 0) return true;
+    before = byte;
+    byte = after;
   }
   return false;
 };

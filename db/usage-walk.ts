@@ -28,7 +28,7 @@ export type Span = { readonly from: number; readonly to: number; readonly templa
 export type UsageRow = {
   readonly template: number;
   readonly digest: Digest;
-  /** Every bucket; read on demand. */
+  /** Every bucket. */
   detail(): Detail;
 };
 
@@ -55,11 +55,14 @@ export class Group {
     return this.low === 0 && this.high === BLOCK;
   }
 
-  /** No two templates were used in the same bucket or one after the other, so that their digests can be added up. */
+  /** No two templates were used in the same bucket or one after the other, so that what they have can be added up. */
   get apart(): boolean {
-    if (this.rows.length < 2) return true;
-    const all = this.rows.map(({ digest }) => digest.bits);
-    return all.every((bits, i) => all.slice(0, i).every((before) => !touches(before, bits)));
+    const { rows } = this;
+    for (let i = 1; i < rows.length; i++) {
+      const { bits } = (rows[i] as UsageRow).digest;
+      for (let k = 0; k < i; k++) if (touches((rows[k] as UsageRow).digest.bits, bits)) return false;
+    }
+    return true;
   }
 }
 
@@ -67,11 +70,13 @@ export class Group {
 const PAGE = 20_000;
 const MOST_ROWS = 2_000_000;
 
-/** Calls `see` for each user and block, by block. */
-export const walk = (db: Database, span: Span, see: (group: Group) => void): void => {
+/**
+ * Calls `see` for each user and block, by block. With `details` the rows of a block that is not wholly in the range come with their
+ * details at once: a report that wants most of them would else ask for each by itself.
+ */
+export const walk = (db: Database, span: Span, see: (group: Group) => void, { details = false } = {}): void => {
   const { from, to, templates } = span;
   if (to <= from) return;
-  const end = idOf(Math.floor((to - 1) / BLOCK) + 1, 0, 0);
   const fresh = unfolded(db, span);
   const waiting = [...fresh.keys()].sort((a, b) => a - b);
   const find = db.query("select detail from usage_details where id = ?");
@@ -85,38 +90,56 @@ export const walk = (db: Database, span: Span, see: (group: Group) => void): voi
     if (rows.length > 0) see(new Group(last, rows, span));
     rows = [];
   };
-  const take = (id: number, digest: Uint8Array | undefined): void => {
+  const take = (id: number, digest?: Uint8Array, known?: Uint8Array): void => {
     const template = templateIn(id);
     if (templates && !templates.has(template)) return;
     if (last < 0 || Math.floor(id / 2 ** 18) !== Math.floor(last / 2 ** 18)) close();
     last = id;
     const more = fresh.get(id);
     if (more) {
-      const block = unpackDetail(detailOf(id));
+      const block = unpackDetail(known ?? detailOf(id));
       addAll(block, more);
       rows.push({ template, digest: new Digest(packDigest(block)), detail: () => new Detail(packDetail(block)) });
     } else if (digest) {
-      rows.push({ template, digest: new Digest(digest), detail: () => new Detail(detailOf(id)) });
+      rows.push({ template, digest: new Digest(digest), detail: () => new Detail(known ?? detailOf(id)) });
     }
   };
-  const page = db.query(`select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE}`);
-  let next = idOf(Math.floor(from / BLOCK), 0, 0);
+  const plain = db.query(`select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE}`);
+  const detailed = db.query(`
+    select g.id, g.digest, d.detail from usage_digests g left join usage_details d on d.id = g.id
+    where g.id >= ? and g.id < ? order by g.id limit ${PAGE}`);
   let read = 0;
   let w = 0;
-  for (;;) {
-    const found = page.values(next, end) as [number, Uint8Array][];
-    for (const [id, digest] of found) {
-      while (w < waiting.length && (waiting[w] as number) < id) take(waiting[w++] as number, undefined);
-      if (waiting[w] === id) w++;
-      take(id, digest);
+  for (const [low, high, covered] of stretches(span)) {
+    const [end, page] = [idOf(high, 0, 0), details && !covered ? detailed : plain];
+    for (let next = idOf(low, 0, 0); ; ) {
+      const found = page.values(next, end) as [number, Uint8Array, Uint8Array?][];
+      for (const [id, digest, detail] of found) {
+        while (w < waiting.length && (waiting[w] as number) < id) take(waiting[w++] as number);
+        if (waiting[w] === id) w++;
+        take(id, digest, detail ?? undefined);
+      }
+      read += found.length;
+      if (found.length < PAGE) break;
+      if (read > MOST_ROWS) throw new Error(`more than ${MOST_ROWS} rows of use`);
+      next = (found.at(-1)?.[0] ?? end) + 1;
     }
-    read += found.length;
-    if (found.length < PAGE) break;
-    if (read > MOST_ROWS) throw new Error(`more than ${MOST_ROWS} rows of use`);
-    next = (found.at(-1)?.[0] ?? end) + 1;
   }
-  while (w < waiting.length) take(waiting[w++] as number, undefined);
+  while (w < waiting.length) take(waiting[w++] as number);
   close();
+};
+
+/** Blocks [low, high) of a span: those of which a part is in the range, and those in between that are covered. */
+const stretches = ({ from, to }: Span): [low: number, high: number, covered: boolean][] => {
+  const [first, last] = [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)];
+  const [begun, ended] = [from % BLOCK !== 0, to % BLOCK !== 0];
+  if (first === last) return [[first, last + 1, !begun && !ended]];
+  const [low, high] = [begun ? first + 1 : first, ended ? last : last + 1];
+  return [
+    ...(begun ? [[first, low, false] as [number, number, boolean]] : []),
+    [low, high, true],
+    ...(ended ? [[high, last + 1, false] as [number, number, boolean]] : []),
+  ];
 };
 
 type Fresh = {

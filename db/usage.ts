@@ -6,6 +6,7 @@ import { agent_apps } from "./schema/agents.ts";
 import { usage_details, usage_keys, usage_latencies, usage_minutes } from "./schema/usage.ts";
 import { workspaces } from "./schema/workspaces.ts";
 import { build, type Query, query, type Statement } from "./sql.ts";
+import { BLOCK, blockIn } from "./usage-block.ts";
 import type { ReportArgs, ReportName } from "./usage-reports.ts";
 
 export const KEY_KINDS = { user: 0, template: 1, app: 2 } as const;
@@ -40,18 +41,32 @@ export const listUsageKeys = query(
 export type MinutesRow = { bucket: number; user: number; template: number; app: number; mask: number };
 export type LatencyRow = { bucket: number; user: number; template: number; ms: number; count: number };
 
-/** Minutes are added to those that are there: a minute counts once. */
-export const addMinutes = (rows: readonly MinutesRow[]): Statement => ({
-  sql: `insert into usage_minutes (bucket, "user", template, app, mask) values (?, ?, ?, ?, ?)
-    on conflict (bucket, "user", template, app) do update set mask = mask | excluded.mask`,
-  rows: rows.map(({ bucket, user, template, app, mask }) => [bucket, user, template, app, mask]),
+/** Blocks are told of what is written in them (rule IN-13). */
+const countWrites = (blocks: readonly number[]): Statement => ({
+  sql: `insert into usage_blocks (block, version) values (?, 1) on conflict (block) do update set version = version + 1`,
+  rows: [...new Set(blocks)].map((block) => [block]),
 });
 
-export const addLatencies = (rows: readonly LatencyRow[]): Statement => ({
-  sql: `insert into usage_latencies (bucket, "user", template, ms, "count") values (?, ?, ?, ?, ?)
-    on conflict (bucket, "user", template, ms) do update set "count" = "count" + excluded."count"`,
-  rows: rows.map(({ bucket, user, template, ms, count }) => [bucket, user, template, ms, count]),
-});
+const blockOf = ({ bucket }: { bucket: number }): number => Math.floor(bucket / BLOCK);
+
+/** Minutes are added to those that are there: a minute counts once. */
+export const addMinutes = (rows: readonly MinutesRow[]): readonly Statement[] => [
+  {
+    sql: `insert into usage_minutes (bucket, "user", template, app, mask) values (?, ?, ?, ?, ?)
+      on conflict (bucket, "user", template, app) do update set mask = mask | excluded.mask`,
+    rows: rows.map(({ bucket, user, template, app, mask }) => [bucket, user, template, app, mask]),
+  },
+  countWrites(rows.map(blockOf)),
+];
+
+export const addLatencies = (rows: readonly LatencyRow[]): readonly Statement[] => [
+  {
+    sql: `insert into usage_latencies (bucket, "user", template, ms, "count") values (?, ?, ?, ?, ?)
+      on conflict (bucket, "user", template, ms) do update set "count" = "count" + excluded."count"`,
+    rows: rows.map(({ bucket, user, template, ms, count }) => [bucket, user, template, ms, count]),
+  },
+  countWrites(rows.map(blockOf)),
+];
 
 /** Owner and template of workspaces: {ids}, a JSON array. */
 export const listUsedWorkspaces = query(
@@ -130,6 +145,7 @@ export const savePacked = (
     sql: "insert into usage_details (id, detail) values (?, ?) on conflict (id) do update set detail = excluded.detail",
     rows: rows.map(({ id, detail }) => [id, detail]),
   },
+  countWrites(rows.map(({ id }) => blockIn(id))),
 ];
 
 /** The JSON text of a report. For `scan`, which computes it in a reader. */

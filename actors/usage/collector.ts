@@ -149,8 +149,8 @@ export class UsageCollector {
       ...{ user: keys(KEY_KINDS.user, user), template: keys(KEY_KINDS.template, template) },
     }));
     // In pieces: minutes that are written twice after a failure still count once.
-    for (const piece of pieces([...rows.values()])) await this.#store.commit([addMinutes(piece)]);
-    for (const piece of pieces(samples)) await this.#store.commit([addLatencies(piece)]);
+    for (const piece of pieces([...rows.values()])) await this.#store.commit(addMinutes(piece));
+    for (const piece of pieces(samples)) await this.#store.commit(addLatencies(piece));
   }
 
   async #places(ids: readonly string[]): Promise<Map<string, { owner_id: string; template_id: string }>> {

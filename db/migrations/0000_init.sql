@@ -655,6 +655,11 @@ CREATE TABLE `templates` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `templates_name` ON `templates` (`organization_id`,lower("name")) WHERE "templates"."deleted" = 0;--> statement-breakpoint
+CREATE TABLE `usage_blocks` (
+	`block` integer PRIMARY KEY NOT NULL,
+	`version` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `usage_details` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`detail` blob NOT NULL

@@ -58,6 +58,12 @@ export const usage_details = sqliteTable("usage_details", {
   detail: blob({ mode: "buffer" }).notNull(),
 });
 
+/** How often something of a block was written, so that what a report took from it can be kept until it changes (db/usage-parts.ts). */
+export const usage_blocks = sqliteTable("usage_blocks", {
+  block: integer().primaryKey(),
+  version: integer().notNull(),
+});
+
 /** One row for each change of a user's status, made by triggers (db/user-status.sql) in the transaction of the change itself. */
 export const user_status_changes = sqliteTable(
   "user_status_changes",

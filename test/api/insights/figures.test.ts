@@ -68,15 +68,16 @@ test("[IN-6] numbers of rows keep their three parts, up to the largest", () => {
   }
 });
 
-test("[IN-6] bits touch when they are the same or adjoin, also over the edge of a word; medians lie between two", () => {
-  const bit = (i: number): Uint32Array => {
+test("[IN-6] bits touch when they are the same or adjoin, also over the edge of a byte; medians lie between two", () => {
+  const bit = (i: number): Uint8Array => {
     const bits = noBits();
-    bits[i >> 5] = 1 << (i & 31);
+    bits[i >> 3] = 1 << (i & 7);
     return bits;
   };
   for (const [a, b, is] of [
     [31, 32, true],
     [32, 31, true],
+    [1535, 1534, true],
     [5, 5, true],
     [5, 7, false],
     [1535, 0, false],

@@ -1,0 +1,62 @@
+// What reports keep in memory of past blocks, beside reports that read everything anew.
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { foldUsage } from "#actors/usage/folding.ts";
+import { openLocalStore } from "#db/local.ts";
+import { addLatencies, addMinutes, usageReport } from "#db/usage.ts";
+import { BUCKET_MS } from "#db/usage-block.ts";
+import { Parts } from "#db/usage-parts.ts";
+import { REPORTS, type ReportArgs, type ReportName } from "#db/usage-reports.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { DAY, dice, makeMonth, NOW } from "./month.ts";
+
+const NAMES = Object.keys(REPORTS) as ReportName[];
+const ROUNDS = 12;
+
+/** From so many days ago to so many days ago, by day. */
+const daysAgo = (first: number, last: number): ReportArgs => {
+  const today = Math.floor(NOW / DAY) * DAY;
+  const edges = Array.from({ length: first - last + 1 }, (_, i) => today - (first - i) * DAY);
+  const dates = edges.slice(0, -1).map((at) => new Date(at).toISOString().slice(0, 10));
+  return { from: today - first * DAY, to: today - last * DAY, interval: "day", edges, dates, tz_hour_offset: 0 };
+};
+
+const seed = Math.floor(Math.random() * 2 ** 31);
+test(`[IN-13] use that is written later is in the next report, in whatever block and folded or not (seed ${seed})`, async () => {
+  using directory = tempDirectory();
+  const fatal = (error: Error): void => {
+    throw error;
+  };
+  const store = openLocalStore({ directory: directory.path, cacheMb: 16, now: NOW, fatal });
+  try {
+    const { templates } = await makeMonth(store, seed, 9);
+    const random = dice(seed);
+    const below = (n: number): number => Math.floor(random() * n);
+    const rows = await store.scan({
+      sql: "select key, kind from usage_keys",
+      params: [],
+      map: (row) => row.map(Number),
+    });
+    const keyOf = (kind: number): number => {
+      const all = rows.filter(([, one]) => one === kind);
+      return all[below(all.length)]?.[0] as number;
+    };
+    using db = new Database(join(directory.path, "slipway.db"), { readonly: true });
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const args of [daysAgo(200, 0), daysAgo(70, 1), { ...daysAgo(200, 0), templates: templates.slice(1) }]) {
+        for (const name of NAMES) {
+          const [text] = await store.scan(usageReport(name, args));
+          expect(JSON.parse(text as string)).toEqual(JSON.parse(REPORTS[name](db, args, new Parts(db, 0))));
+        }
+      }
+      const bucket = Math.floor((NOW - below(200 * DAY)) / BUCKET_MS);
+      const row = { bucket, user: keyOf(0), template: keyOf(1) };
+      await store.commit(addMinutes([0, keyOf(2)].map((app) => ({ ...row, app, mask: 1 + below(2 ** 30 - 1) }))));
+      if (round % 3 === 0) await store.commit(addLatencies([{ ...row, ms: 1 + below(700), count: 1 }]));
+      if (round % 4 === 3) await foldUsage(store, Math.floor(NOW / BUCKET_MS));
+    }
+  } finally {
+    await store.close();
+  }
+}, 30_000);
