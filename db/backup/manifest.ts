@@ -78,3 +78,7 @@ export const readManifest = (folder: string): Manifest => {
 export const backupName = (now: number): string => `slipway-${rfc3339(now).replace(/[:.]/g, "-")}`;
 
 export const isBackupName = (name: string): boolean => /^slipway-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/.test(name);
+
+/** When a backup of this name was made, milliseconds since 1970. */
+export const timeOfName = (name: string): number =>
+  Date.parse(name.slice("slipway-".length).replace(/T(\d\d)-(\d\d)-(\d\d)-/, "T$1:$2:$3."));

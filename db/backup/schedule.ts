@@ -1,12 +1,10 @@
 // The backups a server makes by itself: one each interval, counted from the newest that is there, and the oldest of them removed.
 // Each runs in a process of its own (snapshot.ts says why). One that fails is logged and tried again; the server goes on.
-import { existsSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ownProgram } from "#base/program.ts";
-import { isBackupName, MANIFEST, readManifest } from "./manifest.ts";
+import { newestBackup, removeOld } from "./kept.ts";
 
 const RETRY_MS = 600_000;
 /** A timer of the platform cannot wait longer than 24 days. */
@@ -40,13 +38,18 @@ export class ScheduledBackups {
 
   /** Begins to count. A backup that fell due while no server ran is made at once. */
   async start(): Promise<void> {
-    const { interval, clock } = this.#options;
-    if (interval === undefined) return;
-    const newest = await this.#newest();
-    this.#wait(newest === undefined ? 0 : Math.max(0, newest + interval - clock.now()));
+    const { interval } = this.#options;
+    if (interval !== undefined) this.#wait(await this.#due(interval));
   }
 
-  /** Ends what is under way; half a backup has no name and is removed by the next one. */
+  /** A folder that cannot be looked at stops no server: the backup says so, and is tried again. */
+  async #due(interval: number): Promise<number> {
+    const now = this.#options.clock.now();
+    const newest = await newestBackup(this.#options.folder, now).catch(() => undefined);
+    return newest === undefined ? 0 : Math.max(0, newest + interval - now);
+  }
+
+  /** Ends what is under way; half a backup has no name, and is removed by a later one. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     this.#timer?.cancel();
@@ -63,11 +66,17 @@ export class ScheduledBackups {
   }
 
   async #run(): Promise<void> {
-    const { interval = RETRY_MS, clock, make = (signal) => runVerb(this.#options, signal) } = this.#options;
+    const {
+      interval = RETRY_MS,
+      clock,
+      folder,
+      keep,
+      make = (signal) => runVerb(this.#options, signal),
+    } = this.#options;
     try {
       await make(this.#stopping.signal);
       this.last = clock.now();
-      await this.#prune();
+      await removeOld(folder, keep, clock.now());
       this.#wait(interval);
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
@@ -75,28 +84,6 @@ export class ScheduledBackups {
       log("backup").error("a backup has failed; it is tried again", { error });
       this.#wait(Math.min(interval, RETRY_MS));
     }
-  }
-
-  /** When the newest whole backup was made. */
-  async #newest(): Promise<number | undefined> {
-    const name = (await this.#names()).at(-1);
-    if (name === undefined) return undefined;
-    return Date.parse(readManifest(join(this.#options.folder, name)).created_at);
-  }
-
-  async #prune(): Promise<void> {
-    const names = await this.#names();
-    for (const name of names.slice(0, -this.#options.keep)) {
-      await rm(join(this.#options.folder, name), { recursive: true, force: true });
-    }
-  }
-
-  /** Whole backups by their names, the oldest first; other things in the folder are left alone. */
-  async #names(): Promise<string[]> {
-    const { folder } = this.#options;
-    if (!existsSync(folder)) return [];
-    const names = (await readdir(folder)).filter(isBackupName).sort();
-    return names.filter((name) => existsSync(join(folder, name, MANIFEST)));
   }
 }
 

@@ -1,11 +1,13 @@
 // `slipway backup [FOLDER|FILE.tar] [--json] [settings]`: a backup of the data directory, while a server runs on it or not. It runs in
 // a process of its own (db/backup/snapshot.ts says why); the server starts this verb for the backups of its own.
+import { existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { holdProcess } from "#base/clock.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { makeBackup } from "#db/backup/backup.ts";
-import { BackupError } from "#db/backup/manifest.ts";
+import { removeLeftovers } from "#db/backup/kept.ts";
+import { BackupError, DATABASE } from "#db/backup/manifest.ts";
 import { EXIT, type RunVerb, takePath, takeSwitch, type VerbInput } from "./verb.ts";
 
 export const run: RunVerb = async (input) => {
@@ -13,10 +15,15 @@ export const run: RunVerb = async (input) => {
   const { path, rest: argv } = takePath(rest);
   const { config } = loadConfig({ ...input, argv });
   return forPeople("backup", input, config.data_dir, async () => {
+    const { data_dir } = config;
+    const target = path ?? backupFolder(config);
+    // Before anything is made, so that a mistyped folder stays one that a restore takes.
+    if (!existsSync(join(data_dir, DATABASE))) throw new BackupError(`there is no database in ${data_dir}`);
     yieldToTheServer();
+    const folder = target.endsWith(".tar") ? dirname(target) : target;
+    await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
     const made = await makeBackup({
-      ...{ data_dir: config.data_dir, clock: input.clock, signal: input.signal, rateMb: config.backup_rate_mb },
-      target: path ?? backupFolder(config),
+      ...{ data_dir, target, clock: input.clock, signal: input.signal, rateMb: config.backup_rate_mb },
     });
     const { created_at, files } = made.manifest;
     const facts = { path: made.path, bytes: made.bytes, files: files.length, created_at };

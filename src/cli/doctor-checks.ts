@@ -6,7 +6,7 @@ import { type Clock, rfc3339 } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
 import { type Config, listensOnLoopback } from "#base/config.ts";
 import { readTls, TlsError } from "#base/tls.ts";
-import { isBackupName, readManifest } from "#db/backup/manifest.ts";
+import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { inspectDatabase, isInUse, quickCheck } from "#db/inspect.ts";
 import { backupFolder } from "./backup.ts";
 
@@ -130,13 +130,14 @@ const port = async ({ address: wanted }: Config, used: boolean): Promise<Finding
 const backups = (config: Config, clock: Clock): Finding[] => {
   const name = "backups";
   const folder = backupFolder(config);
-  const newest = existsSync(folder) ? readdirSync(folder).filter(isBackupName).sort().at(-1) : undefined;
   const { backup_interval } = config;
-  if (newest === undefined) {
-    const detail = backup_interval ? `none yet in ${folder}` : "none are made; set backup_interval";
-    return [{ name, status: backup_interval ? "ok" : "warn", detail }];
-  }
   try {
+    const all = existsSync(folder) ? readdirSync(folder).filter(isBackupName).sort() : [];
+    const newest = all.findLast((one) => timeOfName(one) <= clock.now());
+    if (newest === undefined) {
+      const detail = backup_interval ? `none yet in ${folder}` : "none are made; set backup_interval";
+      return [{ name, status: backup_interval ? "ok" : "warn", detail }];
+    }
     const { created_at } = readManifest(join(folder, newest));
     const late =
       backup_interval !== undefined && clock.now() - Date.parse(created_at) > 2 * backup_interval + DAY_MS / 24;

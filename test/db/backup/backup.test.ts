@@ -1,11 +1,12 @@
 // Backups and restores of a data directory with a store on it: what is in them, what is refused, and which are made by themselves.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { openEncryption } from "#base/encryption.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { Flow } from "#db/backup/flow.ts";
+import { removeLeftovers } from "#db/backup/kept.ts";
 import { BackupError, backupName, MANIFEST } from "#db/backup/manifest.ts";
 import { restoreBackup } from "#db/backup/restore.ts";
 import { ScheduledBackups } from "#db/backup/schedule.ts";
@@ -257,6 +258,44 @@ describe("scheduled backups", () => {
     await after(600_000);
     expect(names()).toHaveLength(2);
     await backups.stop();
+  });
+
+  test("[OP-5] a damaged one, one dated ahead and a folder that cannot be read hold up neither the start nor the next", async () => {
+    const clock = new ManualClock();
+    const { backups, after, names, folder } = schedule(clock);
+    const damaged = backupName(clock.now() - HOUR);
+    const ahead = backupName(clock.now() + 1000 * HOUR);
+    for (const name of [damaged, ahead]) mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, damaged, MANIFEST), "{");
+    writeFileSync(join(folder, ahead, MANIFEST), "{}");
+    await backups.start();
+    await after(0);
+    expect(names()).toContain(damaged);
+    await after(6 * HOUR);
+    // The damaged one was none of the two that are kept; that of another time is left to its owner.
+    expect(names()).toEqual([backupName(clock.now() - 6 * HOUR), backupName(clock.now()), ahead]);
+    await backups.stop();
+    rmSync(folder, { recursive: true });
+    writeFileSync(folder, "no folder");
+    const unreadable = schedule(clock);
+    await unreadable.backups.start();
+    await unreadable.after(0, 600_000);
+    expect(unreadable.backups.failures).toBe(1);
+    await unreadable.backups.stop();
+  });
+
+  test("[OP-5] what one that was killed has left is removed by a later one", async () => {
+    const folder = join(place.path, "scheduled");
+    const half = `.${backupName(0)}.part`;
+    const left = [join(folder, half), join(folder, `${half}.tar`), join(data, "backups", `${half}-pins`)];
+    const now = systemClock.now();
+    const old = now / 1000 - 90_000;
+    for (const path of left) mkdirSync(path, { recursive: true });
+    for (const path of left) utimesSync(path, old, old);
+    mkdirSync(join(folder, `.${backupName(now)}.part`));
+    await removeLeftovers([folder, join(data, "backups"), join(place.path, "missing")], now);
+    expect(left.filter((path) => existsSync(path))).toEqual([]);
+    expect(readdirSync(folder)).toHaveLength(1);
   });
 
   test("[OP-5] each in a process of its own, and a stop ends it", async () => {
