@@ -1,6 +1,8 @@
 // What the program reads from and writes to besides whole lines: keys and pipes on standard input, bytes on standard output, the size of
 // the terminal. Made once by src/main.ts and handed to the verbs; the only place that knows the process's own streams.
 
+import { closeSync, constants, openSync, readSync } from "node:fs";
+
 export type Size = { height: number; width: number };
 
 export interface Streams {
@@ -12,6 +14,8 @@ export interface Streams {
   input(): AsyncIterable<Uint8Array>;
   /** Writes to standard output as it is; resolves when it was taken. Rejects with OutputGone. */
   write(data: Uint8Array | string): Promise<void>;
+  /** Throws away what was typed at the terminal and not read yet. */
+  forget(): void;
   /** Keys come in one by one and unseen until it is disposed. */
   raw(): Disposable;
   /** Of the terminal; undefined where there is none. */
@@ -46,6 +50,17 @@ export const processStreams = (): Streams => ({
     new Promise((resolve, reject) => {
       process.stdout.write(data, (error) => (error ? reject(new OutputGone()) : resolve()));
     }),
+  forget() {
+    let terminal: number | undefined;
+    try {
+      // Opened anew, so that not waiting concerns nobody else who reads it.
+      terminal = openSync("/dev/tty", constants.O_RDONLY | constants.O_NONBLOCK);
+      while (readSync(terminal, new Uint8Array(4_096)) > 0);
+    } catch {
+      // Nothing is left, or there is no terminal.
+    }
+    if (terminal !== undefined) closeSync(terminal);
+  },
   raw() {
     process.stdin.setRawMode(true);
     // The runtime's raw mode still turns line feeds into carriage returns and line feeds, which full-screen programs do for themselves.

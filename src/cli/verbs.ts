@@ -106,6 +106,8 @@ export const VERBS: readonly Verb[] = [
         "send CHAT TEXT    goes on with it; --interrupt instead of waiting for the turn that runs, --model NAME, --no-wait",
         "watch CHAT        what is said, from the beginning and as it comes; --until-idle ends with the turn",
         "CHAT is an id or as much of its beginning as is unique. TEXT comes from a pipe where it is left out.",
+        "--permissions ask|allow|deny  what calls are answered that wait for permission: by you on a terminal (the default), or all alike;",
+        "                  where nobody can be asked, or with --json, they are only told",
         "Ctrl-C in `new` and `send` interrupts the turn, in `watch` it only stops watching.",
         "",
         CONNECTION(),

@@ -10,6 +10,7 @@ import { openSocket, type Remote } from "../remote.ts";
 import { streamsOf } from "../streams.ts";
 import { plain } from "../text.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
+import { PermissionDesk, type PermissionWay } from "./permission-desk.ts";
 import { ChatPrinter } from "./printer.ts";
 
 export type Following = {
@@ -20,6 +21,8 @@ export type Following = {
   untilIdle: boolean;
   json: boolean;
   showsUsers: boolean;
+  /** What becomes of calls that wait for permission. */
+  permissions: PermissionWay;
 };
 
 /** How long a server may be away. */
@@ -32,6 +35,8 @@ const FINAL_CODES = [1002, 1008, 1009];
 export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
   const path = `/api/v2/chats/${following.chat_id}`;
   const shown = sinkOf(input, following);
+  const { chat_id, json, permissions: way } = following;
+  const desk = new PermissionDesk(input, { client, chat_id, way, json, note: (text) => shown.note(text) });
   const place = new Place(following.after);
   let lost: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
@@ -42,9 +47,14 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
       lost = undefined;
       using _open = socket;
       for await (const frame of socket) {
-        for (const event of JSON.parse(String(frame)) as ChatEvent[]) if (place.isNew(event)) shown.show(event);
+        for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
+          if (!place.isNew(event)) continue;
+          shown.show(event);
+          desk.hear(event);
+        }
         await shown.written();
         if (!following.untilIdle || !place.isIdle) continue;
+        await desk.close();
         await shown.end();
         return outcomeOf(await client.get<Chat>(path));
       }
@@ -61,6 +71,8 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
 class Place {
   after: number;
   #status: ChatStatus | undefined;
+  /** The client's tools are waited for: nobody here has them. */
+  #waitsForResults = false;
   #queued = 0;
   #step = "";
   #seq = 0;
@@ -71,6 +83,8 @@ class Place {
 
   isNew(event: ChatEvent): boolean {
     if (event.type === "status") this.#status = event.status.status as ChatStatus;
+    if (event.type === "status") this.#waitsForResults = false;
+    if (event.type === "action_required") this.#waitsForResults = event.action_required.kind === undefined;
     if (event.type === "queue_update") this.#queued = event.queued_messages.length;
     // A history that was changed is told from its beginning.
     if (event.type === "history_reset") this.after = 0;
@@ -90,7 +104,7 @@ class Place {
   /** Nothing is said any more, and nothing waits to be. */
   get isIdle(): boolean {
     if (this.#status === "waiting") return this.#queued === 0;
-    return this.#status === "error" || this.#status === "requires_action";
+    return this.#status === "error" || (this.#status === "requires_action" && this.#waitsForResults);
   }
 }
 
@@ -106,7 +120,7 @@ const outcomeOf = ({ status, last_error }: Chat): number => {
   );
 };
 
-type Sink = { show(event: ChatEvent): void; written(): Promise<void>; end(): Promise<void> };
+type Sink = { show(event: ChatEvent): void; note(text: string): void; written(): Promise<void>; end(): Promise<void> };
 
 const sinkOf = (input: VerbInput, { json, showsUsers }: Following): Sink => {
   const streams = streamsOf(input);
@@ -115,11 +129,13 @@ const sinkOf = (input: VerbInput, { json, showsUsers }: Following): Sink => {
     writing = writing.then(() => streams.write(text));
   };
   const written = (): Promise<void> => writing;
-  if (json) return { show: (event) => say(`${JSON.stringify(event)}\n`), written, end: written };
+  const inLines = (text: string): void => input.printError(`${text}\n`);
+  if (json) return { show: (event) => say(`${JSON.stringify(event)}\n`), note: inLines, written, end: written };
   const isColoured = input.isTerminal && !input.env.NO_COLOR && input.env.TERM !== "dumb";
   const printer = new ChatPrinter({ say, note: input.printError, showsUsers, isColoured });
   return {
     show: (event) => printer.show(event),
+    note: (text) => printer.note(text),
     written,
     async end() {
       printer.endLine();

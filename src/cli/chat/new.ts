@@ -9,9 +9,14 @@ import { EXIT, type RunVerb } from "../verb.ts";
 import { workspaceNamed } from "../workspaces/find.ts";
 import { modelNamed, textOf } from "./find.ts";
 import { follow } from "./follow.ts";
+import { permissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: ["workspace", "model"], switches: ["no-wait"] });
+  const { words, value, has } = readArguments(input.argv, {
+    values: ["workspace", "model", "permissions"],
+    switches: ["no-wait"],
+  });
+  const permissions = permissionWay(value.permissions);
   const text = await textOf(input, words);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;
@@ -29,7 +34,15 @@ export const run: RunVerb = async (input) => {
     }
     remote.onInterrupt(() => interrupt(client, chat.id));
     if (!has.json) input.printError(`Chat ${chat.id}\n`);
-    return follow(input, remote, { chat_id: chat.id, after: 0, untilIdle: true, json: has.json, showsUsers: false });
+    const chat_id = chat.id;
+    return follow(input, remote, {
+      chat_id,
+      after: 0,
+      untilIdle: true,
+      json: has.json,
+      showsUsers: false,
+      permissions,
+    });
   });
 };
 

@@ -47,10 +47,15 @@ export class ChatPrinter {
       const { length } = event.queued_messages;
       if (length > this.#queued) this.#aside("[waits until the turn that runs has ended]");
       this.#queued = length;
-    } else if (event.type === "action_required") {
+    } else if (event.type === "action_required" && event.action_required.kind === undefined) {
       const names = event.action_required.tool_calls.map(({ tool_name }) => plain(tool_name)).join(", ");
       this.#aside(`[waits for the results of tools of another client: ${names}]`);
     }
+  }
+
+  /** Something that is no event, on lines of its own. */
+  note(text: string): void {
+    this.#aside(text);
   }
 
   /** Ends the line that was begun. */

@@ -7,11 +7,16 @@ import { EXIT, type RunVerb } from "../verb.ts";
 import { chatNamed, modelNamed, textOf } from "./find.ts";
 import { follow } from "./follow.ts";
 import { interrupt } from "./new.ts";
+import { permissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: ["model"], switches: ["interrupt", "no-wait"] });
+  const { words, value, has } = readArguments(input.argv, {
+    values: ["model", "permissions"],
+    switches: ["interrupt", "no-wait"],
+  });
   const [name, ...said] = words;
   if (name === undefined) throw usageError("chat send", "expected the chat and what to say");
+  const permissions = permissionWay(value.permissions);
   const text = await textOf(input, said);
   return withServer("chat send", input, value, async (remote) => {
     const { client } = remote;
@@ -30,6 +35,7 @@ export const run: RunVerb = async (input) => {
     }
     remote.onInterrupt(() => interrupt(client, id));
     const after = sent.message?.id ?? Math.max(0, ...messages.map((one) => one.id));
-    return follow(input, remote, { chat_id: id, after, untilIdle: true, json: has.json, showsUsers: false });
+    const { json } = has;
+    return follow(input, remote, { chat_id: id, after, untilIdle: true, json, showsUsers: false, permissions });
   });
 };

@@ -5,13 +5,15 @@ import { withServer } from "../remote.ts";
 import type { RunVerb } from "../verb.ts";
 import { chatNamed } from "./find.ts";
 import { follow } from "./follow.ts";
+import { permissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { switches: ["until-idle"] });
+  const { words, value, has } = readArguments(input.argv, { values: ["permissions"], switches: ["until-idle"] });
   const name = onlyWord(words, "the chat");
+  const permissions = permissionWay(value.permissions);
   return withServer("chat watch", input, value, async (remote) => {
     const { id } = await chatNamed(remote.client, name);
     const { "until-idle": untilIdle, json } = has;
-    return follow(input, remote, { chat_id: id, after: 0, untilIdle, json, showsUsers: true });
+    return follow(input, remote, { chat_id: id, after: 0, untilIdle, json, showsUsers: true, permissions });
   });
 };

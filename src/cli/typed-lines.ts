@@ -1,0 +1,70 @@
+// Lines that somebody types while something else goes on: read from the first question on, so that a question can be withdrawn and
+// another asked. Refuses what was typed before a question was shown: it was no answer to it.
+import { type Clock, sleep } from "#base/clock.ts";
+import type { Streams } from "./streams.ts";
+
+/** What was read of the terminal already, and not yet passed on, comes within this time. */
+const PASSED_ON_MS = 30;
+
+export class TypedLines {
+  readonly #streams: Streams;
+  readonly #clock: Clock;
+  readonly #show: (text: string) => void;
+  readonly #decoder = new TextDecoder();
+  #typed = "";
+  #isReading = false;
+  #isOver = false;
+  #wake: () => void = () => {};
+
+  constructor(streams: Streams, clock: Clock, show: (text: string) => void) {
+    this.#streams = streams;
+    this.#clock = clock;
+    this.#show = show;
+  }
+
+  /** The next line; undefined when nothing more can be typed, or as soon as the question is withdrawn. */
+  async line(question: string, withdrawn: AbortSignal): Promise<string | undefined> {
+    this.#streams.forget();
+    // Only now: a program in the background that reads a terminal is stopped.
+    if (!this.#isReading) void this.#read();
+    else await sleep(this.#clock, PASSED_ON_MS);
+    if (withdrawn.aborted) return undefined;
+    this.#typed = "";
+    this.#show(question);
+    const wake = (): void => this.#wake();
+    withdrawn.addEventListener("abort", wake);
+    try {
+      while (!withdrawn.aborted) {
+        const end = this.#typed.indexOf("\n");
+        if (end >= 0) return this.#take(end);
+        if (this.#isOver) return undefined;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+      return undefined;
+    } finally {
+      withdrawn.removeEventListener("abort", wake);
+    }
+  }
+
+  #take(end: number): string {
+    const line = this.#typed.slice(0, end);
+    this.#typed = this.#typed.slice(end + 1);
+    return line.trim();
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    try {
+      for await (const chunk of this.#streams.input()) {
+        this.#typed += this.#decoder.decode(chunk, { stream: true });
+        this.#wake();
+      }
+    } catch {
+      // A terminal that is gone has nothing more to say.
+    }
+    this.#isOver = true;
+    this.#wake();
+  }
+}

@@ -1,0 +1,129 @@
+// `slipway chat` where calls wait for permission: asked on a terminal, decided by an option, told in a pipe.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import { askedLine, askedText } from "#src/cli/chat/permission-text.ts";
+import { Client } from "#src/client.ts";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+let world: ClientWorld;
+let admin: Client;
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  admin = new Client(world.server.url, tokenOf(world));
+  const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
+  await admin.put("/api/v2/chats/config/user-permissions", { permissions });
+  await world.must(["workspaces", "create", "dev"]);
+}, 120_000);
+afterAll(async () => {
+  await world.run(["workspaces", "delete", "dev", "--yes"]);
+  await world[Symbol.asyncDispose]();
+}, 120_000);
+
+const QUESTION = "v = never: ";
+const idIn = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
+const begin = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
+const rulesOf = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
+
+test("[CV-15] on a terminal the whole command is shown and asked about: once, for always, never, by words that are named; what was typed before is no answer", async () => {
+  const say = ['tool: execute {"command":"echo fi\'\'rst"}', 'tool: execute {"command":"echo se\'\'cond; echo x"}'];
+  await using terminal = world.onTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: say.join("\n") });
+  // Typed before anything is asked.
+  terminal.type("y\r");
+  const first = await terminal.until(QUESTION);
+  expect(first).toContain("The model asks to use execute:\r\n    $ echo fi''rst\r\n");
+  expect(first).not.toContain("Allow it? y = once, a = always, n = no, v = never: y");
+  const id = idIn(terminal.shown());
+  terminal.type("perhaps\r");
+  await terminal.until(QUESTION);
+  terminal.type("yes\r");
+  expect(await terminal.until(QUESTION)).toContain("    $ echo se''cond; echo x\r\n");
+  // Nothing can be remembered of two commands unless their words are named.
+  terminal.type("a\r");
+  await terminal.until("own first words): ");
+  terminal.type("\r");
+  await terminal.until("the command is not a plain one");
+  await terminal.until(QUESTION);
+  terminal.type("always\r");
+  await terminal.until("own first words): ");
+  terminal.type("echo\r");
+  await terminal.until("from now on execute echo is allowed in this chat");
+  await terminal.until("second");
+  expect(await terminal.exited).toBe(0);
+  expect((await rulesOf(id))[0]).toEqual({ tool: "execute", command: "echo", action: "allow" });
+
+  // The same chat: remembered, then refused for good.
+  await using again = world.onTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
+  await again.until(QUESTION);
+  again.type("v\r");
+  await again.until("own first words): ");
+  again.type("\r");
+  await again.until("from now on execute rm -rf nothing is denied");
+  expect(await again.exited).toBe(0);
+  expect((await world.run(["chat", "send", id, "run: echo re''membered"])).err).toContain("\nremembered\n");
+}, 120_000);
+
+test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal elsewhere answers, or the option does", async () => {
+  const waiting = world.spawn(begin("run: echo al''lowed"));
+  let err = "";
+  const decoder = new TextDecoder();
+  const told = Promise.withResolvers<void>();
+  const reading = (async () => {
+    for await (const chunk of waiting.stderr) {
+      err += decoder.decode(chunk, { stream: true });
+      if (err.includes("on a terminal answers it)]\n")) told.resolve();
+    }
+  })();
+  await told.promise;
+  expect(err).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
+  const id = idIn(err);
+  {
+    await using watching = world.onTerminal(`slipway chat watch ${id}`);
+    await watching.until(QUESTION);
+    // Somebody else is quicker, so the question is taken back, and the next one can be answered.
+    const answered = await world.run(["chat", "watch", id, "--until-idle", "--permissions", "allow"]);
+    expect(answered.err).toContain("[allowed: execute echo al''lowed]");
+    await watching.until("it is no longer asked for");
+    const second = world.run(["chat", "send", id, "run: echo th''en"]);
+    await watching.until(QUESTION);
+    watching.type("n\r");
+    expect((await second).err).toContain("The person in charge has refused this call");
+  }
+  await reading;
+  expect([await waiting.exited, err]).toEqual([0, expect.stringContaining("\nallowed\n")]);
+
+  const [denied, json, wrong] = await Promise.all([
+    world.run(begin("--permissions", "deny", "run: echo de''nied")),
+    world.run(begin("--json", "--permissions", "allow", "run: echo js''on")),
+    world.run(begin("--permissions", "maybe", "hello")),
+  ]);
+  expect([denied.code, denied.err]).toEqual([0, expect.stringContaining("[denied: execute echo de''nied]\n")]);
+  expect(denied.err).not.toContain("\ndenied\n");
+  const events = json.out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as ChatEvent);
+  expect(events.find(({ type }) => type === "action_required")).toMatchObject({
+    action_required: { kind: "permission" },
+  });
+  expect([json.code, json.err, json.out.includes('"exit_code":0')]).toEqual([0, "", true]);
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("expected ask, allow, deny") });
+}, 120_000);
+
+test("[CV-15] what a request shows cannot look like another one: codes in place of what moves the cursor, a command never cut, and a count of what is left out", () => {
+  const call = (tool_name: string, args: object) => ({ tool_call_id: "one", tool_name, args: JSON.stringify(args) });
+  const hidden = call("execute", { command: `ls\r\u001b[2Krm -rf ~ \u202e${"x".repeat(2_000)}\nend`, timeout: "10m" });
+  expect(askedText(hidden)).toBe(
+    `The model asks to use execute:\n    $ ls\\u000d\\u001b[2Krm -rf ~ \\u202e${"x".repeat(2_000)}\n    end\n    timeout: 10m\n`,
+  );
+  expect(askedLine(hidden)).toMatch(/^execute ls\\u000d\\u001b\[2Krm -rf ~ \\u202ex+…$/);
+  const file = askedText(call("write_file", { path: "a/b", content: "y".repeat(1_000) }));
+  expect(file).toBe(
+    `The model asks to use write_file:\n    path: a/b\n    content: ${"y".repeat(400)}… (600 more characters)\n`,
+  );
+  expect(askedText({ tool_call_id: "one", tool_name: "x\u001b[2J", args: "no JSON" })).toContain(
+    "use x:\n    args: no JSON\n",
+  );
+});
