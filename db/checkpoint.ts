@@ -7,7 +7,7 @@ import { isDistrusted } from "./refusal.ts";
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
 
-type Report = { log?: number; error?: string; code?: string; closed?: true };
+type Report = { log?: number; checkpointed?: number; error?: string; code?: string; closed?: true };
 
 export type CheckpointerOptions = {
   file: string;
@@ -22,6 +22,8 @@ export class Checkpointer {
   readonly #db: Database;
   readonly #options: CheckpointerOptions;
   #told = false;
+  /** Cutting was of no use: a reader holds the log. */
+  #held = false;
   #ended = false;
   #closed: (() => void) | undefined;
 
@@ -70,7 +72,11 @@ export class Checkpointer {
       if (isDistrusted(error)) this.#options.fatal(error);
       return;
     }
-    if ((report.log ?? 0) * PAGE_BYTES <= (this.#options.limitBytes ?? WAL_LIMIT_BYTES)) return;
+    const { log = 0, checkpointed = 0 } = report;
+    if (log * PAGE_BYTES <= (this.#options.limitBytes ?? WAL_LIMIT_BYTES)) return;
+    // While a reader holds it, such as a backup, every try would cost the writer's time for nothing, the more the longer the log is.
+    if (this.#held && checkpointed < log) return;
+    this.#held = checkpointed < log;
     this.#tryTruncate();
   }
 

@@ -16,7 +16,7 @@ import {
   type Manifest,
   makeManifest,
 } from "./manifest.ts";
-import { finishCopy, withSnapshot } from "./snapshot.ts";
+import { DatabaseCopy, finishCopy } from "./snapshot.ts";
 import { packTar } from "./tar.ts";
 
 export type BackupOptions = {
@@ -69,27 +69,31 @@ const pack = async (folder: string, path: string, manifest: Manifest, flow: Flow
 };
 
 const fill = async (part: string, options: BackupOptions, flow: Flow): Promise<Manifest> => {
+  await rm(part, { recursive: true, force: true });
+  await mkdir(part, { mode: 0o700 });
+  await using copy = await DatabaseCopy.begin(join(options.data_dir, DATABASE), join(part, DATABASE), flow);
   for (let i = 0; ; i++) {
-    await rm(part, { recursive: true, force: true });
-    await mkdir(part, { mode: 0o700 });
     try {
-      return await fillOnce(part, options, flow);
+      return await finish(part, options, flow, copy);
     } catch (error) {
       if (!(error instanceof GoneError) || i + 1 === TRIES) throw error;
     }
   }
 };
 
-const fillOnce = async (part: string, { data_dir, clock }: BackupOptions, flow: Flow): Promise<Manifest> => {
+const finish = async (
+  part: string,
+  { data_dir, clock }: BackupOptions,
+  flow: Flow,
+  copy: DatabaseCopy,
+): Promise<Manifest> => {
   await using pins = await Pins.make(data_dir, basename(part));
   const files: BackedUp[] = [];
   let created_at = "";
-  const { schema, hashes } = await withSnapshot(join(data_dir, DATABASE), async (snapshot, copy) => {
+  const { schema, hashes } = await copy.take(flow, async (snapshot) => {
     created_at = rfc3339(clock.now());
-    // First what may go away; what is pinned can be copied when the log of the database is free to be shortened again.
+    // What is pinned can be copied when the log of the database is free to be shortened again.
     for (const hash of snapshot.hashes) await pins.add(hash);
-    await copy(flow, join(part, DATABASE));
-    return snapshot;
   });
   finishCopy(join(part, DATABASE));
   files.push({ path: DATABASE, ...(await flow.hash(join(part, DATABASE))) });
@@ -114,7 +118,7 @@ class Pins implements AsyncDisposable {
   static async make(data_dir: string, name: string): Promise<Pins> {
     const folder = join(data_dir, "backups", `${name}-pins`);
     await rm(folder, { recursive: true, force: true });
-    if (existsSync(join(data_dir, DATABASE))) await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     return new Pins(data_dir, folder);
   }
 

@@ -4,9 +4,20 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Clock, sleep } from "#base/clock.ts";
 
-const CHUNK_BYTES = 1024 * 1024;
-/** A flush of more than this at once would be felt by the server's own flushes. */
-const FLUSH_BYTES = 8 * CHUNK_BYTES;
+/** What is read and written at once. */
+export const PIECE_BYTES = 256 * 1024;
+/** A flush of more than this at once would be felt by the server's own flushes, which wait behind it. */
+const FLUSH_BYTES = 2 * PIECE_BYTES;
+/** What reading costs beside writing. */
+const LOOK_SHARE = 1 / 8;
+
+const ALL = Number.MAX_SAFE_INTEGER;
+
+/** `at` counts from where the reading began. */
+type Use = (piece: Uint8Array, at: number) => Promise<void> | void;
+
+/** Which bytes of a file, and what each of them counts beside one that is written. */
+type Part = { start?: number; limit?: number; share?: number };
 
 export type Copied = { bytes: number; sha256: string };
 
@@ -14,7 +25,7 @@ export class Flow {
   readonly #clock: Clock;
   readonly #bytesPerMs: number;
   readonly #signal: AbortSignal;
-  readonly #buffer = new Uint8Array(CHUNK_BYTES);
+  readonly #buffer = new Uint8Array(PIECE_BYTES);
   #began: number;
   #moved = 0;
 
@@ -42,41 +53,55 @@ export class Flow {
     this.#moved = 0;
   }
 
-  /**
-   * Calls `use` with each piece of `limit` bytes of an open file, from `start` on; the piece is overwritten by the next one. Answers
-   * how many bytes there were.
-   */
-  async read(
-    from: FileHandle,
-    limit: number,
-    use: (piece: Uint8Array) => Promise<void> | void,
-    start = 0,
-  ): Promise<number> {
+  /** Calls `use` with each piece of an open file; the piece is overwritten by the next one. Answers how many bytes there were. */
+  async read(from: FileHandle, use: Use, { start = 0, limit = ALL, share = 1 }: Part = {}): Promise<number> {
     let read = 0;
     while (read < limit) {
-      const { bytesRead } = await from.read(this.#buffer, 0, Math.min(CHUNK_BYTES, limit - read), start + read);
+      const bytesRead = await this.#fill(from, Math.min(PIECE_BYTES, limit - read), start + read);
       if (bytesRead === 0) break;
-      await use(this.#buffer.subarray(0, bytesRead));
+      await use(this.#buffer.subarray(0, bytesRead), read);
       read += bytesRead;
-      await this.pass(bytesRead);
+      await this.pass(bytesRead * share);
     }
     return read;
   }
 
-  /** Copies `limit` bytes of an open file, from `start` on, to a new file of mode 0600, flushed. */
-  async copy(from: FileHandle, to: string, limit = Number.MAX_SAFE_INTEGER, start = 0): Promise<Copied> {
-    await using file = await open(to, "wx", 0o600);
-    const hasher = new Bun.CryptoHasher("sha256");
+  /** Reads a whole file of which little or nothing is copied: so much faster. */
+  look(from: FileHandle, use: Use): Promise<number> {
+    return this.read(from, use, { share: LOOK_SHARE });
+  }
+
+  /** A read may give less than is asked for; only at the end of the file a piece is shorter. */
+  async #fill(from: FileHandle, limit: number, at: number): Promise<number> {
+    for (let filled = 0; ; ) {
+      const { bytesRead } = await from.read(this.#buffer, filled, limit - filled, at + filled);
+      filled += bytesRead;
+      if (bytesRead === 0 || filled === limit) return filled;
+    }
+  }
+
+  /** A writer that flushes as it goes; what is left at the end is the caller's to flush. */
+  flushing(to: FileHandle): (piece: Uint8Array, at?: number) => Promise<void> {
     let unflushed = 0;
-    const write = async (piece: Uint8Array): Promise<void> => {
-      hasher.update(piece);
-      await writeAll(file, piece);
+    return async (piece, at) => {
+      await writeAll(to, piece, at);
       unflushed += piece.byteLength;
       if (unflushed < FLUSH_BYTES) return;
-      await file.datasync();
+      await to.datasync();
       unflushed = 0;
     };
-    const bytes = await this.read(from, limit, write, start);
+  }
+
+  /** Copies an open file, or a part of it, to a new file of mode 0600, flushed. */
+  async copy(from: FileHandle, to: string, part: Part = {}): Promise<Copied> {
+    await using file = await open(to, "wx", 0o600);
+    const hasher = new Bun.CryptoHasher("sha256");
+    const write = this.flushing(file);
+    const copyPiece = (piece: Uint8Array): Promise<void> => {
+      hasher.update(piece);
+      return write(piece);
+    };
+    const bytes = await this.read(from, copyPiece, part);
     await file.sync();
     return { bytes, sha256: hasher.digest("hex") };
   }
@@ -91,13 +116,17 @@ export class Flow {
   async hash(path: string): Promise<Copied> {
     await using file = await open(path, "r");
     const hasher = new Bun.CryptoHasher("sha256");
-    const bytes = await this.read(file, Number.MAX_SAFE_INTEGER, (piece) => void hasher.update(piece));
+    const bytes = await this.look(file, (piece) => void hasher.update(piece));
     return { bytes, sha256: hasher.digest("hex") };
   }
 }
 
-export const writeAll = async (file: FileHandle, bytes: Uint8Array): Promise<void> => {
-  for (let at = 0; at < bytes.byteLength; ) at += (await file.write(bytes, at)).bytesWritten;
+/** Writes all of it: at a place in the file, or behind what was written last. */
+export const writeAll = async (file: FileHandle, bytes: Uint8Array, position?: number): Promise<void> => {
+  for (let done = 0; done < bytes.byteLength; ) {
+    const place = position === undefined ? null : position + done;
+    done += (await file.write(bytes, done, bytes.byteLength - done, place)).bytesWritten;
+  }
 };
 
 /** Flushes the names in a folder. */

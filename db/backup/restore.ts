@@ -110,7 +110,7 @@ const openTar = async (path: string, flow: Flow): Promise<Source> => {
       async copy(name, to) {
         const entry = entries.get(name);
         if (!entry) throw new BackupError(`${path} is damaged: ${name} is missing`);
-        return flow.copy(file, to, entry.size, entry.at);
+        return flow.copy(file, to, { start: entry.at, limit: entry.size });
       },
       [Symbol.asyncDispose]: () => file.close(),
     };

@@ -1,5 +1,9 @@
-// Copies the database while a server writes to it. A read transaction is held open meanwhile; under it a plain copy of the database
-// file, followed by one of the write-ahead log, is a state that was committed:
+// Copies the database while a server writes to it, in passes over the file:
+// - A draft: the file as it is at each moment, slowly. Nobody is held up, and nothing needs to fit together yet.
+// - Once more, quickly: only what has changed meanwhile is written again, which leaves little for the last pass.
+// - The same under a read transaction, and the write-ahead log is copied. While the transaction lasts the log cannot be shortened: it
+//   grows with every write of the server, and all of it has to be moved afterwards. That is why it lasts for this pass only.
+// Under the read transaction a plain copy of the database file, followed by one of the log, is a state that was committed:
 // - A reader that uses the log keeps it from being started afresh, and checkpoints move nothing newer than what it sees. So every
 //   page that changes in the file during the copy is also in the log, which is copied whole, and opening the copy puts it right.
 // - A reader that needs no log (all of it was in the file) keeps checkpoints from touching the file at all. Then the log may be
@@ -8,6 +12,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { Draft } from "./draft.ts";
 import type { Flow } from "./flow.ts";
 import { BackupError } from "./manifest.ts";
 
@@ -17,24 +22,67 @@ const TRIES = 10;
 /** What was read in the snapshot's own transaction. */
 export type Snapshot = { hashes: string[]; schema: { version: number; name: string } };
 
-/** Holds a snapshot of the database open while `use` works. Throws `BackupError` when there is no database. */
-export const withSnapshot = async <T>(
-  file: string,
-  use: (snapshot: Snapshot, copy: (flow: Flow, to: string) => Promise<void>) => Promise<T>,
-): Promise<T> => {
-  if (!existsSync(file)) throw new BackupError(`there is no database at ${file}`);
-  const db = new Database(file, { readwrite: true, create: false });
-  await using source = await open(file, "r");
-  try {
-    db.run("pragma busy_timeout=10000");
-    db.run("begin");
-    return await use(look(db), (flow, to) => copyUnder(source, file, flow, to));
-  } finally {
-    // Before the file is closed, see above.
-    if (db.inTransaction) db.run("rollback");
-    db.close();
+/** A copy of the database at `to`, not finished until `take` has been through. */
+export class DatabaseCopy implements AsyncDisposable {
+  readonly #file: string;
+  readonly #source: FileHandle;
+  readonly #draft: Draft;
+  readonly #to: string;
+
+  private constructor(file: string, source: FileHandle, draft: Draft, to: string) {
+    this.#file = file;
+    this.#source = source;
+    this.#draft = draft;
+    this.#to = to;
   }
-};
+
+  /** Makes the draft, and mends it once. Throws `BackupError` when there is no database. */
+  static async begin(file: string, to: string, flow: Flow): Promise<DatabaseCopy> {
+    if (!existsSync(file)) throw new BackupError(`there is no database at ${file}`);
+    const source = await open(file, "r");
+    let draft: Draft | undefined;
+    try {
+      draft = await Draft.make(source, to, flow);
+      await draft.mend(source, flow);
+      return new DatabaseCopy(file, source, draft, to);
+    } catch (error) {
+      await draft?.close();
+      await source.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Makes the copy a state that was committed. `pin` is told of the snapshot before anything is copied, since what the snapshot names may
+   * go away; when it throws, `take` can be called again. Throws `BackupError`.
+   */
+  async take(flow: Flow, pin: (snapshot: Snapshot) => Promise<void>): Promise<Snapshot> {
+    const db = new Database(this.#file, { readwrite: true, create: false });
+    try {
+      db.run("pragma busy_timeout=10000");
+      db.run("begin");
+      const snapshot = look(db);
+      await pin(snapshot);
+      await this.#draft.mend(this.#source, flow);
+      await this.#copyLog(flow);
+      return snapshot;
+    } finally {
+      if (db.inTransaction) db.run("rollback");
+      db.close();
+    }
+  }
+
+  async #copyLog(flow: Flow): Promise<void> {
+    for (let i = 0; i < TRIES; i++) if (await copyLog(`${this.#file}-wal`, flow, `${this.#to}-wal`)) return;
+    throw new BackupError("the write-ahead log did not stand still");
+  }
+
+  /** After the database was closed, see above. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#draft.close();
+    await this.#source.close();
+  }
+}
 
 /** The first read begins the snapshot. */
 const look = (db: Database): Snapshot => {
@@ -44,19 +92,13 @@ const look = (db: Database): Snapshot => {
   return { schema: applied as Snapshot["schema"], hashes: hashes.map(([hash]) => String(hash)) };
 };
 
-const copyUnder = async (source: FileHandle, file: string, flow: Flow, to: string): Promise<void> => {
-  await flow.copy(source, to);
-  for (let i = 0; i < TRIES; i++) if (await copyLog(`${file}-wal`, flow, `${to}-wal`)) return;
-  throw new BackupError("the write-ahead log did not stand still");
-};
-
 /** False: it was started afresh meanwhile, and what was copied is a piece of an old one, which must not be used. */
 const copyLog = async (log: string, flow: Flow, to: string): Promise<boolean> => {
   rmSync(to, { force: true });
   if (!existsSync(log)) return true;
   await using file = await open(log, "r");
   const before = await headerOf(file);
-  const { bytes } = await flow.copy(file, to, (await file.stat()).size);
+  const { bytes } = await flow.copy(file, to, { limit: (await file.stat()).size });
   const same = existsSync(log) && statSync(log).size >= bytes && before.equals(await headerOf(file));
   return same && bytes >= before.byteLength;
 };

@@ -15,7 +15,8 @@ export const packTar = async (folder: string, names: readonly string[], to: stri
     await using file = await open(join(folder, name), "r");
     const { size } = await file.stat();
     await writeAll(tar, header(name, size));
-    const read = await flow.read(file, size, (piece) => writeAll(tar, piece));
+    const write = flow.flushing(tar);
+    const read = await flow.read(file, (piece) => write(piece), { limit: size });
     if (read !== size) throw new BackupError(`${name} has changed while it was packed`);
     await writeAll(tar, new Uint8Array(padding(size)));
     await tar.datasync();
