@@ -2,8 +2,10 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { Encryption } from "#base/encryption.ts";
 import { LockedError, lockDirectory } from "./lock.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { sealedElsewhere } from "./sealed.ts";
 
 export type Inspected = {
   exists: boolean;
@@ -46,6 +48,19 @@ export const quickCheck = (directory: string): string =>
       return (error as Error).message;
     }
   });
+
+/** What the database holds that this key does not open, in words; undefined: nothing. */
+export const strangeSecrets = (directory: string, encryption: Encryption): Promise<string | undefined> =>
+  sealedElsewhere(encryption, async ({ sql, params, map }) =>
+    withDatabase(
+      join(directory, "slipway.db"),
+      (db) =>
+        db
+          .query(sql)
+          .values(...params)
+          .map(map)[0],
+    ),
+  );
 
 /** Bytes and rows on disk by table and index, the largest first. */
 export const tableSizes = (directory: string): { name: string; bytes: number }[] =>

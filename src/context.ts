@@ -27,7 +27,7 @@ import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { type Config, containerAccessUrl, listensOnLoopback } from "#base/config.ts";
-import { type Encryption, openEncryption } from "#base/encryption.ts";
+import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
@@ -36,6 +36,7 @@ import { ScheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chat-files.ts";
 import { openLocalStore } from "#db/local.ts";
+import { openKeyOf } from "#db/sealed.ts";
 import type { Store } from "#db/store.ts";
 import type { Timer } from "#db/timers.ts";
 import { Addresses } from "./api/address.ts";
@@ -132,7 +133,7 @@ export class Context implements ApiContext, AsyncDisposable {
   accessUrl = new URL("http://localhost/");
   draining = false;
 
-  constructor(options: ContextOptions, store: Store, metrics: Metrics | undefined) {
+  constructor(options: ContextOptions, store: Store, encryption: Encryption, metrics: Metrics | undefined) {
     this.config = options.config;
     this.clock = options.clock ?? systemClock;
     this.store = store;
@@ -192,7 +193,7 @@ export class Context implements ApiContext, AsyncDisposable {
       folder: this.config.backup_dir ?? join(this.config.data_dir, "backups"),
       ...{ keep: this.config.backup_keep, rateMb: this.config.backup_rate_mb },
     });
-    this.encryption = openEncryption(this.config.data_dir);
+    this.encryption = encryption;
     this.outbound = new Outbound({ clock: this.clock, allowed: this.config.allowed_private_networks });
     this.links = new Links({
       ...{ store, clock: this.clock, encryption: this.encryption, topics: this.topics },
@@ -386,7 +387,11 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
         options.fatal?.(error);
       },
     });
-  const context = new Context(options, store, metrics);
+  const encryption = await openKeyOf(store, options.config.data_dir).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
+  const context = new Context(options, store, encryption, metrics);
   try {
     await context.prepare();
     return context;

@@ -2,7 +2,17 @@
 // key in a file of its own beside the database, so that a copy of the database alone tells nothing. Refuses what was altered, sealed
 // with another key, or sealed for another place.
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 
 const ALGORITHM = "aes-256-gcm";
@@ -15,6 +25,11 @@ const VERSION = "v1";
 /** What was sealed cannot be opened; the message says why and holds no secret. */
 export class UnsealError extends Error {
   override readonly name = "UnsealError";
+}
+
+/** The file of the key is missing or damaged; the message says what to do. */
+export class EncryptionKeyError extends Error {
+  override readonly name = "EncryptionKeyError";
 }
 
 export class Encryption {
@@ -33,7 +48,12 @@ export class Encryption {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(this.#bound(context));
     const sealed = Buffer.concat([nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
-    return `${VERSION}.${this.#name}.${sealed.toString("base64url")}`;
+    return `${this.prefix}${sealed.toString("base64url")}`;
+  }
+
+  /** What everything begins with that this key has sealed. */
+  get prefix(): string {
+    return `${VERSION}.${this.#name}.`;
   }
 
   /** The secret. Throws `UnsealError`. */
@@ -66,12 +86,17 @@ export class Encryption {
   }
 }
 
-/** The key of this data directory, `encryption.key`; made on the first start, readable by the server's user only. */
+export const keyFile = (directory: string): string => join(directory, "encryption.key");
+
+export const hasKey = (directory: string): boolean => existsSync(keyFile(directory));
+
+/** The key of this data directory, made where there is none, readable by the server's user only. Throws `EncryptionKeyError`. */
 export const openEncryption = (directory: string): Encryption => {
-  const file = join(directory, "encryption.key");
+  const file = keyFile(directory);
   const text = readIfThere(file);
   if (text === undefined) return new Encryption(makeKey(directory, file));
-  if (!/^[0-9a-f]{64}\s*$/.test(text)) throw new Error(`${file} is damaged: it must hold 64 hexadecimal digits`);
+  if (!/^[0-9a-f]{64}\s*$/.test(text))
+    throw new EncryptionKeyError(`${file} is damaged: it must hold 64 hexadecimal digits`);
   chmodSync(file, 0o600);
   return new Encryption(Buffer.from(text.trim(), "hex"));
 };

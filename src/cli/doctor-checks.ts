@@ -1,13 +1,14 @@
 // The checks of `slipway doctor`: each looks at one thing and answers one line. None changes anything.
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
 import { type Config, listensOnLoopback } from "#base/config.ts";
+import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
-import { inspectDatabase, isInUse, quickCheck } from "#db/inspect.ts";
+import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/inspect.ts";
 import { backupFolder } from "./backup.ts";
 
 export type Finding = { name: string; status: "ok" | "warn" | "wrong"; detail: string };
@@ -32,7 +33,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean): Pro
     detail: used ? "runs on this data directory" : "does not run",
   };
   return [
-    ...[folder, space(data_dir), key(data_dir), running, ...database(data_dir, clock, quick)],
+    ...[folder, space(data_dir), await key(data_dir), running, ...database(data_dir, clock, quick)],
     ...[await port(config, used), ...backups(config, clock), ...rest],
   ];
 };
@@ -61,18 +62,26 @@ const space = (data_dir: string): Finding => {
   return { name: "disk", status: free < LOW_BYTES ? "wrong" : "ok", detail };
 };
 
-const key = (data_dir: string): Finding => {
+const key = async (data_dir: string): Promise<Finding> => {
   const name = "encryption key";
-  const file = join(data_dir, "encryption.key");
+  const file = keyFile(data_dir);
   const found = statSync(file, { throwIfNoEntry: false });
+  const hasData = existsSync(join(data_dir, "slipway.db"));
   if (!found) {
-    const hasData = existsSync(join(data_dir, "slipway.db"));
     const lost = "encryption.key is missing: stored secrets cannot be opened; restore it from a backup";
     return { name, status: hasData ? "wrong" : "ok", detail: hasData ? lost : "made at the first start" };
   }
   if ((found.mode & 0o077) !== 0) return { name, status: "wrong", detail: `others can read it: chmod 600 ${file}` };
-  const whole = /^[0-9a-f]{64}\s*$/.test(readFileSync(file, "utf8"));
-  return { name, status: whole ? "ok" : "wrong", detail: whole ? "there, for this user alone" : `${file} is damaged` };
+  try {
+    const encryption = openEncryption(data_dir);
+    // A database that cannot be read is told of where the database is looked at.
+    const strange = hasData ? await strangeSecrets(data_dir, encryption).catch(() => undefined) : undefined;
+    if (strange) return { name, status: "wrong", detail: `another than the one that sealed ${strange}` };
+  } catch (error) {
+    if (!(error instanceof EncryptionKeyError)) throw error;
+    return { name, status: "wrong", detail: error.message };
+  }
+  return { name, status: "ok", detail: "there, for this user alone" };
 };
 
 const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => {

@@ -1,6 +1,7 @@
 // Why `serve` cannot start, where that is a state of this machine and no defect of the program. Everything else keeps its stack.
 import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
+import { EncryptionKeyError } from "#base/encryption.ts";
 import { TlsError } from "#base/tls.ts";
 import { LockedError } from "#db/lock.ts";
 import { NewerDatabaseError } from "#db/migrate.ts";
@@ -8,8 +9,8 @@ import { NewerDatabaseError } from "#db/migrate.ts";
 /** Words for what is no defect but a state of this machine; undefined for everything else. */
 export function reasonForPeople(error: unknown, config: Config): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (error instanceof TlsError || error instanceof LockedError || error instanceof NewerDatabaseError)
-    return error.message;
+  const isWords = [TlsError, EncryptionKeyError, LockedError, NewerDatabaseError].some((kind) => error instanceof kind);
+  if (isWords) return error.message;
   const code = "code" in error ? String(error.code) : "";
   const at = address.print(config.address);
   if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;

@@ -1,11 +1,11 @@
 // The verbs for whoever is at the machine: accounts and tokens on a data directory, and what a server then makes of them.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { runHere, type Said } from "./run-verb.ts";
 
 let place: ReturnType<typeof tempDirectory>;
@@ -136,6 +136,37 @@ describe("setup, user and token", () => {
   }, 30_000);
 });
 
+describe("the key of the secrets", () => {
+  const key = () => join(data, "encryption.key");
+
+  /** A data directory with one secret in it, and its key. */
+  const withSecret = async (): Promise<Buffer> => {
+    await using server = await startTestServer({ directory: data });
+    const client = new Client(server.url);
+    const { session_token } = await client.post<{ session_token: string }>("/api/v2/users/login", ADMIN);
+    await client.as(session_token).post("/api/v2/chats/providers", { provider: "openai", api_key: "sk-sealed" });
+    return readFileSync(key());
+  };
+
+  test("[OP-18] is made anew only where nothing was sealed; a start without it says what it opens, and one with another names it", async () => {
+    const right = await withSecret();
+    rmSync(key());
+    const refused = await startTestServer({ directory: data }).catch((error: unknown) => error);
+    expect(String(refused)).toContain(
+      "encryption.key is missing, and it opens what the database holds: keys of model providers (1)",
+    );
+    expect(existsSync(key())).toBe(false);
+    writeFileSync(key(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
+    const said = await runHere(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    expect([said.code, said.printed]).toEqual([
+      1,
+      expect.stringContaining("another than the one that sealed keys of model providers (1)"),
+    ]);
+    writeFileSync(key(), right);
+    expect((await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
+  }, 30_000);
+});
+
 describe("doctor", () => {
   type Finding = { name: string; status: string; detail: string };
   const findings = async (line = "doctor --json", clock?: ManualClock): Promise<Map<string, Finding>> => {
@@ -172,6 +203,8 @@ describe("doctor", () => {
     expect(found.get("clock")).toMatchObject({ status: "wrong" });
     rmSync(join(data, "encryption.key"));
     expect((await findings()).get("encryption key")?.detail).toContain("missing");
+    writeFileSync(join(data, "encryption.key"), "half a key", { mode: 0o600 });
+    expect((await findings()).get("encryption key")?.detail).toContain("damaged");
     writeFileSync(join(data, "slipway.db"), "no database at all, whatever its name may be");
     expect((await findings()).get("database")).toMatchObject({ status: "wrong" });
     const other = createServer();
