@@ -51,7 +51,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");
   await page.waitForURL("**/settings/tokens");
-  await page.getByText("There are none.").waitFor();
+  await page.getByText("You have no tokens yet.").waitFor();
 
   result.lifetimes = await page.getByLabel("Lifetime").locator("option").allTextContents();
   await page.getByLabel("Name").fill("laptop");
@@ -72,8 +72,10 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.kept = await asToken(result.key);
   await page.getByRole("button", { name: "Delete laptop" }).click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
-  await page.getByText("There are none.").waitFor();
+  await page.getByText("You have no tokens yet.").waitFor();
   result.after = await asToken(result.key);
+  await page.getByText("laptop is deleted.").waitFor();
+  result.focusAfterDelete = await page.evaluate(() => document.activeElement?.textContent);
 
   await page.getByLabel("Lifetime").selectOption("Until a date");
   const tomorrow = new Date(Date.now() + 86_400_000).toLocaleDateString("sv");
@@ -81,9 +83,18 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByLabel("Name").fill("until");
   await page.getByRole("button", { name: "Make token" }).click();
   await page.getByRole("button", { name: "Delete until" }).waitFor();
+  // A date that was asked for before does not keep the next token from being made.
+  await page.getByLabel("Name", { exact: true }).fill("next");
+  await page.getByRole("button", { name: "Make token" }).click();
+  await page.getByRole("button", { name: "Delete next" }).waitFor();
+  await page.getByLabel("Name", { exact: true }).fill("next");
+  await page.getByRole("button", { name: "Make token" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").filter({ hasText: "in use" }).waitFor();
+  result.focusAfterRefusal = await page.evaluate(() => document.activeElement?.textContent);
 
   await page.goto(`${base}cli-auth`);
-  await page.getByRole("button", { name: "Show a session token" }).click();
+  await page.getByRole("button", { name: "Make a session token" }).click();
   result.session = await asToken(await page.locator("#key").filter({ hasText: "-" }).textContent());
   await picture("cli-auth");
 
@@ -93,5 +104,75 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Your workspaces" }).waitFor();
   result.afterEvil = page.url() === base;
+
+  Object.assign(result, await troubles(page, base));
+  result.misfits = await misfits(page, base, link);
   return result;
 });
+
+/** What the pages say when the server fails, what they follow, and where they lead when the session ends. */
+async function troubles(page, base) {
+  const result = {};
+  await page.route("**/api/v2/users/me", (route) => route.fulfill({ status: 503, json: { message: "It stops." } }));
+  for (const path of ["", "settings/tokens", "settings/external-auth", "cli-auth", "external-auth/x"]) {
+    await page.goto(base + path);
+    await page.getByRole("alert").filter({ hasText: "It stops." }).waitFor();
+  }
+  await page.unroute("**/api/v2/users/me");
+
+  const statuses = ["starting", "running"];
+  await page.route("**/api/v2/workspaces?*", (route) =>
+    route.fulfill({ json: { workspaces: [{ name: "first", latest_build: { status: statuses.shift() } }] } }),
+  );
+  await page.goto(base);
+  await page.getByRole("cell", { name: "starting" }).waitFor();
+  await page.getByRole("cell", { name: "running" }).waitFor();
+  result.asked = 2 - statuses.length;
+  await page.unroute("**/api/v2/workspaces?*");
+
+  await page.goto(`${base}cli-auth`);
+  await page.getByText("ann", { exact: true }).waitFor();
+  await page.context().clearCookies();
+  await page.getByRole("button", { name: "Make a session token" }).click();
+  await page.waitForURL("**/login?redirect=%2Fcli-auth");
+  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Password").fill(ANN.password);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/cli-auth");
+  return result;
+}
+
+/** What does not fit a small phone, is too small for a finger, or has no name, on every page. */
+async function misfits(page, base, link) {
+  const found = [];
+  await page.setViewportSize({ width: 320, height: 640 });
+  const complete = {
+    "": "Programs sign in",
+    login: "Password",
+    [link]: "has been set up",
+    "settings/tokens": "next",
+    "settings/external-auth": "ssh-ed25519",
+    "cli-auth": "ann",
+    "external-auth/x": "no such service",
+  };
+  for (const [path, text] of Object.entries(complete)) {
+    await page.goto(new URL(path, base).href);
+    await page.getByText(text).first().waitFor();
+    found.push(...(await page.evaluate(misfitsHere)));
+  }
+  return found;
+}
+
+function misfitsHere() {
+  const found = [];
+  if (document.documentElement.scrollWidth > innerWidth) found.push("scrolls sideways");
+  for (const control of document.querySelectorAll("a, button, input, select")) {
+    const { height } = control.getBoundingClientRect();
+    const isInText = control.tagName === "A" && getComputedStyle(control).display === "inline" && control.closest("p");
+    if (height === 0 || isInText) continue;
+    if (height < 39.5) found.push(`${control.outerHTML} is ${height} high`);
+    const name = control.ariaLabel || control.textContent || control.labels?.[0]?.textContent;
+    if (!name?.trim()) found.push(`${control.outerHTML} has no name`);
+  }
+  return found.map((what) => `${location.pathname}: ${what}`);
+}

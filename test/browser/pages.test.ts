@@ -11,7 +11,7 @@ const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the ser
 
 testNeeding(
   [needs.chromium, needs.node, server],
-  "[PG-1] [PG-2] [PG-3] a person sets the server up, signs in, makes a token and revokes it, and no request leaves the machine",
+  "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, makes tokens and revokes them, by keyboard and on a phone, and no request leaves the machine",
   async () => {
     await using server = await startTestServer({ env: NOBODY });
     const link = server.context?.setupUrl(server.url) ?? "";
@@ -30,6 +30,10 @@ testNeeding(
       after: 401,
       session: 200,
       afterEvil: true,
+      focusAfterDelete: "Your tokens",
+      focusAfterRefusal: "Make token",
+      asked: 2,
+      misfits: [],
     });
     expect(told.weak).toContain("one of the first that others would try");
     expect(told.refused).toContain("Incorrect email or password.");

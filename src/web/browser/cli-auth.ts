@@ -1,9 +1,11 @@
 // Gives a program that asks for it (such as a command-line client) a session token to paste.
 import { call } from "./api.ts";
-import { mustBeSignedIn, onSubmit, showSecret } from "./page.ts";
+import { mustBeSignedIn, onSubmit, run, showSecret } from "./page.ts";
 
-await mustBeSignedIn();
 onSubmit(async () => {
   const { key } = await call<{ key: string }>("POST", "/users/me/keys");
   showSecret(key);
+});
+run(async () => {
+  await mustBeSignedIn();
 });

@@ -1,7 +1,7 @@
 // Links one account: sends the person to the service and takes what comes back, or shows a code to type there and waits.
 import type { ExternalAuth, ExternalAuthDevice } from "#schema/external-auth.ts";
 import { call, Problem } from "./api.ts";
-import { mustBeSignedIn, offerCopy, showProblem, the } from "./page.ts";
+import { busyWith, mustBeSignedIn, offerCopy, run, the } from "./page.ts";
 
 const [, , id = "", isCallback] = location.pathname.split("/");
 const PATH = `/external-auth/${id}`;
@@ -11,20 +11,12 @@ const say = (words: string): void => {
   the("state").textContent = words;
 };
 
-/** Shows the one button; it can be pressed once. */
+/** Shows the one button. */
 const offer = (words: string, act: () => Promise<void>): void => {
   const button = the<HTMLButtonElement>("go");
   button.textContent = words;
   button.hidden = false;
-  button.disabled = false;
-  button.onclick = async () => {
-    button.disabled = true;
-    showProblem("");
-    await act().catch((error) => {
-      showProblem(error);
-      button.disabled = false;
-    });
-  };
+  button.onclick = () => void busyWith(button, act);
 };
 
 const toService = async (): Promise<void> => {
@@ -96,8 +88,7 @@ const isLinked = (name: string): void => {
   say(`Your account at ${name} is linked. Your workspaces use it from now on; you can close this page.`);
 };
 
-await mustBeSignedIn();
-try {
+const linkHere = async (): Promise<void> => {
   const known = await call<ExternalAuth>("GET", PATH);
   const name = known.display_name;
   the("title").textContent = `Link your account at ${name}`;
@@ -111,7 +102,12 @@ try {
     say(`${name} asks you whether Slipway may use your account, and sends you back here.`);
     offer(`Sign in at ${name}`, toService);
   }
-} catch (error) {
-  if (error instanceof Problem && error.status === 404) say("There is no such service on this server.");
-  else showProblem(error);
-}
+};
+
+run(async () => {
+  await mustBeSignedIn();
+  await linkHere().catch((error) => {
+    if (!(error instanceof Problem && error.status === 404)) throw error;
+    say("There is no such service on this server.");
+  });
+});

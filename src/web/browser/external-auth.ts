@@ -7,28 +7,20 @@ import type {
 } from "#schema/external-auth.ts";
 import type { GitSshKey } from "#schema/git-ssh-key.ts";
 import { call } from "./api.ts";
-import { askWhether, make, mustBeSignedIn, offerCopy, showProblem, the } from "./page.ts";
+import { askWhether, busyWith, make, mustBeSignedIn, offerCopy, run, say, the } from "./page.ts";
 
 const PATH = "/external-auth";
 
-const say = (words: string): void => {
-  the("done").textContent = words;
-  the("done").hidden = words === "";
-};
-
-const unlink = async ({ id, display_name }: ExternalAuthProvider): Promise<void> => {
-  if (!(await askWhether(`Unlink ${display_name}? Your workspaces cannot use the account any more.`))) return;
-  showProblem("");
-  try {
+const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthProvider): Promise<void> => {
+  if (!(await askWhether(`Unlink ${display_name}? Your workspaces can no longer use the account.`))) return;
+  await busyWith(button, async () => {
     const { token_revoked } = await call<ExternalAuthUnlinked>("DELETE", `${PATH}/${id}`);
-    const there = token_revoked
-      ? ""
-      : " Its token still counts at the service until it ends there: take it back in its settings.";
+    const there = token_revoked ? "" : " The service still accepts its token: revoke it in your settings there.";
+    await list();
     say(`${display_name} is unlinked.${there}`);
-  } catch (error) {
-    showProblem(error);
-  }
-  await list();
+    // The button is gone; the keyboard goes on from the list.
+    the("all").focus();
+  });
 };
 
 const rowOf = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefined): HTMLElement => {
@@ -46,7 +38,7 @@ const rowOf = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefine
       { type: "button", class: "danger", "aria-label": `Unlink ${display_name}` },
       "Unlink",
     );
-    button.addEventListener("click", () => void unlink(provider));
+    button.addEventListener("click", () => void unlink(button, provider));
     actions.push(button);
   }
   const reason = link?.validate_error ? [make("div", { class: "hint" }, link.validate_error)] : [];
@@ -74,7 +66,9 @@ const list = async (): Promise<void> => {
   the("none").hidden = rows.length > 0;
 };
 
-await mustBeSignedIn();
-await list().catch(showProblem);
-const { public_key } = await call<GitSshKey>("GET", "/users/me/gitsshkey");
-offerCopy(public_key);
+run(async () => {
+  await mustBeSignedIn();
+  const [{ public_key }] = await Promise.all([call<GitSshKey>("GET", "/users/me/gitsshkey"), list()]);
+  offerCopy(public_key);
+  the("git").hidden = false;
+});

@@ -1,6 +1,6 @@
 // The home page: what this is, or the workspaces of whoever is signed in.
 import { call } from "./api.ts";
-import { make, showProblem, signedIn, the } from "./page.ts";
+import { isSetUp, make, run, showProblem, signedIn, the } from "./page.ts";
 
 type Listed = {
   workspaces: {
@@ -11,8 +11,12 @@ type Listed = {
   }[];
 };
 
+const PASSING = new Set(["pending", "starting", "stopping", "canceling", "deleting"]);
+const AGAIN_MS = 3000;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
 const showWorkspaces = async (): Promise<void> => {
-  the("mine").hidden = false;
+  clearTimeout(timer);
   const { workspaces } = await call<Listed>("GET", "/workspaces?q=owner:me");
   const rows = workspaces.map(({ name, template_name = "", template_display_name, latest_build: { status } }) =>
     make(
@@ -20,23 +24,38 @@ const showWorkspaces = async (): Promise<void> => {
       {},
       make("td", {}, make("strong", {}, name)),
       make("td", { "data-label": "Template" }, template_display_name || template_name),
-      make("td", {}, make("span", { class: `state ${status}` }, status)),
+      make("td", {}, make("span", { class: `state ${PASSING.has(status) ? "passing" : status}` }, status)),
     ),
   );
   the("workspaces")
     .querySelector("tbody")
-    ?.append(...rows);
+    ?.replaceChildren(...rows);
   the("workspaces").hidden = rows.length === 0;
   the("none").hidden = rows.length > 0;
+  the("mine").hidden = false;
+  showProblem("");
+  // What goes on is followed to its end; a page that nobody looks at asks nothing.
+  if (workspaces.some(({ latest_build }) => PASSING.has(latest_build.status))) timer = setTimeout(look, AGAIN_MS);
 };
 
-if (await signedIn()) await showWorkspaces().catch(showProblem);
-else {
-  const isSetUp = await call("GET", "/users/first").then(
-    () => true,
-    () => false,
-  );
-  the("not-set-up").hidden = isSetUp;
-  the("to-login").hidden = !isSetUp;
+const look = (): void => {
+  if (!document.hidden) run(showWorkspaces);
+};
+
+const welcome = async (): Promise<void> => {
+  const isDone = await isSetUp();
+  the("not-set-up").hidden = isDone;
+  the("to-login").hidden = !isDone;
   the("welcome").hidden = false;
-}
+};
+
+run(async () => {
+  try {
+    if (await signedIn()) {
+      await showWorkspaces();
+      document.addEventListener("visibilitychange", look);
+    } else await welcome();
+  } finally {
+    the("wait").hidden = true;
+  }
+});

@@ -21,8 +21,29 @@ export const make = (
   return made;
 };
 
+/** The story of a page; whatever goes wrong in it is said, so that no page stays empty without a word. */
+export const run = (story: () => Promise<void>): void => void story().catch(showProblem);
+
+/** True when the server has its first user. */
+export const isSetUp = async (): Promise<boolean> => {
+  try {
+    await call("GET", "/users/first");
+    return true;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) return false;
+    throw error;
+  }
+};
+
+let isIn = false;
+
 /** The signed-in user, or undefined; fills the bar at the top. */
 export const signedIn = async (): Promise<User | undefined> => {
+  the("sign-out").onclick = async () => {
+    await call("POST", "/users/logout").catch(() => {});
+    location.assign("/");
+  };
+  document.querySelector(`#nav a[href="${location.pathname}"]`)?.setAttribute("aria-current", "page");
   let user: User;
   try {
     user = await call<User>("GET", "/users/me");
@@ -32,10 +53,7 @@ export const signedIn = async (): Promise<User | undefined> => {
   }
   the("who").textContent = user.username;
   the("nav").hidden = false;
-  the("sign-out").onclick = async () => {
-    await call("POST", "/users/logout").catch(() => {});
-    location.assign("/");
-  };
+  isIn = true;
   return user;
 };
 
@@ -43,29 +61,49 @@ export const signedIn = async (): Promise<User | undefined> => {
 export const mustBeSignedIn = async (): Promise<User> => {
   const user = await signedIn();
   if (user) return user;
-  location.replace(`/login?redirect=${encodeURIComponent(location.pathname)}`);
+  signInAgain();
   return new Promise(() => {});
 };
 
+const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(location.pathname)}`);
+
+/** Says what went wrong, where it is seen. When it is that the session has ended, the person signs in and comes back. */
 export const showProblem = (error: unknown): void => {
-  the("problem").textContent = error instanceof Error ? error.message : String(error);
+  if (isIn && error instanceof Problem && error.status === 401) {
+    signInAgain();
+    return;
+  }
+  const problem = the("problem");
+  problem.textContent = error instanceof Error ? error.message : String(error);
+  if (problem.textContent) problem.scrollIntoView({ block: "nearest" });
+};
+
+/** Says in #done what was done. */
+export const say = (words: string): void => {
+  the("done").textContent = words;
+};
+
+/** Does what a button is for, unless it is being done already. `disabled` would take the focus from whoever pressed it by keyboard. */
+export const busyWith = async (button: HTMLElement, act: () => Promise<void>): Promise<void> => {
+  if (button.ariaDisabled === "true") return;
+  button.ariaDisabled = "true";
+  showProblem("");
+  try {
+    await act();
+  } catch (error) {
+    showProblem(error);
+  } finally {
+    button.ariaDisabled = null;
+  }
 };
 
 /** Runs `send` with the form's values when it is submitted; one at a time, problems are shown in #problem. */
 export const onSubmit = (send: (values: Record<string, string>) => Promise<void>): void => {
   const form = the<HTMLFormElement>("form");
-  const button = form.querySelector("button");
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    showProblem("");
-    if (button) button.disabled = true;
-    try {
-      await send(Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)])));
-    } catch (error) {
-      showProblem(error);
-    } finally {
-      if (button) button.disabled = false;
-    }
+    const values = [...new FormData(form)].map(([name, value]) => [name, String(value)]);
+    void busyWith(form.querySelector("button") ?? form, () => send(Object.fromEntries(values)));
   });
 };
 
@@ -93,6 +131,7 @@ export const offerCopy = (text: string): void => {
   const copy = the<HTMLButtonElement>("copy");
   output.textContent = text;
   copy.textContent = "Copy";
+  copy.ariaLive = "polite";
   copy.onclick = async () => {
     try {
       await navigator.clipboard.writeText(text);

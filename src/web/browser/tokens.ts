@@ -1,7 +1,7 @@
 // The tokens page: make, list, delete.
 import type { ApiKey } from "#schema/api-key.ts";
 import { call } from "./api.ts";
-import { askWhether, make, mustBeSignedIn, onSubmit, showProblem, showSecret, the } from "./page.ts";
+import { askWhether, busyWith, make, mustBeSignedIn, onSubmit, run, say, showSecret, the } from "./page.ts";
 
 const TOKENS = "/users/me/keys/tokens";
 const HOUR = 3_600_000;
@@ -34,16 +34,21 @@ const rowOf = (token: ApiKey): HTMLElement => {
   );
   button.addEventListener("click", async () => {
     if (!(await askWhether(`Delete ${token.token_name}? Programs that use it are signed out at once.`))) return;
-    await call("DELETE", `/users/me/keys/${token.id}`).catch(showProblem);
-    await list();
+    await busyWith(button, async () => {
+      await call("DELETE", `/users/me/keys/${token.id}`);
+      await list();
+      say(`${token.token_name} is deleted.`);
+      // The button is gone; the keyboard goes on from the list.
+      the("all").focus();
+    });
   });
   const lastUsed = token.last_used === token.created_at ? "never" : words(token.last_used);
   return make(
     "tr",
     {},
     make("td", {}, make("strong", {}, token.token_name)),
-    make("td", { "data-label": "Last used" }, lastUsed),
-    make("td", { "data-label": "Expires" }, words(token.expires_at)),
+    make("td", { class: "when", "data-label": "Last used" }, lastUsed),
+    make("td", { class: "when", "data-label": "Expires" }, words(token.expires_at)),
     make("td", { class: "act" }, button),
   );
 };
@@ -57,27 +62,38 @@ const list = async (): Promise<void> => {
   the("none").hidden = tokens.length > 0;
 };
 
-await mustBeSignedIn();
 const form = the<HTMLFormElement>("form");
 const days = form.elements.namedItem("days") as HTMLSelectElement;
 const date = form.elements.namedItem("date") as HTMLInputElement;
-const { max_token_lifetime } = await call<{ max_token_lifetime: number }>("GET", `${TOKENS}/tokenconfig`);
-const maxHours = max_token_lifetime / 1e6 / HOUR;
-days.append(...lifetimes(maxHours));
-date.min = new Date(Date.now()).toLocaleDateString("sv");
-// Dates beyond what a date field can show are no bound.
-const last = Date.now() + maxHours * HOUR - 24 * HOUR;
-if (maxHours < 100 * 366 * 24) date.max = new Date(last).toLocaleDateString("sv");
-days.addEventListener("change", () => {
-  the("until").hidden = days.value !== "date";
+
+const offerLifetimes = async (): Promise<void> => {
+  const { max_token_lifetime } = await call<{ max_token_lifetime: number }>("GET", `${TOKENS}/tokenconfig`);
+  const maxHours = max_token_lifetime / 1e6 / HOUR;
+  days.append(...lifetimes(maxHours));
+  date.min = new Date(Date.now()).toLocaleDateString("sv");
+  // Dates beyond what a date field can show are no bound.
+  const last = Date.now() + maxHours * HOUR - 24 * HOUR;
+  if (maxHours < 100 * 366 * 24) date.max = new Date(last).toLocaleDateString("sv");
+  askForDate();
+};
+
+/** A field that is required but not seen would keep the form from being sent. */
+const askForDate = (): void => {
   date.required = days.value === "date";
-});
+  the("until").hidden = !date.required;
+};
+days.addEventListener("change", askForDate);
 
 onSubmit(async ({ token_name = "", days = "7", date = "" }) => {
   const { key } = await call<{ key: string }>("POST", TOKENS, { token_name, lifetime: lifetimeOf(days, date) });
   form.reset();
-  the("until").hidden = true;
-  await list();
+  askForDate();
+  // Shown whatever becomes of the list: it cannot be shown again.
   showSecret(key);
+  say("");
+  await list();
 });
-await list();
+run(async () => {
+  await mustBeSignedIn();
+  await Promise.all([offerLifetimes(), list()]);
+});
