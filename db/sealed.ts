@@ -40,8 +40,17 @@ export const sealedElsewhere = async (
   return found.length > 0 ? found.join(", ") : undefined;
 };
 
-/** Opens the key of the data directory, made only where nothing was sealed yet. Throws `EncryptionKeyError`. */
+/** The key of the data directory, made only where nothing was sealed yet. Without one it closes the store and throws `EncryptionKeyError`. */
 export const openKeyOf = async (store: Store, directory: string): Promise<Encryption> => {
+  try {
+    return await openChecked(store, directory);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+};
+
+const openChecked = async (store: Store, directory: string): Promise<Encryption> => {
   const get = (asked: Query<{ n: number }>) => store.get(asked);
   if (!hasKey(directory)) {
     const lost = await sealedElsewhere(undefined, get);

@@ -387,10 +387,7 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
         options.fatal?.(error);
       },
     });
-  const encryption = await openKeyOf(store, options.config.data_dir).catch(async (error: unknown) => {
-    await store.close();
-    throw error;
-  });
+  const encryption = await openKeyOf(store, options.config.data_dir);
   const context = new Context(options, store, encryption, metrics);
   try {
     await context.prepare();

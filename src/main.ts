@@ -29,7 +29,7 @@ async function main([name = "help", ...argv]: string[]): Promise<number> {
     const { run } = await verb.load();
     return await run(verbInput(argv));
   } catch (error) {
-    return failed(verb.name, error);
+    return await failed(verb.name, error);
   }
 }
 
@@ -61,14 +61,16 @@ function unknownVerb(name: string): number {
   return EXIT.usage;
 }
 
-function failed(verb: string, error: unknown): number {
+async function failed(verb: string, error: unknown): Promise<number> {
   if (error instanceof UsageError) {
     const lines = error.problems.map((problem) => `  ${problem.name} (${problem.from}): ${problem.detail}`);
     printError(`slipway ${verb}: this cannot be used:\n${lines.join("\n")}\n\`slipway ${verb} --help\` says more.\n`);
     return EXIT.usage;
   }
   if (stopping.signal.aborted) return EXIT.interrupted;
-  printError(`slipway ${verb}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  const { machineReason } = await import("./cli/reason.ts");
+  const reason = machineReason(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
+  printError(`slipway ${verb}: ${reason}\n`);
   return EXIT.failed;
 }
 

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
-import { address } from "#base/config/kinds.ts";
+import { type Address, address } from "#base/config/kinds.ts";
 import { type Config, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
 import { readTls, TlsError } from "#base/tls.ts";
@@ -24,7 +24,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean): Pro
   const { data_dir } = config;
   const folder = dataDirectory(data_dir);
   const rest = [...certificate(config, clock), ...exposure(config)];
-  if (!existsSync(data_dir)) return [folder, await port(config, false), time(clock, 0), ...rest];
+  if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);
   const running: Finding = {
@@ -34,7 +34,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean): Pro
   };
   return [
     ...[folder, space(data_dir), await key(data_dir), running, ...database(data_dir, clock, quick)],
-    ...[await port(config, used), ...backups(config, clock), ...rest],
+    ...[...(await ports(config, used)), ...backups(config, clock), ...rest],
   ];
 };
 
@@ -121,16 +121,28 @@ const time = (clock: Clock, least: number): Finding => {
   return { name: "clock", status: now < Date.UTC(2026, 0, 1) ? "wrong" : "ok", detail };
 };
 
-const port = async ({ address: wanted }: Config, used: boolean): Promise<Finding> => {
-  const name = "address";
+/** Whether the addresses can be had; a server that runs has them. */
+const ports = async ({ address: main, metrics_address }: Config, used: boolean): Promise<Finding[]> => {
+  const found = [await port("address", main, used)];
+  if (metrics_address) found.push(await port("metrics address", metrics_address, used));
+  return found;
+};
+
+const REFUSED: Readonly<Record<string, string>> = {
+  EADDRINUSE: "is in use by another program",
+  EADDRNOTAVAIL: "is no address of this machine",
+  EACCES: "may not be used by this user",
+};
+
+const port = async (name: string, wanted: Address, used: boolean): Promise<Finding> => {
   const shown = address.print(wanted);
   if (used || wanted.port === 0) return { name, status: "ok", detail: shown };
   const probe = createServer();
   const { promise, resolve: settle } = Promise.withResolvers<Finding>();
-  probe.once("error", ({ code }: NodeJS.ErrnoException) =>
-    settle({ name, status: "wrong", detail: `${shown}: ${code}` }),
+  probe.once("error", ({ code = "", message }: NodeJS.ErrnoException) =>
+    settle({ name, status: "wrong", detail: `${shown} ${REFUSED[code] ?? `cannot be had: ${message}`}` }),
   );
-  probe.listen(wanted.port, wanted.host, () =>
+  probe.listen(wanted.port, wanted.host.replace(/^\[|\]$/g, ""), () =>
     probe.close(() => settle({ name, status: "ok", detail: `${shown} is free` })),
   );
   return promise;

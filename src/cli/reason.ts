@@ -1,25 +1,35 @@
-// Why `serve` cannot start, where that is a state of this machine and no defect of the program. Everything else keeps its stack.
+// Why a verb cannot do its work, where that is a state of this machine and no defect of the program. Everything else keeps its stack.
 import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
 import { EncryptionKeyError } from "#base/encryption.ts";
 import { TlsError } from "#base/tls.ts";
 import { LockedError } from "#db/lock.ts";
 import { NewerDatabaseError } from "#db/migrate.ts";
+import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 
-/** Words for what is no defect but a state of this machine; undefined for everything else. */
+/** Words for what keeps `serve` from starting; undefined for a defect. */
 export function reasonForPeople(error: unknown, config: Config): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const isWords = [TlsError, EncryptionKeyError, LockedError, NewerDatabaseError].some((kind) => error instanceof kind);
-  if (isWords) return error.message;
-  const code = "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   const at = address.print(config.address);
   if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;
   if (code === "EADDRNOTAVAIL") return `${at} is no address of this machine; choose another with --address`;
-  if (["EACCES", "EROFS", "ENOENT", "ENOSPC", "ENOTDIR"].includes(code))
-    return `${error.message} (data directory ${config.data_dir})`;
-  const refused = refusedByDatabase(error);
-  return refused && `the database cannot be used: ${refused.message} (data directory ${config.data_dir})`;
+  const reason = machineReason(error);
+  const isOfFolder = FILES.has(code) || refusedByDatabase(error) !== undefined;
+  return reason && isOfFolder ? `${reason} (data directory ${config.data_dir})` : reason;
 }
+
+/** Words for what a disk, a file or the database has refused to any verb; undefined for a defect, which keeps its stack. */
+export const machineReason = (error: unknown): string | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  if (IN_WORDS.some((kind) => error instanceof kind) || FILES.has(codeOf(error))) return error.message;
+  const refused = refusedByDatabase(error);
+  return refused && `the database cannot be used: ${refused.message}`;
+};
+
+const IN_WORDS = [TlsError, EncryptionKeyError, LockedError, NewerDatabaseError, MetricsAddressError];
+const FILES = new Set("EACCES EPERM EROFS ENOENT EEXIST ENOSPC EDQUOT ENOTDIR EISDIR".split(" "));
+
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 /** What SQLite said of the disk or of the file, which a write that failed has as its cause. */
 const refusedByDatabase = (error: unknown): Error | undefined => {

@@ -211,7 +211,17 @@ describe("doctor", () => {
     await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
     const { port } = other.address() as { port: number };
     const said = await runHere(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
-    expect(said.printed).toContain("EADDRINUSE");
+    expect(said.printed).toMatch(/WRONG +address +127\.0\.0\.1:\d+ is in use by another program/);
+    const figures = [
+      "doctor",
+      "--address",
+      "127.0.0.1:0",
+      "--metrics-address",
+      `127.0.0.1:${port}`,
+      "--data-dir",
+      data,
+    ];
+    expect((await runHere(figures)).printed).toMatch(/WRONG +metrics address +127\.0\.0\.1:\d+ is in use/);
     await new Promise((closed) => other.close(closed));
     expect((await runHere(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
     const exposed = await runHere([

@@ -1,13 +1,27 @@
 // The listener for Prometheus, on an address of its own (setting metrics_address) because it asks nobody who they are. Answers
 // `GET /metrics` and nothing else.
-import type { Address } from "#base/config/kinds.ts";
+import { type Address, address } from "#base/config/kinds.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 
+/** The address cannot be had; the message says which and why. */
+export class MetricsAddressError extends Error {
+  override readonly name = "MetricsAddressError";
+}
+
 export type MetricsListener = { url: URL; stop(): Promise<void> };
 
-/** Listens until stopped; port 0 is any. Throws the system's error when the address cannot be had. */
-export const listenForScrapes = (metrics: Metrics, { host, port }: Address): MetricsListener => {
+/** Listens until stopped; port 0 is any. Throws `MetricsAddressError`. */
+export const listenForScrapes = (metrics: Metrics, at: Address): MetricsListener => {
+  try {
+    return listen(metrics, at);
+  } catch (error) {
+    const code = String((error as { code?: unknown }).code);
+    throw new MetricsAddressError(`metrics_address: ${address.print(at)} cannot be had (${code}); choose another`);
+  }
+};
+
+const listen = (metrics: Metrics, { host, port }: Address): MetricsListener => {
   const server = Bun.serve({
     hostname: host,
     port,
