@@ -4,7 +4,14 @@
 const RULES: readonly [RegExp, string][] = [
   // Keys of ours, `<id>-<secret>`: the id says which one.
   [/\b([A-Za-z0-9]{10})-[A-Za-z0-9]{22}\b/g, "$1-(hidden)"],
-  [/\b(sk|pk|ghp|gho|ghs|glpat|xox[abp])[-_][A-Za-z0-9_-]{12,}/g, "$1-(hidden)"],
+  [/\b(sk|pk|rk|gh[opsur]|github_pat|glpat|gsk|hf|xox[abeprs]|ya29)([-_.])[A-Za-z0-9_.-]{12,}/g, "$1$2(hidden)"],
+  [/\b(AIza|AKIA|ASIA)[A-Za-z0-9_-]{14,}/g, "$1(hidden)"],
+  // All cookies of a line, whatever they are called.
+  [/\b((?:set-)?cookie\\?["']?\s*[=:]\s*\\?["']?)[^"'\\\r\n]+/gi, "$1(hidden)"],
+  // An agent's token is a UUID, and stands behind the word for it.
+  [/\b((?:token|secret|key)\s+)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, "$1(hidden)"],
+  // `--admin-password x`, as `ps` and shells show it.
+  [/(--[a-z-]*(?:token|secret|password|key)[ =]+)(?!-)("[^"]*"|'[^']*'|\S+)/g, "$1(hidden)"],
   [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, "(hidden)"],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, "(hidden)"],
   [/(:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, "$1(hidden)@"],

@@ -2,7 +2,7 @@
 // it needs. The settings given on the command line stand in it; secrets do not: they belong in the environment file.
 import { envOf, flagOf } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
-import { loadConfig } from "#base/config.ts";
+import { type Config, loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { takeOptions } from "./options.ts";
 import { EXIT, type RunVerb } from "./verb.ts";
@@ -27,8 +27,11 @@ export const run: RunVerb = async (input) => {
     .filter(([key]) => key !== "data_dir")
     .map(([key, one]) => quoted(`${flagOf(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`));
   const data_dir = sources.data_dir.from === "default" ? DATA_DIR : config.data_dir;
-  if (!data_dir.startsWith("/")) throw usageError("--data-dir", "a unit needs an absolute path");
-  input.print(unit({ user, program, data_dir, flags, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }));
+  for (const [name, path] of [["--data-dir", data_dir], ...pathsOf(config)] as const) {
+    if (path !== undefined && !path.startsWith("/")) throw usageError(name, "a unit needs an absolute path");
+  }
+  const lines = [...folders(data_dir, config), ...rights(config)];
+  input.print(unit({ user, program, data_dir, flags, lines, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }));
   return EXIT.ok;
 };
 
@@ -36,15 +39,60 @@ export const run: RunVerb = async (input) => {
 const quoted = (argument: string): string =>
   `"${argument.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
-type Unit = { user: string; program: string; data_dir: string; flags: readonly string[]; seconds: number };
+/** What a unit, which is started in `/`, must be able to find. */
+const pathsOf = (config: Config): [string, string | undefined][] =>
+  (["config", "backup_dir", "tls_cert_file", "tls_key_file", "identity_certificates", "agent_binary"] as const).map(
+    (key) => [flagOf(key), config[key]],
+  );
 
-/** Its own folders below /var/lib are made by systemd; others must be there. */
-const folders = (data_dir: string): string => {
-  const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
-  return own ? `StateDirectory=${own}\nStateDirectoryMode=0700` : `ReadWritePaths=${data_dir}`;
+type Unit = {
+  user: string;
+  program: string;
+  data_dir: string;
+  flags: readonly string[];
+  lines: readonly string[];
+  seconds: number;
 };
 
-const unit = ({ user, program, data_dir, flags, seconds }: Unit): string => `# /etc/systemd/system/slipway.service
+/** Its own folders below /var/lib are made by systemd; others must be there. Everything else cannot be written. */
+const folders = (data_dir: string, { backup_dir }: Config): string[] => {
+  const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
+  const others = [own ? undefined : data_dir, backup_dir].filter((path) => path !== undefined);
+  return [
+    ...(own ? [`StateDirectory=${own}`, "StateDirectoryMode=0700"] : []),
+    ...(others.length > 0 ? [`ReadWritePaths=${others.map(pathInUnit).join(" ")}`] : []),
+  ];
+};
+
+const pathInUnit = (path: string): string => {
+  const escaped = path.replaceAll("%", "%%");
+  return /[\s"\\]/.test(path) ? `"${escaped.replace(/["\\]/g, "\\$&")}"` : escaped;
+};
+
+/** None, but what the settings need: ports below 1024, and files in people's homes. */
+const rights = (config: Config): string[] => {
+  const ports = [config.address, config.metrics_address].map((one) => one?.port ?? 0);
+  const capabilities = ports.some((port) => port > 0 && port < 1024) ? "CAP_NET_BIND_SERVICE" : "";
+  const inHomes = [config.data_dir, ...pathsOf(config).map(([, path]) => path ?? "")].some((path) =>
+    /^\/(home|root|run\/user)\//.test(path),
+  );
+  return [
+    "",
+    "NoNewPrivileges=yes",
+    `CapabilityBoundingSet=${capabilities}`,
+    `AmbientCapabilities=${capabilities}`,
+    `ProtectHome=${inHomes ? "no" : "yes"}`,
+  ];
+};
+
+const unit = ({
+  user,
+  program,
+  data_dir,
+  flags,
+  lines,
+  seconds,
+}: Unit): string => `# /etc/systemd/system/slipway.service
 [Unit]
 Description=Slipway
 After=network-online.target
@@ -61,14 +109,9 @@ Restart=on-failure
 RestartSec=2
 TimeoutStopSec=${seconds}
 LimitNOFILE=1048576
-${folders(data_dir)}
 UMask=0077
-
-NoNewPrivileges=yes
-CapabilityBoundingSet=
-AmbientCapabilities=
+${lines.join("\n")}
 ProtectSystem=strict
-ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectClock=yes

@@ -278,7 +278,19 @@ describe("for shells and systemd", () => {
       expect(printed.split("\n")).toContain(line);
     }
     expect((await runHere(["systemd", "--data-dir", "/srv/x"])).printed).toContain("ReadWritePaths=/srv/x");
+    const elsewhere = ["--address", "0.0.0.0:443", "--backup-dir", "/mnt/50% full", "--tls-cert-file", "/root/c.pem"];
+    const needing = (await runHere(["systemd", ...elsewhere, "--tls-key-file", "/etc/ssl/k.pem"])).printed.split("\n");
+    for (const line of [
+      'ReadWritePaths="/mnt/50%% full"',
+      "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
+      "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+      "ProtectHome=no",
+    ]) {
+      expect(needing).toContain(line);
+    }
+    expect(printed.split("\n")).toContain("AmbientCapabilities=");
     expect((await runHere(["systemd", "--data-dir", "./x"])).code).toBe(2);
+    expect((await runHere(["systemd", "--backup-dir", "backups"])).errors).toContain("absolute path");
     expect((await runHere(["systemd", "--user", "a b"])).code).toBe(2);
     const secret = ["--admin-password", "correct-horse", "--admin-email", "a@b.c", "--admin-username", "a"];
     expect((await runHere(["systemd", ...secret])).errors).toContain("does not belong in a unit");

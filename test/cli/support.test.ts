@@ -1,6 +1,6 @@
 // What leaves the machine for somebody who helps, and settings that are read again while the server runs.
 import { expect, test } from "bun:test";
-import { statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { redacted } from "#src/cli/redact.ts";
 import { announced, tempDirectory } from "#test/support/server.ts";
@@ -32,6 +32,43 @@ test("[OP-12] lines of a log lose what looks like a secret or names a person, an
   expect(said).toContain("git.example.com/x cannot be fetched");
   expect(said).toContain("next=1");
 });
+
+test("[OP-12] what other services and shells call secrets is taken out, too", () => {
+  const secrets = [
+    "github_pat_11ABCDEFG0_abcdefghijklmnop",
+    "AIzaSyA-abcdefghijklmnopqrstuvwxyz12345",
+    "AKIAIOSFODNN7EXAMPLE",
+    "gsk_abcdefghijklmnop1234",
+    "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",
+  ];
+  const lines = [
+    ...secrets.slice(0, -1).map((secret) => `the provider has refused ${secret}`),
+    `agent token ${secrets.at(-1)} is of no agent`,
+    "serve --admin-password hidden-one --data-dir ./data",
+    'Cookie: theme=dark; service_session_token=hidden-one; app="hidden-one"'.replaceAll('"', ""),
+    '{"cookie":"a=hidden-one; b=hidden-one","next":"kept"}',
+  ];
+  const said = redacted(lines.join("\n"));
+  for (const secret of [...secrets, "hidden-one"]) expect(said).not.toContain(secret);
+  for (const kept of ["--data-dir ./data", '"next":"kept"', "is of no agent"]) expect(said).toContain(kept);
+});
+
+test("[OP-12] [OP-9] what a file or a damaged database refuses is said in a sentence, without a stack", async () => {
+  using place = tempDirectory();
+  const at = (name: string): string => join(place.path, name);
+  writeFileSync(at("there.tar"), "mine");
+  writeFileSync(at("slipway.db"), "no database at all, whatever its name may be");
+  for (const [argv, said] of [
+    [["support-bundle", at("there.tar")], "EEXIST: file already exists"],
+    [["migrate"], "the database cannot be used: file is not a database"],
+  ] as const) {
+    const child = Bun.spawn([...command(), ...argv, "--data-dir", place.path], { stdout: "ignore", stderr: "pipe" });
+    const [errors, code] = [await child.stderr.text(), await child.exited];
+    expect([code, errors.split("\n").length]).toEqual([1, 2]);
+    expect(errors).toContain(said);
+  }
+  expect(readFileSync(at("there.tar"), "utf8")).toBe("mine");
+}, 30_000);
 
 test("[OP-12] a support bundle is one file for its maker alone, with version, settings, findings, sizes and log, without secrets", async () => {
   using place = tempDirectory();
