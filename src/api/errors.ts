@@ -97,8 +97,12 @@ const fromValidation = (error: ValidationError): AppError => {
 const describe = (one: {
   summary?: string;
   message?: string;
-  schema?: { error?: unknown; format?: string };
+  schema?: { error?: unknown; format?: string; anyOf?: readonly { type?: string }[] };
 }): string => {
   if (one.schema?.format === "uuid") return "must be a UUID";
+  // A number in a query may come as text, so its schema is a union, of which nothing more would be said.
+  const types = one.schema?.anyOf?.map(({ type }) => type) ?? [];
+  if (types.includes("integer")) return "must be a whole number";
+  if (types.includes("boolean")) return "must be true or false";
   return String(one.message ?? one.summary ?? "is invalid").slice(0, 300);
 };

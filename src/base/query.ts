@@ -68,8 +68,11 @@ export class SearchQuery {
 
   /** One value of `allowed`. */
   choice<T extends string>(key: string, allowed: readonly T[]): T | undefined {
-    this.#single(key);
-    return this.choices(key, allowed)[0];
+    return this.#one(key, this.choices(key, allowed));
+  }
+
+  uuid(key: string): string | undefined {
+    return this.#one(key, this.uuids(key));
   }
 
   flag(key: string): boolean | undefined {
@@ -128,6 +131,12 @@ export class SearchQuery {
     const terms = this.#of(key);
     if (terms.length > 1) this.refuse(key, "This key may be given only once.");
     return terms;
+  }
+
+  /** Not the first of several: what was asked for is not what would be found. */
+  #one<T>(key: string, values: readonly T[]): T | undefined {
+    if (this.#single(key).length === 1 && values.length > 1) this.refuse(key, "This key takes one value.");
+    return values[0];
   }
 
   #colonProblem(term: Term): boolean {

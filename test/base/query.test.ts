@@ -63,6 +63,9 @@ describe("keys", () => {
     expect(query.choices("status", ["active", "dormant", "suspended"])).toEqual(["active", "dormant", "suspended"]);
     query.text("name");
     expect(problemsOf(query)).toEqual(["name: This key may be given only once."]);
+    const several = new SearchQuery("status:active,dormant");
+    several.choice("status", ["active", "dormant"]);
+    expect(problemsOf(several)).toEqual(["status: This key takes one value."]);
   });
 
   test("[QG-6] unknown keys are named, each once, with the known ones beside them", () => {

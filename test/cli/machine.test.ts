@@ -122,6 +122,8 @@ describe("setup, user and token", () => {
     for (const line of ["user", "user fly", "user create", "user create x", "token revoke", "user list --colour red"]) {
       expect([line, (await slipway(line)).code]).toEqual([line, 2]);
     }
+    const lines = await slipway("user create x --email a@b.c --password-file secret", "one line\nand another\n");
+    expect([lines.code, lines.errors]).toEqual([2, expect.stringContaining("more than one line")]);
     expect((await slipway("user create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
       "cannot be read",
     );

@@ -2,7 +2,8 @@
 import { forbidden } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { SearchQuery } from "#base/query.ts";
-import { type AuditFilter, listUsersAt, listUsersCalled } from "#db/audit-search.ts";
+import type { AuditFilter } from "#db/audit-plan.ts";
+import { listUsersAt, listUsersCalled } from "#db/audit-search.ts";
 import { findOrganizationByName } from "#db/organizations.ts";
 import type { Store } from "#db/store.ts";
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
@@ -29,8 +30,8 @@ export const auditFilter = async (store: Store, q: string, caller: UserCaller): 
     resource_type: kind,
     action: search.choice("action", AUDIT_ACTIONS),
     build_reason: search.choice("build_reason", BUILD_REASONS),
-    resource_id: search.uuids("resource_id")[0],
-    request_id: search.uuids("request_id")[0],
+    resource_id: search.uuid("resource_id"),
+    request_id: search.uuid("request_id"),
     resource_target: search.text("resource_target"),
     user_ids: await usersOf(store, search, caller),
     organization_id: place && (await organizationOf(store, search, place)),
@@ -78,7 +79,8 @@ const dayOf = (search: SearchQuery, key: string): number | undefined => {
   const text = search.text(key);
   if (text === undefined) return undefined;
   const at = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  if (!Number.isNaN(at)) return at;
+  // A 30th of February would be read as a day of March.
+  if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(text)) return at;
   search.refuse(key, `"${text}" is not a date such as 2026-01-31.`);
   return undefined;
 };

@@ -100,6 +100,7 @@ export class MachineAccounts {
       throw invalid("The last owner cannot be suspended.");
     }
     const status = suspended ? "suspended" : "active";
+    if (user.status === status) return user;
     const now = this.#clock.now();
     await this.#store.commit([
       updateUser(user.id, { status, updated_at: now }),

@@ -110,6 +110,8 @@ export const oneUser = (ctx: ApiContext) =>
         }
         const now = ctx.clock.now();
         const status = isSuspension ? "suspended" : "active";
+        // What is so already is no change, and told of by no entry.
+        if (user.status === status) return showKnownUser(user);
         await ctx.store.commit([
           updateUser(user.id, { status, updated_at: now }),
           // The workspaces of a suspended user stop (rule TI-16).

@@ -141,7 +141,21 @@ describe("searching", () => {
     expect((await refusal(search(admin, "", "offset=0"))).body.validations).toEqual([
       { field: "limit", detail: "is required" },
     ]);
+    expect((await refusal(search(admin, "", "limit=some"))).body.validations).toEqual([
+      { field: "limit", detail: "must be a whole number" },
+    ]);
+    for (const q of ["date_to:2026-02-30", "action:login,logout", `resource_id:${uuid()},${uuid()}`]) {
+      expect((await refusal(search(admin, q))).body.validations).toHaveLength(1);
+    }
   }, 30_000);
+
+  test("[AU-1] what was so already is no change, and leaves no entry", async () => {
+    const twice = await newPerson(admin, "twice");
+    const path = `/api/v2/users/${twice.user.id}/status`;
+    for (const status of ["suspend", "suspend", "activate", "activate"]) await admin.put(`${path}/${status}`);
+    const written = await search(admin, "resource_type:user action:write resource_target:twice username:admin");
+    expect(written.audit_logs.map(({ diff }) => diff.status?.new)).toEqual(["active", "suspended"]);
+  });
 
   test("[AU-12] [AU-13] pages by offset and by the last entry seen are the same; the export is all of it, a line each", async () => {
     const q = "organization username:admin";
