@@ -114,6 +114,17 @@ export const listMessageIds = query(
     .orderBy(asc(messages.id)),
 );
 
+/** Something that people have written after this message, past `skip` others, also what was edited away: {chat, after, skip}. */
+export const findWrittenAfter = query(
+  build
+    .select({ id: messages.id })
+    .from(messages)
+    .where(and(eq(messages.chat, chat), gt(messages.id, sql.placeholder("after")), eq(messages.role, "user")))
+    .orderBy(asc(messages.id))
+    .limit(1)
+    .offset(sql.placeholder("skip")),
+);
+
 /** The newest assistant message people can see before `before`: {chat, before}. */
 export const findAssistantBefore = query(
   build

@@ -4,28 +4,15 @@ import { access, constants, copyFile, lstat, mkdir, readdir, rm, rmdir, writeFil
 import { dirname, join } from "node:path";
 import { conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { runCheckpointGit, runGitProgram } from "./checkpoint-run.ts";
 import type { GitOptions } from "./git-scan.ts";
-import { runProcess } from "./process.ts";
 
-const LIMIT_MS = 20_000;
 const MOST_PATHS = 20_000;
 const MOST_BYTES = 256 * 1024 * 1024;
 /** Larger files are left out, and left alone. */
 const MOST_OF_FILE = 16 * 1024 * 1024;
-const MOST_LISTED = 16 * 1024 * 1024;
 const SHOWN = 5;
 
-const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_NO_LAZY_FETCH: "1", GIT_CONFIG_NOSYSTEM: "1", LC_ALL: "C" };
-const SAFE = [
-  "-c",
-  "core.fsmonitor=false",
-  "-c",
-  "core.untrackedCache=false",
-  "-c",
-  "core.autocrlf=false",
-  "-c",
-  "core.bare=false",
-];
 // Bytes are kept as they are, whatever attributes say.
 const ATTRIBUTES = "* -text -filter -ident -eol -working-tree-encoding\n";
 /** In a folder that is no repository: what programs put beside the work. */
@@ -208,43 +195,14 @@ export class ShadowGit {
 
   /** In the user's own repository, which is only read. */
   #own(args: readonly string[]): Promise<string> {
-    return this.#run(["git", "--no-optional-locks", ...args], {});
+    const command = ["git", "--no-optional-locks", ...args];
+    return runGitProgram(this.#options, { command, root: this.root, env: {} });
   }
 
   /** In the private one, with the folder as its work tree. */
-  async #git(args: readonly string[], input?: string, index?: string): Promise<string> {
-    const env = { GIT_DIR: this.#place, GIT_WORK_TREE: this.root, ...(index ? { GIT_INDEX_FILE: index } : {}) };
-    const bare = args[0] === "init" ? { GIT_DIR: this.#place } : env;
-    if (input === undefined) return this.#run(["git", ...SAFE, ...args], bare);
-    const file = join(this.#place, `input-${uuid()}`);
-    await writeFile(file, input);
-    try {
-      return await this.#run(["sh", "-c", 'exec "$@" < "$0"', file, "git", ...SAFE, ...args], bare);
-    } finally {
-      await rm(file, { force: true });
-    }
-  }
-
-  async #run(command: readonly string[], more: Readonly<Record<string, string>>): Promise<string> {
-    const { clock, groups, env } = this.#options;
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    let words = "";
-    const end = await runProcess({
-      ...{ command, directory: this.root, env: { ...env, ...ENVIRONMENT, ...more } },
-      ...{ clock, groups, timeout_ms: LIMIT_MS },
-      onOutput: (from, bytes) => {
-        if (from === "stderr") {
-          words = (words + new TextDecoder().decode(bytes)).slice(0, 500);
-          return;
-        }
-        size += bytes.byteLength;
-        if (size <= MOST_LISTED) chunks.push(bytes);
-      },
-    });
-    if (end.timed_out || size > MOST_LISTED) throw conflict(`${this.root} has too much to look at`);
-    if (end.exit_code !== 0) throw conflict(`git: ${words.trim() || `ended with ${end.exit_code}`}`);
-    return Buffer.concat(chunks).toString("utf8");
+  #git(args: readonly string[], input?: string, index?: string): Promise<string> {
+    const more = { ...(input === undefined ? {} : { input }), ...(index === undefined ? {} : { index }) };
+    return runCheckpointGit(this.#options, { args, place: this.#place, root: this.root, ...more });
   }
 }
 

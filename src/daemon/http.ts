@@ -10,7 +10,7 @@ import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CallMcpTool } from "#schema/agent-context.ts";
 import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
-import { Checkpoint } from "#schema/checkpoint.ts";
+import { Checkpoint, type CheckpointTaken, ForgetCheckpoints } from "#schema/checkpoint.ts";
 import { DesktopAction } from "#schema/desktop-action.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
 import type { Checkpoints } from "./checkpoints.ts";
@@ -141,8 +141,16 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place }: H
     },
     "/api/v0/checkpoints": {
       POST: async (request: Request) => {
-        await checkpoints.take(await bodyOf(request, Checkpoint));
-        return Response.json({ message: "The files as they are now are kept." });
+        const chats = await checkpoints.take(await bodyOf(request, Checkpoint));
+        const taken: CheckpointTaken = { message: "The files as they are now are kept.", ...(chats ? { chats } : {}) };
+        return Response.json(taken);
+      },
+    },
+    "/api/v0/checkpoints/forget": {
+      POST: async (request: Request) => {
+        const { chat_ids } = await bodyOf(request, ForgetCheckpoints);
+        await checkpoints.forget(chat_ids);
+        return Response.json({ message: "Their checkpoints are forgotten." });
       },
     },
     "/api/v0/checkpoints/restore": {

@@ -1,12 +1,22 @@
-// What server and daemon say to each other about checkpoints of a workspace's files.
+// What server and daemon say to each other about checkpoints of a workspace's files, and how long both of them count on one.
 import { type Static, Type as t } from "@sinclair/typebox";
 
+/** A message's checkpoint is offered until the person has written so many others in the chat, edited away or not (rule UN-9). */
+export const CHECKPOINTS_OF_CHAT = 100;
+/** And for so many days (rule UN-9). */
+export const CHECKPOINT_DAYS = 30;
+
+const chatId = () => t.String({ pattern: "^[0-9a-f-]{36}$" });
+
 /** Of the files as they were when this message was sent. */
-export const Checkpoint = t.Object({
-  chat_id: t.String({ pattern: "^[0-9a-f-]{36}$" }),
-  message_id: t.Integer({ minimum: 1 }),
-});
+export const Checkpoint = t.Object({ chat_id: chatId(), message_id: t.Integer({ minimum: 1 }) });
 export type Checkpoint = Static<typeof Checkpoint>;
+
+/** `chats`: once a day, whose checkpoints are kept; those that exist no more are to be forgotten. */
+export type CheckpointTaken = { message: string; chats?: string[] };
+
+/** Chats that were deleted. */
+export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 
 /** How many files were written or removed; `left_out` says in words which folders have no checkpoint. */
 export type Restored = { restored_files: number; left_out: string[] };

@@ -1,8 +1,9 @@
-// The files of a chat's workspace as they were at each message of a person, kept and brought back by the daemon (rules UN-1, UN-6). Used
-// by turns, which keep them before the first tool runs, and by edits that want them back.
+// The files of a chat's workspace as they were at each message of a person, kept and brought back by the daemon (rules UN-1, UN-6, UN-10).
+// Used by turns, which keep them before the first tool runs, by edits that want them back, and when chats are deleted.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { Restored } from "#schema/checkpoint.ts";
+import { findChatPlace } from "#db/chats.ts";
+import type { CheckpointTaken, Restored } from "#schema/checkpoint.ts";
 import type { HouseOf } from "#src/tools/house.ts";
 import { ToolError } from "#src/tools/tool.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
@@ -28,7 +29,10 @@ export const keepFiles = async (
     const agent = new WorkspaceAgent(parts, houseOf(of), waits);
     const json = { chat_id: of.chat_id, message_id };
     const both = AbortSignal.any([signal, late.signal]);
-    await agent.call({ method: "POST", path: "/checkpoints", json, signal: both, patient: true });
+    const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
+    const { chats } = await agent.call<CheckpointTaken>(asked);
+    // No tool waits for it.
+    if (chats) void forgetGone(parts, agent, chats);
   } catch (error) {
     if (!signal.aborted)
       log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: of.chat_id, error });
@@ -46,5 +50,29 @@ export const bringFilesBack = async (parts: AgentParts, of: Of, message_id: numb
   } catch (error) {
     if (error instanceof ToolError) throw new AppError("conflict", error.message);
     throw error;
+  }
+};
+
+/** The workspace forgets the checkpoints of chats that are no more (rule UN-10). Never rejects: it is asked again another day. */
+const forgetGone = async ({ store }: AgentParts, agent: WorkspaceAgent, chats: readonly string[]): Promise<void> => {
+  try {
+    const found = await Promise.all(chats.map(async (id) => ((await store.get(findChatPlace({ id }))) ? [] : [id])));
+    await forget(agent, found.flat());
+  } catch (error) {
+    log("chats").debug("checkpoints of deleted chats were not forgotten: {error}", { error });
+  }
+};
+
+const forget = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promise<void> => {
+  if (chat_ids.length > 0) await agent.call({ method: "POST", path: "/checkpoints/forget", json: { chat_ids } });
+};
+
+/** The same at once for a chat that was just deleted, where its workspace runs. Never rejects. */
+export const forgetFiles = async (parts: AgentParts, of: Of): Promise<void> => {
+  if (of.workspace_id === null || !of.is_root) return;
+  try {
+    await forget(new WorkspaceAgent(parts, houseOf(of), false), [of.chat_id]);
+  } catch (error) {
+    log("chats").debug("checkpoints of chat {chat_id} are forgotten later: {error}", { chat_id: of.chat_id, error });
   }
 };

@@ -8,7 +8,7 @@ import { INTERRUPTED } from "#src/tools/tool.ts";
 import type { NewMessage } from "../decision.ts";
 import { insist, pause } from "../insist.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
-import { bringFilesBack } from "./checkpoints.ts";
+import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
 import { endRuns, type Interrupted } from "./end-runs.ts";
 import type { PartBatch } from "./episode.ts";
 import { Turn, type TurnParts } from "./turn.ts";
@@ -78,6 +78,11 @@ export class Generations {
   /** Brings back the files of the workspace as they were at this message of the chat. 409 in words. */
   restoreFiles(of: Parameters<typeof bringFilesBack>[1], message_id: number): Promise<Restored> {
     return bringFilesBack(this.#parts, of, message_id);
+  }
+
+  /** The workspace forgets the files it has kept of a chat that is no more; not waited for. */
+  forgetFiles(of: Parameters<typeof forgetFiles>[1]): void {
+    void forgetFiles(this.#parts, of);
   }
 
   /** How many turns run, wait or are being stopped. */

@@ -1,6 +1,8 @@
 // Deleting a chat for good with its sub-chats, history and files (rules DL-1 to DL-4): an extension; others are archived and go in their
 // time (facts/chats 4.16).
 import { Elysia } from "elysia";
+import { readChat } from "#actors/chat/read.ts";
+import { aboutOf } from "#actors/chat/turn/offer.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
@@ -16,9 +18,11 @@ export const deleteChat = (ctx: ApiContext) =>
       if (parent_chat_id !== null)
         throw new AppError("invalid", "Only root chats can be deleted; sub-chats go with them.");
       // Archived first: nothing may begin in it any more, and what a crash leaves of it is found and deleted later.
+      const chat = await readChat(ctx.store, id);
       if (!archived) await ctx.chats.ask(id, "archive", { archived: true });
       const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
       if (done === "stale") throw conflict("The chat was brought back meanwhile.");
+      if (chat) ctx.generations.forgetFiles({ ...aboutOf(chat), chat_id: id });
       set.status = 204;
     },
     {

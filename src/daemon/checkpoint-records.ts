@@ -1,0 +1,100 @@
+// Which trees belong to the checkpoint of which message: a file for each, in a folder for each chat. Forgets those of chats that are gone
+// and those that nobody can ask for any more (rules UN-9, UN-10). Used by checkpoints.ts.
+import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { uuid } from "#base/ids.ts";
+import { CHECKPOINTS_OF_CHAT, type Checkpoint } from "#schema/checkpoint.ts";
+
+/** So many more may be there: they go together, since finding what they alone have held costs something. */
+const SLACK = 20;
+/** Chats of which the server is told at once. */
+const MOST_CHATS = 500;
+const HOUR_MS = 3_600_000;
+
+/** Which trees belong to the checkpoint, and what could not be covered. */
+export type CheckpointRecord = {
+  readonly roots: readonly { readonly root: string; readonly tree: string }[];
+  readonly left_out: readonly string[];
+  /** Repositories that are not covered: without them nothing is brought back. */
+  readonly lacking: readonly string[];
+};
+
+export class CheckpointRecords {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Undefined when there is none, or none that can be read. */
+  async read({ chat_id, message_id }: Checkpoint): Promise<CheckpointRecord | undefined> {
+    return readRecord(join(this.#folder, chat_id, `${message_id}.json`));
+  }
+
+  async write({ chat_id, message_id }: Checkpoint, record: CheckpointRecord): Promise<void> {
+    const file = join(this.#folder, chat_id, `${message_id}.json`);
+    await mkdir(join(file, ".."), { recursive: true, mode: 0o700 });
+    const beside = `${file}.${uuid()}`;
+    await writeFile(beside, JSON.stringify(record));
+    await rename(beside, file);
+  }
+
+  /** Chats that have checkpoints; not all of very many. */
+  async chats(): Promise<string[]> {
+    return (await entriesOf(this.#folder)).slice(0, MOST_CHATS);
+  }
+
+  /** Leaves the newest of a chat. True when something went. */
+  async cut(chat_id: string): Promise<boolean> {
+    const ids = (await entriesOf(join(this.#folder, chat_id))).flatMap((name) => numberOf(name) ?? []);
+    if (ids.length <= CHECKPOINTS_OF_CHAT + SLACK) return false;
+    const old = ids.sort((one, other) => other - one).slice(CHECKPOINTS_OF_CHAT);
+    for (const id of old) await rm(join(this.#folder, chat_id, `${id}.json`), { force: true });
+    return true;
+  }
+
+  /** Forgets what is older than `before`, and what a crash has left beside it. `now` in milliseconds. */
+  async expire(before: number, now: number): Promise<void> {
+    for (const chat_id of await entriesOf(this.#folder)) {
+      const place = join(this.#folder, chat_id);
+      for (const name of await entriesOf(place)) {
+        const limit = numberOf(name) === undefined ? now - HOUR_MS : before;
+        const found = await stat(join(place, name)).catch(() => undefined);
+        if (found && found.mtimeMs < limit) await rm(join(place, name), { force: true });
+      }
+      // Only when it is empty.
+      await rmdir(place).catch(() => {});
+    }
+  }
+
+  async forget(chat_ids: readonly string[]): Promise<void> {
+    for (const chat_id of chat_ids) await rm(join(this.#folder, chat_id), { recursive: true, force: true });
+  }
+
+  /** The trees that are needed, by the folder they are of. */
+  async trees(): Promise<Map<string, Set<string>>> {
+    const needed = new Map<string, Set<string>>();
+    for (const chat_id of await entriesOf(this.#folder)) {
+      for (const name of await entriesOf(join(this.#folder, chat_id))) {
+        const record = await readRecord(join(this.#folder, chat_id, name));
+        for (const { root, tree } of record?.roots ?? []) needed.set(root, (needed.get(root) ?? new Set()).add(tree));
+      }
+    }
+    return needed;
+  }
+}
+
+const readRecord = async (file: string): Promise<CheckpointRecord | undefined> => {
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as CheckpointRecord;
+  } catch {
+    return undefined;
+  }
+};
+
+const numberOf = (name: string): number | undefined => {
+  const digits = /^(\d+)\.json$/.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+};
+
+const entriesOf = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

@@ -1,0 +1,153 @@
+// What becomes of old checkpoints, with real git in a real folder: which are kept, which go, and what goes with them.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
+import { Checkpoints } from "#src/daemon/checkpoints.ts";
+import { ProcessGroups } from "#src/daemon/groups.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeRepository } from "#test/support/repository.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const place = tempDirectory();
+const folder = join(place.path, "home");
+const state = join(place.path, "state");
+beforeAll(() => void mkdirSync(folder));
+afterAll(() => place[Symbol.dispose]());
+
+const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
+const clock = systemClock;
+const checkpoints = new Checkpoints({
+  ...{ clock, env, state, folder: () => folder },
+  groups: new ProcessGroups({ clock, token: "t" }),
+});
+
+const ONE = "11111111-1111-4111-8111-111111111111";
+const TWO = "22222222-2222-4222-8222-222222222222";
+const DAY = 86_400_000;
+
+const recordOf = (chat: string, message: number): string => join(state, "chats", chat, `${message}.json`);
+const numbersOf = (chat: string): number[] =>
+  readdirSync(join(state, "chats", chat))
+    .map((name) => Number.parseInt(name, 10))
+    .sort((one, other) => one - other);
+const shadows = (): string[] => readdirSync(state).filter((name) => name.length === 32);
+const objects = (): string[] =>
+  shadows().flatMap((name) =>
+    readdirSync(join(state, name, "objects")).flatMap((head) =>
+      head.length === 2
+        ? readdirSync(join(state, name, "objects", head)).map((tail) => join(name, "objects", head, tail))
+        : [],
+    ),
+  );
+/** Whether git still has a file of this content. */
+const isKept = (content: string): boolean => {
+  const id = new Bun.CryptoHasher("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
+  return objects().some((object) => object.endsWith(join(id.slice(0, 2), id.slice(2))));
+};
+const age = (file: string, ms: number): void => {
+  const at = new Date(clock.now() - ms);
+  utimesSync(file, at, at);
+};
+/** As if all that git has stored had been there since yesterday. */
+const ageObjects = (): void => {
+  for (const object of objects()) age(join(state, object), DAY);
+  for (const name of shadows()) age(join(state, name, "info", "ready"), DAY);
+};
+/** Keeps the folder as it is when `notes` says this. */
+const take = async (chat_id: string, message_id: number, notes: string): Promise<string[] | undefined> => {
+  writeFileSync(join(folder, "notes"), notes);
+  const chats = await checkpoints.take({ chat_id, message_id });
+  await checkpoints.idle();
+  return chats;
+};
+const restored = async (chat_id: string, message_id: number): Promise<string> => {
+  await checkpoints.restore({ chat_id, message_id });
+  return readFileSync(join(folder, "notes"), "utf8");
+};
+
+testNeeding(
+  [needs.git],
+  "[UN-9][UN-10] of a chat the newest hundred checkpoints stay, and what the others alone have held goes in the end, but nothing that was just written; those of a chat that is forgotten go, and with the last one all that was kept of a folder",
+  async () => {
+    const { root, write } = makeRepository(join(folder, "work"));
+    write("a.txt", "changed\n");
+    expect(await take(ONE, 1, "first")).toBeUndefined();
+    await take(ONE, 2, "second");
+    await take(TWO, 5, "other");
+    const record = readFileSync(recordOf(ONE, 2));
+    // As many as may be there at once: none goes.
+    for (let id = 3; id < CHECKPOINTS_OF_CHAT + 20; id++) writeFileSync(recordOf(ONE, id), record);
+    ageObjects();
+    await take(ONE, 1_000, "newest");
+    expect(numbersOf(ONE)).toHaveLength(CHECKPOINTS_OF_CHAT + 20);
+    expect(await restored(ONE, 1)).toBe("first");
+    await take(ONE, 1_001, "newest of all");
+    expect(numbersOf(ONE)).toHaveLength(CHECKPOINTS_OF_CHAT);
+    expect([numbersOf(ONE).at(0), numbersOf(ONE).at(-1)]).toEqual([22, 1_001]);
+    expect([isKept("first"), isKept("second"), isKept("other"), isKept("newest of all")]).toEqual([
+      false,
+      true,
+      true,
+      true,
+    ]);
+    const kept = objects().length;
+    expect(await restored(ONE, 22)).toBe("second");
+    expect(await restored(TWO, 5)).toBe("other");
+    expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("changed\n");
+    expect((await checkpoints.restore({ chat_id: ONE, message_id: 1 }).catch((error) => error)).message).toContain(
+      "no checkpoint",
+    );
+
+    // With nobody left who names them, the objects go as soon as they are old, and so do leavings of programs that were killed.
+    await checkpoints.forget([ONE]);
+    await checkpoints.idle();
+    expect(existsSync(join(state, "chats", ONE))).toBe(false);
+    ageObjects();
+    const leaving = join(state, shadows()[0] ?? "", "input-killed");
+    writeFileSync(leaving, "");
+    age(leaving, DAY);
+    await checkpoints.forget([]);
+    await checkpoints.idle();
+    expect([objects().length < kept, isKept("newest of all"), existsSync(leaving)]).toEqual([true, false, false]);
+    expect(await restored(TWO, 5)).toBe("other");
+    ageObjects();
+    await checkpoints.forget([TWO]);
+    await checkpoints.idle();
+    expect(shadows()).toEqual([]);
+    // And it begins anew.
+    await take(TWO, 6, "again");
+    writeFileSync(join(folder, "notes"), "spoilt");
+    expect(await restored(TWO, 6)).toBe("again");
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.git],
+  "[UN-10] once a day the chats that have checkpoints are told, and those go that are older than any that is offered",
+  async () => {
+    writeFileSync(recordOf(TWO, 7), readFileSync(recordOf(TWO, 6)));
+    writeFileSync(`${recordOf(TWO, 8)}.killed`, "{");
+    age(recordOf(TWO, 6), CHECKPOINT_DAYS * DAY);
+    age(recordOf(TWO, 7), (CHECKPOINT_DAYS + 2) * DAY);
+    age(`${recordOf(TWO, 8)}.killed`, DAY);
+    expect(await take(ONE, 20, "not yet")).toBeUndefined();
+    age(join(state, "tidied"), DAY + 1_000);
+    expect((await take(ONE, 21, "a day later"))?.sort()).toEqual([ONE, TWO]);
+    expect(readdirSync(join(state, "chats", TWO))).toEqual(["6.json"]);
+    expect(await take(ONE, 22, "the same day")).toBeUndefined();
+    // An index that git cannot read holds nothing up for long: it is made anew, and until then nothing is removed.
+    ageObjects();
+    const before = objects();
+    for (const name of shadows()) writeFileSync(join(state, name, "index"), "damaged");
+    await checkpoints.forget([TWO]);
+    await checkpoints.idle();
+    expect(objects()).toEqual(before);
+    await take(ONE, 23, "still");
+    writeFileSync(join(folder, "notes"), "spoilt");
+    expect(await restored(ONE, 23)).toBe("still");
+  },
+  60_000,
+);

@@ -1,0 +1,77 @@
+// How long files can be brought back, and what becomes of what was kept of them: by the server's rule, and with its chats.
+import { Database } from "bun:sqlite";
+import { expect } from "bun:test";
+import { cpSync, existsSync, readFileSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
+
+const DAY = 86_400_000;
+const NOBODY = "33333333-3333-4333-8333-333333333333";
+
+testNeeding(
+  [needs.git],
+  "[UN-9][UN-10] files come back for the newest hundred messages, those that were edited away counted, and for thirty days; what is kept of a chat goes when it is deleted, or within a day where its workspace was away",
+  async () => {
+    await using world = await openToolWorld();
+    const { owner, home, server } = world;
+    using inside = new Database(join(server.directory, "slipway.db"));
+    inside.run("PRAGMA busy_timeout = 10000");
+    const { id, call } = await openChat(world);
+    using follower = await Follower.open(owner, id);
+    const write = async (first: typeof call, content: string): Promise<void> => {
+      const { next } = await callTools(world, first, ["write_file", { path: "notes", content }]);
+      next.say("done").finish();
+      await follower.until(({ status }) => status === "waiting");
+    };
+    const edit = async (message: number) => {
+      const body = { content: [{ type: "text", text: "again" }], restore_files: true };
+      const response = await owner.fetch("PATCH", `/api/v2/chats/${id}/messages/${message}`, body);
+      return [response.status, ((await response.json()) as { message?: unknown }).message];
+    };
+    const checkpoints = join(home, ".local/state/slipway/checkpoints");
+    const kept = (chat: string): string => join(checkpoints, "chats", chat);
+    const gone = async (path: string): Promise<void> => {
+      while (existsSync(path)) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const noLonger = [
+      409,
+      `Files are kept for the newest ${CHECKPOINTS_OF_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`,
+    ];
+    await write(call, "one");
+    const [first] = await messagesOf(owner, id);
+    const target = first?.id ?? 0;
+
+    const { created_at } = inside.query("SELECT created_at FROM messages WHERE id = ?").get(target) as {
+      created_at: number;
+    };
+    const madeAt = (at: number) => inside.run("UPDATE messages SET created_at = ? WHERE id = ?", [at, target]);
+    madeAt(created_at - CHECKPOINT_DAYS * DAY - 1);
+    expect(await edit(target)).toEqual(noLonger);
+    madeAt(created_at);
+    const later = inside.query(
+      "INSERT INTO messages (id, chat, revision, deleted, role, visibility, content, created_at) SELECT ?, chat, revision, 1, role, visibility, content, created_at FROM messages WHERE id = ?",
+    );
+    for (let at = 0; at < CHECKPOINTS_OF_CHAT; at++) later.run(1_000_000_000 + at, target);
+    expect(await edit(target)).toEqual(noLonger);
+    expect(readFileSync(join(home, "notes"), "utf8")).toBe("one");
+    inside.run("DELETE FROM messages WHERE id = 1000000000");
+    expect(await edit(target)).toEqual([200, expect.anything()]);
+    expect(existsSync(join(home, "notes"))).toBe(false);
+
+    // The workspace tells the next day of whom it has checkpoints, and hears who is no more.
+    await write(await world.models.next(), "two");
+    cpSync(kept(id), kept(NOBODY), { recursive: true });
+    const yesterday = new Date(Date.now() - DAY - 1_000);
+    utimesSync(join(checkpoints, "tidied"), yesterday, yesterday);
+    await owner.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "more" }] });
+    await write(await world.models.next(), "three");
+    await gone(kept(NOBODY));
+    expect(existsSync(kept(id))).toBe(true);
+    expect((await owner.fetch("DELETE", `/api/v2/chats/${id}`)).status).toBe(204);
+    await gone(kept(id));
+    expect(readFileSync(join(home, "notes"), "utf8")).toBe("three");
+  },
+  120_000,
+);
