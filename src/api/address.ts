@@ -35,5 +35,6 @@ export class Addresses {
   }
 }
 
-/** IPv4 that came in on an IPv6 socket is IPv4. */
-const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "");
+/** IPv4 that came in on an IPv6 socket is IPv4; some proxies tell the port, too. */
+const plain = (address: string): string =>
+  address.replace(/^(?:\[([\da-f:.]+)\](?::\d+)?|([\d.]+):\d+)$/i, "$1$2").replace(/^::ffff:(?=\d+\.)/i, "");

@@ -34,11 +34,11 @@ export const run: RunVerb = async (input) => {
 /** Where backups go when nobody says otherwise. */
 export const backupFolder = (config: Config): string => config.backup_dir ?? join(config.data_dir, "backups");
 
-/** What a person at the machine can mend is said in a sentence; answers the exit code. */
+/** What a person at the machine can mend is said in a sentence, with the data directory where it matters; answers the exit code. */
 export const forPeople = async (
   verb: string,
   { printError }: VerbInput,
-  data_dir: string,
+  data_dir: string | undefined,
   work: () => Promise<void>,
 ): Promise<number> => {
   const hold = holdProcess();
@@ -50,7 +50,7 @@ export const forPeople = async (
     const known =
       error instanceof BackupError || /^(EACCES|EPERM|EROFS|ENOENT|ENOSPC|EDQUOT|ENOTDIR|EEXIST)$/.test(code);
     if (!known) throw error;
-    printError(`slipway ${verb}: ${message} (data directory ${data_dir})\n`);
+    printError(`slipway ${verb}: ${message}${data_dir === undefined ? "" : ` (data directory ${data_dir})`}\n`);
     return EXIT.failed;
   } finally {
     hold.cancel();

@@ -1,6 +1,7 @@
 // `slipway restore BACKUP --data-dir EMPTY [--json]`, or `slipway restore BACKUP --check`: puts a backup into an empty data directory,
 // or only looks whether that could be done.
 import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -17,7 +18,7 @@ export const run: RunVerb = async (input) => {
   if (path === undefined) throw usageError("restore", "expected the backup: a folder slipway-… or a .tar file");
   const { config } = loadConfig({ ...input, argv });
   const flow = new Flow(input.clock, 0, input.signal);
-  return forPeople("restore", input, config.data_dir, async () => {
+  return forPeople("restore", input, check ? undefined : config.data_dir, async () => {
     const manifest = check ? await checked(path, flow) : await restoreBackup(path, config.data_dir, flow);
     if (json) input.print(JSON.stringify(factsOf(manifest, check ? null : config.data_dir)));
     else if (check) input.print(`${path} is whole: ${summary(manifest)}.`);
@@ -27,11 +28,21 @@ export const run: RunVerb = async (input) => {
 
 /** Read into a folder beside the backup, which is where there is space for it. */
 const checked = async (path: string, flow: Flow): Promise<Manifest> => {
-  const scratch = mkdtempSync(join(dirname(resolve(path)), ".check-"));
+  const scratch = scratchFolder(dirname(resolve(path)));
   try {
     return await verifyBackup(path, scratch, flow);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
+  }
+};
+
+/** Backups may lie where nothing can be written, such as a disk that is mounted to be read. */
+const scratchFolder = (beside: string): string => {
+  try {
+    return mkdtempSync(join(beside, ".check-"));
+  } catch (error) {
+    if (!/^(EACCES|EPERM|EROFS)$/.test(String((error as { code?: unknown }).code))) throw error;
+    return mkdtempSync(join(tmpdir(), "slipway-check-"));
   }
 };
 

@@ -47,6 +47,8 @@ describe("https", () => {
         files.key,
       ]);
       expect(health.printed).toBe("ready\n");
+      const silent = await runHere(["health", "--address", "127.0.0.1:1", "--json"]);
+      expect([silent.code, JSON.parse(silent.printed)]).toEqual([1, expect.objectContaining({ ready: false })]);
       // No host that could be taken for a part of the path is served (rule HT-1).
       const given = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
       const at = ["--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
