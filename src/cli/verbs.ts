@@ -138,7 +138,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: "health",
     help: "Ask a running server whether it is ready; exit code 0 or 1.",
-    usage: "[settings]",
+    usage: "[--json] [settings]",
     details: () => "Takes the settings of `serve` to find the server.",
     load: () => import("./health.ts"),
   },
