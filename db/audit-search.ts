@@ -1,8 +1,10 @@
-// Pages of the audit log, newest first. A filter is read from the one index that it is best at and the rest of it is looked at in the
-// rows found there, whatever SQLite would guess: at five million entries a wrong guess takes seconds (rule AU-11). For `store.scan`.
-import { and, desc, eq, getTableColumns, inArray, lt, or, type SQL, sql } from "drizzle-orm";
+// What is shown of entries of the audit log that audit-find.ts has found, whom a search means, where a page begins, and what retention
+// lets go.
+import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
+import { BUILD_REASONS } from "#schema/build.ts";
+import { type AuditSearch, findAudit } from "./audit-find.ts";
 import { audit_logs } from "./schema/audit.ts";
 import { chats } from "./schema/chats.ts";
 import { model_configs, model_providers } from "./schema/models.ts";
@@ -10,77 +12,10 @@ import { provisioner_keys } from "./schema/provisioners.ts";
 import { template_versions, templates } from "./schema/templates.ts";
 import { api_keys, organization_members, organizations, users } from "./schema/users.ts";
 import { workspaces } from "./schema/workspaces.ts";
-import { build, type Query, query, type RowOfQuery, statement } from "./sql.ts";
+import { build, query, type RowOfQuery, statement } from "./sql.ts";
+import type { Store } from "./store.ts";
 
 export type AuditRow = typeof audit_logs.$inferSelect;
-
-/** How far matching entries are counted. */
-export const COUNT_CAP = 2_000;
-
-/** Whatever is absent does not matter. Times are milliseconds, both included. */
-export type AuditFilter = {
-  readonly resource_type?: ResourceType | undefined;
-  readonly action?: AuditAction | undefined;
-  readonly build_reason?: string | undefined;
-  readonly resource_id?: string | undefined;
-  readonly request_id?: string | undefined;
-  /** In any letter case. */
-  readonly resource_target?: string | undefined;
-  /** None: nobody matches. */
-  readonly user_ids?: readonly string[] | undefined;
-  readonly organization_id?: string | undefined;
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
-  /** Only entries of these organizations: what the caller may see. */
-  readonly within?: readonly string[] | undefined;
-};
-
-/** The last entry that was seen. */
-export type AuditCursor = { readonly time: number; readonly key: number };
-
-/** A condition and the column that has an index for it; the best first. */
-const conditions = (filter: AuditFilter): { column: SQL; is: (column: SQL) => SQL }[] => {
-  const { resource_type, action, user_ids, organization_id, within } = filter;
-  const list = (values: readonly string[]) => (column: SQL) =>
-    values.length === 1 ? sql`${column} = ${values[0]}` : sql`${column} in ${[...values]}`;
-  const one = (column: unknown, value: string | undefined) =>
-    value === undefined ? [] : [{ column: sql`${column}`, is: (known: SQL) => sql`${known} = ${value}` }];
-  return [
-    ...one(audit_logs.request_id, filter.request_id),
-    ...one(audit_logs.resource_id, filter.resource_id),
-    ...one(sql`lower(${audit_logs.resource_target})`, filter.resource_target?.toLowerCase()),
-    ...(user_ids ? [{ column: sql`${audit_logs.user_id}`, is: list(user_ids) }] : []),
-    ...one(audit_logs.build_reason, filter.build_reason),
-    ...one(audit_logs.resource_type, resource_type),
-    ...one(audit_logs.action, action),
-    ...one(audit_logs.organization_id, organization_id),
-    ...(within ? [{ column: sql`${audit_logs.organization_id}`, is: list(within) }] : []),
-  ];
-};
-
-/** `+column` is the same value, and no index is used for it. */
-const without = (column: SQL): SQL => sql`+${column}`;
-
-const matching = (filter: AuditFilter): SQL | undefined => {
-  const all = conditions(filter);
-  // Kind and action stand in one index together.
-  const pairs = filter.resource_type !== undefined && filter.action !== undefined;
-  const leading = pairs && isTypeFirst(filter) ? 2 : 1;
-  const reason = filter.build_reason === undefined ? undefined : sql`${audit_logs.build_reason} <> ''`;
-  return and(
-    ...all.map(({ column, is }, index) => is(index < leading ? column : without(column))),
-    reason,
-    filter.from === undefined ? undefined : sql`${audit_logs.time} >= ${filter.from}`,
-    filter.to === undefined ? undefined : sql`${audit_logs.time} <= ${filter.to}`,
-  );
-};
-
-/** Nothing better is asked for than the kind of thing. */
-const isTypeFirst = ({ request_id, resource_id, resource_target, user_ids, build_reason }: AuditFilter): boolean =>
-  [request_id, resource_id, resource_target, user_ids, build_reason].every((one) => one === undefined);
-
-const after = ({ time, key }: AuditCursor): SQL | undefined =>
-  and(sql`${audit_logs.time} <= ${time}`, or(sql`+${audit_logs.time} < ${time}`, lt(audit_logs.key, key)));
 
 const newestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
 
@@ -115,64 +50,29 @@ const shownColumns = {
     end`.as("gone"),
 } as const;
 
-const shown = (keys: SQL) =>
-  query(
-    build
-      .select(shownColumns)
-      .from(audit_logs)
-      .leftJoin(users, eq(users.id, audit_logs.user_id))
-      .leftJoin(organizations, eq(organizations.id, audit_logs.organization_id))
-      .leftJoin(workspaces, eq(workspaces.id, audit_logs.workspace_id))
-      .leftJoin(owners, eq(owners.id, workspaces.owner_id))
-      .where(keys)
-      .orderBy(...newestFirst),
-  )();
-
-export type ShownEntry = RowOfQuery<typeof shown>;
-
-/** Newest first; with a cursor, those after it. */
-export const pageOfAudit = (
-  filter: AuditFilter,
-  { limit, offset = 0, cursor }: { limit: number; offset?: number; cursor?: AuditCursor | undefined },
-): Query<ShownEntry> => shown(sql`${audit_logs.key} in (${keysOf(filter, cursor, limit, offset)})`);
-
-/** Several organizations, or people of one name, are each read in their order and then merged: together they would have to be sorted. */
-const keysOf = (filter: AuditFilter, cursor: AuditCursor | undefined, limit: number, offset: number): SQL => {
-  const { within = [], user_ids = [] } = filter;
-  const page = (one: AuditFilter, most: number, from: number) =>
-    build
-      .select({ key: audit_logs.key, time: audit_logs.time })
-      .from(audit_logs)
-      .where(and(matching(one), cursor && after(cursor)))
-      .orderBy(...newestFirst)
-      .limit(most)
-      .offset(from);
-  const parts =
-    user_ids.length > 1
-      ? user_ids.map((id) => ({ ...filter, user_ids: [id] }))
-      : within.length > 1 && conditions(filter).length === 1
-        ? within.map((id) => ({ ...filter, within: [id] }))
-        : [];
-  if (parts.length === 0) return sql`select "key" from (${page(filter, limit, offset)})`;
-  const each = parts.map(
-    (part) => sql`select * from (${page(part, Math.min(limit + offset, Number.MAX_SAFE_INTEGER), 0)})`,
-  );
-  return sql`select "key" from (${sql.join(each, sql` union all `)}) order by "time" desc, "key" desc limit ${limit} offset ${offset}`;
-};
-
-/** How many match, as far as one above COUNT_CAP. */
-export const countAudit = (filter: AuditFilter): Query<{ count: number }> => {
-  const { sql: text, params } = build
-    .select({ key: audit_logs.key })
+/** What findAudit has found, newest first: {keys}, a JSON array of them. For `scan`. */
+export const listShownAudit = query(
+  build
+    .select(shownColumns)
     .from(audit_logs)
-    .where(matching(filter))
-    .limit(COUNT_CAP + 1)
-    .toSQL();
-  return {
-    sql: `select count(*) from (${text})`,
-    params: params as Query<unknown>["params"],
-    map: ([count]) => ({ count: Number(count) }),
-  };
+    .leftJoin(users, eq(users.id, audit_logs.user_id))
+    .leftJoin(organizations, eq(organizations.id, audit_logs.organization_id))
+    .leftJoin(workspaces, eq(workspaces.id, audit_logs.workspace_id))
+    .leftJoin(owners, eq(owners.id, workspaces.owner_id))
+    .where(sql`${audit_logs.key} in (select value from json_each(${sql.placeholder("keys")}))`)
+    .orderBy(...newestFirst),
+);
+
+export type ShownEntry = RowOfQuery<typeof listShownAudit>;
+
+/** A page, newest first, and how many match when that is asked for (audit-find.ts). */
+export const listAudit = async (
+  store: Pick<Store, "scan">,
+  search: AuditSearch,
+): Promise<{ rows: ShownEntry[]; count: number }> => {
+  const [{ keys, count } = { keys: [], count: 0 }] = await store.scan(findAudit(search));
+  const rows = keys.length === 0 ? [] : await store.scan(listShownAudit({ keys: JSON.stringify(keys) }));
+  return { rows, count };
 };
 
 /** Where a page begins: {id}. */
@@ -197,10 +97,11 @@ export const listUsersAt = query(
     .where(sql`lower(${users.email}) = ${sql.placeholder("email")}`),
 );
 
-/** Entries of a kind that are older, for retention: {resource_type, action, before}. */
+/** Entries of a kind that are older, for retention: {resource_type, action, before}. Every reason by itself, since it stands before the time. */
 const old = and(
   eq(audit_logs.resource_type, sql.placeholder("resource_type")),
   eq(audit_logs.action, sql.placeholder("action")),
+  inArray(audit_logs.build_reason, ["", ...BUILD_REASONS]),
   lt(audit_logs.time, sql.placeholder("before")),
 );
 export const findOldAudit = query(build.select({ key: audit_logs.key }).from(audit_logs).where(old).limit(1));

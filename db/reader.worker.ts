@@ -1,11 +1,14 @@
 // Runs lists, searches and reports on a read-only connection of its own, so that none of them stops the event loop
 // (PERFORMANCE section 2h). Bounded in rows; one query at a time.
 import { Database } from "bun:sqlite";
+import { auditReport } from "./audit-find.ts";
+import type { Query } from "./sql.ts";
 import { Parts } from "./usage-parts.ts";
-import { REPORTS, type ReportName } from "./usage-reports.ts";
+import { REPORTS } from "./usage-reports.ts";
 
 declare const self: Worker;
 
+type ReportName = NonNullable<Query<unknown>["report"]>;
 type Order = { open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number; report?: ReportName };
 
 let db: Database | undefined;
@@ -23,12 +26,13 @@ const connection = (): Database => {
 };
 
 /** All that a report reads is of one moment. */
-const reportOf = (name: ReportName, args: Parameters<(typeof REPORTS)[ReportName]>[1]): string => {
+const reportOf = (name: ReportName, args: string): string => {
   const db = connection();
   db.run("begin");
   try {
+    if (name === "audit") return auditReport(db, JSON.parse(args));
     parts ??= new Parts(db);
-    return REPORTS[name](db, args, parts);
+    return REPORTS[name](db, JSON.parse(args), parts);
   } finally {
     db.run("commit");
   }
@@ -42,7 +46,7 @@ self.onmessage = ({ data }: MessageEvent<Order>) => {
   const { id, sql = "", params = [], limit = 0, report } = data;
   try {
     if (report) {
-      self.postMessage({ id, rows: [[reportOf(report, JSON.parse(String(params[0])))]] });
+      self.postMessage({ id, rows: [[reportOf(report, String(params[0]))]] });
       return;
     }
     // The bound is part of the query: what is above it never comes into memory.

@@ -23,8 +23,8 @@ export type Query<T> = {
   readonly sql: string;
   readonly params: readonly Value[];
   readonly map: (row: Value[]) => T;
-  /** For `scan` only: a report that a reader computes from many rows (db/usage-reports.ts), instead of the SQL. */
-  readonly report?: ReportName;
+  /** For `scan` only: a report that a reader computes from many rows (db/usage-reports.ts, db/audit-find.ts), instead of the SQL. */
+  readonly report?: ReportName | "audit";
 };
 
 /** Builds SQL and never runs it: the callback is unreachable because nothing here is awaited. */

@@ -6,11 +6,9 @@ import { NIL_UUID } from "#base/ids.ts";
 import { type Origin, withOrigin } from "#base/origin.ts";
 import { audited } from "#db/audit.ts";
 import { diffOf } from "#db/audit-diff.ts";
-import { type AuditFilter, countAudit, pageOfAudit } from "#db/audit-search.ts";
 import { daysKept } from "#db/audit-settings.ts";
 import { openLocalStore } from "#db/local.ts";
 import { putSetting } from "#db/settings.ts";
-import type { Query } from "#db/sql.ts";
 import { CommitError } from "#db/store.ts";
 import { updateUser } from "#db/users.ts";
 import { descriptionOf } from "#src/api/audit/show.ts";
@@ -136,45 +134,3 @@ test("[AU-14] how long a kind is kept: what is said of signing in, then of the k
   expect(daysKept(retention, "workspace_build", "start")).toBe(0);
   expect(daysKept(retention, "user", "write")).toBe(90);
 });
-
-test("[AU-11] every page and count is read from one index, in the order of the list", async () => {
-  using place = tempDirectory();
-  const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
-  await store.close();
-  using eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
-  const stepsOf = ({ sql, params }: Query<unknown>): string[] =>
-    (eyes.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[])
-      .map(({ detail }) => detail)
-      .filter((detail) => / audit_logs /.test(detail) && !detail.includes("INTEGER PRIMARY KEY"));
-  const cursor = { time: 7, key: 3 };
-  const CASES: [string, AuditFilter, string][] = [
-    ["everything", {}, "audit_logs_time "],
-    ["a day", { from: 1, to: 9 }, "audit_logs_time (time>? AND time<?)"],
-    ["a kind", { resource_type: "user" }, "audit_logs_type (resource_type=?"],
-    [
-      "a kind and an action",
-      { resource_type: "user", action: "write" },
-      "audit_logs_type_action (resource_type=? AND action=?",
-    ],
-    ["an action", { action: "delete" }, "audit_logs_action (action=?"],
-    ["a person and more", { user_ids: ["a"], resource_type: "user", action: "write" }, "audit_logs_user (user_id=?"],
-    ["a thing", { resource_id: "a", resource_type: "user" }, "audit_logs_resource (resource_id=?"],
-    ["a name", { resource_target: "A" }, "audit_logs_target (<expr>=?"],
-    ["a reason", { build_reason: "autostart" }, "audit_logs_reason (build_reason=?"],
-    ["a request", { request_id: "a", user_ids: ["b"] }, "audit_logs_request (request_id=?"],
-    ["an organization", { within: ["a"] }, "audit_logs_organization (organization_id=?"],
-    ["several organizations", { within: ["a", "b"] }, "audit_logs_organization (organization_id=?"],
-    ["several people", { user_ids: ["a", "b"] }, "audit_logs_user (user_id=?"],
-  ];
-  for (const [name, filter, index] of CASES) {
-    for (const query of [
-      pageOfAudit(filter, { limit: 25 }),
-      pageOfAudit(filter, { limit: 25, cursor }),
-      countAudit(filter),
-    ]) {
-      const steps = stepsOf(query as Query<unknown>);
-      expect([name, steps.filter((step) => !step.includes(index.trim()))]).toEqual([name, []]);
-      expect(steps).not.toEqual([]);
-    }
-  }
-}, 30_000);

@@ -2,7 +2,9 @@
 // nor a slow reader costs memory (rule AU-13). It ends when its reader may not see it any more.
 import { AppError } from "#base/errors.ts";
 import { findKeyWithUser } from "#db/api-keys.ts";
-import { type AuditCursor, type AuditFilter, pageOfAudit } from "#db/audit-search.ts";
+import type { AuditFilter } from "#db/audit-plan.ts";
+import type { AuditCursor } from "#db/audit-runs.ts";
+import { listAudit } from "#db/audit-search.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { showEntry } from "./show.ts";
@@ -22,7 +24,7 @@ export const exported = (ctx: Parts, filter: AuditFilter, caller: UserCaller): R
           controller.error(new AppError("unauthenticated", "The session has ended."));
           return;
         }
-        const rows = await ctx.store.scan(pageOfAudit(filter, { limit: PAGE, cursor }));
+        const { rows } = await listAudit(ctx.store, { filter, limit: PAGE, ...(cursor && { cursor }) });
         const last = rows.at(-1)?.entry;
         if (last) {
           cursor = { time: last.time, key: last.key };

@@ -3,7 +3,8 @@
 import { Elysia, t } from "elysia";
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { audited } from "#db/audit.ts";
-import { COUNT_CAP, countAudit, findAuditCursor, pageOfAudit } from "#db/audit-search.ts";
+import { COUNT_CAP } from "#db/audit-find.ts";
+import { findAuditCursor, listAudit } from "#db/audit-search.ts";
 import { putAuditRetention, readAuditRetention } from "#db/audit-settings.ts";
 import { AuditLogs, AuditRetention, RESOURCE_TYPES } from "#schema/audit.ts";
 import { isOwner } from "../access.ts";
@@ -37,13 +38,16 @@ export const audit = (ctx: ApiContext) =>
         }
         const page = pageOf(query);
         const filter = await auditFilter(ctx.store, query.q ?? "", caller);
+        await ctx.refused.settled();
         const cursor = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id.toLowerCase() })));
         if (query.after_id && !cursor) throw invalidField("after_id", "There is no entry with this id.");
-        const [rows, counted] = await Promise.all([
-          ctx.store.scan(pageOfAudit(filter, { ...page, ...(cursor ? { cursor } : {}) })),
-          ctx.store.scan(countAudit(filter)),
-        ]);
-        return { audit_logs: rows.map(showEntry), count: counted[0]?.count ?? 0, count_cap: COUNT_CAP };
+        const { rows, count } = await listAudit(ctx.store, {
+          filter,
+          ...page,
+          ...(cursor && { cursor }),
+          counted: true,
+        });
+        return { audit_logs: rows.map(showEntry), count, count_cap: COUNT_CAP };
       },
       {
         user,
@@ -56,7 +60,7 @@ export const audit = (ctx: ApiContext) =>
           tags,
           summary: "See who did what",
           description:
-            "Newest first. `after_id` goes on behind the last entry of a page and stays quick however far down; `offset` counts from the top.",
+            "Newest first; changes that were refused are told of, too, with the status of the answer. `after_id` goes on behind the last entry of a page and stays quick however far down; `offset` counts from the top.",
         },
       },
     )
@@ -64,6 +68,7 @@ export const audit = (ctx: ApiContext) =>
       "/export",
       async ({ caller, query }) => {
         const filter = await auditFilter(ctx.store, query.q ?? "", caller);
+        await ctx.refused.settled();
         return new Response(exported(ctx, filter, caller), {
           headers: {
             "content-type": "application/x-ndjson; charset=utf-8",

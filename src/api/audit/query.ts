@@ -2,7 +2,8 @@
 import { forbidden } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { SearchQuery } from "#base/query.ts";
-import { type AuditFilter, listUsersAt, listUsersCalled } from "#db/audit-search.ts";
+import type { AuditFilter } from "#db/audit-plan.ts";
+import { listUsersAt, listUsersCalled } from "#db/audit-search.ts";
 import { findOrganizationByName } from "#db/organizations.ts";
 import type { Store } from "#db/store.ts";
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";

