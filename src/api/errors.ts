@@ -4,6 +4,7 @@ import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/store.ts";
+import { plainPage, wantsPage } from "./plain-page.ts";
 
 const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   constraint: { kind: "conflict", message: "The change conflicts with something that exists already." },
@@ -54,7 +55,24 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
   if (mapped.kind === "overloaded" || mapped.kind === "too_many_requests") {
     headers.set("retry-after", String(mapped.retry_after ?? RETRY_AFTER));
   }
-  return new Response(JSON.stringify(bodyOf(mapped)), { status: STATUS[mapped.kind], headers });
+  const status = STATUS[mapped.kind];
+  if (wantsPage(request) && !pathOf(request.url).startsWith("/api/")) {
+    return plainPage({ ...wordsForPeople(mapped), status, home: "/" }, headers);
+  }
+  return new Response(JSON.stringify(bodyOf(mapped)), { status, headers });
+};
+
+/** What a person reads who opened an address in a browser, outside the API. */
+const wordsForPeople = ({ kind, message, detail }: AppError): { title: string; text: string } => {
+  if (kind === "not_found") return { title: "Page not found", text: "There is no page at this address." };
+  const text = [message, detail].filter(Boolean).join(" ");
+  return { title: TITLES[kind] ?? "This page cannot be shown", text };
+};
+
+const TITLES: Partial<Record<ErrorKind, string>> = {
+  internal: "Something went wrong",
+  overloaded: "The server is busy",
+  too_many_requests: "Too many requests",
 };
 
 /** The generic body; empty members are left out. */

@@ -4,6 +4,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { bodyLimit } from "./body.ts";
 import { isAllOptional } from "./body-shape.ts";
+import { BODY_EXAMPLES } from "./examples.ts";
 import { SESSION_HEADER } from "./identify.ts";
 import { Generic, WORDS } from "./responses.ts";
 
@@ -33,8 +34,9 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Agent daemon", description: "What the program inside a workspace calls with its agent token." },
 ];
 
-const DESCRIPTION = `Sign in with \`POST /api/v2/users/login\`, or make a token at \`/settings/tokens\`, and send it in the header
-\`${SESSION_HEADER}\`. The button *Authorize* does that for every call made from this page.
+const DESCRIPTION = `Sign in with \`POST /api/v2/users/login\`, or make a token on [the page of API tokens](/settings/tokens), and send it in
+the header \`${SESSION_HEADER}\`. The button *Authorize* does that for every call made from this page (the first of its three fields is
+the one for people). If you are signed in to Slipway in this browser, calls work without it.
 
 Errors have one shape: \`{message, detail, validations}\`. A 4xx means that nothing was changed.`;
 
@@ -61,7 +63,7 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
               type: "apiKey",
               in: "header",
               name: SESSION_HEADER,
-              description: "A person: the token from signing in, or an API token.",
+              description: "A person: the token from signing in, or an API token. Nearly every call takes this one.",
             },
             provisioner_key: {
               type: "apiKey",
@@ -86,6 +88,7 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
     for (const [method, operation] of Object.entries(item as JsonObject)) {
       (operation as JsonObject).operationId = operationId(method, path);
       tidyOperation(operation as JsonObject, path);
+      addExamples(operation as JsonObject, method);
     }
   }
   const { components } = document as { components: JsonObject };
@@ -147,6 +150,20 @@ const tidyResponses = (declared: JsonObject, answers: string[] | undefined, alwa
     else tidy[status] = hasBody ? { description, content: contentOf(answer) } : { description };
   }
   return tidy;
+};
+
+/** Something that works, for pages that fill their fields with it. No path of a deletion is filled in: nobody shall delete what an example names. */
+const addExamples = (operation: JsonObject, method: string): void => {
+  const example = BODY_EXAMPLES[operation.operationId as string];
+  const content = (operation.requestBody as JsonObject | undefined)?.content as JsonObject | undefined;
+  const media = content?.["application/json"] as JsonObject | undefined;
+  if (example && media) media.example = example;
+  if (method === "delete") return;
+  for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
+    if (parameter.in !== "path") continue;
+    if (String(parameter.description).includes("`me`")) parameter.example = "me";
+    if (String(parameter.description).includes("`default`")) parameter.example = "default";
+  }
 };
 
 const take = (from: JsonObject, key: string): Json | undefined => {

@@ -1,8 +1,8 @@
 // The story of the documentation page: it lists the operations, takes a token, makes a call. With a folder, pictures go there.
-// node swagger.mjs CHROMIUM URL TOKEN [FOLDER [light|dark [WIDTH]]]
+// node swagger.mjs CHROMIUM URL TOKEN [FOLDER [light|dark [WIDTH [CHAT]]]]; with the id of a chat its stream is followed, too.
 import { inChromium } from "./chromium.mjs";
 
-const [file, url, token, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
+const [file, url, token, folder, colorScheme = "light", width = "1100", chat] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 900 };
 
 await inChromium(file, { colorScheme, viewport }, async (page, context) => {
@@ -19,13 +19,12 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   await page.goto(`${url}swagger`);
   await page.locator(".opblock-tag").first().waitFor();
   result.title = await page.title();
-  Object.assign(result, await openEachTag(page));
+  if (chat) Object.assign(result, await openEachTag(page));
   result.fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
   await picture("list");
 
   const call = async () => {
     const block = page.locator("#operations-Users-getUsersUser");
-    await block.getByPlaceholder("user").fill("me");
     // The answer to the call before stands there until this one comes.
     const answered = page.waitForResponse((response) => response.url().endsWith("/api/v2/users/me"));
     await block.getByRole("button", { name: "Execute" }).click();
@@ -45,13 +44,28 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   await page.locator(".auth-wrapper .authorize").click();
   result.schemes = await page.locator(".auth-container h4 code").allTextContents();
   await picture("authorize");
-  await page.locator(".auth-container input").first().fill(token);
+  result.unnamed = await page.evaluate(unnamed);
+  // The focus is where people want to write.
+  await page.keyboard.insertText(token);
   await page.locator(".auth-container .authorize").first().click();
   await page.locator(".btn-done").first().click();
   result.signedIn = await call();
   await page.locator("#operations-Users-getUsersUser").scrollIntoViewIfNeeded();
   await picture("call");
   result.contrast = await page.evaluate(contrasts);
+  result.unnamed.push(...(await page.evaluate(unnamed)));
+  if (chat) {
+    await page.goto(`${url}swagger#/Chats/getChatsChatStream`);
+    await page.reload();
+    const stream = page.locator("#operations-Chats-getChatsChatStream");
+    await page.locator(".auth-wrapper .authorize").click();
+    await page.keyboard.insertText(token);
+    await page.keyboard.press("Enter");
+    await page.locator(".btn-done").first().click();
+    await stream.getByPlaceholder("chat").fill(chat);
+    await stream.getByRole("button", { name: "Execute" }).click();
+    result.stream = await stream.locator(".live-responses-table code").first().textContent();
+  }
   return result;
 });
 
@@ -68,6 +82,15 @@ async function openEachTag(page) {
     await section.locator(".opblock").first().waitFor({ state: "detached" });
   }
   return { operations, tags };
+}
+
+/** Controls that a screen reader cannot name. */
+function unnamed() {
+  const controls = [...document.querySelectorAll("a, button, input, select, textarea")];
+  const nameOf = (one) => one.ariaLabel || one.title || one.textContent || one.labels?.[0]?.textContent || "";
+  return controls
+    .filter((one) => one.offsetHeight > 0 && !nameOf(one).trim())
+    .map((one) => one.outerHTML.slice(0, 100));
 }
 
 /** The contrast of the texts people read first against the page behind them, after filters are out of the picture. */
@@ -96,6 +119,12 @@ function contrasts() {
       ".info p",
       ".opblock-tag",
       ".opblock-summary-path",
+      ".opblock-get .opblock-summary-method",
+      ".opblock-post .opblock-summary-method",
+      ".opblock-put .opblock-summary-method",
+      ".opblock-delete .opblock-summary-method",
+      ".btn.execute",
+      ".btn.cancel",
       ".opblock-summary-description",
       ".parameter__name",
       ".response-col_status",

@@ -17,8 +17,16 @@ type Seen = {
   schemes: string[];
   signedIn: { status: string; body: string };
   contrast: Record<string, number>;
+  unnamed: string[];
+  stream?: string;
   requests: string[];
   complaints: string[];
+};
+
+const newChat = async (person: Client): Promise<string> => {
+  const [organization] = await person.get<{ id: string }[]>("/api/v2/organizations");
+  const content = [{ type: "text", text: "Hello, stream!" }];
+  return (await person.post<{ id: string }>("/api/v2/chats", { organization_id: organization?.id, content })).id;
 };
 
 const story = async (url: URL, token: string, ...look: string[]): Promise<Seen> => {
@@ -33,12 +41,13 @@ const story = async (url: URL, token: string, ...look: string[]): Promise<Seen> 
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[SW-1] [SW-2] [SW-3] the page lists every operation, takes a token, and shows what a call answers; nothing leaves the machine",
+  "[SW-1] [SW-2] [SW-3] [SW-5] [SW-6] the page lists every operation, takes a token, and shows what a call or a stream answers; nothing leaves the machine",
   async () => {
     await using server = await startTestServer();
     const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const document = await fetchDocument(server.url);
-    const seen = await story(server.url, token as string);
+    const chat = await newChat(new Client(server.url, token));
+    const seen = await story(server.url, token as string, "light", "1100", chat);
     expect(seen.title).toBe("Slipway API");
     expect(seen.operations).toBe(operationsOf(document).length);
     const used = new Set(operationsOf(document).flatMap(({ described }) => described.tags));
@@ -46,6 +55,10 @@ testNeeding(
     expect(seen.schemes.toSorted()).toEqual(["agent_token", "provisioner_key", "session_token"]);
     expect(seen.stranger.status).toStartWith("401");
     expect(seen.signedIn.status).toStartWith("200");
+    expect(seen.unnamed).toEqual([]);
+    expect(seen.stream).toStartWith("event: ping");
+    expect(seen.stream).toContain("Hello, stream!");
+    expect(seen.stream).toEndWith("This page shows its first 3 seconds.");
     expect(seen.requests.length).toBeGreaterThan(5);
     expect(seen.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
     expect(seen.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);

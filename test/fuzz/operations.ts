@@ -27,9 +27,10 @@ export type Parameter = {
   required?: boolean;
   description?: string;
   schema: Schema;
+  example?: unknown;
 };
 
-type Content = Record<string, { schema: Schema }>;
+type Content = Record<string, { schema: Schema; example?: unknown }>;
 
 /** As it stands in the document. */
 export type Described = {

@@ -49,6 +49,7 @@ export const agentMetadata = (ctx: ApiContext) => {
         detail: {
           tags,
           summary: "Watch an agent's metadata (server-sent events)",
+          "x-answers": ["text/event-stream"],
           description:
             "Events `ping` (at once and every 15 s) and `data`: a list of {description, result}, at once, at most once a second when it changes and at least every 5 s. Ends when a newer build takes over.",
         },

@@ -4,10 +4,10 @@ import { AppError, invalidField } from "#base/errors.ts";
 import { ApplicationHost } from "#schema/application.ts";
 import { callers, userOf } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { wantsPage } from "../plain-page.ts";
 import { fails } from "../responses.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 import { AppHosts, labelOf } from "./names.ts";
-import { wantsPage } from "./page.ts";
 
 const tags = ["Applications"];
 

@@ -4,12 +4,13 @@ import { AppError } from "#base/errors.ts";
 import type { ApiContext } from "../context.ts";
 import { pathOf } from "../errors.ts";
 import { cookie, credentialOf, SESSION_COOKIE, type Who } from "../identify.ts";
+import { wantsPage } from "../plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, personOf } from "./hand-over.ts";
 import { appQuery } from "./headers.ts";
 import { AppHosts, type AppName, appPath, labelOf } from "./names.ts";
 import { isFromOwnPage } from "./origin.ts";
-import { type Trouble, troubleAnswer, wantsPage } from "./page.ts";
+import { type Trouble, troubleAnswer } from "./page.ts";
 import { type Passing, passOn } from "./pass.ts";
 import { placeOfApp } from "./place.ts";
 

@@ -71,10 +71,14 @@ export const chatStream = (ctx: ApiContext) =>
       query: t.Object({
         after_id: t.Optional(t.Integer({ description: "Leave out snapshot messages up to this id." })),
       }),
-      response: { 200: t.Unknown({ description: "Switching to a WebSocket." }), ...fails(400, 401, 404, 503) },
+      response: {
+        200: t.Unknown({ description: "Switching to a WebSocket, or the event stream." }),
+        ...fails(400, 401, 404, 503),
+      },
       detail: {
         tags,
         summary: "Follow a chat",
+        "x-answers": ["text/event-stream"],
         description:
           "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
       },

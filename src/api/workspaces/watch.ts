@@ -55,6 +55,7 @@ export const watch = (ctx: ApiContext) => {
         detail: {
           tags,
           summary: "Watch a workspace (server-sent events)",
+          "x-answers": ["text/event-stream"],
           description:
             "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of it, its builds and its agents. Prefer watch-ws: browsers allow few connections of this kind.",
         },

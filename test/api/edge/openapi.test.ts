@@ -1,8 +1,9 @@
 // The OpenAPI document: valid, complete, and written for people.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { BODY_EXAMPLES } from "#src/api/examples.ts";
 import { createApp } from "#src/server.ts";
-import { type Document, fetchDocument, type Operation, operationsOf } from "#test/fuzz/operations.ts";
+import { type Document, fetchDocument, type Operation, operationsOf, type Schema } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
@@ -79,12 +80,56 @@ test("[HT-16] it says who may call, that strangers get 401, and how large a body
   );
 });
 
+test("[HT-16] examples of bodies belong to operations and fit their schemas; where `me` can stand it is the example", () => {
+  const shown = operations.flatMap(({ name, described }) => {
+    const media = described.requestBody?.content["application/json"];
+    return media?.example === undefined ? [] : [{ name, schema: media.schema, example: media.example }];
+  });
+  expect(shown.length).toBe(Object.keys(BODY_EXAMPLES).length);
+  expect(shown.flatMap(({ name, schema, example }) => misfits(schema, example, name))).toEqual([]);
+  const selves = operations.flatMap(({ method, parameters }) =>
+    parameters
+      .filter(({ in: place, description }) => place === "path" && description?.includes("`me`"))
+      .map(({ example }) => ({ method, example })),
+  );
+  expect(selves.length).toBeGreaterThan(20);
+  expect(selves.filter(({ method, example }) => (example === "me") !== (method !== "DELETE"))).toEqual([]);
+});
+
+/** Where a value breaks its schema, in the words that the examples need. */
+const misfits = (schema: Schema, value: unknown, at: string): string[] => {
+  const bad = (...checks: [boolean, string][]): string[] =>
+    checks.flatMap(([ok, what]) => (ok ? [] : [`${at}: ${what}`]));
+  if (schema.anyOf) return bad([schema.anyOf.some((one) => misfits(one, value, at).length === 0), "fits nothing"]);
+  const found = bad([schema.enum === undefined || schema.enum.includes(value), `${value} is none of its values`]);
+  if (typeof value === "string") {
+    const { pattern = "", minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
+    const fits = new RegExp(pattern).test(value) && value.length >= minLength && value.length <= maxLength;
+    return [...found, ...bad([schema.type === "string", "is a text"], [fits, `${value} does not fit`])];
+  }
+  if (typeof value === "number")
+    return [...found, ...bad([["integer", "number"].includes(schema.type ?? ""), "is a number"])];
+  if (Array.isArray(value))
+    return [...found, ...value.flatMap((one, i) => misfits(schema.items ?? {}, one, `${at}.${i}`))];
+  if (typeof value !== "object" || value === null) return found;
+  const { properties = {}, required = [], additionalProperties } = schema;
+  const rest = typeof additionalProperties === "object" ? additionalProperties : undefined;
+  return [
+    ...bad([required.every((field) => field in value), "lacks a field"]),
+    ...Object.entries(value).flatMap(([field, inner]) => {
+      const known = properties[field] ?? rest;
+      return known ? misfits(known, inner, `${at}.${field}`) : [`${at}: knows no ${field}`];
+    }),
+  ];
+};
+
 test("[HT-16] no words of another schema language are left in it", () => {
   const words = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
   const found: string[] = [];
   const walk = (value: unknown, place: string): void => {
     if (typeof value !== "object" || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
+      if (key === "example") continue;
       const isName = place.endsWith(".properties");
       if (!isName && words.has(key)) found.push(`${place}.${key}`);
       if (

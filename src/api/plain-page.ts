@@ -1,0 +1,36 @@
+// A small quiet page for people that says one thing: an app that cannot be shown, an address where nothing is. Nothing on it comes from
+// elsewhere, and there is no script on it.
+import { sha256 } from "#base/ids.ts";
+
+const STYLE = `
+:root { color-scheme: light dark; --ground: #f6f7f9; --ink: #1b1f24; --faint: #59636e; --accent: #0b5cad; font: 16px/1.5 system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) { :root { --ground: #14171b; --ink: #e6e9ed; --faint: #9aa5b1; --accent: #7ab7f5; } }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--ground); color: var(--ink); overflow-wrap: anywhere; }
+main { max-width: 28rem; padding: 2rem; }
+h1 { font-size: 1.25rem; margin: 0 0 .5rem; }
+p { margin: 0 0 .75rem; color: var(--faint); }
+a { display: inline-block; padding: .5rem 0; color: var(--accent); margin-right: 1.25rem; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+`;
+
+const POLICY = `default-src 'none'; style-src 'sha256-${Buffer.from(sha256(STYLE), "hex").toString("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+/** True when a person is looking: a browser that asks for a page. */
+export const wantsPage = ({ method, headers }: Request): boolean =>
+  (method === "GET" || method === "HEAD") && (headers.get("accept")?.includes("text/html") ?? false);
+
+export type Plain = { readonly status: number; readonly title: string; readonly text: string; readonly home: string };
+
+/** The page, with the headers given and its own. `home` is where the way back leads; what may pass is offered to be tried again. */
+export const plainPage = ({ status, title, text, home }: Plain, headers: Headers): Response => {
+  headers.set("content-type", "text/html; charset=utf-8");
+  headers.set("content-security-policy", POLICY);
+  headers.set("referrer-policy", "no-referrer");
+  const page = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${Bun.escapeHTML(title)} · Slipway</title><link rel="icon" href="data:,"><style>${STYLE}</style></head>
+<body><main><h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p><a href="">Try again</a><a href="${Bun.escapeHTML(home)}">Home</a></main></body>
+</html>
+`;
+  return new Response(page, { status, headers });
+};

@@ -1,0 +1,128 @@
+// The page around Swagger UI: its frame, its colours, and a script that mends what Swagger UI leaves to be wished for: names of controls,
+// where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
+
+export const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Slipway API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/swagger/ui.css">
+<link rel="stylesheet" href="/swagger/page.css">
+</head>
+<body>
+<header class="bar"><a class="brand" href="/">Slipway</a><nav aria-label="Main"><a href="/settings/tokens">API tokens</a></nav></header>
+<noscript><p class="bar">This page needs JavaScript. The document itself is at /swagger/json.</p></noscript>
+<main id="swagger-ui"></main>
+<script src="/swagger/ui.js"></script>
+<script src="/swagger/page.js"></script>
+</body>
+</html>
+`;
+
+export const PAGE_CSS = `html { background: #fafafa; }
+html.dark-mode { background: #1c2022; }
+body { margin: 0; }
+.bar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 0 20px; max-width: 1420px; margin: 0 auto; padding: 6px 20px; font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; }
+.bar a { display: inline-block; padding: 8px 0; font-size: 16px; color: #0b5cad; text-decoration: none; }
+.bar a:hover { text-decoration: underline; }
+.bar .brand { color: inherit; font-weight: 650; font-size: 17.6px; }
+.dark-mode .bar { color: #e6e9ed; }
+.dark-mode .bar nav a { color: #7ab7f5; }
+:focus-visible { outline: 2px solid #2a6cb5; outline-offset: 2px; }
+.dark-mode :focus-visible { outline-color: #7ab7f5; }
+.swagger-ui :is(.topbar, .response-col_links) { display: none; }
+.swagger-ui .info { margin: 16px 0 24px; }
+.swagger-ui .scheme-container { background: none; box-shadow: none; padding: 0 0 8px; }
+.swagger-ui .info .title small { background: #5b6470; }
+.swagger-ui .info .title small.version-stamp { background: #41700c; }
+html:not(.dark-mode) .swagger-ui .btn.authorize { color: #0b7a43; border-color: #0b7a43; }
+html:not(.dark-mode) .swagger-ui .btn.authorize svg { fill: #0b7a43; }
+html:not(.dark-mode) .swagger-ui .btn.try-out__btn.cancel { color: #b3261e; border-color: #b3261e; }
+html.dark-mode .swagger-ui .btn.try-out__btn.cancel { color: #ff9b93; border-color: #ff9b93; }
+html:not(.dark-mode) .swagger-ui .info a { color: #2a6cb5; }
+html:not(.dark-mode) .swagger-ui .parameter__in { color: #59636e; }
+html:not(.dark-mode) .swagger-ui .parameter__name.required::after, html:not(.dark-mode) .swagger-ui .parameter__name.required span { color: #b3261e; }
+.swagger-ui .btn.execute { color: #fff; background: #2a6cb5; border-color: #2a6cb5; }
+.swagger-ui .download-contents { background: #59636e; }
+.swagger-ui .opblock .opblock-summary-method { text-shadow: none; }
+html:not(.dark-mode) .swagger-ui .opblock-get .opblock-summary-method { background: #1f66b3; }
+html:not(.dark-mode) .swagger-ui .opblock-post .opblock-summary-method { background: #17774a; }
+html:not(.dark-mode) .swagger-ui .opblock-put .opblock-summary-method { background: #9a5a00; }
+html:not(.dark-mode) .swagger-ui .opblock-patch .opblock-summary-method { background: #0d716a; }
+html:not(.dark-mode) .swagger-ui .opblock-delete .opblock-summary-method { background: #b3261e; }
+html:not(.dark-mode) .swagger-ui :is(input[type="text"], textarea, select) { border-color: #59636e; }
+html.dark-mode .swagger-ui :is(input[type="text"], textarea, select) { border-color: #7d8794; }
+.swagger-ui .highlight-code span[style*="211, 99, 99"] { color: #f3a5a5 !important; }
+.swagger-ui .opblock .opblock-summary-path { word-break: normal; overflow-wrap: anywhere; }
+@media (max-width: 640px) {
+  .bar { padding: 6px 8px; }
+  .swagger-ui .wrapper, .swagger-ui .info { padding: 0 8px; }
+  .swagger-ui .info .title { font-size: 28px; }
+  .swagger-ui .opblock .opblock-summary-method { min-width: 58px; padding: 6px 0; }
+  .swagger-ui .opblock .opblock-summary-description { display: none; }
+  .swagger-ui .opblock-tag small { display: none; }
+}
+`;
+
+// Swagger UI has a dark mode of its own; it follows the system's wish.
+export const PAGE_SCRIPT = `const wish = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", wish.matches);
+follow();
+wish.addEventListener("change", follow);
+
+// Swagger UI shows an answer when it is there whole, and a stream has no end: its first seconds stand for it.
+const STREAM_SECONDS = 3;
+const startOfStream = async (url, options) => {
+  const response = await fetch(url, options);
+  if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) return response;
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const over = AbortSignal.timeout(STREAM_SECONDS * 1000);
+  over.addEventListener("abort", () => reader.cancel());
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
+  if (over.aborted) text += ": The stream goes on. This page shows its first " + STREAM_SECONDS + " seconds.";
+  const { status, statusText, headers } = response;
+  return new Response(text, { status, statusText, headers });
+};
+
+const nameAll = (selector, nameOf) => {
+  for (const one of document.querySelectorAll(selector + ":not([aria-label])")) one.setAttribute("aria-label", nameOf(one));
+};
+let dialog = null;
+const mend = () => {
+  nameAll(".close-modal", () => "Close");
+  nameAll(".auth-container input", (one) => one.closest(".auth-container").querySelector("h4 code").textContent);
+  nameAll("[data-param-name] :is(input, select, textarea)", (one) => one.closest("[data-param-name]").dataset.paramName);
+  nameAll(".body-param__text", () => "Request body");
+  nameAll(".opblock-section-request-body select, .response-control-media-type select", () => "Media type");
+  const shown = document.querySelector(".modal-ux");
+  if (shown === dialog) return;
+  dialog = shown;
+  if (!dialog) return;
+  dialog.setAttribute("role", "dialog");
+  dialog.setAttribute("aria-modal", "true");
+  dialog.setAttribute("aria-label", "Authorize");
+  // Each of its fields asks for the focus and the last one gets it; people want the first.
+  dialog.querySelector(".auth-container :is(input, button)").focus();
+};
+new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
+
+window.ui = SwaggerUIBundle({
+  url: "/swagger/json",
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  persistAuthorization: false,
+  displayRequestDuration: true,
+  docExpansion: "none",
+  defaultModelsExpandDepth: -1,
+  tryItOutEnabled: true,
+  validatorUrl: null,
+  requestInterceptor: (request) => {
+    request.userFetch = startOfStream;
+    return request;
+  },
+});
+`;
