@@ -41,6 +41,7 @@ import type { Store } from "#db/store.ts";
 import type { Timer } from "#db/timers.ts";
 import { Addresses } from "./api/address.ts";
 import { TunnelDialer } from "./api/agents/dialer.ts";
+import { RefusedChanges } from "./api/audit/refused.ts";
 import { automaticBuilds } from "./api/builds/automatic.ts";
 import { firstPrebuild } from "./api/builds/prebuilds.ts";
 import { ChatToolHouse } from "./api/chats/tool-house.ts";
@@ -116,6 +117,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly chatUpkeep: ChatHouse["upkeep"];
   /** Lets old entries of the audit log go. */
   readonly auditRetention: AuditRetentionChore;
+  /** Tells the audit log of changes that were refused. */
+  readonly refused: RefusedChanges;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;
@@ -260,6 +263,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
     this.auditRetention = new AuditRetentionChore({ store, clock });
+    this.refused = new RefusedChanges({ store, clock });
     this.scheduler = new Scheduler(
       store,
       this.clock,
@@ -322,6 +326,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();
+    await this.refused.settled();
     await this.versions.stop();
     await this.dryRuns.stop();
     await this.workspaces.stop();

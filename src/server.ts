@@ -12,6 +12,7 @@ import { AgentTokens } from "./api/agent-tokens.ts";
 import { isAppPath } from "./api/applications/names.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
 import { onBehalf, statusesOf } from "./api/audit/origin.ts";
+import { rememberBody } from "./api/audit/refused.ts";
 import { bodyLimit, NO_BODY, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
 import { remember } from "./api/caller.ts";
@@ -51,14 +52,18 @@ export const createApp = (ctx: Context): AnyElysia => {
   const standardHostname = ctx.config.tls_cert_file !== undefined;
   const base: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
     .headers(COMMON_HEADERS)
-    .onError(({ error, request, code }) =>
-      code === "NOT_FOUND" ? noRoute(request, error) : errorResponse(error, request),
-    )
+    .onError(({ error, request, code }) => {
+      if (code === "NOT_FOUND") return noRoute(request, error);
+      const response = errorResponse(error, request);
+      ctx.refused.note(request, response.status, error);
+      return response;
+    })
     .use(rememberRoute(ctx.metrics))
     .onParse(async ({ request, route }) => {
       const body = await parseJson({ request });
       if (body === NO_BODY) return shapes.ofNothing(request.method, route);
       shapes.check(request.method, route, body);
+      rememberBody(request, route, body);
       return body;
     });
   const app: AnyElysia = withRoutes(base, ctx)

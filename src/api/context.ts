@@ -25,6 +25,7 @@ import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Addresses } from "./address.ts";
 import type { TunnelDialer } from "./agents/dialer.ts";
+import type { RefusedChanges } from "./audit/refused.ts";
 import type { Links } from "./external-auth/links.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import type { Requests } from "./requests.ts";
@@ -42,6 +43,8 @@ export interface ApiContext {
   readonly streams: OpenStreams;
   readonly accounts: Accounts;
   readonly addresses: Addresses;
+  /** Tells the audit log of changes that were refused. */
+  readonly refused: RefusedChanges;
   /** Streams into workspaces. */
   readonly dialer: TunnelDialer;
   /** Coordinator and relay of the private network. */

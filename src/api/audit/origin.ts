@@ -62,7 +62,8 @@ export const statusesOf = (app: AnyElysia): Statuses => {
   };
 };
 
-const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
+/** Whether a path is one of this route, both as segments; variables of the route begin with `:`. */
+export const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
   pattern.length === path.length && pattern.every((part, i) => part.startsWith(":") || part === path[i]);
 
-const variables = (pattern: readonly string[]): number => pattern.filter((part) => part.startsWith(":")).length;
+export const variables = (pattern: readonly string[]): number => pattern.filter((part) => part.startsWith(":")).length;

@@ -26,8 +26,8 @@ export class Throttle {
     else this.#counts.delete(key);
   }
 
-  /** Counts one try; 429 when there were too many in this minute. */
-  count(key: string): void {
+  /** Counts one more, and says how many there were in this minute. */
+  add(key: string): number {
     const now = this.#clock.monotonic();
     if (now >= this.#minuteEnds || this.#counts.size >= MAX_KEYS) {
       this.#counts = new Map();
@@ -35,8 +35,13 @@ export class Throttle {
     }
     const tries = (this.#counts.get(key) ?? 0) + 1;
     this.#counts.set(key, tries);
-    if (tries <= this.#limit) return;
-    const retry_after = Math.ceil((this.#minuteEnds - now) / 1000);
+    return tries;
+  }
+
+  /** Counts one try; 429 when there were too many in this minute. */
+  count(key: string): void {
+    if (this.add(key) <= this.#limit) return;
+    const retry_after = Math.ceil((this.#minuteEnds - this.#clock.monotonic()) / 1000);
     throw new AppError("too_many_requests", `Too many requests: at most ${this.#limit} a minute are answered.`, {
       detail: `Try again in ${retry_after} seconds.`,
       retry_after,

@@ -1,13 +1,18 @@
-// Every operation of the OpenAPI document that changes something leaves its entry in the audit log, or is listed with a reason. Made of
-// the authorization matrix's calls, so that a new operation is asked about as soon as it is described.
+// Every operation of the OpenAPI document that changes something leaves its entry in the audit log, when it is done and when it is
+// refused, or is listed with a reason. Made of the authorization matrix's calls, so that a new operation is asked about as soon as it is
+// described.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
+import { REFUSED } from "#src/api/audit/refused-table.ts";
+import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { callAs, rowOf } from "../edge/matrix-call.ts";
 import { CALLERS, type CallerName, openTown, type Things, type Town } from "../edge/matrix-world.ts";
 import { PREPARATIONS } from "./preparations.ts";
+import { ABSENT, KNOWN, REFUSED_PORT, refusedAs, refusedRow, UNTOLD_REFUSALS } from "./refused-table.ts";
 import { AUDITED, toldOf, UNTOLD } from "./table.ts";
 
 type Entry = {
@@ -17,9 +22,14 @@ type Entry = {
   user_id: string | null;
   ip: string | null;
   user_agent: string;
+  diff: string;
+  resource_target: string;
 };
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** The operations whose refusal is told of, named as the OpenAPI document does. */
+const REFUSABLE = Object.keys(REFUSED).map((name) => name.replace(/:(\w+)/g, "{$1}"));
 
 describeInside("everything that changes something", () => {
   let town: Town;
@@ -27,6 +37,10 @@ describeInside("everything that changes something", () => {
   beforeAll(async () => {
     town = await openTown();
     eyes = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
+    // Things that only a call makes, for those who are refused.
+    await new Client(town.server.url, town.tokens.colleague).get("/api/v2/users/me/gitsshkey");
+    const ports = `/api/v2/workspaces/${town.things.workspace}/port-share`;
+    await new Client(town.server.url, town.tokens.ada).post(ports, REFUSED_PORT);
   }, 60_000);
   afterAll(async () => {
     eyes.close();
@@ -36,9 +50,51 @@ describeInside("everything that changes something", () => {
   const entriesOf = (request_id: string): Entry[] =>
     eyes
       .query(
-        "select action, resource_type, status_code, user_id, ip, user_agent from audit_logs where request_id = ? order by key",
+        "select action, resource_type, status_code, user_id, ip, user_agent, diff, resource_target from audit_logs where request_id = ? order by key",
       )
       .all(request_id) as Entry[];
+
+  /** The refusal of an operation for a caller, and what is told of it. */
+  const refusedFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
+    const operation = town.operations.find((one) => one.name === name);
+    if (!operation) throw new Error("there is no such operation any more");
+    const request_id = uuid();
+    const headers = { "x-request-id": request_id, "user-agent": "refused/1.0" };
+    const response = await callAs(town, operation, refusedRow(name), town.tokens[caller], town.things, {}, headers);
+    await response.body?.cancel();
+    await contextOf(town.server).refused.settled();
+    return [response.status, entriesOf(request_id)];
+  };
+
+  // First, while everything is still there.
+  test.each(REFUSABLE)("[AU-16] %s: refused, it leaves one entry with what was tried", async (name) => {
+    const statuses = rowOf(name).is.split(" ").map(Number);
+    for (const expected of [403, 404]) {
+      const caller = CALLERS[statuses.indexOf(expected)];
+      if (!caller) continue;
+      // No more than sixty a minute of each caller are told of.
+      town.clock.advance(2_000);
+      const [status, entries] = await refusedFor(name, caller);
+      expect(status).toBe(expected);
+      if (ABSENT.has(name)) expect(entries).toEqual([]);
+      else {
+        const told = { status_code: status, ip: "127.0.0.1", user_agent: "refused/1.0", diff: "{}" };
+        expect(entries).toMatchObject([told]);
+        expect(refusedAs(name)).toContain(entries.map((one) => `${one.action} ${one.resource_type}`)[0] as string);
+        expect([entries[0]?.user_id === null, entries[0]?.resource_target === ""]).toEqual([false, false]);
+      }
+    }
+  });
+
+  test("[AU-17] whatever is not told of when it is refused is listed with its reason", () => {
+    const known = [...REFUSABLE, ...Object.keys(UNTOLD_REFUSALS)];
+    const writing = town.operations.filter(({ method }) => !READS.has(method)).map(({ name }) => name);
+    const advice =
+      "add it to REFUSED of src/api/audit/refused-table.ts or, with the reason, to UNTOLD_REFUSALS of ours";
+    expect([advice, ...writing.filter((name) => !known.includes(name))]).toEqual([advice]);
+    expect(known.filter((name) => !KNOWN.includes(name))).toEqual([]);
+    expect(REFUSABLE.filter((name) => name in UNTOLD_REFUSALS)).toEqual([]);
+  });
 
   test.each(Object.keys(AUDITED))(
     "[AU-2] %s leaves its entry, with who and where from",

@@ -44,12 +44,15 @@ describeInside("the authorization matrix", () => {
   const fresh = async ({ fresh: maker }: Row, who: CallerName): Promise<Things> =>
     maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
 
+  /** What is looked at of a table: that the audit log tells of what was refused is no change (rule AU-16). */
+  const partOf = (name: string): string => (name === "audit_logs" ? " where status_code < 400" : "");
+
   /** Everything in the database. */
   const content = (): string => {
     const hash = new Bun.CryptoHasher("sha256");
     const tables = eyes.query("select name from sqlite_schema where type = 'table' order by name").all();
     for (const { name } of tables as { name: string }[]) {
-      hash.update(JSON.stringify([name, eyes.query(`select * from "${name}"`).values()]));
+      hash.update(JSON.stringify([name, eyes.query(`select * from "${name}"${partOf(name)}`).values()]));
     }
     return hash.digest("hex");
   };

@@ -1,0 +1,66 @@
+// Settings, models and links, looked up to tell of a change that was refused, as in ./refused-things.ts. What an administrator or
+// somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
+import { readCompactionThresholds } from "#db/chat-settings.ts";
+import { findLink } from "#db/external-auth.ts";
+import { listModelConfigs, listModelProviders } from "#db/models.ts";
+import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/model-override.ts";
+import { type Asked, type Find, idIn, member, organization } from "./refused-things.ts";
+
+/** `chats/config`, `audit/retention` and the like: there always is one. */
+export const settingOf =
+  (resource_type: "chat_settings" | "audit_settings", target: string): Find =>
+  async () => ({ resource_type, target });
+
+/** What people set for themselves. */
+export const ownSettingOf =
+  (target: string): Find =>
+  async ({ user_id }) => ({ resource_type: "user_chat_settings", resource_id: user_id, target });
+
+/** Which model somebody wants in an organization. */
+export const memberModel: Find = async (asked) => {
+  const found = await member(asked);
+  const target = overrideOf(asked, OVERRIDE_CONTEXTS);
+  return found && target ? { ...found, resource_type: "user_chat_settings", target } : undefined;
+};
+
+export const organizationModel: Find = async (asked) => {
+  const found = await organization(asked);
+  const target = overrideOf(asked, ORGANIZATION_CONTEXTS);
+  return found && target ? { ...found, resource_type: "chat_settings", target } : undefined;
+};
+
+const overrideOf = ({ params: { context = "" } }: Asked, contexts: readonly string[]): string | undefined =>
+  contexts.includes(context) ? `model_override.${context}` : undefined;
+
+/** What the caller has linked: their account at a provider, or with `mcp:` before its id at an MCP server. */
+export const linkIn =
+  (parameter: "externalauth" | "server"): Find =>
+  async ({ store, params, user_id }) => {
+    const provider_id = parameter === "server" ? `mcp:${idIn(params, parameter)}` : (params[parameter] ?? "");
+    const found = await store.get(findLink({ user_id, provider_id }));
+    return found && { resource_type: "external_auth_link", resource_id: user_id, target: found.provider_id };
+  };
+
+export const modelProvider: Find = async ({ store, params }) => {
+  const id = idIn(params, "provider");
+  const found = (await store.all(listModelProviders())).find((one) => one.id === id);
+  return found && { resource_type: "ai_provider", resource_id: id, target: found.display_name || found.provider };
+};
+
+export const modelConfig: Find = async ({ store, params }) => {
+  const id = idIn(params, "model_config");
+  const found = (await store.all(listModelConfigs())).find((one) => one.id === id);
+  return found && { resource_type: "ai_model", resource_id: id, target: found.display_name || found.model };
+};
+
+/** When the caller's chats with a model that there is are compacted. */
+export const newThreshold: Find = async (asked) => {
+  const params = { model_config: asked.params.model ?? "" };
+  return (await modelConfig({ ...asked, params })) ? ownSettingOf("compaction_threshold")(asked) : undefined;
+};
+
+export const threshold: Find = async (asked) => {
+  const model = idIn(asked.params, "model");
+  const set = await readCompactionThresholds(asked.store, asked.user_id);
+  return set.some(([id]) => id === model) ? ownSettingOf("compaction_threshold")(asked) : undefined;
+};

@@ -1,0 +1,188 @@
+// The things that changes are made to, looked up to tell of a change that was refused: each finds what a path names, whoever asks, as
+// the entry of a change that succeeds would tell of it. Undefined: there is no such thing, and nothing is told (rule AU-16).
+import { isUuid, NIL_UUID } from "#base/ids.ts";
+import { findKey } from "#db/api-keys.ts";
+import type { AuditEntry } from "#db/audit.ts";
+import { findBuild } from "#db/builds.ts";
+import { findChatPlace } from "#db/chats.ts";
+import { findGitSshKey } from "#db/git-ssh-keys.ts";
+import { findMcpServer } from "#db/mcp-servers.ts";
+import { findMemberWithUser } from "#db/members.ts";
+import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/organizations.ts";
+import { listStoredPortShares } from "#db/port-shares.ts";
+import { findProvisionerKeyByName } from "#db/provisioners.ts";
+import type { Store } from "#db/store.ts";
+import { findTemplateVersion } from "#db/template-versions.ts";
+import { findTemplate } from "#db/templates.ts";
+import { findUserSkill } from "#db/user-skills.ts";
+import { findUser, findUserByName } from "#db/users.ts";
+import { findWorkspacePlace } from "#db/workspaces.ts";
+import type { AuditAction } from "#schema/audit.ts";
+import { TRANSITIONS } from "#schema/build.ts";
+
+/** What was asked for: the parameters of the path, by whom, and on some routes the body. */
+export type Asked = {
+  readonly store: Store;
+  readonly params: Readonly<Record<string, string>>;
+  readonly user_id: string;
+  readonly body?: unknown;
+};
+
+/** What an entry says of it; `action` where the body decides. */
+export type Thing = Omit<AuditEntry, "now" | "action" | "before" | "after"> & { readonly action?: AuditAction };
+
+export type Find = (asked: Asked) => Promise<Thing | undefined>;
+
+/** An id as it is stored; the zero UUID, which nothing has, for what is none. */
+export const idIn = (params: Asked["params"], name: string): string => {
+  const text = params[name] ?? "";
+  return isUuid(text) ? text.toLowerCase() : NIL_UUID;
+};
+
+const userIn = ({ store, params: { user = "" }, user_id }: Asked) => {
+  const id = user === "me" ? user_id : isUuid(user) ? user.toLowerCase() : undefined;
+  return store.get(id ? findUser({ id }) : findUserByName({ username: user }));
+};
+
+const organizationIn = ({ store, params: { organization = "" } }: Asked) => {
+  if (isUuid(organization)) return store.get(findOrganization({ id: organization.toLowerCase() }));
+  return store.get(
+    organization === "default" ? findDefaultOrganization() : findOrganizationByName({ name: organization }),
+  );
+};
+
+const workspaceAt = async (store: Store, id: string) => {
+  const found = await store.get(findWorkspacePlace({ id }));
+  if (!found || found.deleted) return undefined;
+  const { name, organization_id } = found;
+  return { name, about: { organization_id, workspace_id: id, resource_id: id, target: name } };
+};
+
+export const user: Find = async (asked) => {
+  const found = await userIn(asked);
+  return found && { resource_type: "user", resource_id: found.id, target: found.username };
+};
+
+export const gitSshKey: Find = async (asked) => {
+  const owner = await userIn(asked);
+  const found = owner && (await asked.store.get(findGitSshKey({ user_id: owner.id })));
+  return found && { resource_type: "git_ssh_key", resource_id: found.user_id, target: found.public_key };
+};
+
+export const apiKey: Find = async (asked) => {
+  const owner = await userIn(asked);
+  const found = owner && (await asked.store.get(findKey({ id: asked.params.key ?? "" })));
+  if (found?.user_id !== owner?.id || !found) return undefined;
+  return { resource_type: "api_key", target: found.token_name || found.id, additional: { key_id: found.id } };
+};
+
+export const skill: Find = async (asked) => {
+  const owner = await userIn(asked);
+  const id = idIn(asked.params, "skill");
+  const found = owner && (await asked.store.get(findUserSkill({ user_id: owner.id, id })));
+  return found && { resource_type: "user_skill", resource_id: found.id, target: found.name };
+};
+
+export const organization: Find = async (asked) => {
+  const found = await organizationIn(asked);
+  if (!found) return undefined;
+  const { id, name, icon } = found;
+  return { resource_type: "organization", resource_id: id, organization_id: id, target: name, icon };
+};
+
+/** Somebody who is to become a member: both are there. */
+export const newMember: Find = async (asked) => {
+  const [place, who] = [await organizationIn(asked), await userIn(asked)];
+  if (!place || !who) return undefined;
+  return {
+    ...{ resource_type: "organization_member", resource_id: who.id },
+    ...{ organization_id: place.id, target: who.username },
+  };
+};
+
+export const member: Find = async (asked) => {
+  const found = await newMember(asked);
+  if (!found) return undefined;
+  const pair = { organization_id: found.organization_id ?? NIL_UUID, user_id: found.resource_id ?? NIL_UUID };
+  return (await asked.store.get(findMemberWithUser(pair))) && found;
+};
+
+export const mcpServer: Find = async (asked) => {
+  const organization_id = (await organizationIn(asked))?.id ?? NIL_UUID;
+  const found = await asked.store.get(findMcpServer({ organization_id, id: idIn(asked.params, "server") }));
+  if (!found) return undefined;
+  const { id, slug, icon } = found;
+  return { resource_type: "mcp_server", resource_id: id, target: slug, icon, organization_id };
+};
+
+export const provisionerKey: Find = async (asked) => {
+  const organization_id = (await organizationIn(asked))?.id ?? NIL_UUID;
+  const found = await asked.store.get(findProvisionerKeyByName({ organization_id, name: asked.params.key ?? "" }));
+  return found && { resource_type: "provisioner_key", resource_id: found.id, target: found.name, organization_id };
+};
+
+export const template: Find = async ({ store, params }) => {
+  const found = await store.get(findTemplate({ id: idIn(params, "template") }));
+  if (!found) return undefined;
+  const { id, name, icon, organization_id } = found;
+  return { resource_type: "template", resource_id: id, target: name, icon, organization_id };
+};
+
+export const templateVersion: Find = async ({ store, params }) => {
+  const found = await store.get(findTemplateVersion({ id: idIn(params, "templateversion") }));
+  if (!found) return undefined;
+  const { id, name, organization_id } = found;
+  return { resource_type: "template_version", resource_id: id, target: name, organization_id };
+};
+
+export const workspace: Find = async ({ store, params }) => {
+  const found = await workspaceAt(store, idIn(params, "workspace"));
+  return found && { ...found.about, resource_type: "workspace" };
+};
+
+/** A port that is shared, or for a new one the workspace. */
+const portShareOr =
+  (isNew: boolean): Find =>
+  async ({ store, params, body }) => {
+    const found = await workspaceAt(store, idIn(params, "workspace"));
+    if (!found) return undefined;
+    const about = { ...found.about, resource_type: "port_share" } as const;
+    const { agent_name, port } = (body ?? {}) as { agent_name?: unknown; port?: unknown };
+    const shares = await store.all(listStoredPortShares({ workspace_id: found.about.workspace_id }));
+    const share = shares.find((one) => one.agent_name === agent_name && one.port === port);
+    if (!share) return isNew ? about : undefined;
+    return {
+      ...about,
+      target: `${found.name} ${share.agent_name}:${share.port}`,
+      ...(isNew ? { action: "write" } : {}),
+    };
+  };
+export const portShare = portShareOr(false);
+export const newPortShare = portShareOr(true);
+
+const buildOf = (name: string, id: string) =>
+  ({ resource_type: "workspace_build", additional: { workspace_name: name, workspace_id: id } }) as const;
+
+/** A build that was not made: it has no id, and its transition is the action. */
+export const newBuild: Find = async ({ store, params, body }) => {
+  const found = await workspaceAt(store, idIn(params, "workspace"));
+  if (!found) return undefined;
+  const { transition } = (body ?? {}) as { transition?: unknown };
+  const action = TRANSITIONS.find((one) => one === transition);
+  const about = { ...found.about, ...buildOf(found.name, found.about.workspace_id), resource_id: NIL_UUID };
+  return action ? { ...about, action } : about;
+};
+
+export const workspaceBuild: Find = async ({ store, params }) => {
+  const row = await store.get(findBuild({ id: idIn(params, "workspacebuild") }));
+  const found = row && (await workspaceAt(store, row.workspace_id));
+  if (!found) return undefined;
+  return { ...found.about, ...buildOf(found.name, row.workspace_id), resource_id: row.id, build_reason: row.reason };
+};
+
+export const chat: Find = async ({ store, params }) => {
+  const found = await store.get(findChatPlace({ id: idIn(params, "chat") }));
+  if (!found) return undefined;
+  const { id, organization_id } = found;
+  return { resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id };
+};

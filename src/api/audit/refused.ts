@@ -1,0 +1,106 @@
+// Tells in the audit log of changes that were refused: who tried to do what to a thing there is (rules AU-16 to AU-19). The entry is
+// written after the answer, which neither waits for it nor fails with it; so much a minute for each caller, so that nobody can fill a disk.
+import { ParseError, ValidationError } from "elysia";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { type OriginOf, originNow, withOrigin } from "#base/origin.ts";
+import { audited } from "#db/audit.ts";
+import type { Store } from "#db/store.ts";
+import { pathOf } from "../errors.ts";
+import { Throttle } from "../users/throttle.ts";
+import { type Asked, NEEDS_BODY, type RefusedOperation, refusedOperation } from "./refused-table.ts";
+
+/** Entries a minute for one caller. */
+const EACH = 60;
+/** Entries that wait to be written. */
+const WAITING = 1_000;
+
+/** Nobody asked, nothing of ours was asked for, or it was too much or too often: none of it says what somebody tried to change. */
+const UNTOLD = new Set([401, 405, 406, 408, 413, 415, 421, 426, 429]);
+
+const bodies = new WeakMap<Request, unknown>();
+
+/** Keeps what was sent to the few routes where it says what would have been done; gone with the request. */
+export const rememberBody = (request: Request, route: string, body: unknown): void => {
+  if (NEEDS_BODY.has(route)) bodies.set(request, body);
+};
+
+type Refused = {
+  readonly operation: RefusedOperation;
+  readonly asked: Asked;
+  readonly origin: OriginOf;
+  readonly status_code: number;
+  readonly now: number;
+};
+
+export class RefusedChanges {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #counts: Throttle;
+  #waiting = 0;
+  #isFull = false;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor({ store, clock }: { store: Store; clock: Clock }) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#counts = new Throttle(clock, EACH);
+  }
+
+  /** Takes note of a request that is answered with this status because of this error; returns at once. */
+  note(request: Request, status_code: number, error: unknown): void {
+    if (status_code < 400 || status_code >= 500 || UNTOLD.has(status_code) || isMalformed(error)) return;
+    const found = refusedOperation(request.method, pathOf(request.url));
+    const origin = found && originNow();
+    // Made now: later the connection may be gone, and the address with it.
+    const user_id = origin?.().user_id ?? null;
+    if (!found || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
+    const asked = { store: this.#store, params: found.params, user_id, body: bodies.get(request) };
+    const refused = { operation: found.operation, asked, origin, status_code, now: this.#clock.now() };
+    this.#waiting += 1;
+    this.#last = this.#last.then(() => this.#tell(refused));
+  }
+
+  /** Resolves when everything that was refused until now is on disk, or given up. */
+  settled(): Promise<void> {
+    return this.#last;
+  }
+
+  #hasRoomFor(user_id: string): boolean {
+    const tries = this.#counts.add(user_id);
+    if (tries > EACH) {
+      if (tries === EACH + 1) {
+        log("audit").warn("{user_id} was refused {limit} times in a minute; the log tells of no more", {
+          ...{ user_id, limit: EACH },
+        });
+      }
+      return false;
+    }
+    if (this.#waiting < WAITING) return true;
+    if (!this.#isFull)
+      log("audit").warn("too many requests were refused at once; the log does not tell of all of them");
+    this.#isFull = true;
+    return false;
+  }
+
+  /** Never rejects. */
+  async #tell({ operation, asked, origin, status_code, now }: Refused): Promise<void> {
+    // The answer goes out first: whether the thing is there must not be seen by how long it takes (rule AU-18).
+    await new Promise((resolve) => setImmediate(resolve));
+    try {
+      const thing = await operation.find(asked);
+      if (!thing) return;
+      const { action: given, ...about } = thing;
+      const entry = { ...about, now, status_code, action: given ?? operation.action };
+      await this.#store.commit([withOrigin(origin, () => audited(entry))]);
+    } catch (error) {
+      log("audit").warn("a refused request could not be told of", { error });
+    } finally {
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#isFull = false;
+    }
+  }
+}
+
+/** Refused before anybody looked at what it is about. */
+const isMalformed = (error: unknown): boolean => error instanceof ParseError || error instanceof ValidationError;

@@ -1,0 +1,95 @@
+// When the entry of a refused change is written, that the answer never depends on it, and how many there can be.
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { forbidden } from "#base/errors.ts";
+import { lazyOrigin, withOrigin } from "#base/origin.ts";
+import { CommitError, type Store } from "#db/store.ts";
+import { RefusedChanges } from "#src/api/audit/refused.ts";
+import { refusedOperation } from "#src/api/audit/refused-table.ts";
+import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { newPerson } from "../users/people.ts";
+
+/** A store that notes commits; the first `failing` of them fail. */
+const openPlace = (failing = 0) => {
+  const clock = new ManualClock();
+  const place = { clock, commits: 0, failing };
+  const commit = async (): Promise<void> => {
+    place.commits += 1;
+    if (place.commits <= place.failing) throw new CommitError("full", "no space");
+  };
+  const refused = new RefusedChanges({ store: { commit } as unknown as Store, clock });
+  const refuse = (user_id: string, status = 403): void => {
+    const origin = lazyOrigin(() => ({ user_id, ip: null, user_agent: "", request_id: "r" }));
+    const request = new Request("http://localhost/api/v2/audit/retention", { method: "PUT" });
+    withOrigin(origin, () => refused.note(request, status, forbidden()));
+  };
+  return Object.assign(place, { refused, refuse });
+};
+
+test("[AU-18] nothing is read or written before the answer has gone out; a disk that is full hurts nobody", async () => {
+  const place = openPlace(1);
+  place.refuse("ann");
+  place.refuse("bob");
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  expect(place.commits).toBe(0);
+  await place.refused.settled();
+  expect(place.commits).toBe(2);
+});
+
+test("[AU-19] sixty a minute for each caller, whoever else is refused", async () => {
+  const place = openPlace();
+  for (let i = 0; i < 100; i++) place.refuse("ann");
+  place.refuse("bob");
+  await place.refused.settled();
+  expect(place.commits).toBe(61);
+  place.clock.advance(60_001);
+  place.refuse("ann");
+  await place.refused.settled();
+  expect(place.commits).toBe(62);
+});
+
+test("[AU-19] of more than a thousand that wait the log tells the first, and goes on when they are written", async () => {
+  const place = openPlace();
+  for (let i = 0; i < 1_200; i++) place.refuse(`user-${i}`);
+  await place.refused.settled();
+  expect(place.commits).toBe(1_000);
+  place.refuse("late");
+  await place.refused.settled();
+  expect(place.commits).toBe(1_001);
+});
+
+test("[AU-17] neither faults of the server nor what came too often are told of", async () => {
+  const place = openPlace();
+  for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) place.refuse("ann", status);
+  await place.refused.settled();
+  expect(place.commits).toBe(0);
+});
+
+test("[AU-17] an operation is known by its route, with what its path names", () => {
+  const params = (method: string, path: string) => refusedOperation(method, path)?.params;
+  expect(params("DELETE", "/api/v2/users/a%20b/keys/x/")).toEqual({ user: "a b", key: "x" });
+  expect(params("PATCH", "/api/experimental/chats/7")).toEqual({ chat: "7" });
+  expect(params("DELETE", "/api/v2/users/%zz")).toEqual({ user: "" });
+  expect(params("GET", "/api/v2/users/ann")).toBeUndefined();
+  expect(params("PUT", "/api/v2/nothing/of/ours")).toBeUndefined();
+});
+
+testInside("[AU-18] a server that stops first writes what it has refused", async () => {
+  using directory = tempDirectory();
+  {
+    await using server = await startTestServer({ directory: directory.path });
+    const admin = await new Client(server.url).signIn("admin@example.com", "correct-horse-battery");
+    const { client } = await newPerson(admin, "ann");
+    const answer = await client.fetch("PUT", "/api/v2/audit/retention", { days: 1, sign_in_days: null, kinds: {} });
+    expect(answer.status).toBe(403);
+  }
+  using eyes = new Database(join(directory.path, "slipway.db"), { readonly: true });
+  const rows = eyes
+    .query("select action, resource_type, status_code from audit_logs where status_code >= 400")
+    .values();
+  expect(rows).toEqual([["write", "audit_settings", 403]]);
+});

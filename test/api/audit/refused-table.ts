@@ -1,0 +1,71 @@
+// What each operation that changes something leaves in the audit log when it is refused, read by everything.test.ts. A new
+// operation stands either in REFUSED of src/api/audit/refused-table.ts or here with the reason; until then the test fails (rule AU-17).
+import { rowOf } from "../edge/matrix-call.ts";
+import type { Row } from "../edge/matrix-table.ts";
+import { AUDITED, toldOf, UNTOLD } from "./table.ts";
+
+const O = "/api/v2/organizations/{organization}";
+const U = "/api/v2/users/{user}";
+const T = "/api/v2/templates/{template}";
+const W = "/api/v2/workspaces/{workspace}";
+const LINKED = [`DELETE ${O}/mcp-servers/{server}/oauth2`, "DELETE /api/v2/external-auth/{externalauth}"];
+
+/** `action resource_type` where the refusal is told of in other words than the success, or the success elsewhere than in the table. */
+const OTHERWISE: Readonly<Record<string, string>> = {
+  // Which versions would have been archived nobody knows.
+  [`POST ${T}/versions/archive`]: "write template",
+  // A success makes the first pair, and a refusal is told of where there is one.
+  [`PUT ${U}/gitsshkey`]: "write git_ssh_key",
+  [`PATCH ${W}`]: "write workspace",
+  // The port is shared already when it is asked for.
+  [`POST ${W}/port-share`]: "write port_share",
+  ...Object.fromEntries(LINKED.map((name) => [name, "delete external_auth_link"])),
+};
+
+/** A port that is shared beforehand. */
+export const REFUSED_PORT = { agent_name: "dev", port: 9090, protocol: "http", share_level: "owner" };
+
+/** Calls on what is there beforehand, and not used up by others. */
+const ROWS: Readonly<Record<string, Partial<Row>>> = {
+  [`PUT ${U}/gitsshkey`]: { path: { user: "{bob}" } },
+  [`POST ${W}/port-share`]: { body: REFUSED_PORT },
+  [`DELETE ${W}/port-share`]: { body: REFUSED_PORT },
+};
+
+export const refusedRow = (name: string): Row => ({ ...rowOf(name), ...ROWS[name] });
+
+/** What the entry of a refusal is: as a rule what that of a success would have been. */
+export const refusedAs = (name: string): readonly string[] => {
+  const otherwise = OTHERWISE[name];
+  return otherwise === undefined ? toldOf(name).is.split(", ") : [otherwise];
+};
+
+/** Operations on what is not there in the town of the matrix: their refusals must leave no entry there. */
+export const ABSENT: ReadonlySet<string> = new Set([
+  ...LINKED,
+  "PUT /api/v2/chats/config/user-compaction-thresholds/{model}",
+  "DELETE /api/v2/chats/config/user-compaction-thresholds/{model}",
+]);
+
+const MAKES = [
+  ...["POST /api/v2/users", `POST ${U}/keys`, `POST ${U}/keys/tokens`, `POST ${U}/skills`, "POST /api/v2/files"],
+  ...["POST /api/v2/organizations", `POST ${O}/mcp-servers`, `POST ${O}/provisionerkeys`, `POST ${O}/templates`],
+  ...[`POST ${O}/templateversions`, `POST ${U}/workspaces`, `POST ${O}/members/{user}/workspaces`],
+  ...["POST /api/v2/chats", "POST /api/v2/chats/{chat}/fork"],
+  ...["POST /api/v2/chats/providers", "POST /api/v2/chats/model-configs"],
+];
+
+/** Operations whose refusal leaves no entry, and why. */
+export const UNTOLD_REFUSALS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    Object.keys(UNTOLD)
+      .filter((name) => !(name in OTHERWISE))
+      .map((name) => [name, "leaves no entry of its own when it succeeds"]),
+  ),
+  ...Object.fromEntries(MAKES.map((name) => [name, "makes what is not there yet"])),
+  "POST /api/v2/users/login": "is told of by itself (rule AU-6)",
+  "POST /api/v2/users/logout": "nobody who is signed in is refused",
+};
+
+/** Every operation that is known to the two tables of successes. */
+export const KNOWN: readonly string[] = [...Object.keys(AUDITED), ...Object.keys(UNTOLD)];

@@ -1,0 +1,135 @@
+// What auditors read of changes that were refused, and what leaves no entry: stories through the public client.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { AuditLog } from "#schema/audit.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { awaitBuild, createWorkspace, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
+import { newPerson, PASSWORD, type Person } from "../users/people.ts";
+
+let world: World;
+let ann: Person;
+let bob: Person;
+let auditor: Person;
+let template: string;
+let organization_id: string;
+let workspace: Workspace;
+
+beforeAll(async () => {
+  world = await openWorld();
+  const { admin } = world;
+  [ann, bob, auditor] = [
+    await newPerson(admin, "ann"),
+    await newPerson(admin, "bob"),
+    await newPerson(admin, "audrey", ["auditor"]),
+  ];
+  ({ template_id: template, organization_id } = await seedTemplate(world.server));
+  workspace = await createWorkspace(ann.client, template, "dev");
+  await awaitBuild(ann.client, workspace.id);
+}, 60_000);
+afterAll(() => world[Symbol.asyncDispose]());
+
+const found = async (q: string): Promise<AuditLog[]> =>
+  (await auditor.client.get<{ audit_logs: AuditLog[] }>(`/api/v2/audit?limit=50&q=${encodeURIComponent(q)}`))
+    .audit_logs;
+
+/** The status of the answer, and what the log tells of the request. */
+const asked = async (who: Client, method: string, path: string, body?: unknown): Promise<[number, AuditLog[]]> => {
+  const request_id = uuid();
+  const headers = { "x-request-id": request_id };
+  const response = await who.fetch(method, `/api/v2${path}`, body, { headers });
+  await response.body?.cancel();
+  return [response.status, await found(`request_id:${request_id}`)];
+};
+
+test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () => {
+  const [status, entries] = await asked(ann.client, "PATCH", `/templates/${template}`, { description: "mine" });
+  expect(status).toBe(403);
+  expect(entries).toMatchObject([
+    {
+      ...{ action: "write", resource_type: "template", resource_id: template, status_code: 403, diff: {} },
+      ...{ user: { username: "ann" }, ip: "127.0.0.1", organization_id, is_deleted: false, additional_fields: {} },
+      description: "{user} unsuccessfully attempted to write template {target}",
+    },
+  ]);
+  expect(entries[0]?.resource_link).toBe(`/templates/${entries[0]?.resource_target}`);
+});
+
+test("[AU-16] hidden: others try to stop, share and open a workspace that they are told is not there", async () => {
+  const path = `/workspaces/${workspace.id}`;
+  const [status, [stopped]] = await asked(bob.client, "POST", `${path}/builds`, { transition: "stop" });
+  expect(status).toBe(404);
+  expect(stopped).toMatchObject({
+    ...{ action: "stop", resource_type: "workspace_build", resource_target: "dev", status_code: 404, diff: {} },
+    ...{ description: "{user} unsuccessfully attempted to stop workspace {target}", organization_id },
+    ...{ resource_link: "/@ann/dev", user: { username: "bob" } },
+    additional_fields: { workspace_name: "dev", workspace_id: workspace.id, workspace_owner: "ann" },
+  });
+  const acl = { user_roles: { [bob.user.id]: "admin" } };
+  const [, [shared]] = await asked(bob.client, "PATCH", `${path}/acl`, acl);
+  expect(shared).toMatchObject({ action: "write", resource_type: "workspace", resource_id: workspace.id });
+  const port = { agent_name: "dev", port: 8080, protocol: "http", share_level: "public" };
+  const [, [opened]] = await asked(bob.client, "POST", `${path}/port-share`, port);
+  expect(opened).toMatchObject({ action: "create", resource_type: "port_share", resource_target: "dev" });
+});
+
+test("[AU-16] what somebody may do, but not now or not so: a conflict, a wrong password", async () => {
+  const deadline = "2040-01-01T00:00:00Z";
+  const [late, [extended]] = await asked(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, { deadline });
+  expect(late).toBe(409);
+  expect(extended).toMatchObject({ action: "write", resource_type: "workspace", status_code: 409, diff: {} });
+  const words = { old_password: "canary-guess-of-it", password: "canary-wanted-by-it" };
+  const [wrong, [guessed]] = await asked(ann.client, "PUT", "/users/me/password", words);
+  expect(wrong).toBe(400);
+  expect(guessed).toMatchObject({ action: "write", resource_type: "user", resource_target: "ann", status_code: 400 });
+  expect(JSON.stringify(guessed)).not.toContain("canary");
+});
+
+test("[AU-16] a key that may not do it is refused with an entry, too, though the thing is its owner's", async () => {
+  const narrow = { token_name: "narrow", scope: "application_connect" };
+  const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", narrow);
+  const [status, entries] = await asked(ann.client.as(key), "PUT", "/chats/config/user-prompt", {
+    custom_prompt: "canary",
+  });
+  expect(status).toBe(403);
+  const about = { resource_type: "user_chat_settings", resource_target: "prompt", resource_id: ann.user.id, diff: {} };
+  expect(entries).toMatchObject([{ ...about, user: { username: "ann" }, status_code: 403 }]);
+});
+
+test("[AU-17] nothing is told of what is not there, was not understood, only looked at, or made anew", async () => {
+  const known = `/workspaces/${workspace.id}`;
+  const calls: [number, Client, string, string, unknown?][] = [
+    [404, bob.client, "PUT", `/workspaces/${uuid()}/ttl`, { ttl_ms: null }],
+    [404, bob.client, "DELETE", `${known}/port-share`, { agent_name: "dev", port: 9999 }],
+    [400, bob.client, "PUT", `${known}/ttl`, { ttl_ms: "soon" }],
+    [400, bob.client, "PUT", `${known}/ttl`, []],
+    [404, bob.client, "GET", known],
+    [405, bob.client, "PUT", known, {}],
+    [403, bob.client, "POST", "/users", { email: "c@example.com", username: "c", password: PASSWORD }],
+    [404, bob.client, "POST", "/users/ann/keys/tokens", { token_name: "hers" }],
+    [401, bob.client.as(undefined), "PUT", `${known}/ttl`, { ttl_ms: null }],
+  ];
+  for (const [status, who, method, path, body] of calls)
+    expect(await asked(who, method, path, body)).toEqual([status, []]);
+});
+
+test("[AU-17] whose account is suspended is nobody: no entry", async () => {
+  const { client } = await newPerson(world.admin, "carl");
+  await world.admin.put("/api/v2/users/carl/status/suspend");
+  expect(await asked(client, "PATCH", `/templates/${template}`, { description: "mine" })).toEqual([401, []]);
+});
+
+test("[AU-16] [AU-10] [AU-13] found by the search as any other, and in the export", async () => {
+  const request_id = uuid();
+  const headers = { "x-request-id": request_id };
+  await bob.client.fetch("DELETE", "/api/v2/users/audrey", undefined, { headers });
+  const [entry] = await found("username:bob action:delete resource_type:user resource_target:audrey");
+  expect(entry).toMatchObject({
+    request_id,
+    status_code: 404,
+    resource_id: auditor.user.id,
+    resource_link: "/users?filter=audrey",
+  });
+  const file = await auditor.client.fetch("GET", `/api/v2/audit/export?q=request_id:${request_id}`);
+  expect(JSON.parse(await file.text())).toEqual(entry);
+});
