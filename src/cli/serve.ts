@@ -1,10 +1,12 @@
 // `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it when told to.
 import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { startLogging } from "./logging.ts";
 import { reasonForPeople } from "./reason.ts";
@@ -41,7 +43,8 @@ export interface ServedContext extends AsyncDisposable {
 export const run: RunVerb = async (input) => {
   const { config } = loadConfig(input);
   startLogging(config, input);
-  input.onReload?.(() => reload(input));
+  const began = startedWith(config, input.clock);
+  input.onReload?.(() => reload(input, began));
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const [{ openContext }, { startServer }] = await Promise.all([import("#src/context.ts"), import("#src/server.ts")]);
   try {
@@ -54,17 +57,37 @@ export const run: RunVerb = async (input) => {
   }
 };
 
-/** Reads the settings again. What can change under a running server is how it logs; the rest waits for the next start. */
-function reload(input: VerbInput): void {
+/** Reads the settings again. What can change under a running server is how it logs; the log names what waits for the next start. */
+function reload(input: VerbInput, began: StartedWith): void {
   try {
     const { config } = loadConfig(input);
     startLogging(config, input);
+    const waiting = changedSince(began, startedWith(config, input.clock));
     const { log_level, log_format } = config;
-    log("server").info("the settings were read again", { log_level: logLevels.print(log_level), log_format });
+    log("server").info("the settings were read again", {
+      ...{ log_level: logLevels.print(log_level), log_format },
+      ...(waiting.length > 0 ? { with_the_next_start: waiting } : {}),
+    });
   } catch (error) {
     log("server").error("the settings cannot be used; those from before stay", { error: messageOf(error) });
   }
 }
+
+/** What each setting says, and the certificate. */
+type StartedWith = ReadonlyMap<string, unknown>;
+
+/** Throws `TlsError`, also for files that a start would refuse after a renewal. */
+const startedWith = (config: Config, clock: Clock): StartedWith =>
+  new Map<string, unknown>([
+    ...Object.entries(config).map(([key, value]): [string, unknown] => [
+      key,
+      value instanceof URL ? value.href : value,
+    ]),
+    ["the certificate in tls_cert_file", readTls(config, clock.now())?.cert],
+  ]);
+
+const changedSince = (began: StartedWith, now: StartedWith): string[] =>
+  [...now.keys()].filter((key) => !key.startsWith("log_") && !isDeepStrictEqual(began.get(key), now.get(key)));
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

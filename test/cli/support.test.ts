@@ -94,7 +94,8 @@ test("[OP-12] a support bundle is one file for its maker alone, with version, se
 test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mistake changes nothing and is said", async () => {
   using place = tempDirectory();
   const file = join(place.path, "slipway.yaml");
-  const write = (level: string): void => writeFileSync(file, `log_level: ${level}\nlog_format: json\n`);
+  const write = (level: string, more = ""): void =>
+    writeFileSync(file, `log_level: ${level}\nlog_format: json\n${more}`);
   write("error");
   const data = join(place.path, "data");
   const child = Bun.spawn([...command(), "serve", "--config", file, "--data-dir", data, "--address", "127.0.0.1:0"], {
@@ -110,6 +111,11 @@ test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mi
   await fetch(new URL("/api/v2/buildinfo", url), { headers: { "x-request-id": "r-7" } });
   const request = await lines.until((line) => line.includes("r-7") && line.includes('"status"'));
   expect(request).toMatchObject({ level: "debug", area: "trace", message: "request", status: 200 });
+  write("info", "chat_slots: 7\naccess_url: https://x.example.com\n");
+  child.kill("SIGHUP");
+  expect(await lines.until((line) => line.includes("read again"))).toMatchObject({
+    with_the_next_start: ["access_url", "chat_slots"],
+  });
   write("loud");
   child.kill("SIGHUP");
   expect(await lines.until((line) => line.includes("those from before stay"))).toMatchObject({
