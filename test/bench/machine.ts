@@ -40,6 +40,17 @@ export function processorTicks(): { machine: number; own: number } {
   return { machine: sum([user, nice, system, irq, softirq]), own: sum(own) };
 }
 
+/** Processor time that a process has had, in ms: says the same on a machine that is wanted by others. */
+export function processorMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const [utime = 0, stime = 0] = stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .slice(11, 13)
+    .map(Number);
+  return (utime + stime) * 10;
+}
+
 /** File system that holds a directory, by its mount; memory file systems make commits look free. */
 export function fileSystemOf(dir: string): string {
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");

@@ -1,11 +1,11 @@
 // The row about backups: what people at a running server notice of one. Windows of the same load with and without a backup, in turn, on
-// a large database: twice the verb as a person at the machine runs it, once the backup that the server makes by itself. Each backup
-// is restored and must hold every line that was committed before it began. The product alone; the targets are ratios.
+// a large database: twice the verb, once the backup that the server makes by itself, all on the server's core, since on the other one
+// they would hold up the driver instead. Each one of the verb is restored and must hold every line committed before it began.
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult, PlanLine } from "./driver.ts";
-import { residentMiB } from "./machine.ts";
+import { pinned, processorMs, residentMiB } from "./machine.ts";
 import { type Product, type SeededAgent, seedAgents, startProduct } from "./product.ts";
 import { median } from "./report.ts";
 import { type Bench, type Figures, faults, productFigure, type Row } from "./row.ts";
@@ -26,7 +26,7 @@ const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** One window with agents of its own, since every line must be new to their followers. */
 type Window = { bench: Bench; product: Product; agents: SeededAgent[] };
-type Seen = LoadResult & { wal_mib: number; growth_mib: number };
+type Seen = LoadResult & { wal_mib: number; growth_mib: number; cpu_ms: number };
 
 /** Runs the load for a time, or until `work` is done; `work` begins when the load has warmed up. */
 const underLoad = async ({ bench, product, agents }: Window, work?: () => Promise<void>): Promise<Seen> => {
@@ -46,24 +46,27 @@ const underLoad = async ({ bench, product, agents }: Window, work?: () => Promis
   const keys = { secs: work ? LONGEST_S : SECONDS, warm, rate: RATE, probe_us: 1000 };
   const over = new AbortController();
   const log = join(product.dataDir, "slipway.db-wal");
-  let [walBytes, highest, before] = [0, 0, Number.NaN];
+  let [walBytes, highest, before, spent] = [0, 0, Number.NaN, Number.NaN];
   const look = (): void => {
     walBytes = Math.max(walBytes, existsSync(log) ? statSync(log).size : 0);
     highest = Math.max(highest, residentMiB(product.pid));
   };
   const worked = Bun.sleep((warm + 0.5) * 1000).then(async () => {
     before = residentMiB(product.pid);
+    const processor = processorMs(product.pid);
     const sampling = setInterval(look, 100);
     try {
       await (work ? work() : Bun.sleep(SECONDS * 1000));
     } finally {
       clearInterval(sampling);
+      spent = processorMs(product.pid) - processor;
       if (work) over.abort();
     }
   });
   const load = bench.driver.load(product.port, [...plan, probe], keys, undefined, over.signal);
   const [result] = await Promise.all([load, worked]);
-  return { ...result, wal_mib: walBytes / MIB, growth_mib: highest - before };
+  const kiloLines = (result.lines_per_s * result.seconds) / 1000;
+  return { ...result, wal_mib: walBytes / MIB, growth_mib: highest - before, cpu_ms: spent / kiloLines };
 };
 
 /** Lines of these agents in a database. */
@@ -128,13 +131,15 @@ const ownBackup = async (folder: string): Promise<string> => {
 const SEEN = {
   ...{ ack_p50: "ack p50 ms", ack_p99: "ack p99 ms", follow_p99: "follower p99 ms", get_p99: "GET p99 ms" },
   ...{ ack_p999: "ack p99.9 ms", ack_max: "ack longest ms", get_max: "GET longest ms" },
-  ...{ wal_mib: "write-ahead log at most MiB", growth_mib: "server's memory growth MiB" },
+  ...{ wal_mib: "file of the write-ahead log MiB", growth_mib: "server's memory growth MiB" },
+  cpu_ms: "server's processor ms for 1,000 lines",
 };
 
 const figuresOf = (seen: Seen): Record<keyof typeof SEEN, number> => ({
   ...{ ack_p50: seen.ack.p50, ack_p99: seen.ack.p99, follow_p99: seen.follow.p99, get_p99: seen.probe.p99 },
   ...{ ack_p999: seen.ack.p999, ack_max: seen.ack.max, get_max: seen.probe.max },
   ...{ wal_mib: seen.wal_mib, growth_mib: seen.growth_mib },
+  cpu_ms: seen.cpu_ms,
 });
 
 const KINDS = { without: "without", verb: "with the verb", own: "with the server's own" } as const;
@@ -167,8 +172,11 @@ export const backup: Row = {
       const make = async (): Promise<string> =>
         kind === "own"
           ? ownBackup(own)
-          : (JSON.parse(await verb(command, ["backup", target, "--json", "--data-dir", dataDir])) as { path: string })
-              .path;
+          : (
+              JSON.parse(await verb(pinned(core, command), ["backup", target, "--json", "--data-dir", dataDir])) as {
+                path: string;
+              }
+            ).path;
       const watched = new Watched(dataDir, agents, make);
       const window = await underLoad({ bench, product, agents }, kind === "without" ? undefined : () => watched.run());
       seen[kind].push(window);
@@ -239,7 +247,7 @@ export const backup: Row = {
       unit: "ratio",
     },
     {
-      what: "the same with the server's own backup, on the server's core",
+      what: "the same with the server's own backup",
       target: "<= 2",
       value: productFigure("own_ratio"),
       bound: 2,
