@@ -26,10 +26,11 @@ export const plainPage = ({ status, title, text, home }: Plain, headers: Headers
   headers.set("content-type", "text/html; charset=utf-8");
   headers.set("content-security-policy", POLICY);
   headers.set("referrer-policy", "no-referrer");
+  const again = status === 404 ? "" : '<a href="">Try again</a>';
   const page = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${Bun.escapeHTML(title)} · Slipway</title><link rel="icon" href="data:,"><style>${STYLE}</style></head>
-<body><main><h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p><a href="">Try again</a><a href="${Bun.escapeHTML(home)}">Home</a></main></body>
+<body><main><h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p>${again}<a href="${Bun.escapeHTML(home)}">Home</a></main></body>
 </html>
 `;
   return new Response(page, { status, headers });
