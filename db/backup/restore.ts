@@ -5,7 +5,16 @@ import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, join } from "node:path";
 import { MIGRATIONS } from "#db/migrations.ts";
 import { type Copied, type Flow, flushFolder } from "./flow.ts";
-import { BackupError, DATABASE, MANIFEST, type Manifest, parseManifest, readManifest } from "./manifest.ts";
+import {
+  BackupError,
+  DATABASE,
+  isBackupName,
+  KEY,
+  MANIFEST,
+  type Manifest,
+  parseManifest,
+  readManifest,
+} from "./manifest.ts";
 import { checkDatabase } from "./snapshot.ts";
 import { tarEntries } from "./tar.ts";
 
@@ -25,7 +34,6 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
   refuseNewer(source.manifest, backup);
   await refuseFull(data_dir);
   const aside = join(data_dir, ASIDE);
-  await rm(aside, { recursive: true, force: true });
   await mkdir(aside, { recursive: true, mode: 0o700 });
   // Whatever made the folder, what is restored into it is for the server's user alone.
   await chmod(data_dir, 0o700);
@@ -79,14 +87,22 @@ const refuseNewer = ({ schema, version }: Manifest, backup: string): void => {
 const refuseFull = async (data_dir: string): Promise<void> => {
   if (!existsSync(data_dir)) return;
   if (!(await stat(data_dir)).isDirectory()) throw new BackupError(`${data_dir} is no folder`);
-  // What a restore that was broken off has left is taken away; a file system of its own has lost+found.
-  const names = (await readdir(data_dir)).filter((name) => name !== ASIDE && name !== "lost+found");
-  if (names.length > 0) throw new BackupError(`${data_dir} is not empty: a backup is restored into an empty folder`);
+  const names = await readdir(data_dir);
+  // What a restore that was broken off has left is taken away: it began in an empty folder, and the database would have come last.
+  const isHalf = names.includes(ASIDE) && !names.includes(DATABASE);
+  const left = isHalf ? [ASIDE, "files", KEY] : [];
+  // A file system of its own has lost+found.
+  const others = names.filter((name) => !left.includes(name) && name !== "lost+found");
+  if (others.length > 0) throw new BackupError(`${data_dir} is not empty: a backup is restored into an empty folder`);
+  for (const name of left) await rm(join(data_dir, name), { recursive: true, force: true });
 };
 
 const openBackup = async (backup: string, flow: Flow): Promise<Source> => {
   if (!existsSync(backup)) throw new BackupError(`there is no backup at ${backup}`);
-  return (await stat(backup)).isDirectory() ? openFolder(backup, flow) : openTar(backup, flow);
+  if (!(await stat(backup)).isDirectory()) return openTar(backup, flow);
+  const inside = (await readdir(backup)).filter(isBackupName).sort().at(-1);
+  if (inside !== undefined) throw new BackupError(`${backup} holds backups: name one, such as ${join(backup, inside)}`);
+  return openFolder(backup, flow);
 };
 
 const openFolder = (folder: string, flow: Flow): Source => ({

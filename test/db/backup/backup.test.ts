@@ -136,9 +136,12 @@ describe("a restore", () => {
   test("[OP-3] goes into an empty folder only, and takes up what a broken-off one has left", async () => {
     const { path } = await backUp("backups");
     expect(String(await refusal(restoreBackup(path, data, flow())))).toContain("is not empty");
+    const parent = restoreBackup(join(place.path, "backups"), join(place.path, "restored"), flow());
+    expect(String(await refusal(parent))).toContain(`name one, such as ${path}`);
     const restored = join(place.path, "restored");
-    mkdirSync(join(restored, ".restore"), { recursive: true });
-    writeFileSync(join(restored, ".restore", "slipway.db"), "half");
+    // Killed while it gave things their names, of which the database's is the last.
+    for (const folder of [".restore", "files/ab"]) mkdirSync(join(restored, folder), { recursive: true });
+    for (const file of [".restore/slipway.db", "encryption.key"]) writeFileSync(join(restored, file), "half");
     await restoreBackup(path, restored, flow());
     expect(await valueIn(restored)).toBe("1");
     expect(readdirSync(restored)).not.toContain(".restore");
