@@ -1,10 +1,9 @@
 // Finds entries of the audit log in a reader Worker (reader.worker.ts): the keys of a page, newest first, and how many match. What it reads
 // follows from what it answers and not from how long the log is (rule AU-11): people, organizations and kinds are read run by run of an
-// index that has nothing else in it. Of one thing's few entries the rest is looked at in the rows; of a name that thousands of entries
-// have, the keys are held against those of the rest.
+// index that has nothing else in it; of one thing's entries the rest is looked at one by one, of a name's in its index.
 import type { Database } from "bun:sqlite";
-import { type AuditFilter, conditionsOf, placeOf, type Run, thingsOf } from "./audit-plan.ts";
-import { AT_ONCE, type AuditCursor, countOf, pageOf, runsAt, type Source, type Span } from "./audit-runs.ts";
+import { type AuditFilter, conditionsOf, placeOf, thingsOf } from "./audit-plan.ts";
+import { type AuditCursor, countOf, pageOf, runsAt, type Source, type Span } from "./audit-runs.ts";
 import type { Query } from "./sql.ts";
 
 /** How far matching entries are counted. */
@@ -37,33 +36,29 @@ const found = (db: Database, { filter, limit, offset = 0, cursor, counted = fals
   const { from, to } = filter;
   const whole: Span = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
   const source = sourceOf(db, filter, whole);
-  const keys = pageOf(db, source, cursor ? { ...whole, cursor } : whole, limit, offset);
-  if (!counted) return { keys, count: 0 };
-  // A page that is not full is the last: what comes before it is known without looking again.
-  const isLast = !cursor && keys.length < limit && (keys.length > 0 || offset === 0);
-  const count = isLast ? offset + keys.length : countOf(db, source, whole, COUNT_CAP + 1);
-  return { keys, count: Math.min(count, COUNT_CAP + 1) };
+  if (!counted || cursor || source.conditions.length === 0 || offset + limit > COUNT_CAP) {
+    const keys = pageOf(db, source, cursor ? { ...whole, cursor } : whole, limit, offset);
+    return { keys, count: counted ? countOf(db, source, whole, COUNT_CAP + 1) : 0 };
+  }
+  // Where entries are looked at one by one, once is enough for both.
+  const keys = pageOf(db, source, whole, COUNT_CAP + 1, 0);
+  return { keys: keys.slice(offset, offset + limit), count: keys.length };
 };
 
 /** Of so many entries every row is looked at. */
 const FEW = 2_000;
-/** Of so many the keys are made a set, which takes a tenth of a microsecond each. */
-const SET = 200_000;
 
 /** The quickest way to what a filter asks for; how much there is to read is counted no further than it matters. */
 const sourceOf = (db: Database, filter: AuditFilter, span: Span): Source => {
-  const things = thingsOf(filter);
   const place = placeOf(filter);
-  if (things.length === 0) return { runs: [...runsAt(db, place)], conditions: [] };
-  const sizeOf = (runs: readonly Run[], most: number) => countOf(db, { runs, conditions: [] }, span, most + 1);
-  const ways = things.map((run) => ({ runs: [run], conditions: conditionsOf(filter, [run]) }));
-  const [first = { runs: [], conditions: [] }] = ways;
-  for (const way of ways) if (first.conditions.length === 0 || sizeOf(way.runs, FEW) <= FEW) return way;
-  // Names that thousands of entries have. What else is asked for is mostly rarer, or so frequent that a page is soon full.
-  if (!place.kind) return first;
+  const things = thingsOf(filter).map((run) => ({ runs: [run], conditions: conditionsOf(filter, [run]) }));
+  const last = things.at(-1);
+  if (!last) return { runs: [...runsAt(db, place)], conditions: [] };
+  const isFew = ({ runs }: Source) => countOf(db, { runs, conditions: [] }, span, FEW + 1) <= FEW;
+  const few = things.find((one) => one.conditions.length === 0 || isFew(one));
+  if (few || !place.kind) return few ?? last;
+  // A name that thousands of entries have. Its index says the rest, too, but what is rarer is quicker.
   const runs = [...runsAt(db, place)];
-  const size = sizeOf(runs, SET);
-  if (size <= FEW) return { runs, conditions: conditionsOf(filter, runs) };
-  if (size > SET || runs.length > AT_ONCE) return first;
-  return { ...first, conditions: conditionsOf(filter, [...first.runs, ...runs]), also: runs };
+  const rest = { runs, conditions: conditionsOf(filter, runs) };
+  return isFew(rest) ? rest : last;
 };

@@ -20,15 +20,11 @@ export type AuditCursor = { readonly time: number; readonly key: number };
 /** Both ends included, and the cursor that entries must be behind. */
 export type Span = { readonly from?: number; readonly to?: number; readonly cursor?: AuditCursor };
 
-/** Entries of any of these runs, of which each also keeps the conditions and, where `also` is given, is in one of those runs. */
-export type Source = {
-  readonly runs: readonly Run[];
-  readonly conditions: readonly Condition[];
-  readonly also?: readonly Run[];
-};
+/** Entries of any of these runs that also keep the conditions. */
+export type Source = { readonly runs: readonly Run[]; readonly conditions: readonly Condition[] };
 
 /** As many runs are joined in one statement: SQLite takes no more than 500. */
-export const AT_ONCE = 250;
+const AT_ONCE = 250;
 
 /** All runs in which entries may be. */
 export function* runsAt(db: Database, { index, leading, kind }: Place): Generator<Run> {
@@ -112,15 +108,12 @@ const entriesOf = (run: Run, conditions: readonly Condition[], { from, to, curso
   return { text: parts.map(({ text }) => text).join(" and "), params: parts.flatMap(({ params }) => params) };
 };
 
-/** Entries of all runs together, in no order. The keys of `also` are made a set for each run: one run is meant to have one. */
-const allOf = ({ runs, conditions, also }: Source, span: Span): Text => {
-  const set = also?.map((run) => entriesOf(run, [], span)) ?? [];
-  const within =
-    set.length > 0 ? ` and key in (${set.map(({ text }) => `select key from ${text}`).join(" union all ")})` : "";
+/** Entries of all runs together, in no order. */
+const allOf = ({ runs, conditions }: Source, span: Span): Text => {
   const parts = runs.map((run) => entriesOf(run, conditions, span));
   return {
-    text: parts.map(({ text }) => `select time, key from ${text}${within}`).join(" union all "),
-    params: parts.flatMap(({ params }) => [...params, ...set.flatMap((one) => one.params)]),
+    text: parts.map(({ text }) => `select time, key from ${text}`).join(" union all "),
+    params: parts.flatMap(({ params }) => params),
   };
 };
 
@@ -171,14 +164,13 @@ const newestOf = (db: Database, { runs, conditions }: Source, span: Span, most: 
   return first.map(({ run }) => run);
 };
 
-/** How many entries a source has, as far as `most`; run by run, with a text that is kept where it follows from columns alone. */
-export const countOf = (db: Database, { runs, ...rest }: Source, span: Span, most: number): number => {
+/** How many entries a source has, as far as `most`. */
+export const countOf = (db: Database, { runs, conditions }: Source, span: Span, most: number): number => {
   let count = 0;
   for (const run of runs) {
-    const { text, params } = allOf({ ...rest, runs: [run] }, span);
-    const counting = { text: `select count(*) from (${text} limit ?)`, params: [...params, most - count] };
-    const [found] = rest.also ? once(db, counting) : db.query(counting.text).values(...(counting.params as never[]));
-    count += Number(found?.[0]);
+    const { text, params } = entriesOf(run, conditions, span);
+    const counting = db.query(`select count(*) from (select 1 from ${text} limit ?)`);
+    count += Number(counting.values(...(params as never[]), (most - count) as never)[0]?.[0]);
     if (count >= most) break;
   }
   return count;

@@ -181,7 +181,7 @@ CREATE INDEX `audit_logs_kind` ON `audit_logs` (`resource_type`,`action`,`build_
 CREATE INDEX `audit_logs_organization` ON `audit_logs` (`organization_id`,`resource_type`,`action`,`build_reason`,`time`);--> statement-breakpoint
 CREATE INDEX `audit_logs_user` ON `audit_logs` (`user_id`,`organization_id`,`resource_type`,`action`,`build_reason`,`time`);--> statement-breakpoint
 CREATE INDEX `audit_logs_resource` ON `audit_logs` (`resource_id`,`time`);--> statement-breakpoint
-CREATE INDEX `audit_logs_target` ON `audit_logs` (lower("resource_target"),`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_target` ON `audit_logs` (lower("resource_target"),`time`,`user_id`,`organization_id`,`resource_type`,`action`,`build_reason`);--> statement-breakpoint
 CREATE INDEX `audit_logs_request` ON `audit_logs` (`request_id`,`time`);--> statement-breakpoint
 CREATE TABLE `chat_diffs` (
 	`chat` integer PRIMARY KEY NOT NULL,

@@ -44,7 +44,11 @@ export const audit_logs = sqliteTable(
       ...[table.user_id, table.organization_id, table.resource_type, table.action, table.build_reason, table.time],
     ),
     index("audit_logs_resource").on(table.resource_id, table.time),
-    index("audit_logs_target").on(sql`lower(${table.resource_target})`, table.time),
+    // Many things may have one name: whatever else is asked for stands behind the time, so that no row is looked at for it.
+    index("audit_logs_target").on(
+      ...[sql`lower(${table.resource_target})`, table.time, table.user_id, table.organization_id],
+      ...[table.resource_type, table.action, table.build_reason],
+    ),
     index("audit_logs_request").on(table.request_id, table.time),
   ],
 );

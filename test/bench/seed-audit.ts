@@ -52,8 +52,14 @@ from kinds`;
 
 const STEP = 250_000;
 
-/** Entries in the order of time, ending at `now`; kind, person, organization and thing of each differ. Gives back the seconds it took. */
-export const seedAudit = (file: string, now: number, entries: number): number => {
+/** The id of the entry that is so far up from the oldest. */
+export const entryAt = (n: number): string => `cccccccc-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
+
+/**
+ * Entries in the order of time, ending at `now`; kind, person, organization and thing of each differ. The auditor becomes that of each
+ * organization. Gives back the seconds it took.
+ */
+export const seedAudit = (file: string, now: number, entries: number, auditor?: string): number => {
   const began = performance.now();
   using db = new Database(file, { readwrite: true, create: false });
   // The log is left first: without that the pragma after it is passed over.
@@ -69,6 +75,12 @@ export const seedAudit = (file: string, now: number, entries: number): number =>
   db.run(`with recursive n(n) as (select 0 union all select n + 1 from n where n < ${ORGANIZATIONS - 1})
     insert into organizations (id, name, display_name, created_at, updated_at)
     select ${id("bbbbbbbb", "n")}, 'team-' || n, 'Team ' || n, ${at}, ${at} from n`);
+  if (auditor) {
+    db.prepare(`insert into organization_members (organization_id, user_id, roles, created_at, updated_at)
+      select id, ?, '["organization-auditor"]', created_at, created_at from organizations where name like 'team-%'`).run(
+      auditor,
+    );
+  }
   const indices = db
     .query("select name, sql from sqlite_master where type = 'index' and tbl_name = 'audit_logs' and sql not null")
     .all() as { name: string; sql: string }[];

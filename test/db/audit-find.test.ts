@@ -86,10 +86,10 @@ describe("the plan", () => {
   });
 });
 
-describe("a log of 30,000 entries", () => {
+describe("a log of 12,000 entries", () => {
   const place = tempDirectory();
   let db: Database;
-  const ENTRIES = 30_000;
+  const ENTRIES = 12_000;
 
   /** Two frequent people who never do the same, one organization that only one of them is in, a name that every third entry has. */
   beforeAll(async () => {
@@ -163,7 +163,7 @@ describe("a log of 30,000 entries", () => {
       { resource_target: "dev", within: ["org-2"] },
     ],
     ...[
-      { resource_target: "dev", user_ids: ["robot"], to: 7000 },
+      { resource_target: "dev", user_ids: ["robot"], to: 2500 },
       { resource_target: "dev", build_reason: "autostart" },
     ],
     ...[
@@ -196,7 +196,7 @@ describe("a log of 30,000 entries", () => {
   }, 60_000);
 
   test("[AU-11] pages by cursor follow each other without a gap", () => {
-    const filter: AuditFilter = { within: ["org-0", "org-9"], from: 9000 };
+    const filter: AuditFilter = { within: ["org-0", "org-9"], from: 1000 };
     const all = slowly(filter);
     const timeOf = new Map(all.map(({ key, time }) => [key, time]));
     const seen: number[] = [];
@@ -221,7 +221,7 @@ describe("a log of 30,000 entries", () => {
     } as unknown as Database;
     for (const filter of FILTERS) {
       auditReport(spied, { filter, limit: 25, counted: true });
-      auditReport(spied, { filter, limit: 25, cursor: { time: 5000, key: 15_000 }, counted: true });
+      auditReport(spied, { filter, limit: 25, cursor: { time: 2000, key: 6000 }, counted: true });
     }
     expect(texts.size).toBeGreaterThan(20);
     const byTime = "INDEX audit_logs_time";
