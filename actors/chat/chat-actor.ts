@@ -24,6 +24,7 @@ import {
   isVisible,
   type Late,
   pictureOf,
+  type Reported,
   type Results,
   type SendMessage,
   type Sent,
@@ -358,18 +359,19 @@ export class ChatActor extends ChatCore {
   }
 
   /** The model has ended a step: its messages and what follows from them are one commit. */
-  reportStep({ fence, messages, then }: Step): Promise<{ readonly history_version: number } | "stale"> {
-    return this.turn<{ history_version: number } | "stale">(async (state) => {
+  reportStep({ fence, messages, then }: Step): Promise<Reported | "stale"> {
+    return this.turn<Reported | "stale">(async (state) => {
       const step = await this.decideLate(state, { type: "commit_step", fence, messages });
       if (step === "stale") return { state, reply: "stale" };
       const { history_version } = step.state;
-      // Of ours only those are left that nobody has permitted yet.
-      const asked = callsToRun(step.state).map(({ tool_call_id }) => tool_call_id);
+      const { calls, asked } = permittedCalls(step.state, callsToRun(step.state));
+      // What may not run is answered by the turn before anybody else is asked for anything (rule PE-10).
+      const goes_on = then === "continue" || (then === "act" && calls.length > 0);
       const act = { type: "enter_requires_action", history_version, asked } as const;
       const wish = then === "act" ? act : ({ type: "finish_turn", history_version } as const);
-      const end = then === "continue" ? undefined : await this.decideLate(step.state, wish);
+      const end = goes_on ? undefined : await this.decideLate(step.state, wish);
       const change = end && end !== "stale" ? joined(step, end) : step;
-      return this.outcome<{ history_version: number } | "stale">(state, change, { history_version });
+      return this.outcome<Reported | "stale">(state, change, { history_version, goes_on });
     });
   }
 

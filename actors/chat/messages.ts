@@ -109,6 +109,9 @@ export type Step = {
   readonly then: "finish" | "act" | "continue";
 };
 
+/** `goes_on`: the turn has more to do, also where the client's tools were to be asked for. */
+export type Reported = { readonly history_version: number; readonly goes_on: boolean };
+
 export type AnsweredPermissions = {
   readonly answers: readonly {
     readonly tool_call_id: string;

@@ -1,5 +1,5 @@
 // Which of the calls that a turn is to run may run, which are refused and for which a person is asked, by the chat's rules and by the
-// answers that have been given (rules PE-1, PE-5). Pure. Used by the chat's actor.
+// answers that have been given (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
 import { permissionFor, ruleOf } from "#src/tools/permission.ts";
 import type { PendingCall } from "./decision.ts";
@@ -20,14 +20,18 @@ export type Permitted = {
   readonly asked: readonly string[];
 };
 
+/** Of the calls without a result; `own` are those that the turn runs, the others are the client's (rule PE-10). */
 export const permittedCalls = (
-  { permissions }: Pick<ChatState, "permissions">,
+  { permissions, pending_calls }: Pick<ChatState, "permissions" | "pending_calls">,
   own: readonly PendingCall[],
 ): Permitted => {
-  const verdicts = own.map((call) => ({ call, verdict: verdictOf(permissions, call) }));
+  const verdicts = pending_calls.map((call) => ({ call, verdict: verdictOf(permissions, call) }));
   const words = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
   return {
-    calls: verdicts.flatMap(({ call, verdict }) => (verdict === "asked" ? [] : [call])),
+    // What the client may run is no business of the turn.
+    calls: verdicts.flatMap(({ call, verdict }) =>
+      verdict === "asked" || (verdict === "granted" && !own.includes(call)) ? [] : [call],
+    ),
     refused: new Map(
       verdicts.flatMap(({ call, verdict }) => {
         const why = words[verdict];

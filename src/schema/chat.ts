@@ -113,7 +113,8 @@ export const CreateChat = t.Object({
   system_prompt: absent(t.String()),
   unsafe_dynamic_tools: absent(
     t.Array(t.Object({ name: t.String(), description: absent(t.String()), input_schema: absent(t.Unknown()) }), {
-      description: "Tools that the client runs; their calls come as `action_required`.",
+      description:
+        "Tools that the client runs; their calls come as `action_required`, where the chat's permissions allow them.",
     }),
   ),
   workspace_id: absent(uuid()),

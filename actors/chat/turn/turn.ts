@@ -197,7 +197,7 @@ export class Turn {
     const then = begun.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
     const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
     this.#tools = undefined;
-    if (reported === "stale" || then !== "continue") return false;
+    if (reported === "stale" || !reported.goes_on) return false;
     this.history_version = reported.history_version;
     return true;
   }
@@ -313,7 +313,7 @@ export class Turn {
     const reported = await this.#ask("reportStep", { fence, messages, then });
     // Only now: whoever interrupts before this is stored must still find what was said.
     this.#collector = undefined;
-    if (reported === "stale" || then !== "continue") return false;
+    if (reported === "stale" || !reported.goes_on) return false;
     this.history_version = reported.history_version;
     return true;
   }

@@ -1,0 +1,90 @@
+// Permissions of tools that a client has brought along: what is denied never reaches it, what is asked for does once a person allows it.
+import { expect, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import type { ActionRequired } from "#schema/chat-event.ts";
+import { createChat } from "#test/support/chats.ts";
+import { Follower, messagesOf, openToolWorld, type Result } from "./world.ts";
+
+const tool = (name: string) => ({ name, description: name, input_schema: { type: "object" } });
+const asked = ({ events }: Follower): [string | undefined, string[]][] =>
+  events.flatMap((event) => {
+    if (event.type !== "action_required") return [];
+    const { kind, tool_calls }: ActionRequired = event.action_required;
+    return [[kind, tool_calls.map(({ tool_call_id }) => tool_call_id)]];
+  });
+
+test("[PE-10] a client's tools are under the chat's rules: denied calls are errors, asked ones wait for a person, also over a restart, and only what is allowed reaches the client", async () => {
+  await using world = await openToolWorld();
+  const { owner } = world;
+  const permissions = {
+    default: "allow",
+    rules: [
+      { tool: "send_*", action: "ask" },
+      { tool: "drop_table", action: "deny" },
+    ],
+  };
+  const unsafe_dynamic_tools = ["look", "send_mail", "send_fax", "drop_table"].map(tool);
+  const { id } = await createChat(world, "go", { permissions, unsafe_dynamic_tools });
+  const path = `/api/v2/chats/${id}`;
+  const answer = (answers: object[]) => owner.fetch("POST", `${path}/permissions`, { answers });
+  const results = async (...ids: string[]): Promise<number> => {
+    const given = ids.map((tool_call_id) => ({ tool_call_id, output: tool_call_id }));
+    return (await owner.fetch("POST", `${path}/tool-results`, { results: given })).status;
+  };
+  const told = async (call: string): Promise<Result | undefined> => {
+    const parts = (await messagesOf(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
+    return parts.find(({ tool_call_id }) => tool_call_id === call)?.result as Result | undefined;
+  };
+  let call = await world.models.next();
+  {
+    using follower = await Follower.open(owner, id);
+    call
+      .callTool("look", "look", {})
+      .callTool("mail", "send_mail", { to: "all" })
+      .callTool("fax", "send_fax", {})
+      .callTool("drop", "drop_table", {})
+      .finish("tool_calls");
+    await follower.until((one) => asked(one).length > 0);
+    expect(asked(follower)).toEqual([["permission", ["mail", "fax"]]]);
+    expect((await told("drop"))?.error).toContain("do not allow this call");
+    // The client cannot go past the person.
+    expect(await results("look", "mail", "fax")).toBe(409);
+  }
+  await world.restart();
+  using follower = await Follower.open(owner, id);
+  await follower.until((one) => asked(one).length > 0);
+  const answered = await answer([
+    { tool_call_id: "mail", decision: "allow", scope: "always" },
+    { tool_call_id: "fax", decision: "deny" },
+  ]);
+  expect(answered.status).toBe(204);
+  await follower.until((one) => asked(one).length > 1);
+  expect(asked(follower).at(-1)).toEqual([undefined, ["look", "mail"]]);
+  expect((await told("fax"))?.error).toContain("has refused this call");
+  expect(await results("look", "mail", "fax")).toBe(400);
+  expect(await results("look", "mail")).toBe(204);
+  expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });
+
+  // Remembered: the next one reaches the client at once. A rule that changed meanwhile counts, and a step of denied calls alone goes on.
+  call = await world.models.next();
+  call.callTool("again", "send_mail", {}).finish("tool_calls");
+  await follower.until((one) => asked(one).length > 2);
+  expect(asked(follower).at(-1)).toEqual([undefined, ["again"]]);
+  await owner.patch(path, { permissions: { default: "deny", rules: [] } });
+  expect(await results("again")).toBe(204);
+  call = await world.models.next();
+  call.callTool("late", "look", {}).finish("tool_calls");
+  call = await world.models.next();
+  expect((await told("late"))?.error).toContain("do not allow this call");
+  expect(await told("again")).toBe("again" as never);
+  await owner.patch(path, { permissions: { default: "ask", rules: [] } });
+  call.callTool("alone", "look", {}).finish("tool_calls");
+  await follower.until((one) => asked(one).length > 3);
+  expect(asked(follower).at(-1)).toEqual(["permission", ["alone"]]);
+  expect((await answer([{ tool_call_id: "alone", decision: "allow" }])).status).toBe(204);
+  await follower.until((one) => asked(one).length > 4);
+  expect(asked(follower).at(-1)).toEqual([undefined, ["alone"]]);
+  expect(await results("alone")).toBe(204);
+  (await world.models.next()).say("done").finish();
+  await follower.until(({ status }) => status === "waiting");
+}, 120_000);
