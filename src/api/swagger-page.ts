@@ -1,6 +1,8 @@
 // The page around Swagger UI: its frame, its colours, and a script that mends what Swagger UI leaves to be wished for: names of controls,
 // where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
 
+import { SESSION_COOKIE, SESSION_HEADER } from "./identify.ts";
+
 export const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -73,25 +75,53 @@ const follow = () => document.documentElement.classList.toggle("dark-mode", wish
 follow();
 wish.addEventListener("change", follow);
 
-// Swagger UI shows an answer when it is there whole, and a stream has no end: its first seconds stand for it.
+// Swagger UI shows an answer when it is there whole, and knows no WebSockets. The first seconds of a stream stand for it.
 const STREAM_SECONDS = 3;
-const startOfStream = async (url, options) => {
-  const response = await fetch(url, options);
-  if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) return response;
+const GOES_ON = ": The stream goes on. This page shows its first " + STREAM_SECONDS + " seconds.";
+const HEADER = "${SESSION_HEADER}";
+
+const startOfStream = async (response) => {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const over = AbortSignal.timeout(STREAM_SECONDS * 1000);
   over.addEventListener("abort", () => reader.cancel());
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
-  if (over.aborted) text += ": The stream goes on. This page shows its first " + STREAM_SECONDS + " seconds.";
+  return over.aborted ? text + GOES_ON : text;
+};
+
+const startOfSocket = (url, token) => {
+  const address = new URL(url);
+  address.protocol = address.protocol.replace("http", "ws");
+  if (token) address.searchParams.set("${SESSION_COOKIE}", token);
+  const socket = new WebSocket(address);
+  const over = AbortSignal.timeout(STREAM_SECONDS * 1000);
+  over.addEventListener("abort", () => socket.close());
+  let text = "";
+  socket.onmessage = ({ data }) => {
+    text += (typeof data === "string" ? data : "(" + data.size + " bytes)") + "\\n";
+  };
+  return new Promise((resolve) => {
+    socket.onclose = ({ code, reason }) => resolve(text + (over.aborted ? GOES_ON : ": The server closed it: " + code + " " + reason));
+  });
+};
+
+const ask = async (url, options) => {
+  // What is authorized here counts, not who is signed in in this browser.
+  const token = options.headers?.[HEADER];
+  const response = await fetch(url, token ? { ...options, credentials: "omit" } : options);
   const { status, statusText, headers } = response;
-  return new Response(text, { status, statusText, headers });
+  if ((headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+    return new Response(await startOfStream(response), { status, statusText, headers });
+  }
+  if (status !== 400 || !(await response.clone().text()).includes("send an upgrade request")) return response;
+  return new Response(await startOfSocket(url, token), { headers: { "content-type": "text/plain" } });
 };
 
 const nameAll = (selector, nameOf) => {
   for (const one of document.querySelectorAll(selector + ":not([aria-label])")) one.setAttribute("aria-label", nameOf(one));
 };
 let dialog = null;
+let before = null;
 const mend = () => {
   nameAll(".close-modal", () => "Close");
   nameAll(".auth-container input", (one) => one.closest(".auth-container").querySelector("h4 code").textContent);
@@ -101,13 +131,24 @@ const mend = () => {
   const shown = document.querySelector(".modal-ux");
   if (shown === dialog) return;
   dialog = shown;
-  if (!dialog) return;
+  if (!dialog) return before?.focus();
   dialog.setAttribute("role", "dialog");
   dialog.setAttribute("aria-modal", "true");
   dialog.setAttribute("aria-label", "Authorize");
   // Each of its fields asks for the focus and the last one gets it; people want the first.
   dialog.querySelector(".auth-container :is(input, button)").focus();
 };
+document.addEventListener("focusin", ({ target }) => {
+  if (!target.closest(".modal-ux")) before = target;
+});
+// Tab stays in the dialog as long as it is open.
+document.addEventListener("keydown", (event) => {
+  if (!dialog || event.key !== "Tab") return;
+  const stops = [...dialog.querySelectorAll("input, button")];
+  const next = stops.indexOf(document.activeElement) + (event.shiftKey ? -1 : 1);
+  stops.at(next % stops.length).focus();
+  event.preventDefault();
+});
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
 
 window.ui = SwaggerUIBundle({
@@ -121,7 +162,7 @@ window.ui = SwaggerUIBundle({
   tryItOutEnabled: true,
   validatorUrl: null,
   requestInterceptor: (request) => {
-    request.userFetch = startOfStream;
+    request.userFetch = ask;
     return request;
   },
 });

@@ -65,6 +65,11 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
     await stream.getByPlaceholder("chat").fill(chat);
     await stream.getByRole("button", { name: "Execute" }).click();
     result.stream = await stream.locator(".live-responses-table code").first().textContent();
+    // The same page goes on: what it was authorized with is not kept anywhere.
+    await page.locator("#operations-Chats-getChatsWatch button").first().click();
+    const socket = page.locator("#operations-Chats-getChatsWatch");
+    await socket.getByRole("button", { name: "Execute" }).click();
+    result.socket = await socket.locator(".live-responses-table code").first().textContent();
   }
   return result;
 });

@@ -19,6 +19,7 @@ type Seen = {
   contrast: Record<string, number>;
   unnamed: string[];
   stream?: string;
+  socket?: string;
   requests: string[];
   complaints: string[];
 };
@@ -59,6 +60,7 @@ testNeeding(
     expect(seen.stream).toStartWith("event: ping");
     expect(seen.stream).toContain("Hello, stream!");
     expect(seen.stream).toEndWith("This page shows its first 3 seconds.");
+    expect(seen.socket).toContain("This page shows its first 3 seconds.");
     expect(seen.requests.length).toBeGreaterThan(5);
     expect(seen.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
     expect(seen.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
