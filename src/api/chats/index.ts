@@ -90,7 +90,12 @@ export const chats = (ctx: ApiContext) =>
         user: true,
         body: CreateChat,
         response: { 201: Chat, ...fails(400, 401, 403, 413) },
-        detail: { tags, ...REPEATABLE, summary: "Create a chat", description: "Its first turn begins at once." },
+        detail: {
+          tags,
+          ...REPEATABLE,
+          summary: "Create a chat",
+          description: "Its first turn begins at once. `GET /api/v2/organizations` lists the ids of organizations.",
+        },
       },
     )
     .get(

@@ -26,7 +26,7 @@ const created = {
   response: { 200: Workspace, 201: Workspace, ...fails(400, 401, 403, 404, 409, 413, 503) },
 } as const;
 const description =
-  "Exactly one of template_id (its active version is used) and template_version_id. The first build is queued at once. Clients that sign in under the upstream names get 201 instead of 200.";
+  "Exactly one of template_id (its active version is used; `GET /api/v2/templates` lists the ids) and template_version_id. The first build is queued at once. Clients that sign in under the upstream names get 201 instead of 200.";
 
 /** Routes under /users and /organizations that concern workspaces. */
 export const workspacesByOwner = (ctx: ApiContext) => {
