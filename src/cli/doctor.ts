@@ -1,5 +1,7 @@
 // `slipway doctor [--quick] [--json] [settings]`: looks at everything a server needs on this machine, and says what is wrong in words.
 // Changes nothing; works beside a running server.
+import { statSync } from "node:fs";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { VERSION } from "#base/version.ts";
@@ -20,13 +22,24 @@ export const run: RunVerb = async (input) => {
   return ok ? EXIT.ok : EXIT.failed;
 };
 
+/** A file with secrets in it is nobody else's to read; a group may, such as the one a service runs in. */
+const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Finding => {
+  const name = "settings";
+  const hasSecrets = Object.entries(SERVER_SETTINGS).some(
+    ([key, one]) => "secret" in one && one.secret && sources[key as keyof typeof sources].from === "file",
+  );
+  const mode = (hasSecrets && statSync(config.config ?? "", { throwIfNoEntry: false })?.mode) || 0;
+  if ((mode & 0o007) === 0) return { name, status: "ok", detail: "can be used" };
+  return { name, status: "warn", detail: `everybody here can read the secrets in ${config.config}: chmod 640` };
+};
+
 const SHOWN: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong: "WRONG" };
 
 /** Also when the settings cannot be used: then that is what is found. */
 export const findingsOf = async (input: VerbInput, quick: boolean): Promise<Finding[]> => {
   try {
-    const { config } = loadConfig(input);
-    return [{ name: "settings", status: "ok", detail: "can be used" }, ...(await examine(config, input.clock, quick))];
+    const loaded = loadConfig(input);
+    return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick))];
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return error.problems.map(({ name, from, detail }) => ({

@@ -225,6 +225,13 @@ describe("doctor", () => {
     ];
     expect((await runHere(figures)).printed).toMatch(/WRONG +metrics address +127\.0\.0\.1:\d+ is in use/);
     await new Promise((closed) => other.close(closed));
+    const file = join(place.path, "slipway.yaml");
+    const github = "external_auth: [{id: github, type: github, client_id: a, client_secret: b}]\n";
+    writeFileSync(file, github, { mode: 0o644 });
+    const open = ["doctor", "--data-dir", data, "--address", "127.0.0.1:0", "--config", file];
+    expect((await runHere(open)).printed).toMatch(/WARN +settings +everybody here can read the secrets in/);
+    chmodSync(file, 0o640);
+    expect((await runHere(open)).printed).toMatch(/ok +settings +can be used/);
     expect((await runHere(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
     const exposed = await runHere([
       "doctor",
