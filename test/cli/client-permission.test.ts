@@ -16,6 +16,8 @@ beforeAll(async () => {
   const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
   await admin.put("/api/v2/chats/config/user-permissions", { permissions });
   await world.must(["workspaces", "create", "dev"]);
+  // Its agent is there when this has run.
+  await world.must(["workspaces", "shell", "dev", "--", "true"]);
 }, 120_000);
 afterAll(async () => {
   await world.run(["workspaces", "delete", "dev", "--yes"]);
@@ -110,6 +112,30 @@ test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal e
   });
   expect([json.code, json.err, json.out.includes('"exit_code":0')]).toEqual([0, "", true]);
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("expected ask, allow, deny") });
+}, 120_000);
+
+test("[CV-17] what an agent asks for that the chat has started is asked under its name, and of whoever comes later", async () => {
+  const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
+  let err = "";
+  const decoder = new TextDecoder();
+  const told = Promise.withResolvers<void>();
+  const reading = (async () => {
+    for await (const chunk of waiting.stderr) {
+      err += decoder.decode(chunk, { stream: true });
+      if (err.includes("[asks for permission: execute echo fr''om an agent (`slipway chat watch ")) told.resolve();
+    }
+  })();
+  await told.promise;
+  await using terminal = world.onTerminal(`slipway chat watch ${idIn(err)} --until-idle`);
+  const question = await terminal.until(QUESTION);
+  expect(question).toMatch(/The agent ".+" asks to use execute:\r\n {4}\$ echo fr''om an agent\r\n/);
+  terminal.type("y\r");
+  expect(await terminal.exited).toBe(0);
+  await reading;
+  expect([await waiting.exited, await waiting.stdout.text()]).toEqual([
+    0,
+    expect.stringContaining("The agent reports:"),
+  ]);
 }, 120_000);
 
 test("[CV-15] what a request shows cannot look like another one: codes in place of what moves the cursor, a command never cut, and a count of what is left out", () => {

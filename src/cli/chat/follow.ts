@@ -12,6 +12,7 @@ import { plain } from "../text.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 import { PermissionDesk, type PermissionWay } from "./permission-desk.ts";
 import { ChatPrinter } from "./printer.ts";
+import { SubRequests } from "./sub-requests.ts";
 
 export type Following = {
   chat_id: string;
@@ -36,7 +37,14 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
   const path = `/api/v2/chats/${following.chat_id}`;
   const shown = sinkOf(input, following);
   const { chat_id, json, permissions: way } = following;
-  const desk = new PermissionDesk(input, { client, chat_id, way, json, note: (text) => shown.note(text) });
+  const desk = new PermissionDesk(input, { client, way, json, note: (text) => shown.note(text) });
+  using others = new SubRequests({
+    client,
+    clock: input.clock,
+    chat_id,
+    hear: (event, title) => desk.hear(event, title),
+  });
+  void others.follow();
   const place = new Place(following.after);
   let lost: number | undefined;
   for (let isFirst = true; ; isFirst = false) {

@@ -1,5 +1,5 @@
 // Answers calls of a chat that wait for permission: by the option `--permissions`, or by asking whoever sits at the terminal. Where
-// nobody does they are only told, and somebody else may answer (rules CV-15, CV-16). Used by follow.ts.
+// nobody does they are only told, and somebody else may answer (rules CV-15 to CV-17). Used by follow.ts.
 import { type Clock, sleep } from "#base/clock.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Chat } from "#schema/chat.ts";
@@ -24,7 +24,6 @@ export const permissionWay = (given: string | undefined): PermissionWay => {
 
 export type PermissionDeskOptions = {
   readonly client: Client;
-  readonly chat_id: string;
   readonly way: PermissionWay;
   /** Events are printed as they are: nobody is asked. */
   readonly json: boolean;
@@ -33,6 +32,14 @@ export type PermissionDeskOptions = {
 };
 
 type Answer = PermissionAnswers["answers"][number];
+/** The calls of a chat that are asked for together. */
+type Asked = {
+  readonly chat_id: string;
+  readonly calls: ActionRequired["tool_calls"];
+  /** Of a sub-chat. */
+  readonly title: string | undefined;
+  readonly withdrawn: AbortSignal;
+};
 type Choice = Pick<Answer, "decision" | "scope">;
 
 const CHOICES: Readonly<Record<string, Choice>> = {
@@ -49,8 +56,8 @@ export class PermissionDesk {
   readonly #options: PermissionDeskOptions;
   readonly #lines: TypedLines | undefined;
   readonly #clock: Clock;
-  /** The calls that are asked for now. */
-  #open: { readonly key: string; readonly withdrawn: AbortController } | undefined;
+  /** The calls that are asked for now, by their chat. */
+  readonly #open = new Map<string, { readonly key: string; readonly withdrawn: AbortController }>();
   #answering: Promise<void> = Promise.resolve();
 
   constructor(input: VerbInput, options: PermissionDeskOptions) {
@@ -60,64 +67,65 @@ export class PermissionDesk {
     this.#lines = canAsk ? new TypedLines(streamsOf(input), input.clock, input.printError) : undefined;
   }
 
-  hear(event: ChatEvent): void {
-    if (event.type === "status" && event.status.status !== "requires_action") this.#withdraw();
-    if (event.type !== "action_required") return;
+  /** `title`: of the sub-chat that the event is about. */
+  hear(event: ChatEvent, title?: string): void {
+    const { type, chat_id } = event;
+    if (type === "status" && event.status.status !== "requires_action") this.#withdraw(chat_id);
+    if (type !== "action_required") return;
     const { kind, tool_calls } = event.action_required;
     const key = tool_calls.map(({ tool_call_id }) => tool_call_id).join("\n");
     // A stream that began again tells what is asked already.
-    if (kind === "permission" && this.#open?.key === key) return;
-    this.#withdraw();
+    if (kind === "permission" && this.#open.get(chat_id)?.key === key) return;
+    this.#withdraw(chat_id);
     if (kind !== "permission") return;
     const withdrawn = new AbortController();
-    this.#open = { key, withdrawn };
-    this.#answering = this.#answering.then(() => this.#answer(tool_calls, withdrawn.signal));
+    this.#open.set(chat_id, { key, withdrawn });
+    const request = { chat_id, calls: tool_calls, title, withdrawn: withdrawn.signal };
+    this.#answering = this.#answering.then(() => this.#answer(request));
   }
 
   /** Nobody is asked any more. */
   async close(): Promise<void> {
-    this.#withdraw();
+    for (const chat_id of [...this.#open.keys()]) this.#withdraw(chat_id);
     await this.#answering;
   }
 
-  #withdraw(): void {
-    this.#open?.withdrawn.abort();
-    this.#open = undefined;
+  #withdraw(chat_id: string): void {
+    this.#open.get(chat_id)?.withdrawn.abort();
+    this.#open.delete(chat_id);
   }
 
   /** Never rejects: what goes wrong is said. */
-  async #answer(calls: ActionRequired["tool_calls"], withdrawn: AbortSignal): Promise<void> {
-    const { way, note, json, chat_id } = this.#options;
+  async #answer(request: Asked): Promise<void> {
+    const { way, note, json } = this.#options;
+    const { calls, withdrawn, chat_id } = request;
     if (withdrawn.aborted) return;
     const asked = calls.map(askedLine).join("; ");
     if (way !== "ask") {
       if (!json) note(`[${way === "allow" ? "allowed" : "denied"}: ${asked}]`);
       const answers = calls.map(({ tool_call_id }): Answer => ({ tool_call_id, decision: way }));
-      while ((await this.#send(answers, withdrawn)) === "again" && !withdrawn.aborted)
-        await sleep(this.#clock, AGAIN_MS);
+      while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted) await sleep(this.#clock, AGAIN_MS);
       return;
     }
-    if (!this.#lines) {
-      if (!json) note(`[asks for permission: ${asked} (\`slipway chat watch ${chat_id}\` on a terminal answers it)]`);
-      return;
-    }
-    await this.#ask(this.#lines, calls, withdrawn);
+    if (this.#lines) return this.#ask(this.#lines, request);
+    if (!json) note(`[asks for permission: ${asked} (\`slipway chat watch ${chat_id}\` on a terminal answers it)]`);
   }
 
-  async #ask(lines: TypedLines, calls: readonly ToolCallRequest[], withdrawn: AbortSignal): Promise<void> {
-    const { note, chat_id } = this.#options;
+  async #ask(lines: TypedLines, request: Asked): Promise<void> {
+    const { note } = this.#options;
+    const { calls, withdrawn, title, chat_id } = request;
     const answers: Answer[] = [];
     for (let at = 0; at < calls.length; ) {
       const call = calls[at] as ToolCallRequest;
-      note(askedText(call).trimEnd());
+      note(askedText(call, title).trimEnd());
       const answer = await this.#choose(lines, call, withdrawn);
       if (withdrawn.aborted) return note("\n[it is no longer asked for]");
       if (!answer) return note(`\n[not answered; \`slipway chat watch ${chat_id}\` asks again]`);
       answers.push(answer);
       at += 1;
       if (at < calls.length) continue;
-      const sent = await this.#send(answers, withdrawn);
-      if (sent === "taken") return this.#tellRules(answers);
+      const sent = await this.#send(request, answers);
+      if (sent === "taken") return this.#tellRules(request, answers);
       if (sent === "over") return;
       // From the call that is named on it is asked again.
       at = sent === "again" ? 0 : sent;
@@ -144,8 +152,8 @@ export class PermissionDesk {
   }
 
   /** `over`: it is not to be answered by us; `again`: it may be later; a number: the answer that the server could not use. */
-  async #send(answers: readonly Answer[], withdrawn: AbortSignal): Promise<"taken" | "over" | "again" | number> {
-    const { client, chat_id, note } = this.#options;
+  async #send({ chat_id, withdrawn }: Asked, answers: readonly Answer[]): Promise<"taken" | "over" | "again" | number> {
+    const { client, note } = this.#options;
     try {
       await client.post(`/api/v2/chats/${chat_id}/permissions`, { answers });
       return "taken";
@@ -165,10 +173,10 @@ export class PermissionDesk {
   }
 
   /** What will not be asked for again. */
-  async #tellRules(answers: readonly Answer[]): Promise<void> {
+  async #tellRules({ chat_id }: Asked, answers: readonly Answer[]): Promise<void> {
     const kept = answers.filter(({ scope }) => scope === "always").length;
     if (kept === 0) return;
-    const { client, chat_id, note } = this.#options;
+    const { client, note } = this.#options;
     const chat = await client.get<Chat>(`/api/v2/chats/${chat_id}`).catch(() => undefined);
     for (const { tool, command, action } of chat?.permissions?.rules.slice(0, kept) ?? []) {
       const what = plain(command === undefined ? tool : `${tool} ${command}`);

@@ -32,9 +32,10 @@ const commandOf = (call: Pick<ToolCallRequest, "tool_name" | "args">): string | 
   return call.tool_name === "execute" && typeof command === "string" ? command : undefined;
 };
 
-/** What is asked for, on lines of its own: the tool, then its command or its arguments. */
-export const askedText = (call: ToolCallRequest): string => {
-  const head = `The model asks to use ${plain(call.tool_name)}:\n`;
+/** What is asked for, on lines of its own: the tool, then its command or its arguments. `title`: of the sub-chat that asks. */
+export const askedText = (call: ToolCallRequest, title?: string): string => {
+  const who = title === undefined ? "The model" : `The agent "${plain(title)}"`;
+  const head = `${who} asks to use ${plain(call.tool_name)}:\n`;
   const command = commandOf(call);
   const { command: _, ...others } = argsOf(call);
   const rest = command === undefined ? argsOf(call) : others;

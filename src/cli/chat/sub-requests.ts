@@ -1,0 +1,83 @@
+// What sub-chats of a chat ask a person for while it waits for them: theirs are streams of their own, so whoever follows the chat would
+// see nothing of it (rule CV-17). Heard from the watch of all of one's chats, and at its begin from those that wait already.
+import { type Clock, sleep } from "#base/clock.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { ChatEvent, WatchEvent } from "#schema/chat-event.ts";
+import { ApiError, type Client, type ClientSocket } from "#src/client.ts";
+import { openSocket } from "../remote.ts";
+
+const AGAIN_MS = 2_000;
+const WAITS = "requires_action";
+
+type Options = {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** The chat whose sub-chats are meant. */
+  readonly chat_id: string;
+  /** Statuses, and calls that are asked for, of a sub-chat of this title. */
+  readonly hear: (event: ChatEvent, title: string) => void;
+};
+
+export class SubRequests implements Disposable {
+  readonly #options: Options;
+  #socket: ClientSocket | undefined;
+  #isClosed = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Ends when it is disposed, or when the server does not let it watch. Never rejects. */
+  async follow(): Promise<void> {
+    const { client, clock } = this.#options;
+    while (!this.#isClosed) {
+      try {
+        using socket = await openSocket(client, "/api/v2/chats/watch");
+        this.#socket = socket;
+        if (this.#isClosed) return;
+        await this.#tellWaiting();
+        for await (const frame of socket) this.#take(JSON.parse(String(frame)) as WatchEvent);
+      } catch (error) {
+        if (error instanceof ApiError && error.status < 500) return;
+      }
+      if (!this.#isClosed) await sleep(clock, AGAIN_MS);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    this.#socket?.close();
+  }
+
+  #take({ chat, action_kind, tool_calls }: WatchEvent): void {
+    const { id: chat_id, parent_chat_id, status, title } = chat;
+    if (parent_chat_id !== this.#options.chat_id) return;
+    if (status !== WAITS) this.#options.hear({ type: "status", chat_id, status: { status } }, title);
+    if (action_kind !== "permission" || !tool_calls) return;
+    const action_required = { kind: action_kind, tool_calls };
+    this.#options.hear({ type: "action_required", chat_id, action_required }, title);
+  }
+
+  async #tellWaiting(): Promise<void> {
+    const { client, chat_id, hear } = this.#options;
+    const { children } = await client.get<Chat>(`/api/v2/chats/${chat_id}`);
+    for (const { id, status, title } of children as Chat[]) {
+      // What waited before the connection was lost may have been answered since.
+      if (status !== WAITS) hear({ type: "status", chat_id: id, status: { status } }, title);
+      else await this.#tellOf(id, title);
+    }
+  }
+
+  /** As the chat's own stream begins: with its status and what it waits for. */
+  async #tellOf(id: string, title: string): Promise<void> {
+    const { client, hear } = this.#options;
+    using socket = await openSocket(client, `/api/v2/chats/${id}/stream?after_id=${Number.MAX_SAFE_INTEGER}`);
+    for await (const frame of socket) {
+      for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
+        if (event.type !== "status" && event.type !== "action_required") continue;
+        hear(event, title);
+        if (event.type === "action_required" || event.status.status !== WAITS) return;
+      }
+    }
+  }
+}
