@@ -8,6 +8,7 @@ import { type Config, loadConfig } from "#base/config.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { removeLeftovers } from "#db/backup/kept.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
+import { giveToOwner } from "./ownership.ts";
 import { EXIT, type RunVerb, takePath, takeSwitch, type VerbInput } from "./verb.ts";
 
 export const run: RunVerb = async (input) => {
@@ -53,6 +54,7 @@ export const forPeople = async (
     printError(`slipway ${verb}: ${message}${data_dir === undefined ? "" : ` (data directory ${data_dir})`}\n`);
     return EXIT.failed;
   } finally {
+    if (data_dir !== undefined) giveToOwner(data_dir, verb === "restore");
     hold.cancel();
   }
 };

@@ -8,6 +8,7 @@ import { openLocalStore } from "#db/local.ts";
 import { LockedError } from "#db/lock.ts";
 import { NewerDatabaseError } from "#db/migrate.ts";
 import type { Store } from "#db/store.ts";
+import { giveToOwner } from "./ownership.ts";
 import { EXIT, type VerbInput } from "./verb.ts";
 
 /** Something a person can mend; ends the verb with 1 and these words. */
@@ -32,6 +33,7 @@ export const onMachine = async (
       await work(store);
     } finally {
       await store.close();
+      giveToOwner(config.data_dir);
     }
     return EXIT.ok;
   } catch (error) {

@@ -1,7 +1,18 @@
 // The verbs for whoever is at the machine: accounts and tokens on a data directory, and what a server then makes of them.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -168,6 +179,26 @@ describe("the key of the secrets", () => {
     expect((await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
   }, 30_000);
 });
+
+test("[OP-8] what root does in the directory of another user is that user's", async () => {
+  mkdirSync(data);
+  // Where the tests run as somebody else, all of it is theirs anyway.
+  if (userInfo().uid === 0) chownSync(data, 12_345, 12_345);
+  await setUp();
+  await must("backup");
+  const restored = join(place.path, "restored");
+  mkdirSync(restored);
+  if (userInfo().uid === 0) chownSync(restored, 12_345, 12_345);
+  const [backup = ""] = readdirSync(join(data, "backups"));
+  await runHere(["restore", join(data, "backups", backup), "--data-dir", restored]);
+  const { uid } = statSync(data);
+  const made = [
+    ...readdirSync(data),
+    ...readdirSync(restored, { recursive: true }).map((name) => `../restored/${name}`),
+  ];
+  expect(made.length).toBeGreaterThan(5);
+  expect(made.filter((name) => statSync(join(data, name)).uid !== uid)).toEqual([]);
+}, 30_000);
 
 describe("doctor", () => {
   type Finding = { name: string; status: string; detail: string };
