@@ -32,7 +32,7 @@ import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
-import { ScheduledBackups } from "#db/backup/schedule.ts";
+import { type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chat-files.ts";
 import { openLocalStore } from "#db/local.ts";
@@ -191,11 +191,7 @@ export class Context implements ApiContext, AsyncDisposable {
       firstBuild: firstPrebuild(store),
     });
     this.blobs = new Blobs(this.config.data_dir);
-    this.backups = new ScheduledBackups({
-      ...{ clock: this.clock, data_dir: this.config.data_dir, interval: this.config.backup_interval },
-      folder: this.config.backup_dir ?? join(this.config.data_dir, "backups"),
-      ...{ keep: this.config.backup_keep, rateMb: this.config.backup_rate_mb },
-    });
+    this.backups = scheduledBackups(this.config, this.clock);
     this.encryption = encryption;
     this.outbound = new Outbound({ clock: this.clock, allowed: this.config.allowed_private_networks });
     this.links = new Links({

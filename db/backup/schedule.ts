@@ -1,7 +1,8 @@
 // The backups a server makes by itself: one each interval, counted from the newest that is there, and the oldest of them removed.
 // Each runs in a process of its own (snapshot.ts says why). One that fails is logged and tried again; the server goes on.
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
 import { ownProgram } from "#base/program.ts";
 import { newestBackup, removeOld } from "./kept.ts";
@@ -86,6 +87,14 @@ export class ScheduledBackups {
     }
   }
 }
+
+/** As the settings say. */
+export const scheduledBackups = (config: Config, clock: Clock): ScheduledBackups =>
+  new ScheduledBackups({
+    ...{ clock, data_dir: config.data_dir, interval: config.backup_interval },
+    folder: config.backup_dir ?? join(config.data_dir, "backups"),
+    ...{ keep: config.backup_keep, rateMb: config.backup_rate_mb },
+  });
 
 const runVerb = async ({ data_dir, folder, rateMb }: ScheduleOptions, signal: AbortSignal): Promise<void> => {
   const settings = [`--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`];
