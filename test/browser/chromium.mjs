@@ -15,7 +15,7 @@ export const inChromium = async (file, options, story) => {
     ...{ executablePath: file, args: FLAGS.split(" "), headless: true },
     ...options,
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(30_000);
   const requests = [];
   const complaints = [];
   context.on("request", (request) => requests.push(request.url()));

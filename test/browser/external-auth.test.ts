@@ -39,4 +39,6 @@ testNeeding(
     expect(told.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
     expect(told.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
+  // The machine may be busy with other tests.
+  180_000,
 );

@@ -43,4 +43,6 @@ testNeeding(
     // What the browser says of a refused request is no complaint of ours.
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
+  // The machine may be busy with other tests.
+  180_000,
 );

@@ -6,6 +6,8 @@ import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
+// Swagger UI is heavy, and the machine may be busy with other tests.
+const PATIENCE_MS = 180_000;
 const SCRIPT = fileURLToPath(new URL("swagger.mjs", import.meta.url));
 
 type Seen = {
@@ -65,6 +67,7 @@ testNeeding(
     expect(seen.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
     expect(seen.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
+  PATIENCE_MS,
 );
 
 for (const [scheme, width] of [
@@ -82,5 +85,6 @@ for (const [scheme, width] of [
       expect(seen.fits).toBe(true);
       expect(Object.entries(seen.contrast).filter(([, ratio]) => ratio < 4.5)).toEqual([]);
     },
+    PATIENCE_MS,
   );
 }
