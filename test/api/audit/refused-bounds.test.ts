@@ -1,8 +1,9 @@
 // When the entry of a refused change is written, that the answer never depends on it, and how many there can be.
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { forbidden } from "#base/errors.ts";
+import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError, type Store } from "#db/store.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
@@ -12,6 +13,16 @@ import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { newPerson } from "../users/people.ts";
+
+afterEach(resetLogging);
+
+/** The words of the server's own log from now on. */
+const listen = (): string[] => {
+  const words: string[] = [];
+  const write = (line: string): void => void words.push((JSON.parse(line) as { message: string }).message);
+  configureLogging({ level: "warn", format: "json", write });
+  return words;
+};
 
 /** A store that notes commits; the first `failing` of them fail. */
 const openPlace = (failing = 0) => {
@@ -41,11 +52,13 @@ test("[AU-18] nothing is read or written before the answer has gone out; a disk 
 });
 
 test("[AU-19] sixty a minute for each caller, whoever else is refused", async () => {
+  const words = listen();
   const place = openPlace();
   for (let i = 0; i < 100; i++) place.refuse("ann");
   place.refuse("bob");
   await place.refused.settled();
   expect(place.commits).toBe(61);
+  expect(words).toEqual(["ann was refused 60 times in a minute; the log tells of no more"]);
   place.clock.advance(60_001);
   place.refuse("ann");
   await place.refused.settled();
@@ -53,10 +66,12 @@ test("[AU-19] sixty a minute for each caller, whoever else is refused", async ()
 });
 
 test("[AU-19] of more than a thousand that wait the log tells the first, and goes on when they are written", async () => {
+  const words = listen();
   const place = openPlace();
   for (let i = 0; i < 1_200; i++) place.refuse(`user-${i}`);
   await place.refused.settled();
   expect(place.commits).toBe(1_000);
+  expect(words).toHaveLength(1);
   place.refuse("late");
   await place.refused.settled();
   expect(place.commits).toBe(1_001);
