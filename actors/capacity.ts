@@ -34,6 +34,11 @@ export class Capacity {
     return Object.values(this.#waiting).some((pool) => pool.some((one) => one.id === id));
   }
 
+  /** How many wait, of all pools. */
+  get waiting(): number {
+    return Object.values(this.#waiting).reduce((sum, pool) => sum + pool.length, 0);
+  }
+
   #fill(pool: Pool): void {
     while (this.#free[pool] > 0) {
       const next = this.#waiting[pool].shift();

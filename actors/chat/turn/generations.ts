@@ -23,6 +23,8 @@ export class Generations {
   readonly #jobs = new Map<string, Job>();
   readonly #stopping = new AbortController();
   readonly #reports = new Set<Promise<unknown>>();
+  /** Turns that were given a slot since the start. */
+  begun = 0;
 
   constructor(parts: TurnParts, slots: Slots) {
     this.#parts = parts;
@@ -42,6 +44,7 @@ export class Generations {
     const job: Job = { turn, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#capacity.request(pool, chat_id, () => {
+      this.begun += 1;
       job.done = this.#run(chat_id, job);
     });
     job.release = release;
@@ -88,6 +91,11 @@ export class Generations {
   /** How many turns run, wait or are being stopped. */
   get size(): number {
     return this.#jobs.size;
+  }
+
+  /** How many of them wait for a slot. */
+  get waiting(): number {
+    return this.#capacity.waiting;
   }
 
   /** True while a turn runs, waits or is being stopped. */

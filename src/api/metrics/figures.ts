@@ -117,6 +117,8 @@ const showStore = (metrics: Metrics, { store, config }: ApiContext): void => {
 const showChats = (metrics: Metrics, { generations }: ApiContext): void => {
   const { models } = metrics;
   metrics.gauge("slipway_chat_turns", "Turns of chats that run or wait for a slot.", () => generations.size);
+  metrics.gauge("slipway_chat_turns_waiting", "Those that wait for a slot.", () => generations.waiting);
+  metrics.counter("slipway_chat_turns_total", "Turns that were given a slot.", () => generations.begun);
   const compactions = (): Labelled =>
     Object.entries(generations.compactions).map(([outcome, value]) => ({ labels: { outcome }, value }));
   metrics.counter("slipway_chat_compactions_total", "Histories that were to be made shorter.", compactions, [

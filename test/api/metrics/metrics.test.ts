@@ -92,6 +92,8 @@ test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as 
     return grown("slipway_model_tokens_total", { direction: "out" }) > 0 && figure(after, "slipway_chat_turns") === 0;
   });
   expect(grown("slipway_model_calls_total")).toBeGreaterThan(0);
+  expect(grown("slipway_chat_turns_total")).toBe(1);
+  expect(figure(after, "slipway_chat_turns_waiting")).toBe(0);
   expect(grown("slipway_commit_groups_total")).toBeGreaterThan(0);
   expect(grown("slipway_commit_seconds_count")).toBeGreaterThan(0);
   expect(grown("slipway_mailbox_wait_seconds_count")).toBeGreaterThan(0);
