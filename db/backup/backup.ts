@@ -61,10 +61,20 @@ const pack = async (folder: string, path: string, manifest: Manifest, flow: Flow
   const part = `${folder}.tar`;
   try {
     await packTar(folder, [MANIFEST, ...manifest.files.map((file) => file.path)], part, flow);
-    // Not over a file that has come meanwhile.
-    await link(part, path);
+    await nameNew(part, path);
   } finally {
     await rm(part, { force: true });
+  }
+};
+
+/** Not over a file that has come meanwhile, where the disk can say so; those of USB sticks and some networks know no second names. */
+const nameNew = async (part: string, path: string): Promise<void> => {
+  try {
+    await link(part, path);
+  } catch (error) {
+    const knowsNone = /^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/.test(String((error as { code?: unknown }).code));
+    if (!knowsNone || existsSync(path)) throw error;
+    await rename(part, path);
   }
 };
 
