@@ -76,7 +76,12 @@ const key = async (data_dir: string): Promise<Finding> => {
     const encryption = openEncryption(data_dir);
     // A database that cannot be read is told of where the database is looked at.
     const strange = hasData ? await strangeSecrets(data_dir, encryption).catch(() => undefined) : undefined;
-    if (strange) return { name, status: "wrong", detail: `another than the one that sealed ${strange}` };
+    if (strange)
+      return {
+        name,
+        status: "wrong",
+        detail: `another than the one that sealed ${strange}: put that one back, or enter these again`,
+      };
   } catch (error) {
     if (!(error instanceof EncryptionKeyError)) throw error;
     return { name, status: "wrong", detail: error.message };
