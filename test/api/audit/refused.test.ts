@@ -53,7 +53,7 @@ test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () =
     },
   ]);
   expect(entries[0]?.resource_link).toBe(`/templates/${entries[0]?.resource_target}`);
-});
+}, 30_000);
 
 test("[AU-16] hidden: others try to stop, share and open a workspace that they are told is not there", async () => {
   const path = `/workspaces/${workspace.id}`;
@@ -71,7 +71,7 @@ test("[AU-16] hidden: others try to stop, share and open a workspace that they a
   const port = { agent_name: "dev", port: 8080, protocol: "http", share_level: "public" };
   const [, [opened]] = await asked(bob.client, "POST", `${path}/port-share`, port);
   expect(opened).toMatchObject({ action: "create", resource_type: "port_share", resource_target: "dev" });
-});
+}, 30_000);
 
 test("[AU-16] what somebody may do, but not now or not so: a conflict, a wrong password", async () => {
   const deadline = "2040-01-01T00:00:00Z";
@@ -83,7 +83,7 @@ test("[AU-16] what somebody may do, but not now or not so: a conflict, a wrong p
   expect(wrong).toBe(400);
   expect(guessed).toMatchObject({ action: "write", resource_type: "user", resource_target: "ann", status_code: 400 });
   expect(JSON.stringify(guessed)).not.toContain("canary");
-});
+}, 30_000);
 
 test("[AU-16] a key that may not do it is refused with an entry, too, though the thing is its owner's", async () => {
   const narrow = { token_name: "narrow", scope: "application_connect" };
@@ -94,7 +94,7 @@ test("[AU-16] a key that may not do it is refused with an entry, too, though the
   expect(status).toBe(403);
   const about = { resource_type: "user_chat_settings", resource_target: "prompt", resource_id: ann.user.id, diff: {} };
   expect(entries).toMatchObject([{ ...about, user: { username: "ann" }, status_code: 403 }]);
-});
+}, 30_000);
 
 test("[AU-17] nothing is told of what is not there, was not understood, only looked at, or made anew", async () => {
   const known = `/workspaces/${workspace.id}`;
@@ -111,13 +111,13 @@ test("[AU-17] nothing is told of what is not there, was not understood, only loo
   ];
   for (const [status, who, method, path, body] of calls)
     expect(await asked(who, method, path, body)).toEqual([status, []]);
-});
+}, 30_000);
 
 test("[AU-17] whose account is suspended is nobody: no entry", async () => {
   const { client } = await newPerson(world.admin, "carl");
   await world.admin.put("/api/v2/users/carl/status/suspend");
   expect(await asked(client, "PATCH", `/templates/${template}`, { description: "mine" })).toEqual([401, []]);
-});
+}, 30_000);
 
 test("[AU-16] [AU-10] [AU-13] found by the search as any other, and in the export", async () => {
   const request_id = uuid();
@@ -132,4 +132,4 @@ test("[AU-16] [AU-10] [AU-13] found by the search as any other, and in the expor
   });
   const file = await auditor.client.fetch("GET", `/api/v2/audit/export?q=request_id:${request_id}`);
   expect(JSON.parse(await file.text())).toEqual(entry);
-});
+}, 30_000);
