@@ -29,7 +29,7 @@ import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { webPages } from "./api/pages.ts";
 import { RateLimits } from "./api/rate-limit.ts";
-import { idOf, tracedAnswer } from "./api/request-id.ts";
+import { idOf, madeIdOf, tracedAnswer } from "./api/request-id.ts";
 import { swaggerPage } from "./api/swagger.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { UserKeys } from "./api/user-keys.ts";
@@ -130,7 +130,8 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const handle = async (request: Request): Promise<Response> => {
     const id = idOf(request);
     const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
-    if (id !== undefined) response.headers.set("x-request-id", id);
+    const shown = id ?? madeIdOf(request);
+    if (shown !== undefined) response.headers.set("x-request-id", shown);
     return response;
   };
 

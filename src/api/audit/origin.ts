@@ -2,11 +2,11 @@
 // change nothing (rule AU-3).
 import type { AnyElysia } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { isUuid, uuid } from "#base/ids.ts";
 import { lazyOrigin, type Origin, withOrigin } from "#base/origin.ts";
 import type { Addresses } from "../address.ts";
 import type { Identity } from "../caller.ts";
 import { pathOf } from "../errors.ts";
+import { uuidOf } from "../request-id.ts";
 
 /** Method and path -> the status that success is answered with. */
 export type Statuses = (method: string, path: string, compat: boolean) => number | undefined;
@@ -32,13 +32,12 @@ export const onBehalf = <T>(
 const originOf = (request: Request, identity: Identity, addresses: Addresses, statuses: Statuses): Origin => {
   const caller = identity instanceof AppError ? undefined : identity;
   const { headers, method, url } = request;
-  const id = headers.get("x-request-id") ?? "";
   const status_code = statuses(method, pathOf(url), caller?.compat ?? false);
   return {
     user_id: caller === undefined ? null : caller.kind === "user" ? caller.user_id : caller.owner_id,
     ip: addresses.of(request) || null,
     user_agent: headers.get("user-agent") ?? "",
-    request_id: isUuid(id) ? id.toLowerCase() : uuid(),
+    request_id: uuidOf(request),
     ...(status_code === undefined ? {} : { status_code }),
     ...(caller?.kind === "agent" ? { note: { agent: caller.agent_name } } : {}),
   };

@@ -149,6 +149,14 @@ describe("searching", () => {
     }
   }, 30_000);
 
+  test("[HT-12] [AU-2] an entry has the request id that came back with the answer, also where the caller has sent none", async () => {
+    const sent = await admin.fetch("POST", "/api/v2/users/me/keys/tokens", { token_name: "by-id" });
+    const request_id = sent.headers.get("x-request-id");
+    const { audit_logs } = await search(admin, `request_id:${request_id}`);
+    expect(audit_logs.map(({ resource_target }) => resource_target)).toEqual(["by-id"]);
+    expect((await admin.fetch("GET", "/api/v2/users/me")).headers.get("x-request-id")).toBeNull();
+  });
+
   test("[AU-1] what was so already is no change, and leaves no entry", async () => {
     const twice = await newPerson(admin, "twice");
     const path = `/api/v2/users/${twice.user.id}/status`;
