@@ -59,6 +59,7 @@ html:not(.dark-mode) .swagger-ui :is(input[type="text"], textarea, select) { bor
 html.dark-mode .swagger-ui :is(input[type="text"], textarea, select) { border-color: #7d8794; }
 .swagger-ui .highlight-code span[style*="211, 99, 99"] { color: #f3a5a5 !important; }
 .swagger-ui .opblock .opblock-summary-path { word-break: normal; overflow-wrap: anywhere; }
+@media (prefers-reduced-motion: reduce) { .swagger-ui * { transition: none !important; animation-duration: 0s !important; } }
 @media (max-width: 640px) {
   .bar { padding: 6px 8px; }
   .swagger-ui .wrapper, .swagger-ui .info { padding: 0 8px; }

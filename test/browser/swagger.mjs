@@ -5,6 +5,13 @@ import { inChromium } from "./chromium.mjs";
 const [file, url, token, folder, colorScheme = "light", width = "1100", chat] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 900 };
 
+const LOOKS = [
+  { scheme: "light", width: 390 },
+  { scheme: "dark", width: 390 },
+  { scheme: "dark", width: 1100 },
+  { scheme: "light", width: 1100 },
+];
+
 await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   // What would leave the machine is remembered and stopped.
   await context.route(
@@ -19,8 +26,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   await page.goto(`${url}swagger`);
   await page.locator(".opblock-tag").first().waitFor();
   result.title = await page.title();
-  if (chat) Object.assign(result, await openEachTag(page));
-  result.fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
+  Object.assign(result, await openEachTag(page));
   await picture("list");
 
   const call = async () => {
@@ -52,7 +58,14 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   result.signedIn = await call();
   await page.locator("#operations-Users-getUsersUser").scrollIntoViewIfNeeded();
   await picture("call");
-  result.contrast = await page.evaluate(contrasts);
+  result.looks = [];
+  for (const look of LOOKS) {
+    await page.setViewportSize({ width: look.width, height: 900 });
+    await page.emulateMedia({ colorScheme: look.scheme, reducedMotion: "reduce" });
+    await page.locator(`html${look.scheme === "dark" ? ".dark-mode" : ":not(.dark-mode)"}`).waitFor();
+    const fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
+    result.looks.push({ ...look, fits, contrast: await page.evaluate(contrasts) });
+  }
   result.unnamed.push(...(await page.evaluate(unnamed)));
   if (chat) {
     // The same page goes on: what it was authorized with is not kept anywhere.
