@@ -1,5 +1,5 @@
 // The checks of `slipway doctor`: each looks at one thing and answers one line. None changes anything.
-import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
@@ -23,7 +23,7 @@ const EXPIRES_SOON_MS = 14 * DAY_MS;
 export const examine = async (config: Config, clock: Clock, quick: boolean): Promise<Finding[]> => {
   const { data_dir } = config;
   const folder = dataDirectory(data_dir);
-  const rest = [...certificate(config, clock), ...exposure(config)];
+  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);
@@ -171,6 +171,18 @@ const backups = (config: Config, clock: Clock): Finding[] => {
   } catch (error) {
     return [{ name, status: "wrong", detail: (error as Error).message }];
   }
+};
+
+const LIMITS = "/proc/self/limits";
+
+/** Each connection is one. The program takes as many as the system lets it have; this one may be let have others than a service. */
+const openFiles = ({ max_connections }: Config): Finding[] => {
+  const name = "open files";
+  const [, most] = /^Max open files +\S+ +(\d+)/m.exec(existsSync(LIMITS) ? readFileSync(LIMITS, "utf8") : "") ?? [];
+  if (most === undefined) return [];
+  if (Number(most) >= max_connections) return [{ name, status: "ok", detail: `${most} are allowed` }];
+  const detail = `${most} are allowed, fewer than max_connections ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
+  return [{ name, status: "warn", detail }];
 };
 
 const certificate = (config: Config, clock: Clock): Finding[] => {

@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { command } from "../crash/server.ts";
 import { runHere, type Said } from "./run-verb.ts";
 
 let place: ReturnType<typeof tempDirectory>;
@@ -276,6 +277,12 @@ describe("doctor", () => {
     expect(exposed.printed).toContain("metrics are served beyond this machine");
   }, 30_000);
 });
+
+test("[OP-10] doctor says when the system lets a server have fewer connections than it may take", async () => {
+  const line = 'ulimit -Sn 500 && ulimit -Hn 500 && exec "$@" doctor --address 127.0.0.1:0 --data-dir ./none';
+  const child = Bun.spawn(["bash", "-c", line, "bash", ...command()], { cwd: place.path, stdout: "pipe" });
+  expect(await child.stdout.text()).toMatch(/WARN +open files +500 are allowed, fewer than max_connections 20000/);
+}, 30_000);
 
 describe("for shells and systemd", () => {
   test("[OP-11] a script of each shell completes verbs, what stands behind them, and flags", async () => {
