@@ -4,7 +4,7 @@ import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { MachineAccounts } from "#src/api/users/machine.ts";
 import { onMachine } from "./machine.ts";
-import { asTable, onlyWord, takeOptions } from "./options.ts";
+import { asTable, onlyWord, refuseOthers, takeOptions } from "./options.ts";
 import { type RunVerb, takeSwitch, type VerbInput } from "./verb.ts";
 
 type Order = { words: readonly string[]; options: Partial<Record<(typeof OPTIONS)[number], string>>; json: boolean };
@@ -18,6 +18,7 @@ export const run: RunVerb = async (input) => {
   const [what = "", ...more] = words;
   const work = WORKS[what];
   if (!work) throw usageError(what || "token", `expected one of ${Object.keys(WORKS).join(", ")}`);
+  refuseOthers(options, what, what === "create" ? OPTIONS : ["user"]);
   const { config } = loadConfig({ ...input, argv });
   return onMachine("token", input, config, (store) =>
     work(new MachineAccounts(store, input.clock), { words: more, options, json }, input),

@@ -4,7 +4,7 @@ import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { MachineAccounts } from "#src/api/users/machine.ts";
 import { onMachine } from "./machine.ts";
-import { asTable, onlyWord, takeOptions } from "./options.ts";
+import { asTable, onlyWord, refuseOthers, takeOptions } from "./options.ts";
 import { passwordFrom } from "./password.ts";
 import { type RunVerb, takeSwitch, type VerbInput } from "./verb.ts";
 
@@ -12,6 +12,7 @@ type Order = { words: readonly string[]; options: Partial<Record<(typeof OPTIONS
 type Work = (accounts: MachineAccounts, order: Order, input: VerbInput) => Promise<void>;
 
 const OPTIONS = ["email", "roles", "password-file"] as const;
+const TAKEN: Readonly<Record<string, readonly string[]>> = { create: OPTIONS, "reset-password": ["password-file"] };
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
@@ -19,6 +20,7 @@ export const run: RunVerb = async (input) => {
   const [what = "", ...names] = words;
   const work = WORKS[what];
   if (!work) throw usageError(what || "user", `expected one of ${Object.keys(WORKS).join(", ")}`);
+  refuseOthers(options, what, TAKEN[what] ?? []);
   const { config } = loadConfig({ ...input, argv });
   return onMachine("user", input, config, (store) =>
     work(new MachineAccounts(store, input.clock), { words: names, options, json }, input),
