@@ -1,5 +1,6 @@
 // A large database of agents' log lines, written straight into the file while no server runs on it. For the row about backups.
 import { Database } from "bun:sqlite";
+import { closeSync, fsyncSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalStore } from "#db/local.ts";
 
@@ -38,5 +39,9 @@ export const seedLines = async (dataDir: string, agentId: string, bytes: number)
     lines += STEP;
   }
   db.run("pragma journal_mode=wal");
+  // Or the system writes it out some time later, in the midst of what is measured.
+  const file = openSync(join(dataDir, "slipway.db"), "r+");
+  fsyncSync(file);
+  closeSync(file);
   return lines;
 };
