@@ -1,42 +1,33 @@
 // Which key the secrets in the database were sealed with (src/base/encryption.ts), for the start of a server and for `doctor`. A server
 // whose key is lost must not make a new one in silence: whoever runs it would learn of it from what fails, one secret after the other.
-import { and, count, ne, sql } from "drizzle-orm";
-import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
 import { type Encryption, EncryptionKeyError, hasKey, keyFile, openEncryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
-import { external_auth_links } from "./schema/external-auth.ts";
-import { git_ssh_keys } from "./schema/git-ssh-keys.ts";
-import { mcp_servers } from "./schema/mcp.ts";
-import { model_providers } from "./schema/models.ts";
-import { build, type Query, query } from "./sql.ts";
+import type { Query } from "./sql.ts";
 import type { Store } from "./store.ts";
 
-const countOf = (column: AnySQLiteColumn) =>
-  query(
-    build
-      .select({ n: count() })
-      .from(column.table)
-      .where(and(ne(column, ""), sql`${column} not like ${sql.placeholder("known")}`)),
-  ) as (values: { known: string }) => Query<{ n: number }>;
-
 const SEALED = {
-  "keys of model providers": countOf(model_providers.sealed_api_key),
-  "linked accounts": countOf(external_auth_links.sealed_tokens),
-  "secrets of MCP servers": countOf(mcp_servers.sealed_secrets),
-  "SSH keys": countOf(git_ssh_keys.sealed_private_key),
+  "keys of model providers": ["model_providers", "sealed_api_key"],
+  "linked accounts": ["external_auth_links", "sealed_tokens"],
+  "secrets of MCP servers": ["mcp_servers", "sealed_secrets"],
+  "SSH keys": ["git_ssh_keys", "sealed_private_key"],
 } as const;
+
+/** One text, written by hand: every start asks it, and to build it would take longer than to ask. Counts in the order of `SEALED`. */
+const counted = (known: string): Query<number[]> => ({
+  sql: `select ${Object.values(SEALED)
+    .map(([table, column]) => `(select count(*) from ${table} where ${column} <> '' and ${column} not like ?1)`)
+    .join(", ")}`,
+  params: [known],
+  map: (row) => row.map(Number),
+});
 
 /** What stands in the database that this key does not open, in words such as `SSH keys (2)`; undefined: all of it is as usual. */
 export const sealedElsewhere = async (
   encryption: Encryption | undefined,
-  get: (asked: Query<{ n: number }>) => Promise<{ n: number } | undefined>,
+  get: (asked: Query<number[]>) => Promise<number[] | undefined>,
 ): Promise<string | undefined> => {
-  const known = encryption ? `${encryption.prefix}%` : "";
-  const found: string[] = [];
-  for (const [what, counted] of Object.entries(SEALED)) {
-    const n = (await get(counted({ known })))?.n ?? 0;
-    if (n > 0) found.push(`${what} (${n})`);
-  }
+  const counts = (await get(counted(encryption ? `${encryption.prefix}%` : ""))) ?? [];
+  const found = Object.keys(SEALED).flatMap((what, i) => (counts[i] ? `${what} (${counts[i]})` : []));
   return found.length > 0 ? found.join(", ") : undefined;
 };
 
@@ -51,7 +42,7 @@ export const openKeyOf = async (store: Store, directory: string): Promise<Encryp
 };
 
 const openChecked = async (store: Store, directory: string): Promise<Encryption> => {
-  const get = (asked: Query<{ n: number }>) => store.get(asked);
+  const get = (asked: Query<number[]>) => store.get(asked);
   if (!hasKey(directory)) {
     const lost = await sealedElsewhere(undefined, get);
     if (lost) throw new EncryptionKeyError(lostKey(directory, lost));
