@@ -32,14 +32,20 @@ export const removeOld = async (folder: string, keep: number, now: number): Prom
   }
 };
 
-/** Removes what backups that were cut off have left in these folders. A day old: nobody works on it any more. */
+/** Removes what backups that were cut off have left in these folders. A day old: nobody works on it any more. What is not ours stays. */
 export const removeLeftovers = async (folders: Iterable<string>, now: number): Promise<void> => {
   for (const folder of new Set(folders)) {
-    if (!existsSync(folder)) continue;
-    for (const name of (await readdir(folder)).filter((one) => LEFTOVER.test(one))) {
-      const { mtimeMs } = await lstat(join(folder, name));
-      if (mtimeMs < now - DAY_MS) await rm(join(folder, name), { recursive: true, force: true });
-    }
+    const names = existsSync(folder) ? await readdir(folder) : [];
+    for (const name of names.filter((one) => LEFTOVER.test(one))) await removeOlder(join(folder, name), now - DAY_MS);
+  }
+};
+
+const removeOlder = async (path: string, than: number): Promise<void> => {
+  try {
+    if ((await lstat(path)).mtimeMs < than) await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    // Somebody else's, or gone meanwhile: no reason to make no backup.
+    if (!/^(EACCES|EPERM|ENOENT)$/.test(String((error as { code?: unknown }).code))) throw error;
   }
 };
 

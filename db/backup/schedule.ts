@@ -77,7 +77,10 @@ export class ScheduledBackups {
     try {
       await make(this.#stopping.signal);
       this.last = clock.now();
-      await removeOld(folder, keep, clock.now());
+      // One that cannot be removed is no reason to make the next one sooner.
+      await removeOld(folder, keep, clock.now()).catch((error: unknown) => {
+        log("backup").error("old backups could not be removed", { error });
+      });
       this.#wait(interval);
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
