@@ -41,7 +41,8 @@ export const findingsOf = async (input: VerbInput, quick: boolean): Promise<Find
     const loaded = loadConfig(input);
     return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick))];
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
+    // A word or a flag that means nothing is a wrong call; a value that cannot be used is what the doctor is asked for.
+    if (!(error instanceof UsageError) || error.problems.some(isWrongCall)) throw error;
     return error.problems.map(({ name, from, detail }) => ({
       name: "settings",
       status: "wrong",
@@ -49,3 +50,6 @@ export const findingsOf = async (input: VerbInput, quick: boolean): Promise<Find
     }));
   }
 };
+
+const isWrongCall = ({ from, detail }: UsageError["problems"][number]): boolean =>
+  from === "command line" && /^(unexpected argument|unknown setting)/.test(detail);

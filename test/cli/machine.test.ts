@@ -272,6 +272,7 @@ describe("doctor", () => {
     expect((await runHere(open)).printed).toMatch(/WARN +settings +everybody here can read the secrets in/);
     chmodSync(file, 0o640);
     expect((await runHere(open)).printed).toMatch(/ok +settings +can be used/);
+    for (const wrong of ["extra", "--quik"]) expect((await runHere(["doctor", wrong])).code).toBe(2);
     expect((await runHere(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
     const exposed = await runHere([
       "doctor",
