@@ -49,8 +49,8 @@ export const quickCheck = (directory: string): string =>
     }
   });
 
-/** What the database holds that this key does not open, in words; undefined: nothing. */
-export const strangeSecrets = (directory: string, encryption: Encryption): Promise<string | undefined> =>
+/** What the database holds that this key, or none, does not open, in words; undefined: nothing. */
+export const strangeSecrets = (directory: string, encryption?: Encryption): Promise<string | undefined> =>
   sealedElsewhere(encryption, async ({ sql, params, map }) =>
     withDatabase(
       join(directory, "slipway.db"),

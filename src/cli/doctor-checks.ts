@@ -68,8 +68,10 @@ const key = async (data_dir: string): Promise<Finding> => {
   const found = statSync(file, { throwIfNoEntry: false });
   const hasData = existsSync(join(data_dir, "slipway.db"));
   if (!found) {
-    const lost = "encryption.key is missing: stored secrets cannot be opened; restore it from a backup";
-    return { name, status: hasData ? "wrong" : "ok", detail: hasData ? lost : "made at the first start" };
+    if (!hasData) return { name, status: "ok", detail: "made at the first start" };
+    const lost = await strangeSecrets(data_dir).catch(() => "nobody knows what");
+    if (!lost) return { name, status: "warn", detail: "encryption.key is missing; nothing was sealed with it yet" };
+    return { name, status: "wrong", detail: `encryption.key is missing, and opens ${lost}: put it back from a backup` };
   }
   if ((found.mode & 0o077) !== 0) return { name, status: "wrong", detail: `others can read it: chmod 600 ${file}` };
   try {

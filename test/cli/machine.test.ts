@@ -178,6 +178,8 @@ describe("the key of the secrets", () => {
       "encryption.key is missing, and it opens what the database holds: keys of model providers (1)",
     );
     expect(existsSync(key())).toBe(false);
+    const missing = await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    expect(missing.printed).toContain("encryption.key is missing, and opens keys of model providers (1): put it back");
     writeFileSync(key(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
     const said = await runHere(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect([said.code, said.printed]).toEqual([
