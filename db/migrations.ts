@@ -2,6 +2,7 @@
 
 import type { Migration } from "./migrate.ts";
 import init from "./migrations/0000_init.sql" with { type: "text" };
+import reports from "./migrations/0001_reports.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
 
@@ -10,4 +11,5 @@ export const MIGRATIONS: readonly Migration[] = [
   // Written by hand: what Drizzle does not know.
   { name: "0000_search", sql: search },
   { name: "0000_user_status", sql: userStatus },
+  { name: "0001_reports", sql: reports },
 ];

@@ -177,12 +177,15 @@ CREATE TABLE `audit_logs` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `audit_logs_id_unique` ON `audit_logs` (`id`);--> statement-breakpoint
 CREATE INDEX `audit_logs_time` ON `audit_logs` (`time`);--> statement-breakpoint
-CREATE INDEX `audit_logs_kind` ON `audit_logs` (`resource_type`,`action`,`build_reason`,`time`);--> statement-breakpoint
-CREATE INDEX `audit_logs_organization` ON `audit_logs` (`organization_id`,`resource_type`,`action`,`build_reason`,`time`);--> statement-breakpoint
-CREATE INDEX `audit_logs_user` ON `audit_logs` (`user_id`,`organization_id`,`resource_type`,`action`,`build_reason`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_organization` ON `audit_logs` (`organization_id`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_user` ON `audit_logs` (`user_id`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_type` ON `audit_logs` (`resource_type`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_type_action` ON `audit_logs` (`resource_type`,`action`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_action` ON `audit_logs` (`action`,`time`);--> statement-breakpoint
 CREATE INDEX `audit_logs_resource` ON `audit_logs` (`resource_id`,`time`);--> statement-breakpoint
-CREATE INDEX `audit_logs_target` ON `audit_logs` (lower("resource_target"),`time`,`user_id`,`organization_id`,`resource_type`,`action`,`build_reason`);--> statement-breakpoint
-CREATE INDEX `audit_logs_request` ON `audit_logs` (`request_id`,`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_target` ON `audit_logs` (lower("resource_target"),`time`);--> statement-breakpoint
+CREATE INDEX `audit_logs_reason` ON `audit_logs` (`build_reason`,`time`) WHERE "audit_logs"."build_reason" <> '';--> statement-breakpoint
+CREATE INDEX `audit_logs_request` ON `audit_logs` (`request_id`);--> statement-breakpoint
 CREATE TABLE `chat_diffs` (
 	`chat` integer PRIMARY KEY NOT NULL,
 	`provider_id` text NOT NULL,
@@ -652,11 +655,6 @@ CREATE TABLE `templates` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `templates_name` ON `templates` (`organization_id`,lower("name")) WHERE "templates"."deleted" = 0;--> statement-breakpoint
-CREATE TABLE `usage_blocks` (
-	`block` integer PRIMARY KEY NOT NULL,
-	`version` integer NOT NULL
-);
---> statement-breakpoint
 CREATE TABLE `usage_details` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`detail` blob NOT NULL
