@@ -114,6 +114,8 @@ describe("what is refused", () => {
     );
     expect(refusal(() => load(["--config", "a"], {}, { a: "data_dir:" }))).toContain("data_dir (a): expected a path");
     expect(load(["--config", "a"], {}, { a: "" }).config.data_dir).toBe("./data");
+    const twice = "data_dir: a\naddress: localhost:1\ndata_dir : b\n";
+    expect(refusal(() => load(["--config", "a"], {}, { a: twice }))).toContain("data_dir (a): stands more than once");
   });
 
   test("[CF-5] the first user needs all three settings, and a refusal never quotes a secret", () => {
@@ -187,11 +189,13 @@ describe("what is printed from the table", () => {
       SLIPWAY_ADMIN_PASSWORD: "hunter2",
       SLIPWAY_ADMIN_EMAIL: "a@b.example",
       SLIPWAY_ADMIN_USERNAME: "admin",
+      SLIPWAY_DOCKER_HOST: "https://me:hunter2@docker.example:2376",
     });
     const rows = shownSettings(SERVER_SETTINGS, loaded);
     const listing = settingsListing(rows);
     expect(JSON.stringify(rows) + listing).not.toContain("hunter2");
     expect(listing).toMatch(/admin_password +\(hidden\) +env SLIPWAY_ADMIN_PASSWORD/);
+    expect(listing).toContain("https://me:(hidden)@docker.example:2376");
     expect(listing).toMatch(/address +127\.0\.0\.1:7080 +default/);
   });
 

@@ -27,14 +27,16 @@ export interface ShownSetting {
   name: string;
 }
 
-/** The values in effect and where each came from; a secret that is set shows as `(hidden)`. */
+/** The values in effect and where each came from; a secret that is set shows as `(hidden)`, and so does a password in a URL. */
 export const shownSettings = <T extends SettingsTable>(table: T, loaded: Loaded<T>): ShownSetting[] =>
   Object.entries(table).map(([key, one]) => {
     const value = loaded.config[key];
-    const shown = value === undefined ? null : one.secret ? HIDDEN : one.kind.print(value);
+    const shown = value === undefined ? null : one.secret ? HIDDEN : withoutPasswords(one.kind.print(value));
     const source = loaded.sources[key];
     return { key, value: shown, from: source?.from ?? "default", name: source?.name ?? "default" };
   });
+
+const withoutPasswords = (text: string): string => text.replace(/(:\/\/[^\s/:@]*:)[^\s/]+@/g, `$1${HIDDEN}@`);
 
 /** `config show` for people: key, value, origin in columns. */
 export const settingsListing = (rows: readonly ShownSetting[]): string => {

@@ -99,6 +99,9 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
     const detail = "expected a YAML mapping of settings, such as `address: 127.0.0.1:7080`";
     return { given: [], problems: [{ name: "config", from: place, detail }] };
   }
+  for (const name of givenTwice(content)) {
+    reading.problems.push({ name, from: place, detail: "stands more than once in the file" });
+  }
   for (const [name, value] of Object.entries(parsed)) {
     if (keys.includes(name)) {
       const kind = table[name]?.kind;
@@ -111,6 +114,12 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
     }
   }
   return reading;
+};
+
+/** Of the same key at the beginning of several lines the parser would silently take the last. */
+const givenTwice = (content: string): string[] => {
+  const names = [...content.matchAll(/^([a-z_]+)\s*:/gm)].map(([, name = ""]) => name);
+  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))];
 };
 
 function scalarText(value: unknown, list: boolean): string | undefined {
