@@ -206,6 +206,8 @@ test("[PV-4] no engine, a host that cannot be used and a program that does not f
   await expect(at("unix:///nowhere/docker.sock").run(request(), new Notes(), signal)).rejects.toThrow(
     "The Docker Engine does not answer at unix:///nowhere/docker.sock: there is no such socket",
   );
+  const shown = "The Docker Engine does not answer at tcp://127.0.0.1:1:";
+  await expect(at("tcp://me:hunter2@127.0.0.1:1").run(request(), new Notes(), signal)).rejects.toThrow(shown);
   await expect(at("ssh://elsewhere").run(request(), new Notes(), signal)).rejects.toThrow("docker_host cannot be used");
   engine.images.set("debian:13", { architecture: "arm64" });
   await expect(run()).rejects.toThrow("is for arm64, but the workspace's daemon at hand is for amd64");
