@@ -6,8 +6,11 @@ import { type Clock, sleep } from "#base/clock.ts";
 
 /** What is read and written at once. */
 export const PIECE_BYTES = 256 * 1024;
-/** A flush of more than this at once would be felt by the server's own flushes, which wait behind it. */
-const FLUSH_BYTES = 2 * PIECE_BYTES;
+/**
+ * The server's own flushes wait behind one of these. Measured beside a loop that writes 32 KiB and flushes (p99 0.8 ms alone): with 2 MiB
+ * 2.6 ms, with 512 KiB, which are more flushes, 3.9 ms, with 8 MiB 7 ms.
+ */
+const FLUSH_BYTES = 8 * PIECE_BYTES;
 /** What reading costs beside writing. */
 const LOOK_SHARE = 1 / 8;
 
