@@ -27,6 +27,8 @@ export type BackupOptions = {
   /** MiB a second; 0 for as fast as it goes. */
   rateMb: number;
   signal: AbortSignal;
+  /** Called when the database is copied and its log is free again: nothing waits for what is left, which wants the processor most. */
+  copied?(): void;
 };
 
 export type BackupMade = { path: string; bytes: number; manifest: Manifest };
@@ -93,7 +95,7 @@ const fill = async (part: string, options: BackupOptions, flow: Flow): Promise<M
 
 const finish = async (
   part: string,
-  { data_dir, clock }: BackupOptions,
+  { data_dir, clock, copied }: BackupOptions,
   flow: Flow,
   copy: DatabaseCopy,
 ): Promise<Manifest> => {
@@ -105,6 +107,7 @@ const finish = async (
     // What is pinned can be copied when the log of the database is free to be shortened again.
     for (const hash of snapshot.hashes) await pins.add(hash);
   });
+  copied?.();
   finishCopy(join(part, DATABASE));
   files.push({ path: DATABASE, ...(await flow.hash(join(part, DATABASE))) });
   for (const hash of hashes) files.push(await copyUpload(pins.pathOf(hash), part, hash, flow));

@@ -20,11 +20,13 @@ export const run: RunVerb = async (input) => {
     const target = path ?? backupFolder(config);
     // Before anything is made, so that a mistyped folder stays one that a restore takes.
     if (!existsSync(join(data_dir, DATABASE))) throw new BackupError(`there is no database in ${data_dir}`);
-    yieldToTheServer();
+    // Not lower than this while the log of the server is held, or on a busy machine it would be held for long.
+    yieldToTheServer(constants.priority.PRIORITY_BELOW_NORMAL);
     const folder = target.endsWith(".tar") ? dirname(target) : target;
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
     const made = await makeBackup({
       ...{ data_dir, target, clock: input.clock, signal: input.signal, rateMb: config.backup_rate_mb },
+      copied: () => yieldToTheServer(constants.priority.PRIORITY_LOW),
     });
     const { created_at, files } = made.manifest;
     const facts = { path: made.path, bytes: made.bytes, files: files.length, created_at };
@@ -60,9 +62,9 @@ export const forPeople = async (
 };
 
 /** The server's own work goes first where both want the processor. */
-const yieldToTheServer = (): void => {
+const yieldToTheServer = (priority: number): void => {
   try {
-    setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
+    setPriority(0, priority);
   } catch {
     // Not everywhere, and not needed.
   }
