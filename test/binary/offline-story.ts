@@ -60,7 +60,9 @@ try {
   }
   const page = await (await client.fetch("GET", "/swagger")).text();
   // A `data:` address is fetched from nowhere.
-  const assets = [...page.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(([, path = ""]) => new URL(path, serve.url));
+  const assets = [...page.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(
+    ([, path = ""]) => new URL(path, serve.url),
+  );
   const statuses = await Promise.all(assets.map(async (url) => [url.origin, (await fetch(url)).status]));
   const same = statuses.every(([origin, status]) => origin === serve.url.origin && status === 200);
   const state = agentOf(ready)?.lifecycle_state;
