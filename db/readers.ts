@@ -27,7 +27,9 @@ export class Readers {
   /** Runs the query on the least busy Worker. 503 when too many are waiting. */
   async scan<T>(query: Query<T>): Promise<T[]> {
     if (this.#closed) throw stopping();
-    const chosen = this.#readers.reduce((a, b) => (b.waiting.size < a.waiting.size ? b : a));
+    // Where both are free, reports go to the last one, which keeps what they have read (usage-parts.ts), and all else to the first.
+    const favoured = query.report ? this.#readers.toReversed() : this.#readers;
+    const chosen = favoured.reduce((a, b) => (b.waiting.size < a.waiting.size ? b : a));
     if (chosen.waiting.size >= WAITING) throw new AppError("overloaded", "Too many searches are running.");
     const id = this.#next++;
     const rows = await new Promise<Value[][]>((resolve, reject) => {

@@ -1,12 +1,11 @@
-// A copy of a file that changes while it is copied, to be put right later: it knows a checksum of each piece it has written, so that
-// mending it means to read the file again and to write only what has changed. Used for the database (snapshot.ts says why).
+// A copy of a file that changes while it is copied, to be put right later: mending it means to read both again and to write only what
+// differs. Used for the database (snapshot.ts says why).
 import { type FileHandle, open } from "node:fs/promises";
-import type { Flow } from "./flow.ts";
+import { type Flow, PIECE_BYTES, readAt } from "./flow.ts";
 
 export class Draft {
   readonly #file: FileHandle;
-  /** Of the pieces that a flow reads, in their order; the last one may be shorter. */
-  readonly #checksums: Buffer[] = [];
+  readonly #own = new Uint8Array(PIECE_BYTES);
 
   private constructor(file: FileHandle) {
     this.#file = file;
@@ -14,13 +13,9 @@ export class Draft {
 
   /** Copies an open file to a new one of mode 0600. */
   static async make(from: FileHandle, to: string, flow: Flow): Promise<Draft> {
-    const draft = new Draft(await open(to, "wx", 0o600));
+    const draft = new Draft(await open(to, "wx+", 0o600));
     try {
-      const write = flow.flushing(draft.#file);
-      await flow.read(from, (piece, at) => {
-        draft.#checksums.push(checksumOf(piece));
-        return write(piece, at);
-      });
+      await flow.read(from, flow.flushing(draft.#file));
       await draft.#file.datasync();
       return draft;
     } catch (error) {
@@ -29,27 +24,29 @@ export class Draft {
     }
   }
 
-  /** Makes it the same as the file is now, where it stands still, and flushes it. Reads all of the file; can be called again. */
-  async mend(from: FileHandle, flow: Flow): Promise<void> {
+  /**
+   * Makes it the same as the file is now, where it stands still, and flushes it. Reads all of the file, `hurried` where somebody is held up
+   * until it is done; can be called again.
+   */
+  async mend(from: FileHandle, flow: Flow, pace: { hurried?: boolean } = {}): Promise<void> {
     const write = flow.flushing(this.#file);
-    let pieces = 0;
-    const bytes = await flow.look(from, async (piece, at) => {
-      const checksum = checksumOf(piece);
-      const known = this.#checksums[pieces];
-      this.#checksums[pieces++] = checksum;
-      if (known?.equals(checksum)) return;
+    const put = async (piece: Uint8Array, at: number): Promise<void> => {
+      if (await this.#has(piece, at)) return;
       await write(piece, at);
       await flow.pass(piece.byteLength);
-    });
-    this.#checksums.length = pieces;
+    };
+    const bytes = await flow.look(from, put, pace);
     await this.#file.truncate(bytes);
     await this.#file.sync();
+  }
+
+  /** Compared itself and not by a checksum, which takes several times as long. */
+  async #has(piece: Uint8Array, at: number): Promise<boolean> {
+    const own = this.#own.subarray(0, piece.byteLength);
+    return (await readAt(this.#file, own, at)) === piece.byteLength && Buffer.compare(own, piece) === 0;
   }
 
   close(): Promise<void> {
     return this.#file.close();
   }
 }
-
-// Not a quick one: two contents of the same checksum would be a damaged backup, and people write into the database.
-const checksumOf = (piece: Uint8Array): Buffer => new Bun.CryptoHasher("sha256").update(piece).digest();

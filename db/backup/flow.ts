@@ -60,7 +60,7 @@ export class Flow {
   async read(from: FileHandle, use: Use, { start = 0, limit = ALL, share = 1 }: Part = {}): Promise<number> {
     let read = 0;
     while (read < limit) {
-      const bytesRead = await this.#fill(from, Math.min(PIECE_BYTES, limit - read), start + read);
+      const bytesRead = await readAt(from, this.#buffer.subarray(0, Math.min(PIECE_BYTES, limit - read)), start + read);
       if (bytesRead === 0) break;
       await use(this.#buffer.subarray(0, bytesRead), read);
       read += bytesRead;
@@ -69,18 +69,9 @@ export class Flow {
     return read;
   }
 
-  /** Reads a whole file of which little or nothing is copied: so much faster. */
-  look(from: FileHandle, use: Use): Promise<number> {
-    return this.read(from, use, { share: LOOK_SHARE });
-  }
-
-  /** A read may give less than is asked for; only at the end of the file a piece is shorter. */
-  async #fill(from: FileHandle, limit: number, at: number): Promise<number> {
-    for (let filled = 0; ; ) {
-      const { bytesRead } = await from.read(this.#buffer, filled, limit - filled, at + filled);
-      filled += bytesRead;
-      if (bytesRead === 0 || filled === limit) return filled;
-    }
+  /** Reads a whole file of which little or nothing is copied: so much faster, or `hurried`, as fast as it goes. */
+  look(from: FileHandle, use: Use, { hurried = false } = {}): Promise<number> {
+    return this.read(from, use, { share: hurried ? 0 : LOOK_SHARE });
   }
 
   /** A writer that flushes as it goes; what is left at the end is the caller's to flush. */
@@ -123,6 +114,15 @@ export class Flow {
     return { bytes, sha256: hasher.digest("hex") };
   }
 }
+
+/** Fills `into` from a place in the file; answers how much there was. A single read may give less than is asked for. */
+export const readAt = async (file: FileHandle, into: Uint8Array, at: number): Promise<number> => {
+  for (let filled = 0; ; ) {
+    const { bytesRead } = await file.read(into, filled, into.byteLength - filled, at + filled);
+    filled += bytesRead;
+    if (bytesRead === 0 || filled === into.byteLength) return filled;
+  }
+};
 
 /** Writes all of it: at a place in the file, or behind what was written last. */
 export const writeAll = async (file: FileHandle, bytes: Uint8Array, position?: number): Promise<void> => {
