@@ -3,9 +3,7 @@
 import { Elysia, t } from "elysia";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { audited } from "#db/audit.ts";
-import { type FileRow, findFile, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/files.ts";
-import { CommitError, type Store } from "#db/store.ts";
+import { findFile } from "#db/files.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/file.ts";
 import { ArchiveError } from "#src/provisioners/archive.ts";
 import { zipOf } from "#src/provisioners/archive-convert.ts";
@@ -14,6 +12,7 @@ import { leaveUnread, ownParser, tooLarge, UPLOAD_LIMIT } from "./body.ts";
 import { callers, type UserCaller } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
 import { fails } from "./responses.ts";
+import { mayReadFile, remember } from "./uploads.ts";
 
 const tags = ["Templates"];
 
@@ -72,27 +71,6 @@ const upload = async (
   });
 };
 
-/** The id under which the user has this content; the row is on disk. */
-export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
-  const { created_by, hash, mimetype } = row;
-  const find = () => store.get(findFileByHash({ created_by, hash, mimetype }));
-  const known = await find();
-  if (known) return { id: known.id, isNew: false };
-  try {
-    const { id, created_at: now } = row;
-    const about = { now, resource_type: "file", resource_id: id, target: hash } as const;
-    const told = audited({ ...about, action: "create", after: row, status_code: 201 });
-    await store.commit([insertFile(row), told]);
-    return { id: row.id, isNew: true };
-  } catch (error) {
-    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
-    // The same content came twice at the same time.
-    const other = await find();
-    if (!other) throw error;
-    return { id: other.id, isNew: false };
-  }
-};
-
 const archiveType = (header: string | null): ArchiveType => {
   const name = (header ?? "").split(";")[0]?.trim().toLowerCase();
   const found = ARCHIVE_TYPES.find((type) => type === name);
@@ -135,11 +113,4 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
 const notConvertible = (error: unknown): never => {
   if (!(error instanceof ArchiveError)) throw error;
   throw new AppError("invalid", "The file cannot be converted.", { detail: error.message });
-};
-
-/** Whoever uploaded it, and those who look after templates where a version was made of it. */
-export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
-  if (file.created_by === caller.user_id || mayManageTemplates(caller, "")) return true;
-  const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
-  return used.some(({ organization_id }) => mayManageTemplates(caller, organization_id));
 };

@@ -1,6 +1,7 @@
 // Pages of lists: `limit`, `offset` and the cursor `after_id`, the same everywhere (facts/platform 3.1).
 import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
+import type { Page } from "#schema/page.ts";
 
 /** What "everything" means: more rows than this come in pages. */
 const EVERYTHING = 10_000;
@@ -11,8 +12,6 @@ export const pageQuery = {
   offset: t.Optional(t.Integer({ description: "Rows to leave out." })),
   after_id: t.Optional(t.String({ format: "uuid", description: "Begin after the row with this id." })),
 };
-
-export type Page = { limit: number; offset: number };
 
 /** The page a query asks for, with what it left out filled in. Throws 400 for a negative number. */
 export const pageOf = (query: { limit?: number; offset?: number }): Page => {

@@ -3,37 +3,11 @@
 import type { Timer } from "#base/clock.ts";
 import { findKeyWithUser } from "#db/api-keys.ts";
 import { listMemberships } from "#db/members.ts";
-import { findWorkspacePlace } from "#db/workspaces.ts";
-import type { WorkspaceTarget } from "./access.ts";
 import type { Caller, UserCaller } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
+import type { Access } from "./live-access.ts";
 
 type Parts = Pick<ApiContext, "store" | "clock" | "topics">;
-
-/** What a connection depends on, beside its key. */
-export type Access = {
-  /** The same for all connections of a user that depend on the same. */
-  readonly key: string;
-  /** The id under which `access_changed` is announced. */
-  readonly topic: string;
-  /** Whether the caller, with the roles and memberships of this moment, still may. */
-  readonly holds: (caller: UserCaller) => Promise<boolean>;
-  /** The reason to give when it is lost. */
-  readonly lost: string;
-};
-
-/** Seeing (`maySeeWorkspace`) or working in (`mayUseWorkspace`) a workspace. */
-export const workspaceAccess = (
-  { store }: Pick<ApiContext, "store">,
-  workspace_id: string,
-  may: (caller: UserCaller, workspace: WorkspaceTarget) => boolean,
-): Access => ({
-  ...{ key: `${may.name} ${workspace_id}`, topic: workspace_id, lost: "you no longer have access to the workspace" },
-  holds: async (caller) => {
-    const workspace = await store.get(findWorkspacePlace({ id: workspace_id }));
-    return workspace !== undefined && may(caller, workspace);
-  },
-});
 
 /** Told once, with the reason to give to people. */
 export interface Watcher {

@@ -3,7 +3,8 @@
 // connection open. All connections of one key to one thing share one watch.
 import type { Caller } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
-import { type Access, type Watch, watchFor } from "./revocation-watch.ts";
+import type { Access } from "./live-access.ts";
+import { type Watch, watchFor } from "./revocation-watch.ts";
 import { CLOSE, type Socket, type SocketHandler } from "./socket.ts";
 
 type Parts = Pick<ApiContext, "store" | "clock" | "topics">;

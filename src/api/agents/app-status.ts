@@ -1,13 +1,11 @@
 // `PATCH me/app-status`: an app of the workspace, such as an assistant, says how far it is (facts/platform 3.6, rules AP-1 to AP-4).
 import { Elysia } from "elysia";
-import type { AgentActor } from "#actors/agent/agent-actor.ts";
 import { invalidField } from "#base/errors.ts";
-import { findNewestAppState } from "#db/app-statuses.ts";
 import { PatchAppStatus, STATUS_MESSAGE } from "#schema/app.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Generic } from "../responses.ts";
-import { noteUse } from "./use.ts";
+import { reportAppStatus } from "./app-status-report.ts";
 
 const STORED: Generic = { message: "Status stored." };
 
@@ -32,15 +30,3 @@ export const agentAppStatus = (ctx: ApiContext) =>
       },
     },
   );
-
-type Report = Parameters<AgentActor["report_app_status"]>[0];
-type Source = { readonly agent_id: string; readonly workspace_id: string };
-
-/** Keeps it. To begin or to end to work is use of the workspace; to go on is not (facts/platform 2.7, rule TI-30). */
-export const reportAppStatus = async (ctx: ApiContext, source: Source, report: Report): Promise<void> => {
-  const { agent_id, workspace_id } = source;
-  const before = await ctx.store.get(findNewestAppState({ agent_id, slug: report.app_slug }));
-  await ctx.agents.ask(agent_id, "report_app_status", report);
-  if ((before?.state === "working") === (report.state === "working")) return;
-  await noteUse(ctx, workspace_id, { reason: "app_status", agent_id });
-};

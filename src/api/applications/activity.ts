@@ -3,7 +3,7 @@
 import { log } from "#base/log.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { byUser } from "../workspaces/ttl.ts";
+import { byUser } from "../workspaces/changeable.ts";
 import type { AppPlace } from "./place.ts";
 
 const EVERY_MS = 60_000;

@@ -11,7 +11,7 @@ import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { showBuilds } from "./build.ts";
 import { newBuild, usableManifest, versionOf } from "./new-build.ts";
-import { stateFrom } from "./state.ts";
+import { stateFrom } from "./state-text.ts";
 
 /** Hundreds may be asked for at once. */
 const pace = new Pace();

@@ -9,13 +9,11 @@ import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
 import { buildAt } from "./build.ts";
+import { STATE_LIMIT, stateFrom } from "./state-text.ts";
 
 const tags = ["Builds"];
 const user = true;
 const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "Build id." }) });
-
-/** Characters of base64. */
-const LIMIT = 1_398_104;
 
 export const buildState = (ctx: ApiContext) =>
   new Elysia()
@@ -49,7 +47,7 @@ export const buildState = (ctx: ApiContext) =>
       {
         user,
         params,
-        body: t.Object({ state: t.String({ maxLength: LIMIT, description: "Base64; empty for none." }) }),
+        body: t.Object({ state: t.String({ maxLength: STATE_LIMIT, description: "Base64; empty for none." }) }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
         detail: {
           tags,
@@ -65,14 +63,4 @@ const managed = async (ctx: ApiContext, id: string, caller: UserCaller): Promise
     throw forbidden("Only those who look after templates see what builds have left.");
   }
   return view;
-};
-
-/** The text; undefined when it is not base64 of UTF-8. */
-export const stateFrom = (base64: string): string | undefined => {
-  if (base64.length > LIMIT || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return undefined;
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(base64, "base64"));
-  } catch {
-    return undefined;
-  }
 };

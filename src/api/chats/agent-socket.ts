@@ -10,8 +10,8 @@ import { mayUseWorkspace } from "../access.ts";
 import { refusal } from "../agents/containers-ask.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { workspaceAccess } from "../live-access.ts";
 import { closeWhenAccessLost } from "../revocation.ts";
-import { workspaceAccess } from "../revocation-watch.ts";
 import type { SocketHandler } from "../socket.ts";
 import { chatAccess } from "./place.ts";
 

@@ -12,10 +12,10 @@ import type { ApiContext } from "../context.ts";
 import { attachablesOf } from "./attachments.ts";
 import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
 import { chosenServers, defaultServers } from "./mcp-choice.ts";
-import { wantedModel } from "./model-overrides.ts";
 import { permissionsOf } from "./permissions.ts";
 import { readChat } from "./place.ts";
 import { chatIdOf } from "./repeat.ts";
+import { wantedModel } from "./wanted-model.ts";
 
 /** With a `key` the chat's id follows from it, so the same request makes one chat however often it comes. */
 export const createChat = async (

@@ -7,7 +7,7 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { byUser } from "../workspaces/ttl.ts";
+import { byUser } from "../workspaces/changeable.ts";
 import { agentOfChat, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { visibleChat } from "./place.ts";

@@ -12,37 +12,11 @@ import { organizationAt, organizationPath } from "../organizations/organization.
 import { fails, NoContent } from "../responses.ts";
 import { userAt, userPath } from "../users/user.ts";
 import { effortOf } from "./input.ts";
+import { overrideOf } from "./wanted-model.ts";
 
 const user = true;
 const tags = ["Models"];
 const path = t.Object({ ...organizationPath.properties, ...userPath.properties });
-
-/** What is in force; the defaults while nothing is set. */
-const overrideOf = async (
-  { store }: Pick<ApiContext, "store">,
-  organization_id: string,
-  user_id: string,
-  context: OverrideContext,
-): Promise<ModelOverride> => {
-  const set = await readModelOverride(store, { organization_id, user_id, context });
-  return { context, ...(set ?? { mode: context === "root" ? "chat_default" : "deployment_default" }) };
-};
-
-/** The model and effort for a chat whose request names none; undefined when there is none, or it cannot be used now. */
-export const wantedModel = async (
-  ctx: ApiContext,
-  caller: UserCaller,
-  organization_id: string,
-): Promise<{ model_config_id: string; reasoning_effort: string } | undefined> => {
-  if (!(await readChatSetting(ctx.store, "allow_model_overrides"))) return undefined;
-  const {
-    mode,
-    model_config_id,
-    reasoning_effort = "",
-  } = await overrideOf(ctx, organization_id, caller.user_id, "root");
-  if (mode !== "model" || model_config_id === undefined || !ctx.models.resolve(model_config_id)) return undefined;
-  return { model_config_id, reasoning_effort };
-};
 
 export const modelOverrides = (ctx: ApiContext) => {
   /** 404 for what the caller cannot see, 403 for somebody else's and while it is not allowed. */

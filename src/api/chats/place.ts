@@ -9,7 +9,7 @@ import type { Chat } from "#schema/chat.ts";
 import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import type { Access } from "../revocation-watch.ts";
+import type { Access } from "../live-access.ts";
 import { showChat, showContext } from "./show.ts";
 
 /** The owner, the site owner, and whoever the chat or its root is shared with. */

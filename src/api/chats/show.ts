@@ -7,7 +7,7 @@ import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.t
 import type { ChatContext, StoredResource } from "#schema/chat-context.ts";
 import { showPart } from "#schema/chat-part.ts";
 import { shownStatus } from "#schema/chat-status.ts";
-import { showDiffStatus } from "./diff.ts";
+import { showDiffStatus } from "./diff-status.ts";
 
 /** Leaves out members that are null or empty text. */
 const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>

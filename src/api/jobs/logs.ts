@@ -7,8 +7,8 @@ import { maySeeWorkspace } from "../access.ts";
 import type { LogRequest } from "../agents/log-query.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { workspaceAccess } from "../live-access.ts";
 import { closeWhenAccessLost, closeWhenKeyGone } from "../revocation.ts";
-import { workspaceAccess } from "../revocation-watch.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 
 export type LoggedJob = { readonly id: string; readonly key: number };

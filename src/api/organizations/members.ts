@@ -15,11 +15,12 @@ import {
 import { CommitError, type Store } from "#db/store.ts";
 import type { User as UserRow } from "#db/users.ts";
 import { Member } from "#schema/member.ts";
+import type { Page } from "#schema/page.ts";
 import { UpdateRolesRequest } from "#schema/user.ts";
 import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "../access.ts";
 import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { type Page, pageOf, pageQuery } from "../paging.ts";
+import { pageOf, pageQuery } from "../paging.ts";
 import { fails, NoContent } from "../responses.ts";
 import { AssignableRole, assignable, ORGANIZATION_ROLES, organizationRoles } from "../users/site-roles.ts";
 import { anyUserAt, showRole, userPath } from "../users/user.ts";

@@ -6,9 +6,9 @@ import { mayUseWorkspace } from "../access.ts";
 import { usableAgentAt } from "../agents/place.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { workspaceAccess } from "../live-access.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { closeWhenAccessLost } from "../revocation.ts";
-import { workspaceAccess } from "../revocation-watch.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
 

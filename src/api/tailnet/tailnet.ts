@@ -7,9 +7,9 @@ import { isOwner, mayUseWorkspace } from "../access.ts";
 import { placeOf } from "../agents/place.ts";
 import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { workspaceAccess } from "../live-access.ts";
 import { fails, Upgraded } from "../responses.ts";
 import { closeWhenKeyGone, whenAccessLost } from "../revocation.ts";
-import { workspaceAccess } from "../revocation-watch.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
 

@@ -9,7 +9,7 @@ import { EXAMPLES } from "#src/starter/examples.ts";
 import { mayManageTemplates } from "../access.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { mayReadFile, remember } from "../files.ts";
+import { mayReadFile, remember } from "../uploads.ts";
 import { randomVersionName } from "./version-name.ts";
 
 /** Answers the new version's id; its job is pending or already running. */

@@ -4,7 +4,7 @@ import { UpdateAutostart } from "#schema/schedule.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
-import { changeableAt } from "./ttl.ts";
+import { changeableAt } from "./changeable.ts";
 import { workspacePath } from "./workspace.ts";
 
 export const autostart = (ctx: ApiContext) =>

@@ -6,7 +6,7 @@ import { Workspace } from "#schema/workspace.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
-import { byUser, changeableAt } from "./ttl.ts";
+import { byUser, changeableAt } from "./changeable.ts";
 import { readWorkspace, workspacePath } from "./workspace.ts";
 
 export const dormant = (ctx: ApiContext) =>

@@ -6,7 +6,7 @@ import { ExtendWorkspace } from "#schema/schedule.ts";
 import { type Caller, callerOf, callers, userOf } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Generic } from "../responses.ts";
-import { byUser, changeableAt } from "./ttl.ts";
+import { byUser, changeableAt } from "./changeable.ts";
 import { workspacePath } from "./workspace.ts";
 
 export const extend = (ctx: ApiContext) => {

@@ -1,13 +1,12 @@
-// How long a workspace runs after a start (facts/platform 2.7 and 3.4), and what its other times need of the caller.
+// How long a workspace runs after a start (facts/platform 2.7 and 3.4).
 import { Elysia } from "elysia";
-import { forbidden, invalidField } from "#base/errors.ts";
-import type { WorkspacePlace } from "#db/workspaces.ts";
+import { invalidField } from "#base/errors.ts";
 import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/schedule.ts";
-import { mayUpdateWorkspace } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
+import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
-import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+import { byUser, changeableAt } from "./changeable.ts";
+import { workspacePath } from "./workspace.ts";
 
 export const ttl = (ctx: ApiContext) =>
   new Elysia().use(callers).put(
@@ -32,13 +31,3 @@ export const ttl = (ctx: ApiContext) =>
       },
     },
   );
-
-/** A workspace that is there and that the caller may change; 403, 404 or 410 otherwise. */
-export const changeableAt = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await livingWorkspaceAt(ctx, id, caller);
-  if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
-  return place;
-};
-
-/** The caller as the workspace's record names people. */
-export const byUser = (caller: UserCaller) => ({ kind: "user" as const, id: caller.user_id, name: caller.username });

@@ -7,7 +7,7 @@ import { mayUpdateWorkspace } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
-import { byUser } from "./ttl.ts";
+import { byUser } from "./changeable.ts";
 import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
 
 export const usage = (ctx: ApiContext) =>

@@ -10,7 +10,7 @@ import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
 import { count, msOf, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
-import { reportAppStatus } from "../app-status.ts";
+import { reportAppStatus } from "../app-status-report.ts";
 import { isLatest, placeOf } from "../place.ts";
 import { contextService } from "./context.ts";
 import { manifestOf } from "./manifest.ts";
