@@ -12,7 +12,7 @@ import { fails, Generic, NoContent } from "../responses.ts";
 import { workspaceFor } from "./create.ts";
 import { labelsOf, planModeOf, titleOf } from "./input.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
-import { permissionsOf } from "./permissions.ts";
+import { permissionsOf } from "./permission-rules.ts";
 import { changeableChat, ownChat, readChat } from "./place.ts";
 import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
 

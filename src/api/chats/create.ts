@@ -12,7 +12,7 @@ import type { ApiContext } from "../context.ts";
 import { attachablesOf } from "./attachments.ts";
 import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
 import { chosenServers, defaultServers } from "./mcp-choice.ts";
-import { permissionsOf } from "./permissions.ts";
+import { permissionsOf } from "./permission-rules.ts";
 import { readChat } from "./place.ts";
 import { chatIdOf } from "./repeat.ts";
 import { wantedModel } from "./wanted-model.ts";

@@ -1,5 +1,5 @@
-// What a chat's model may do without asking: reading rules that a client sends, answering calls that were asked for, and the rules that
-// a user's new chats begin with (rules PE-1 to PE-9).
+// What a chat's model may do without asking: answering calls that were asked for, and the rules that a user's new chats
+// begin with (rules PE-1 to PE-9).
 import { Elysia, t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { audited } from "#db/audit.ts";
@@ -10,23 +10,8 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
 import { chatPath, tags } from "./paths.ts";
+import { COMMAND_PROBLEM, permissionsOf } from "./permission-rules.ts";
 import { ownChat } from "./place.ts";
-
-const TOOL = /^[A-Za-z0-9_.-]*\*?$/;
-const PREFIX = "must be one command of plain words: no variables, substitutions, redirections or operators";
-
-/** The rules to store. 400 that names the rule and the field. */
-export const permissionsOf = (given: ChatPermissions | null): ChatPermissions | null => {
-  for (const [index, { tool, command }] of (given?.rules ?? []).entries()) {
-    const wrong = (field: string, detail: string) =>
-      invalid("Invalid permissions.", [{ field: `permissions.rules.${index}.${field}`, detail }]);
-    if (tool === "" || !TOOL.test(tool)) throw wrong("tool", "must be a tool's name; only its end may be a *");
-    if (command === undefined) continue;
-    if (tool !== "execute") throw wrong("command", "is only for the tool execute");
-    if (!isCommandPrefix(command)) throw wrong("command", PREFIX);
-  }
-  return given;
-};
 
 export const chatPermissions = (ctx: ApiContext) =>
   new Elysia().use(callers).post(
@@ -35,7 +20,7 @@ export const chatPermissions = (ctx: ApiContext) =>
       const { id } = await ownChat(ctx, params.chat, caller);
       for (const [index, { command }] of body.answers.entries()) {
         if (command === undefined || isCommandPrefix(command)) continue;
-        throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: PREFIX }]);
+        throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: COMMAND_PROBLEM }]);
       }
       await ctx.chats.ask(id, "answerPermissions", body);
       set.status = 204;
