@@ -3,6 +3,7 @@
 import type { Migration } from "./migrate.ts";
 import init from "./migrations/0000_init.sql" with { type: "text" };
 import reports from "./migrations/0001_reports.sql" with { type: "text" };
+import provisionerKeyIds from "./migrations/0002_provisioner_key_ids.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
 
@@ -12,4 +13,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0000_search", sql: search },
   { name: "0000_user_status", sql: userStatus },
   { name: "0001_reports", sql: reports },
+  { name: "0002_provisioner_key_ids", sql: provisionerKeyIds },
 ];

@@ -16,6 +16,14 @@ export const findProvisionerKey = query(
     .where(eq(provisioner_keys.id, sql.placeholder("id"))),
 );
 
+/** By the characters before the hyphen of the key itself. */
+export const findProvisionerKeyByPrefix = query(
+  build
+    .select()
+    .from(provisioner_keys)
+    .where(eq(provisioner_keys.prefix, sql.placeholder("prefix"))),
+);
+
 /** By organization and name, whatever the letter case. */
 export const findProvisionerKeyByName = query(
   build

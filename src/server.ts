@@ -15,7 +15,7 @@ import { onBehalf, statusesOf } from "./api/audit/origin.ts";
 import { rememberBody } from "./api/audit/refused.ts";
 import { bodyLimit, NO_BODY, parseJson, tooLarge } from "./api/body.ts";
 import { BodyShapes } from "./api/body-shape.ts";
-import { remember } from "./api/caller.ts";
+import { isCompat, remember } from "./api/caller.ts";
 import { chatDesktop } from "./api/chats/desktop.ts";
 import { experimentalChats } from "./api/chats/index.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/errors.ts";
@@ -30,6 +30,7 @@ import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { webPages } from "./api/pages.ts";
 import { RateLimits } from "./api/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/request-id.ts";
+import { isMismatch } from "./api/response-mismatch.ts";
 import { swaggerPage } from "./api/swagger.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { UserKeys } from "./api/user-keys.ts";
@@ -52,8 +53,12 @@ export const createApp = (ctx: Context): AnyElysia => {
   const standardHostname = ctx.config.tls_cert_file !== undefined;
   const base: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
     .headers(COMMON_HEADERS)
-    .onError(({ error, request, code }) => {
+    .onError(({ error, request, code, route, set }) => {
       if (code === "NOT_FOUND") return noRoute(request, error);
+      if (isMismatch(error)) {
+        set.status = statusOf(request);
+        return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
+      }
       const response = errorResponse(error, request);
       ctx.refused.note(request, response.status, error);
       return response;
@@ -73,6 +78,9 @@ export const createApp = (ctx: Context): AnyElysia => {
     .use(webPages(PAGES));
   const methodsOf = methodsByPath(app);
   const shapes = new BodyShapes(app.routes);
+  // Elysia has forgotten it by then.
+  const statusOf = (request: Request): number =>
+    statusesOf(app)(request.method, pathOf(request.url), isCompat(request)) ?? 200;
   const noRoute = (request: Request, error: unknown): Response => {
     const methods = methodsOf(pathOf(request.url)).join(", ");
     if (methods === "") return errorResponse(error, request);

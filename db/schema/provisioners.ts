@@ -6,8 +6,10 @@ import { organizations } from "./users.ts";
 export const provisioner_keys = sqliteTable(
   "provisioner_keys",
   {
-    /** The 10 characters before the hyphen of `<id>-<secret>`. */
+    /** UUID. */
     id: text().primaryKey(),
+    /** The 10 characters before the hyphen of `<prefix>-<secret>`: what a key is looked up by. */
+    prefix: text().notNull().default(""),
     organization_id: text()
       .notNull()
       .references(() => organizations.id),
@@ -19,7 +21,10 @@ export const provisioner_keys = sqliteTable(
     created_by: text().notNull(),
     created_at: integer().notNull(),
   },
-  (table) => [uniqueIndex("provisioner_keys_name").on(table.organization_id, sql`lower(${table.name})`)],
+  (table) => [
+    uniqueIndex("provisioner_keys_name").on(table.organization_id, sql`lower(${table.name})`),
+    uniqueIndex("provisioner_keys_prefix").on(table.prefix),
+  ],
 );
 
 export const provisioner_daemons = sqliteTable(

@@ -23,6 +23,12 @@ export const callerOf = (request: Request): Caller => {
   return identity;
 };
 
+/** Whether the sender signs in under the upstream names; false for strangers. */
+export const isCompat = (request: Request): boolean => {
+  const identity = identities.get(request) ?? NOBODY;
+  return !(identity instanceof AppError) && identity.compat;
+};
+
 /** The signed-in user; an agent token is as good as none here (facts/platform 3.8). */
 export const userOf = (request: Request): UserCaller => {
   const caller = callerOf(request);

@@ -3,6 +3,7 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { ResponseMismatches } from "./response-mismatch.ts";
 
 /** A request that is not answered after this gets 503; streams and long polls exempt themselves. */
 const DEADLINE_MS = 60_000;
@@ -13,6 +14,8 @@ const BEGUN_PER_TURN = 32;
 type Waiting = { since: number; late: (reason: AppError) => void };
 
 export class Requests {
+  /** Answers that did not fit their schemas. */
+  readonly mismatches = new ResponseMismatches();
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #running = new Map<Request, Waiting>();

@@ -14,7 +14,7 @@ const Name = t.String({
 });
 
 export const ProvisionerKey = t.Object({
-  id: t.String(),
+  id: t.String({ format: "uuid" }),
   organization_id: t.String({ format: "uuid" }),
   name: t.String(),
   tags: Tags,
@@ -28,7 +28,7 @@ export const CreateProvisionerKeyRequest = t.Object({
 });
 
 export const NewProvisionerKey = t.Object({
-  id: t.String(),
+  id: t.String({ format: "uuid" }),
   name: t.String(),
   key: t.String({ description: "Shown here once, and nowhere ever again." }),
 });
@@ -39,7 +39,7 @@ const DAEMON_STATUSES = ["offline", "idle", "busy"] as const;
 export const ProvisionerDaemon = t.Object({
   id: t.String({ format: "uuid" }),
   organization_id: t.String({ format: "uuid" }),
-  key_id: t.String(),
+  key_id: t.String({ format: "uuid", description: "The provisioner key it signed in with." }),
   name: t.String(),
   version: t.String(),
   provisioners: t.Array(t.String(), { description: "What it can bring to life: local, docker, echo." }),

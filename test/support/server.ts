@@ -23,6 +23,8 @@ export type TestServerOptions = {
   clock?: Clock;
   directory?: string;
   models?: LanguageModels;
+  /** An answer that does not fit its schema is what the test is about; else it fails the test. */
+  allowMismatches?: boolean;
 };
 
 /** A fresh, empty temp directory, gone when disposed. */
@@ -82,6 +84,11 @@ const startHere = async (directory: string, options: TestServerOptions) => {
     async stop() {
       await server.stop("the test is over");
       await context[Symbol.asyncDispose]();
+      const [first] = context.requests.mismatches.kept;
+      if (first && !options.allowMismatches)
+        throw new Error(
+          `${context.requests.mismatches.count} answers did not fit their schemas: ${JSON.stringify(first)}`,
+        );
     },
   };
 };

@@ -1,7 +1,7 @@
 // An entry of the audit log as callers see it: a sentence that says what was done, where the thing can be seen, and whether it is still
 // there (facts/platform 7). Pure.
 import { rfc3339 } from "#base/clock.ts";
-import { NIL_UUID } from "#base/ids.ts";
+import { isUuid, NIL_UUID } from "#base/ids.ts";
 import type { AuditRow, ShownEntry } from "#db/audit-search.ts";
 import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
 import { showUser } from "../users/user.ts";
@@ -93,7 +93,8 @@ export const showEntry = (shown: ShownEntry): AuditLog => {
     user: user ? showUser(user, []) : null,
     action: entry.action,
     resource_type: entry.resource_type,
-    resource_id: entry.resource_id,
+    // One odd row must not break the page for a client that reads UUIDs strictly.
+    resource_id: isUuid(entry.resource_id) ? entry.resource_id : NIL_UUID,
     resource_target: entry.resource_target,
     resource_icon: entry.resource_icon,
     resource_link: is_deleted ? "" : linkOf(shown),

@@ -43,6 +43,11 @@ const showRequests = (metrics: Metrics, { requests, sockets, streams }: ApiConte
     "Time until a request was answered; for streams until they began.",
     metrics.requestSeconds,
   );
+  metrics.counter(
+    "slipway_http_response_mismatches_total",
+    "Answers that did not fit their own schema: a defect of Slipway, whose log names operation and field.",
+    () => requests.mismatches.count,
+  );
   metrics.gauge("slipway_http_requests_open", "Requests that are being answered.", () => requests.size);
   metrics.gauge("slipway_sockets_open", "Open WebSockets.", () => sockets.counts.open);
   metrics.gauge("slipway_agents_connected", "Agents that are connected.", () => sockets.agents);

@@ -1,17 +1,17 @@
-// Keys of workers: `<id>-<secret>`, of which only a hash of the secret is kept. A worker sends its key where a person would send a
+// Keys of workers: `<prefix>-<secret>`, of which the prefix and a hash of the secret are kept. A worker sends its key where a person would send a
 // session token (rule PV-13).
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { keyId, linkToken, sameDigest, sha256 } from "#base/ids.ts";
-import { findProvisionerKey, type ProvisionerKeyRow } from "#db/provisioners.ts";
+import { keyId, linkToken, sameDigest, sha256, uuid } from "#base/ids.ts";
+import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/provisioners.ts";
 import type { Store } from "#db/store.ts";
 import { credentialOf } from "../identify.ts";
 
-/** A fresh key: its id, the text to be shown once, and the hash to be kept. */
-export const freshKey = (): { id: string; key: string; secret_hash: string } => {
-  const id = keyId();
+/** A fresh key: its UUID, the text to be shown once, and the prefix and hash to be kept. */
+export const freshKey = (): { id: string; key: string; prefix: string; secret_hash: string } => {
+  const prefix = keyId();
   const secret = linkToken();
-  return { id, key: `${id}-${secret}`, secret_hash: sha256(secret) };
+  return { id: uuid(), key: `${prefix}-${secret}`, prefix, secret_hash: sha256(secret) };
 };
 
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
@@ -19,9 +19,9 @@ const REFUSED = new AppError("unauthenticated", "The provisioner key is missing 
 /** The key that was sent; 401 when there is none or it is wrong. Takes the same time for a wrong secret and an unknown key. */
 const keyOf = async (request: Request, store: Store): Promise<ProvisionerKeyRow> => {
   const token = credentialOf(request)?.token ?? "";
-  const [, id, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
-  if (id === undefined || secret === undefined) throw REFUSED;
-  const row = await store.get(findProvisionerKey({ id }));
+  const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
+  if (prefix === undefined || secret === undefined) throw REFUSED;
+  const row = await store.get(findProvisionerKeyByPrefix({ prefix }));
   if (!sameDigest(sha256(secret), row?.secret_hash ?? sha256("")) || !row) throw REFUSED;
   return row;
 };

@@ -52,10 +52,10 @@ export const provisionerKeys = (ctx: ApiContext) =>
       "/:organization/provisionerkeys",
       async ({ caller, params, body, status }) => {
         const organization_id = await managedAt(ctx, params.organization, caller);
-        const { id, key, secret_hash } = freshKey();
+        const { id, key, prefix, secret_hash } = freshKey();
         const { name, tags = {} } = body;
         const created_at = ctx.clock.now();
-        const row = { id, organization_id, name, secret_hash, tags, created_by: caller.user_id, created_at };
+        const row = { id, prefix, organization_id, name, secret_hash, tags, created_by: caller.user_id, created_at };
         await ctx.store
           .commit([insertProvisionerKey(row), told(row, "create", { after: row }, created_at)])
           .catch((error) => Promise.reject(takenOr(error, { provisioner_keys_name: "name" })));

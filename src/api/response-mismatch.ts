@@ -1,0 +1,97 @@
+// An answer that does not fit its own schema. What is stored already must stay readable: the answer is sent without the members that the
+// schema does not know, the mismatch is logged by operation, path and field (never with a value, which may be anybody's), counted for
+// Prometheus, and fails the tests (test/support/server.ts) (rule HT-25).
+import type { TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ValidationError } from "elysia";
+import { log } from "#base/log.ts";
+import { COMMON_HEADERS } from "./errors.ts";
+
+/** True when a handler has returned what the schema of its answer does not allow. */
+export const isMismatch = (error: unknown): error is ValidationError =>
+  error instanceof ValidationError && error.type === "response";
+
+/** One mismatch: the route, such as `/api/v2/audit`, and the fields, such as `audit_logs.3.resource_id`. */
+export type Mismatch = { readonly method: string; readonly route: string; readonly fields: readonly string[] };
+
+/** Fields that one line of the log names. */
+const NAMED = 8;
+/** Kept to be looked at; the count goes on. */
+const KEPT = 100;
+
+export class ResponseMismatches {
+  #count = 0;
+  readonly #kept: Mismatch[] = [];
+
+  /** All since the start. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The first ones. */
+  get kept(): readonly Mismatch[] {
+    return this.#kept;
+  }
+
+  note(mismatch: Mismatch): void {
+    this.#count += 1;
+    if (this.#kept.length < KEPT) this.#kept.push(mismatch);
+    log("http").error("an answer of {method} {route} does not fit its schema", { ...mismatch });
+  }
+
+  /** The answer to a request whose handler has returned what its schema does not allow. */
+  answer(error: ValidationError, { request, route, status }: Asked): Response {
+    this.note({ method: request.method, route, fields: fieldsOf(error) });
+    const { schema } = error.validator as { schema: TSchema };
+    const headers = { "content-type": "application/json", ...COMMON_HEADERS };
+    return new Response(JSON.stringify(prune(schema, error.value) ?? null), { status, headers });
+  }
+}
+
+type Asked = { request: Request; route: string; status: number };
+
+/** Where it does not fit and what was expected there: never what is there instead. */
+const fieldsOf = (error: ValidationError): string[] => {
+  const { Errors } = error.validator as { Errors(value: unknown): Iterable<{ path: string; message: string }> };
+  const fields = new Set<string>();
+  for (const { path, message } of Errors.call(error.validator, error.value)) {
+    const field = path.slice(1, 200).replaceAll("/", ".");
+    fields.add(`${field === "" ? "(all)" : field}: ${message.slice(0, 100)}`);
+    if (fields.size === NAMED) break;
+  }
+  return [...fields];
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value without members that the schema does not name, fitting or not: a row of the database may have columns that nobody shall see. */
+export const prune = (schema: TSchema, value: unknown): unknown => {
+  if (Array.isArray(schema.anyOf)) return pruneUnion(schema.anyOf as TSchema[], value);
+  if (Array.isArray(value)) {
+    return isObject(schema.items) ? value.map((one) => prune(schema.items as TSchema, one)) : schema.type ? [] : value;
+  }
+  if (!isObject(value)) return value;
+  // Any value may stand here.
+  if (schema.type === undefined) return value;
+  const properties = (schema.properties ?? {}) as Record<string, TSchema>;
+  const rest = Object.values((schema.patternProperties ?? {}) as Record<string, TSchema>)[0];
+  const more = isObject(schema.additionalProperties) ? (schema.additionalProperties as TSchema) : rest;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => {
+      const of = Object.hasOwn(properties, name) ? properties[name] : more;
+      return of ? [[name, prune(of, member)] as const] : [];
+    }),
+  );
+};
+
+/** As the member that fits says, else as the one that knows most of it. */
+const pruneUnion = (members: readonly TSchema[], value: unknown): unknown => {
+  const fits = members.find((member) => Value.Check(member, value));
+  if (fits) return prune(fits, value);
+  if (!isObject(value) && !Array.isArray(value)) return value;
+  const type = Array.isArray(value) ? "array" : "object";
+  const known = ({ properties = {} }: TSchema) => Object.keys(properties).filter((name) => name in value).length;
+  const likely = members.filter((member) => member.type === type).sort((a, b) => known(b) - known(a))[0];
+  return likely ? prune(likely, value) : null;
+};

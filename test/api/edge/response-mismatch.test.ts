@@ -1,0 +1,71 @@
+// Answers that do not fit their own schemas, because of what is stored: the page is shown, the defect is logged and counted.
+import { expect, test } from "bun:test";
+import { Type as t } from "@sinclair/typebox";
+import { configureLogging, resetLogging } from "#base/log.ts";
+import { prune } from "#src/api/response-mismatch.ts";
+import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+type Page = { audit_logs: { id: string; action: string; resource_id: string }[]; count: number };
+
+testInside(
+  "[HT-25] one odd row breaks no page: the others are shown, and operation and field are logged and counted",
+  async () => {
+    await using server = await startTestServer({
+      allowMismatches: true,
+      env: { SLIPWAY_METRICS_ADDRESS: "127.0.0.1:0" },
+    });
+    const context = server.context as NonNullable<typeof server.context>;
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    await admin.post("/api/v2/organizations", { name: "first" });
+    await admin.post("/api/v2/organizations", { name: "second" });
+    const before = await admin.get<Page>("/api/v2/audit?limit=0");
+    expect(context.requests.mismatches.count).toBe(0);
+    const odd = before.audit_logs[0]?.id ?? "";
+    await context.store.commit([
+      { sql: "update audit_logs set action = 'polished', resource_id = 'AbCdEf0123' where id = ?", rows: [[odd]] },
+    ]);
+    const lines: string[] = [];
+    configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
+    const after = await admin.get<Page>("/api/v2/audit?limit=0");
+    resetLogging();
+    expect(after.count).toBe(before.count);
+    expect(after.audit_logs.map(({ id }) => id)).toEqual(before.audit_logs.map(({ id }) => id));
+    // What strict programs read as a UUID is one.
+    expect(after.audit_logs[0]).toMatchObject({
+      action: "polished",
+      resource_id: "00000000-0000-0000-0000-000000000000",
+    });
+    expect(context.requests.mismatches.count).toBe(1);
+    expect(context.requests.mismatches.kept[0]).toMatchObject({ method: "GET", route: "/api/v2/audit" });
+    const said = lines.filter((line) => line.includes("does not fit"));
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain("audit_logs.0.action");
+    expect(said[0]?.length).toBeLessThan(1_000);
+    for (const value of ["polished", ADMIN.email, "second"]) expect(said[0]).not.toContain(value);
+    expect(await context.metrics?.text()).toContain("slipway_http_response_mismatches_total 1");
+  },
+);
+
+testInside("[HT-25] the tests' own server fails the test whose answers do not fit", async () => {
+  const server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  await server.context?.store.commit([{ sql: "update audit_logs set action = 'polished'", rows: [[]] }]);
+  expect((await admin.fetch("GET", "/api/v2/audit?limit=1")).status).toBe(200);
+  expect(Promise.resolve(server[Symbol.asyncDispose]())).rejects.toThrow("did not fit their schemas");
+});
+
+test("[HT-25] what does not fit is shown without members that its schema does not know, at any depth", () => {
+  const row = t.Object({ id: t.String({ format: "uuid" }), tags: t.Record(t.String(), t.String()), any: t.Any() });
+  const schema = t.Object({
+    rows: t.Array(row),
+    one: t.Union([row, t.Null()]),
+    state: t.Union([t.Literal("on"), t.Literal("off")]),
+    none: t.Union([t.String(), t.Null()]),
+  });
+  const stored = { id: "short", tags: { a: "b", n: 1 }, any: { secret: false }, secret_hash: "hash" };
+  const shown = { id: "short", tags: { a: "b", n: 1 }, any: { secret: false } };
+  const value = { rows: [stored, null, 7], one: stored, state: "lost", none: { secret_hash: "hash" }, more: "hash" };
+  expect(prune(schema, value)).toEqual({ rows: [shown, null, 7], one: shown, state: "lost", none: null });
+});
