@@ -26,7 +26,7 @@ import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts"
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { type Config, containerAccessUrl, listensOnLoopback } from "#base/config.ts";
+import { type Config, containerAccessUrl, onlyThisMachine } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
@@ -43,6 +43,7 @@ import { Addresses } from "./api/address.ts";
 import { TunnelDialer } from "./api/agents/dialer.ts";
 import { RefusedChanges } from "./api/audit/refused.ts";
 import { automaticBuilds } from "./api/builds/automatic.ts";
+import { whyNoLocal } from "./api/builds/local-rule.ts";
 import { firstPrebuild } from "./api/builds/prebuilds.ts";
 import { ChatToolHouse } from "./api/chats/tool-house.ts";
 import type { ApiContext } from "./api/context.ts";
@@ -178,7 +179,7 @@ export class Context implements ApiContext, AsyncDisposable {
           clock: this.clock,
           topics: this.topics,
           uses: this.uses,
-          automatic: automaticBuilds(store, this.jobs),
+          automatic: automaticBuilds(this, this.jobs),
           builds,
           accessUrl: () => this.accessUrl,
         }),
@@ -187,8 +188,8 @@ export class Context implements ApiContext, AsyncDisposable {
     );
     this.prebuilds = new PrebuildKeeper({
       ...{ store, clock: this.clock, workspaces: () => this.workspaces },
-      automatic: automaticBuilds(store, this.jobs),
-      firstBuild: firstPrebuild(store),
+      automatic: automaticBuilds(this, this.jobs),
+      firstBuild: firstPrebuild(this),
     });
     this.blobs = new Blobs(this.config.data_dir);
     this.backups = scheduledBackups(this.config, this.clock);
@@ -221,7 +222,7 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
-    const mayReach = { private: listensOnLoopback(this.config), hosts: this.config.model_hosts ?? [] };
+    const mayReach = { private: onlyThisMachine(this.config), hosts: this.config.model_hosts ?? [] };
     const configured = new ConfiguredModels({
       ...{ clock: this.clock, mayReach },
       attachments: (id) => readAttachment({ store, blobs: this.blobs }, id),
@@ -302,7 +303,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await recoverBuilds(this.store, this.workspaces);
     await recoverChats(this.store, this.chats, this.clock.now());
     await recoverWorkspaces(this.store, this.provisioners);
-    if (this.provisioners.has("local")) await prepareStarter(this);
+    if (whyNoLocal(this.config) === undefined) await prepareStarter(this);
     this.scheduler.start();
     this.uses.start(this.clock);
     this.usage.start();
@@ -351,7 +352,7 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 }
 
-/** The ways a workspace can come to life here; `local` only where DESIGN section 8 allows it. */
+/** The ways a workspace can come to life here. `local` is always there to stop and delete; it starts only where that is allowed. */
 const makeProvisioners = (
   { config, provisioners, environment }: ContextOptions,
   clock: Clock,
@@ -365,10 +366,9 @@ const makeProvisioners = (
     accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
     program: config.agent_binary,
   });
-  const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock)];
-  if (listensOnLoopback(config) || config.allow_local_provisioner_off_loopback) {
-    made.push(new LocalProvisioner({ root: join(config.data_dir, "workspaces"), clock, accessUrl, environment }));
-  }
+  const root = join(config.data_dir, "workspaces");
+  const local = new LocalProvisioner({ root, clock, accessUrl, environment, refusal: whyNoLocal(config) });
+  const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock), local];
   return new Map(made.map((one) => [one.name as string, one]));
 };
 

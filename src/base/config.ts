@@ -1,5 +1,6 @@
 // The settings of the server and of the daemon, as the rest of the product sees them. Pure: the command line, the environment
 // and the file reader are handed in by src/main.ts. The tables are in ./config/.
+import { isIPv4 } from "node:net";
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS, type ClientConfig } from "./config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/daemon-settings.ts";
 import { settingsTable } from "./config/describe.ts";
@@ -117,7 +118,9 @@ export const allowedHosts = (config: Config): readonly string[] => {
 /** The name that containers have for the machine they run on. */
 const HOST_OF_CONTAINERS = "host.docker.internal";
 
-const isLoopback = (host: string): boolean => host === "localhost" || host === "[::1]" || host.startsWith("127.");
+/** True for the names and addresses that this machine has for itself; IPv6 with or without brackets. */
+const isLoopback = (host: string): boolean =>
+  /^(.+\.)?localhost$/i.test(host) || host === "[::1]" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 
 /** Where containers reach the server: the setting, or the access URL with a name that means this machine inside of them, too. */
 export const containerAccessUrl = (setting: URL | undefined, access: URL): URL => {
@@ -127,9 +130,31 @@ export const containerAccessUrl = (setting: URL | undefined, access: URL): URL =
   return url;
 };
 
-/** True when only this machine can connect, so that the template `local` may be offered. */
-export const listensOnLoopback = (config: Config): boolean =>
-  config.address.host === "localhost" || config.address.host === "::1" || config.address.host.startsWith("127.");
+/** True when nothing but this machine can connect directly; a proxy in front may still let others in. */
+export const listensOnLoopback = (config: Config): boolean => isLoopback(config.address.host);
+
+/**
+ * The settings that suggest that people beyond this machine use the server, in words such as `access_url is https://s.example`. Empty
+ * when there are none. A proxy in front connects from loopback, so the address the server listens on says little by itself.
+ */
+export const signsOfOthers = (config: Config): string[] => {
+  const { access_url, wildcard_access_url: wildcard, trusted_proxies, allowed_hosts = [] } = config;
+  const apps = wildcard?.replace(/^\*\./, "").replace(/:\d+$/, "");
+  const names = allowed_hosts.filter((host) => !isLoopback(host) && host !== HOST_OF_CONTAINERS);
+  return [
+    ...(listensOnLoopback(config) ? [] : [`address is ${addressKind.print(config.address)}`]),
+    ...(access_url === undefined || isLoopback(access_url.hostname) ? [] : [`access_url is ${access_url.origin}`]),
+    ...(apps === undefined || isLoopback(apps) ? [] : [`wildcard_access_url is ${wildcard}`]),
+    ...(trusted_proxies.length === 0 ? [] : ["trusted_proxies names a proxy"]),
+    ...(names.length === 0 ? [] : [`allowed_hosts names ${names.join(", ")}`]),
+  ];
+};
+
+/**
+ * True when nothing suggests that anybody but the people of this machine uses the server. Decides whether local workspaces are offered
+ * without being asked for, and whether private addresses of models may be reached.
+ */
+export const onlyThisMachine = (config: Config): boolean => signsOfOthers(config).length === 0;
 
 function firstUserIsWhole(config: Config): Problem[] {
   const keys = ["admin_email", "admin_username", "admin_password"] as const;

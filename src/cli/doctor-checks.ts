@@ -10,6 +10,7 @@ import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/inspect.ts";
 import { backupFolder } from "./backup.ts";
+import { localWorkspaces } from "./doctor-local.ts";
 
 export type Finding = { name: string; status: "ok" | "warn" | "wrong"; detail: string };
 
@@ -23,7 +24,7 @@ const EXPIRES_SOON_MS = 14 * DAY_MS;
 export const examine = async (config: Config, clock: Clock, quick: boolean): Promise<Finding[]> => {
   const { data_dir } = config;
   const folder = dataDirectory(data_dir);
-  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
+  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config), localWorkspaces(config)];
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);
@@ -215,9 +216,6 @@ const exposure = (config: Config): Finding[] => {
   }
   if (config.access_url?.protocol === "https:" && isPlain && config.trusted_proxies.length === 0) {
     warn("access_url is https by a proxy that trusted_proxies does not name: everybody seems to come from its address");
-  }
-  if (config.allow_local_provisioner_off_loopback) {
-    warn("allow_local_provisioner_off_loopback lets everybody with an account run programs as the server's user");
   }
   const metrics = config.metrics_address?.host;
   if (metrics !== undefined && !/^(127\.|localhost$|::1$)/.test(metrics))

@@ -8,6 +8,7 @@ import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
+import { localWorkspaces } from "./doctor-local.ts";
 import { startLogging } from "./logging.ts";
 import { reasonForPeople } from "./reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "./verb.ts";
@@ -128,6 +129,7 @@ function announce(input: VerbInput, config: Config, { url, metrics }: Started, c
   input.print(`API documentation: ${shown}/swagger`);
   if (metrics) input.print(`Metrics: ${metrics.href}`);
   input.print(`Data is kept in ${resolve(config.data_dir)}`);
+  input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
 }
 
 const aborted = (signal: AbortSignal): Promise<undefined> =>

@@ -11,6 +11,7 @@ export const checkProvisioner = (manifest: Manifest): Finding[] => [
   ...(manifest.echo && effectiveProvisioner(manifest) !== "echo"
     ? [{ pointer: "/echo", reason: "is only for the provisioner echo" }]
     : []),
+  ...(effectiveProvisioner(manifest) === "local" ? checkOneAgent(manifest) : []),
   ...(effectiveProvisioner(manifest) === "docker" ? checkContainers(manifest) : checkNoContainers(manifest)),
 ];
 
@@ -22,6 +23,17 @@ const checkExternal = ({ provisioner, external, tags = {} }: Manifest): Finding[
   return [
     ...(external ? [] : [{ pointer: "/external", reason: "is missing: it names the provisioner that a worker uses" }]),
     ...reserved.map((tag) => ({ pointer: `/tags/${tag}`, reason: "is set by the server" })),
+  ];
+};
+
+/** A local workspace is one process, so it has one agent. */
+const checkOneAgent = ({ resources }: Manifest): Finding[] => {
+  const places = resources.flatMap(({ agents = [] }, i) => agents.map((_, j) => `/resources/${i}/agents/${j}`));
+  if (places.length === 1) return [];
+  const [, second] = places;
+  const count = places.length === 0 ? "none" : places.length;
+  return [
+    { pointer: second ?? "/resources", reason: `a local workspace has exactly one agent, this template has ${count}` },
   ];
 };
 

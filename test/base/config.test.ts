@@ -10,7 +10,9 @@ import {
   loadConfig,
   loadDaemonConfig,
   loadWorkerConfig,
+  onlyThisMachine,
   settingsMarkdown,
+  signsOfOthers,
 } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
 
@@ -233,7 +235,38 @@ describe("what follows from the settings", () => {
     expect(allowedHosts(load().config)).toEqual(plain);
     expect(allowedHosts(load(["--docker-access-url=http://172.17.0.1:7080"]).config)).toContain("172.17.0.1");
     expect(listensOnLoopback(config)).toBe(false);
+    for (const host of ["localhost", "127.0.0.1", "[::1]"]) {
+      expect(listensOnLoopback(load([`--address=${host}:1`]).config)).toBe(true);
+    }
+    expect(listensOnLoopback(load(["--address=127.example.com:1"]).config)).toBe(false);
     expect(listensOnLoopback(load().config)).toBe(true);
+  });
+});
+
+describe("whether only this machine uses the server", () => {
+  const alone = (...argv: string[]): boolean => onlyThisMachine(load(argv).config);
+
+  test("[CF-15] holds while every address is a loopback one and no proxy is trusted", () => {
+    expect(alone()).toBe(true);
+    expect(alone("--access-url=http://localhost:7080", "--wildcard-access-url=*.apps.localhost:7080")).toBe(true);
+    expect(alone("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(true);
+  });
+
+  test("[CF-15] ends with any sign of others, and the settings that are one are named", () => {
+    const signs: [string, string][] = [
+      ["--address=0.0.0.0:7080", "address is 0.0.0.0:7080"],
+      ["--address=127.example.com:7080", "address is 127.example.com:7080"],
+      ["--access-url=https://slipway.example.com", "access_url is https://slipway.example.com"],
+      ["--access-url=http://127.example.com", "access_url is http://127.example.com"],
+      ["--wildcard-access-url=*.apps.example.com", "wildcard_access_url is *.apps.example.com"],
+      ["--trusted-proxies=127.0.0.1", "trusted_proxies names a proxy"],
+      ["--allowed-hosts=localhost,slipway.lan", "allowed_hosts names slipway.lan"],
+    ];
+    for (const [flag, sign] of signs) {
+      expect([flag, alone(flag)]).toEqual([flag, false]);
+      expect(signsOfOthers(load([flag]).config)).toEqual([sign]);
+    }
+    expect(signsOfOthers(load(signs.slice(3, 6).map(([flag]) => flag)).config)).toHaveLength(3);
   });
 });
 

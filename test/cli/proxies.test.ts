@@ -200,7 +200,7 @@ test("[OP-17] doctor says when a proxy is not named", async () => {
   const asked = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
   const behind = [...asked, "--access-url", "https://slipway.example.com"];
   expect((await runHere(behind)).printed).toContain("a proxy that trusted_proxies does not name");
-  expect((await runHere([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("trusted_proxies");
+  expect((await runHere([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not name");
 });
 
 const tools = [needs.openssl, needs.curl];

@@ -138,7 +138,7 @@ const BROKEN: [string, string, string][] = [
   ],
   [
     "echo settings elsewhere",
-    "provisioner: local\nresources:\n  - name: a\necho: {hang: true}\n",
+    "provisioner: local\nresources:\n  - {name: a, agents: [{name: main}]}\necho: {hang: true}\n",
     "line 4: echo: is only for",
   ],
   [

@@ -2,17 +2,17 @@
 import type { AutomaticBuilds } from "#actors/workspace/schedule-actor.ts";
 import { notFound } from "#base/errors.ts";
 import { listBuildParameters } from "#db/builds.ts";
-import type { Store } from "#db/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates.ts";
-import { newBuild, usableManifest, versionOf } from "./new-build.ts";
+import { type BuildDeps, newBuild, usableManifest, versionOf } from "./new-build.ts";
 
 /** A start follows the template's active version where the template or the workspace asks for it; all else keeps what it has. */
 export const automaticBuilds = (
-  store: Store,
+  deps: BuildDeps,
   jobs: { workersFor(tags: Readonly<Record<string, string>>): readonly unknown[] },
 ): AutomaticBuilds => ({
   hasWorker: (tags) => jobs.workersFor(tags).length > 0,
   async plan(workspace, last, wish) {
+    const { store } = deps;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     if (!template) throw notFound();
     const follows = template.require_active_version || workspace.automatic_updates === "always";
@@ -26,6 +26,6 @@ export const automaticBuilds = (
     );
     const values = await store.all(listBuildParameters({ build_id: last.id }));
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-    return newBuild(store, version, manifest, wish, previous);
+    return newBuild(deps, version, manifest, { ...wish, owner_id: workspace.owner_id }, previous);
   },
 });

@@ -49,10 +49,10 @@ export const createBuild = async (
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   const build = await newBuild(
-    store,
+    ctx,
     version,
     manifest,
-    { ...body, initiator_id: caller.user_id, reason: reasonOf(body), ...told(body) },
+    { ...body, owner_id: workspace.owner_id, initiator_id: caller.user_id, reason: reasonOf(body), ...told(body) },
     previous,
   );
   await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id });

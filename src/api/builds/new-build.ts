@@ -1,6 +1,7 @@
 // From a template version and the caller's wishes to a build that an actor can queue: the version must be usable, the parameters
 // complete. Used by the creation of workspaces and of further builds.
 import type { NewBuild } from "#actors/workspace/decision.ts";
+import type { Config } from "#base/config.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findJob } from "#db/jobs.ts";
@@ -12,6 +13,7 @@ import type { Manifest } from "#schema/manifest.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
+import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 
 /** A version with the state of its import. */
 export type KnownVersion = { readonly row: TemplateVersionRow; readonly status: JobStatus };
@@ -37,6 +39,8 @@ export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid"
 type Wishes = Pick<CreateBuild, "rich_parameter_values" | "template_version_preset_id"> & {
   readonly transition: NewBuild["transition"];
   readonly initiator_id: string;
+  /** Whose workspace it is for. */
+  readonly owner_id: string;
   readonly reason: string;
   readonly orphan?: boolean;
   readonly log_level?: string;
@@ -44,14 +48,24 @@ type Wishes = Pick<CreateBuild, "rich_parameter_values" | "template_version_pres
   readonly told?: string;
 };
 
-/** The build with fresh ids. 400 for a preset or parameter that does not fit; `previous` are the values of the build before. */
+export type BuildDeps = { readonly store: Store; readonly config: Config };
+
+/**
+ * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a local workspace that may not be; `previous` are
+ * the values of the build before.
+ */
 export const newBuild = async (
-  store: Store,
+  deps: BuildDeps,
   version: KnownVersion,
   manifest: Manifest,
   wishes: Wishes,
   previous?: Readonly<Record<string, string>>,
 ): Promise<NewBuild> => {
+  const { store } = deps;
+  // What is stopped or removed may always be.
+  if (wishes.transition === "start" && manifest.provisioner === LOCAL_PROVISIONER) {
+    await mayStartLocal(deps, { ...wishes, author_id: version.row.created_by });
+  }
   const { rich_parameter_values: given = [], template_version_preset_id: preset_id } = wishes;
   const preset = preset_id === undefined ? undefined : presetWithId(manifest, version.row.id, preset_id);
   if (preset_id !== undefined && !preset) {

@@ -1,11 +1,12 @@
 // The lists of templates and what `q` narrows them by (facts/platform 9.3).
 import { SearchQuery } from "#base/query.ts";
 import { listTemplates, type ShownTemplate } from "#db/templates.ts";
-import { mayReadTemplates } from "../access.ts";
+import { mayManageTemplates, mayReadTemplates } from "../access.ts";
+import { LOCAL_PROVISIONER, mayHaveLocal } from "../builds/local-rule.ts";
 import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 
-/** Templates the caller may see, by name. 400 for a `q` that cannot be understood. */
+/** Templates the caller may see and may make something from, by name. Those for local workspaces are shown to who may have one and to who looks after templates. 400 for a `q` that cannot be understood. */
 export const searchTemplates = async (
   ctx: ApiContext,
   caller: UserCaller,
@@ -13,11 +14,14 @@ export const searchTemplates = async (
   organization_id?: string,
 ): Promise<ShownTemplate[]> => {
   const matches = matcherOf(q, caller);
+  const seesLocal = (who: UserCaller, organization: string): boolean =>
+    mayHaveLocal(ctx.config, who.roles) || mayManageTemplates(who, organization);
   const rows = await ctx.store.scan(listTemplates());
   return rows.filter(
     (row) =>
       (organization_id === undefined || row.template.organization_id === organization_id) &&
       mayReadTemplates(caller, row.template.organization_id) &&
+      (row.template.provisioner !== LOCAL_PROVISIONER || seesLocal(caller, row.template.organization_id)) &&
       matches(row),
   );
 };

@@ -24,7 +24,7 @@ export type Creation = {
 /** The new workspace with its pending first build. 400, 403, 404 and 409 as in facts/platform 3.2. */
 export const createWorkspace = async (ctx: ApiContext, creation: Creation): Promise<Workspace> => {
   const { caller, owner, organization_id, body } = creation;
-  const { store, clock } = ctx;
+  const { clock } = ctx;
   const fields = workspaceFields(body);
   const { template, version } = await templateFor(ctx, caller, body);
   if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
@@ -45,8 +45,11 @@ export const createWorkspace = async (ctx: ApiContext, creation: Creation): Prom
   }
   const manifest = usableManifest(version, "invalid");
   const { rich_parameter_values, template_version_preset_id } = body;
-  const wishes = { rich_parameter_values, template_version_preset_id, initiator_id: caller.user_id };
-  const build = await newBuild(store, version, manifest, { ...wishes, transition: "start", reason: "initiator" });
+  const wishes = {
+    ...{ rich_parameter_values, template_version_preset_id },
+    ...{ owner_id: owner.id, initiator_id: caller.user_id },
+  };
+  const build = await newBuild(ctx, version, manifest, { ...wishes, transition: "start", reason: "initiator" });
   const now = clock.now();
   const id = uuid();
   const workspace = {

@@ -19,6 +19,7 @@ import {
   whole,
   wildcardHost,
 } from "./kinds.ts";
+import { LOCAL_SETTINGS } from "./local-settings.ts";
 import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
@@ -112,10 +113,7 @@ export const SERVER_SETTINGS = {
     absent: "none",
     secret: true,
   }),
-  allow_local_provisioner_off_loopback: setting(flag, false, {
-    group: "Workspaces",
-    help: "The ready template `local` runs workspaces as the server's own user, so it is offered only while the server listens on loopback. `true` offers it on every address.",
-  }),
+  ...LOCAL_SETTINGS,
   provisioner_slots: setting(whole(1, 64), 2, {
     group: "Workspaces",
     help: "How many builds run at the same time; further ones wait in the queue.",
@@ -134,7 +132,8 @@ export const SERVER_SETTINGS = {
   model_hosts: optional(hosts, {
     group: "Chats",
     help: "Hosts that base URLs of model providers may name although they are not on the public internet.",
-    absent: "none; while the server listens on loopback only, all loopback and private addresses",
+    absent:
+      "none; while only this machine uses the server (loopback as address and access URL, no proxy), all loopback and private addresses",
   }),
   subchat_slots: setting(whole(1, 10_000), 10, {
     group: "Chats",

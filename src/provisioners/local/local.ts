@@ -17,6 +17,8 @@ export type LocalOptions = {
   readonly command?: readonly string[];
   /** The server's own environment, of which only PATH, LANG and TZ reach a workspace. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Why nothing is started here; what was started before can still be stopped and deleted. */
+  readonly refusal?: string | undefined;
   /** Milliseconds a daemon has for its stop scripts before everything is killed. */
   readonly grace?: number;
 };
@@ -37,6 +39,7 @@ export class LocalProvisioner implements Provisioner {
 
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
     const { transition, workspace } = request;
+    if (transition === "start") this.#mayStart();
     const folder = new WorkspaceFolder(this.#options.root, workspace.id);
     const step = async (action: string, words: string, work: () => void | Promise<void>): Promise<void> => {
       signal.throwIfAborted();
@@ -68,6 +71,7 @@ export class LocalProvisioner implements Provisioner {
   /** The checks of a start; no folder is made and nothing is started. */
   async plan({ manifest }: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
+    this.#mayStart();
     const agents = manifest.resources.flatMap((resource) => resource.agents ?? []);
     if (agents.length !== 1) throw new ProvisionError("A local workspace has exactly one agent.");
     report.log("info", "Planning", "The workspace's daemon would be started on this machine.");
@@ -75,6 +79,13 @@ export class LocalProvisioner implements Provisioner {
 
   /** Starts again what has died while the server was away, such as after a restart of the machine. */
   async recover(workspaces: readonly { id: string; state: string | null }[]): Promise<void> {
+    if (this.#options.refusal !== undefined) {
+      const count = workspaces.length;
+      log("local").warn("{count} local workspaces from before are still there; stop them: {reason}", {
+        ...{ count, reason: this.#options.refusal },
+      });
+      return;
+    }
     for (const { id } of workspaces) {
       try {
         const folder = new WorkspaceFolder(this.#options.root, id);
@@ -86,6 +97,10 @@ export class LocalProvisioner implements Provisioner {
         log("local").error("workspace {id} cannot be started again: {error}", { id, error });
       }
     }
+  }
+
+  #mayStart(): void {
+    if (this.#options.refusal !== undefined) throw new ProvisionError(this.#options.refusal);
   }
 
   /** The daemon of a claimed workspace has its token and goes on; it is started again when it has died. */

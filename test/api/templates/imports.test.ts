@@ -209,7 +209,7 @@ describe("the ready template", () => {
     expect(await names()).toEqual([]);
   });
 
-  test("[TP-21] off loopback there is none, unless the setting allows it", async () => {
+  test("[TP-21] off loopback, and behind a proxy, there is none, unless the setting allows it", async () => {
     const names = async (env: Record<string, string>): Promise<string[]> => {
       await using one = await startTestServer({ env: { SLIPWAY_ADDRESS: "0.0.0.0:0", ...env } });
       const local = new URL(one.url);
@@ -218,6 +218,9 @@ describe("the ready template", () => {
       return (await client.get<Template[]>("/api/v2/templates")).map(({ name }) => name);
     };
     expect(await names({})).toEqual([]);
+    const behindProxy = { SLIPWAY_ADDRESS: "127.0.0.1:0", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" };
+    expect(await names({ ...behindProxy, SLIPWAY_ACCESS_URL: "https://slipway.example.com" })).toEqual([]);
+    expect(await names({ ...behindProxy, SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" })).toEqual([]);
     expect(await names({ SLIPWAY_ALLOW_LOCAL_PROVISIONER_OFF_LOOPBACK: "true" })).toEqual(["local"]);
   });
 });

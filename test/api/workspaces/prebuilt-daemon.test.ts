@@ -47,7 +47,7 @@ const isUse = async (client: Client, id: string, agent_id: string, uses: Uses): 
 };
 
 test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace goes on as its new agent: it runs the scripts as the new owner, gets ready, its process is the same, and a terminal on it is use", async () => {
-  await using world = await openWorld();
+  await using world = await openWorld({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   const { admin, server } = world;
   const { id: template_id, active_version_id } = await makeTemplate(admin, JSON.stringify(MANIFEST));
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);

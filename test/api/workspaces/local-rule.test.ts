@@ -1,0 +1,120 @@
+// Who gets local workspaces, which can do whatever the server's user can: nobody where others than this machine use the server, and
+// elsewhere only owners of the deployment, unless settings say otherwise.
+import { expect, test } from "bun:test";
+import { ApiError } from "#src/client.ts";
+import { runHere } from "#test/cli/run-verb.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { type TestServerOptions, tempDirectory } from "#test/support/server.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+type Named = { id: string; name: string; organization_id: string };
+
+const refusal = async (call: Promise<unknown>): Promise<{ status: number; message: string }> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof ApiError ? error : { status: 200, message: "" };
+};
+
+/** A server with the template `local`, its first user and a member. */
+const openLocal = async (options: TestServerOptions = {}) => {
+  const world = await openWorld(options);
+  const local = (await world.admin.get<Named[]>("/api/v2/templates")).find(({ name }) => name === "local");
+  if (!local) throw new Error("the server has no template local");
+  const { organization_id } = local;
+  const member = world.admin.as((await seedUser(world.server, { organization_id })).token);
+  return { ...world, local, member };
+};
+
+test("[LP-9] a member is not shown the template and is refused a workspace of it; the setting allows both", async () => {
+  await using world = await openLocal();
+  const { local, member } = world;
+  expect(await member.get<Named[]>("/api/v2/templates")).toEqual([]);
+  expect(await member.get<Named[]>("/api/v2/organizations/default/templates")).toEqual([]);
+  const refused = await refusal(createWorkspace(member, local.id));
+  expect(refused.status).toBe(403);
+  expect(refused.message).toContain("Only owners of the deployment have local workspaces");
+  expect(refused.message).toContain("allow_local_provisioner_for_members");
+  expect(await member.get<object>("/api/v2/workspaces")).toMatchObject({ count: 0 });
+
+  await using open = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
+  expect((await open.member.get<Named[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
+  const { id } = await createWorkspace(open.member, open.local.id);
+  expect((await awaitBuild(open.member, id)).latest_build.status).toBe("running");
+  await createBuild(open.member, id, "delete");
+  await awaitBuild(open.member, id);
+}, 60_000);
+
+test("[LP-9] an owner cannot make one for a member, and starts no version that somebody else has written", async () => {
+  await using world = await openLocal();
+  const { admin, local } = world;
+  const somebody = await seedUser(world.server, { organization_id: local.organization_id });
+  const forThem = admin.post(`/api/v2/users/${somebody.user_id}/workspaces`, { name: "dev", template_id: local.id });
+  expect((await refusal(forThem)).status).toBe(403);
+  const { organization_id } = local;
+  const lead = admin.as((await seedUser(world.server, { organization_id, roles: ["template-admin"] })).token);
+  expect((await lead.get<Named[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
+  const theirs = await makeTemplate(lead, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
+  const started = await refusal(createWorkspace(admin, theirs.id));
+  expect(started.status).toBe(403);
+  expect(started.message).toContain("only from versions that an owner has made");
+});
+
+test("[LP-8] a data directory that moves behind a proxy starts no local workspace any more and says why; stop and delete still work", async () => {
+  using place = tempDirectory();
+  const directory = place.path;
+  let id = "";
+  {
+    await using world = await openLocal({ directory });
+    ({ id } = await createWorkspace(world.admin, world.local.id));
+    expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("running");
+  }
+  const env = { SLIPWAY_ACCESS_URL: "https://slipway.example.com", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" };
+  await using moved = await openLocal({ directory, env });
+  const { admin, local } = moved;
+  for (const call of [createBuild(admin, id, "start"), createWorkspace(admin, local.id, "another")]) {
+    const { status, message } = await refusal(call);
+    expect(status).toBe(403);
+    expect(message).toContain("access_url is https://slipway.example.com");
+    expect(message).toContain("allow_local_provisioner_off_loopback");
+  }
+  await createBuild(admin, id, "stop");
+  expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
+  await createBuild(admin, id, "delete");
+  expect((await awaitBuild(admin, id)).latest_build.status).toBe("deleted");
+}, 60_000);
+
+test("[LP-10] a template for local workspaces with two agents, or with none, fails at its import with the words", async () => {
+  await using world = await openWorld();
+  const two = "provisioner: local\nresources:\n  - name: a\n    agents:\n      - name: one\n      - name: two\n";
+  const { job } = await importVersion(world.admin, two);
+  expect(job.status).toBe("failed");
+  expect(job.error).toContain("line 6");
+  expect(job.error).toContain("a local workspace has exactly one agent, this template has 2");
+  const none = await importVersion(world.admin, "provisioner: local\nresources:\n  - name: a\n");
+  expect(none.job.error).toContain("a local workspace has exactly one agent, this template has none");
+});
+
+test("[CF-15] doctor says whether local workspaces are offered, to whom, and what that means", async () => {
+  using place = tempDirectory();
+  const line = async (...flags: string[]): Promise<string> => {
+    const { printed } = await runHere([
+      "doctor",
+      "--quick",
+      "--data-dir",
+      place.path,
+      "--address=127.0.0.1:0",
+      ...flags,
+    ]);
+    return printed.split("\n").find((one) => one.includes("local workspaces")) ?? "";
+  };
+  expect(await line()).toMatch(/^ok .*offered to owners of the deployment/);
+  expect(await line("--allow-local-provisioner-for-members")).toMatch(/^WARN .*offered to everybody with an account/);
+  const behind = "--access-url=https://slipway.example.com";
+  expect(await line(behind)).toMatch(/^ok .*not offered, because access_url is https:\/\/slipway\.example\.com/);
+  expect(await line(behind, "--allow-local-provisioner-off-loopback")).toMatch(
+    /^WARN .*whatever the server's user can/,
+  );
+});
