@@ -4,6 +4,7 @@ import type { Migration } from "./migrate.ts";
 import init from "./migrations/0000_init.sql" with { type: "text" };
 import reports from "./migrations/0001_reports.sql" with { type: "text" };
 import provisionerKeyIds from "./migrations/0002_provisioner_key_ids.sql" with { type: "text" };
+import signIn from "./migrations/0003_sign_in.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
 
@@ -14,4 +15,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0000_user_status", sql: userStatus },
   { name: "0001_reports", sql: reports },
   { name: "0002_provisioner_key_ids", sql: provisionerKeyIds },
+  { name: "0003_sign_in", sql: signIn },
 ];

@@ -12,6 +12,7 @@ export * from "./core.ts";
 export * from "./external-auth.ts";
 export * from "./git-ssh-keys.ts";
 export * from "./jobs.ts";
+export * from "./known-addresses.ts";
 export * from "./mcp.ts";
 export * from "./models.ts";
 export * from "./port-shares.ts";

@@ -19,6 +19,8 @@ export const users = sqliteTable(
     /** Site roles other than the implied `member`. */
     roles: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     theme_preference: text().notNull().default(""),
+    /** The account at github.com that this user has linked, by its number. */
+    github_com_user_id: integer(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
     last_seen_at: integer(),
@@ -81,8 +83,15 @@ export const api_keys = sqliteTable(
     token_name: text().notNull().default(""),
     /** password (a sign-in) | token (made on the tokens page) */
     login_type: text().notNull(),
-    /** all | application_connect */
+    /** all | application_connect | limited: see `scopes`. */
     scope: text().notNull(),
+    /** What the key may be used for (src/schema/scopes.ts); empty where `scope` says it. */
+    scopes: text({ mode: "json" }).$type<string[]>().notNull().default([]),
+    /** Networks in CIDR form from which the key counts; empty: from everywhere. */
+    allowed_addresses: text({ mode: "json" }).$type<string[]>().notNull().default([]),
+    /** Where the key was last used, as far as that was noted, and with which program. */
+    ip_address: text().notNull().default(""),
+    user_agent: text().notNull().default(""),
     lifetime_seconds: integer().notNull(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),

@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
   const { password, made } = passwordFrom(options["password-file"], input);
   const work = async (store: Parameters<Parameters<typeof onMachine>[3]>[0]): Promise<void> => {
     openEncryption(config.data_dir);
-    await prepareIdentity({ store, clock: input.clock, passwords: new Passwords() }, config);
+    await prepareIdentity({ store, clock: input.clock, passwords: new Passwords(input.clock) }, config);
     const id = await new MachineAccounts(store, input.clock).setUp({ username, email, password });
     const shown = made ? ` Password: ${password}` : "";
     if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));

@@ -15,7 +15,7 @@ import { pageOf, pageQuery } from "../paging.ts";
 import { fails } from "../responses.ts";
 import { userMade } from "./audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "./first-user.ts";
-import { passwordProblem } from "./passwords.ts";
+import { passwordProblem } from "./password-rules.ts";
 import { siteRoles } from "./site-roles.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
 import { showUser } from "./user.ts";

@@ -13,7 +13,8 @@ import { CommitError, type Store } from "#db/store.ts";
 import { findAnyUser, findUser, insertUser } from "#db/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { userMade } from "./audit.ts";
-import { type Passwords, passwordProblem } from "./passwords.ts";
+import { passwordProblem } from "./password-rules.ts";
+import type { Passwords } from "./passwords.ts";
 
 export { PREBUILDS_USER_ID };
 

@@ -6,7 +6,7 @@ import { ownParser, parsePublicJson } from "../body.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Generic } from "../responses.ts";
 import { createFirstUser, hasAnyUser } from "./first-user.ts";
-import { passwordProblem } from "./passwords.ts";
+import { passwordProblem } from "./password-rules.ts";
 import { checkUsername } from "./usernames.ts";
 
 const tags = ["Users"];

@@ -22,7 +22,8 @@ import { keyChanged, userChanged, userMade } from "./audit.ts";
 import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
 import { newKey } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
-import { Passwords, passwordProblem } from "./passwords.ts";
+import { passwordProblem } from "./password-rules.ts";
+import { Passwords } from "./passwords.ts";
 import { siteRoles } from "./site-roles.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
@@ -32,11 +33,12 @@ const PAGE = 500;
 export class MachineAccounts {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #passwords = new Passwords();
+  readonly #passwords: Passwords;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
+    this.#passwords = new Passwords(clock);
   }
 
   /** Every user by username. */

@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import { ownParser, parsePublicJson } from "../body.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
-import { passwordProblem } from "./passwords.ts";
+import { passwordProblem } from "./password-rules.ts";
 
 const tags = ["Users"];
 

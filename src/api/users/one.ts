@@ -5,6 +5,7 @@ import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { deleteKeysOf } from "#db/api-keys.ts";
 import { deleteLinksOf } from "#db/external-auth.ts";
 import { deleteGitSshKey } from "#db/git-ssh-keys.ts";
+import { deleteAddressesOf } from "#db/known-addresses.ts";
 import { CommitError } from "#db/store.ts";
 import { setTimersOfOwner } from "#db/timers.ts";
 import { deleteUserSkillsOf } from "#db/user-skills.ts";
@@ -55,6 +56,7 @@ export const oneUser = (ctx: ApiContext) =>
             ...(isOwner(caller) ? [isStillOwner({ id: caller.user_id })] : []),
             deleteUser({ id: user.id, now }),
             deleteKeysOf({ user_id: user.id, except: "" }),
+            deleteAddressesOf(user.id),
             deleteGitSshKey(user.id),
             deleteLinksOf(user.id),
             deleteUserSkillsOf(user.id),

@@ -9,7 +9,7 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
 import { userChanged } from "./audit.ts";
-import { passwordProblem } from "./passwords.ts";
+import { passwordProblem } from "./password-rules.ts";
 import { userAt, userPath } from "./user.ts";
 
 export const userPassword = (ctx: ApiContext) =>
@@ -24,10 +24,10 @@ export const userPassword = (ctx: ApiContext) =>
       const problem = passwordProblem(body.password);
       if (problem) throw invalidField("password", problem);
       if (isSelf) {
-        const wasRight = accounts.countGuess(ctx.addresses.of(request), user.email);
-        const isRight = await accounts.passwords.verify(body.old_password ?? "", user.password_hash);
+        const address = ctx.addresses.of(request);
+        const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
+        const isRight = await guess.verify(body.old_password ?? "", user.password_hash);
         if (!isRight) throw invalidField("old_password", "This is not the present password.");
-        wasRight();
       }
       const password_hash = await accounts.passwords.hash(body.password);
       const except = isSelf ? caller.key_id : "";

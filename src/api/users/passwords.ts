@@ -1,6 +1,8 @@
-// Hashing passwords: argon2id on Bun's threads, a few at a time, because each takes 19 MiB and a core; a flood of sign-ins waits in
-// a bounded queue and is then refused (rule ID-6). Used by everything that sets or checks a password.
+// Hashing passwords: argon2id on Bun's threads, a few at a time, because each takes 19 MiB and a core. What waits is bounded and served
+// fairly (hash-queue.ts); what there is no room for is refused (rules ID-6, ID-18). Used by everything that sets or checks a password.
+import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { type Asker, HashQueue } from "./hash-queue.ts";
 
 /** OWASP's recommendation for argon2id: 19 MiB, two passes. */
 const OPTIONS = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
@@ -10,48 +12,60 @@ const NOBODYS =
   "$argon2id$v=19$m=19456,t=2,p=1$XUf6h9tIF+LGxSly+B9G4+uRww8DCdr7/we6G5JP0cg$YrVMLo3cc+0Yk5Bd2hHc9fP7oPNtgcyPbws37hMqTTI";
 
 const AT_ONCE = 2;
-const WAITING = 64;
+const WAITING = 512;
+/** Whoever has waited for so long has gone, or will come back. */
+const LONGEST_WAIT_MS = 25_000;
+
+/** Whoever is at the machine, or signed in and allowed to set passwords. */
+const TRUSTED: Asker = { keys: [], isKnown: true };
+
+type Turn = { go(): void; refuse(): void };
 
 export class Passwords {
+  readonly #queue: HashQueue<Turn>;
   #running = 0;
-  readonly #waiting: (() => void)[] = [];
 
-  hash(password: string): Promise<string> {
-    return this.#turn(() => Bun.password.hash(password, OPTIONS));
+  constructor(clock: Clock) {
+    this.#queue = new HashQueue(clock, WAITING, LONGEST_WAIT_MS);
+  }
+
+  /** Those who wait now. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  hash(password: string, asker: Asker = TRUSTED): Promise<string> {
+    return this.#turn(asker, () => Bun.password.hash(password, OPTIONS));
   }
 
   /** False also when there is no hash, after the same work. */
-  verify(password: string, hash: string | undefined): Promise<boolean> {
-    return this.#turn(async () => (await Bun.password.verify(password, hash || NOBODYS)) && Boolean(hash));
+  async verify(password: string, hash: string | undefined, asker: Asker = TRUSTED): Promise<boolean> {
+    const isRight = await this.#turn(
+      asker,
+      async () => (await Bun.password.verify(password, hash || NOBODYS)) && Boolean(hash),
+    );
+    if (isRight) this.#queue.forgive(asker);
+    return isRight;
   }
 
-  async #turn<T>(work: () => Promise<T>): Promise<T> {
+  async #turn<T>(asker: Asker, work: () => Promise<T>): Promise<T> {
     if (this.#running < AT_ONCE) this.#running++;
-    else if (this.#waiting.length >= WAITING) throw new AppError("overloaded", "Too many people sign in at once.");
-    // Whoever ends hands its place on, so the count stays.
-    else await new Promise<void>((go) => this.#waiting.push(go));
+    // Whoever ends hands its turn on, so the count stays.
+    else await new Promise<void>((go, reject) => this.#wait(asker, { go, refuse: () => reject(tooMany()) }));
+    this.#queue.used(asker);
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
+      const { next, late } = this.#queue.next();
+      for (const one of late) one.refuse();
+      if (next) next.go();
       else this.#running--;
     }
   }
+
+  #wait(asker: Asker, turn: Turn): void {
+    this.#queue.add(turn, asker)?.refuse();
+  }
 }
 
-const COMMON = new Set(
-  "password password1 passw0rd 12345678 123456789 1234567890 qwertyui qwertyuiop iloveyou sunshine princess football baseball superman trustno1 letmein1 welcome1 changeme admin123 administrator".split(
-    " ",
-  ),
-);
-
-/** What is wrong with a new password, in words for people; empty when nothing is. */
-export const passwordProblem = (password: string): string => {
-  const length = [...password].length;
-  if (length < 8) return "Use at least 8 characters.";
-  if (length > 128) return "Use at most 128 characters.";
-  if (new Set(password).size < 4) return "Use more different characters.";
-  if (COMMON.has(password.toLowerCase())) return "This password is one of the first that others would try.";
-  return "";
-};
+const tooMany = (): AppError => new AppError("overloaded", "Too many people sign in at once.");

@@ -15,6 +15,7 @@ import { SESSION_COOKIE } from "../identify.ts";
 import { fails, Generic } from "../responses.ts";
 import { wokenUp } from "./audit.ts";
 import { LOGIN_SECONDS, newKey } from "./keys.ts";
+import { isKnownAddress, rememberedAddress } from "./known-address.ts";
 
 const tags = ["Users"];
 
@@ -41,10 +42,11 @@ export const session = (ctx: ApiContext) =>
       "/login",
       async ({ body, request, set, status }) => {
         const { store, clock, accounts } = ctx;
-        const wasRight = accounts.countGuess(ctx.addresses.of(request), body.email);
+        const address = ctx.addresses.of(request);
+        const isKnown = await isKnownAddress(ctx, body.email, address);
+        const guess = accounts.countGuess({ address, account: body.email, isKnown });
         const user = await store.get(findUserByEmail({ email: body.email }));
-        const isRight = await accounts.passwords.verify(body.password, user?.password_hash);
-        if (isRight) wasRight();
+        const isRight = await guess.verify(body.password, user?.password_hash);
         if (!user) throw incorrect();
         if (!isRight || user.status === "suspended") {
           // Not waited for: how long the answer takes must not tell whether there is such an account.
@@ -66,6 +68,7 @@ export const session = (ctx: ApiContext) =>
             isPasswordStill({ id, password_hash }),
             statement,
             touchUser({ id, now }),
+            ...rememberedAddress(id, address, now),
             signIn(user, now, 201),
             ...wokenUp(user, now),
           ])

@@ -41,7 +41,10 @@ testInside(
   async () => {
     await using world = openPlace();
     const { place, clock, store, eyes } = world;
-    await prepareIdentity({ store, clock, passwords: new Passwords() }, testConfig(place.path, { env: NOBODY_YET }));
+    await prepareIdentity(
+      { store, clock, passwords: new Passwords(clock) },
+      testConfig(place.path, { env: NOBODY_YET }),
+    );
     const accounts = new MachineAccounts(store, clock);
     await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
     await accounts.create({ username: "ann", email: "ann@example.com", password: "correct-horse-battery", roles: [] });
@@ -71,7 +74,10 @@ testInside(
   async () => {
     await using world = openPlace();
     const { place, clock, store } = world;
-    await prepareIdentity({ store, clock, passwords: new Passwords() }, testConfig(place.path, { env: NOBODY_YET }));
+    await prepareIdentity(
+      { store, clock, passwords: new Passwords(clock) },
+      testConfig(place.path, { env: NOBODY_YET }),
+    );
     const accounts = new MachineAccounts(store, clock);
     await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
     const { id: key_id } = await accounts.createToken("root", { name: "export" });

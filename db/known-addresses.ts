@@ -1,0 +1,43 @@
+// Where users have signed in. Written with each sign-in.
+import { and, eq, sql } from "drizzle-orm";
+import { known_addresses } from "./schema/known-addresses.ts";
+import { users } from "./schema/users.ts";
+import { build, deleteBy, query, statement } from "./sql.ts";
+
+const place = sql.placeholder;
+
+/** One row when whoever has this e-mail address has signed in from there since `since`. */
+export const findKnownAddress = query(
+  build
+    .select({ last_used: known_addresses.last_used })
+    .from(known_addresses)
+    .innerJoin(users, eq(users.id, known_addresses.user_id))
+    .where(
+      and(
+        sql`lower(${users.email}) = lower(${place("email")})`,
+        eq(users.deleted, false),
+        eq(known_addresses.network, place("network")),
+        sql`${known_addresses.last_used} > ${place("since")}`,
+      ),
+    ),
+);
+
+export const rememberAddress = statement<{ user_id: string; network: string; last_used: number }>(
+  build
+    .insert(known_addresses)
+    .values({ user_id: place("user_id"), network: place("network"), last_used: place("last_used") })
+    .onConflictDoUpdate({
+      target: [known_addresses.user_id, known_addresses.network],
+      set: { last_used: sql`excluded.last_used` },
+    }),
+);
+
+/** Those beyond the newest 50 of a user, and those not used since. */
+export const forgetAddresses = statement<{ user_id: string; since: number }>(
+  build.delete(known_addresses).where(
+    sql`${known_addresses.user_id} = ${place("user_id")} and (${known_addresses.last_used} <= ${place("since")} or ${known_addresses.network} not in (
+      select newest.network from ${known_addresses} as newest where newest.user_id = ${place("user_id")} order by newest.last_used desc, newest.network limit 50))`,
+  ),
+);
+
+export const deleteAddressesOf = deleteBy(known_addresses, known_addresses.user_id);

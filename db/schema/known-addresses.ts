@@ -1,0 +1,16 @@
+// Where each user has signed in: guesses from elsewhere do not lock anybody out there.
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { users } from "./users.ts";
+
+export const known_addresses = sqliteTable(
+  "known_addresses",
+  {
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    /** An IPv4 address, or the /64 of an IPv6 address. */
+    network: text().notNull(),
+    last_used: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.user_id, table.network] })],
+);

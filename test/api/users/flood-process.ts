@@ -1,0 +1,41 @@
+// A flood of sign-ins from many addresses, as a process of its own: `bun flood-process.ts URL HOW ACCOUNT`. Ninety connections send wrong
+// passwords as fast as they are answered; HOW says from where and for whom. Prints `hot` once the server is busy, and at the end of its
+// standard input how often it was answered what.
+const [, , url = "", how = "", account = ""] = process.argv;
+const CONNECTIONS = 90;
+
+const random = (below: number): number => Math.floor(Math.random() * below);
+const anyAddress = (): string => `10.${random(256)}.${random(256)}.${random(256)}`;
+
+/** The address and the account of a request of the connection with this number. */
+const HOW: Record<string, (connection: number) => [string, string]> = {
+  "an address each": (connection) => [`10.0.0.${connection}`, `somebody${random(1e9)}@example.com`],
+  "an address for each request": () => [anyAddress(), `somebody${random(1e9)}@example.com`],
+  "everybody at one account": () => [anyAddress(), account],
+};
+const next = HOW[how];
+if (!next) throw new Error(`no flood "${how}"`);
+
+const statuses: Record<number, number> = {};
+let begun = 0;
+let over = false;
+
+const flood = async (connection: number): Promise<void> => {
+  while (!over) {
+    const [address, email] = next(connection);
+    const sent = fetch(new URL("/api/v2/users/login", url), {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-forwarded-for": address },
+      body: JSON.stringify({ email, password: `guess ${random(1e9)}` }),
+    });
+    if (++begun === CONNECTIONS + 4) process.stdout.write("hot\n");
+    const response = await sent.catch(() => undefined);
+    await response?.arrayBuffer();
+    statuses[response?.status ?? 0] = (statuses[response?.status ?? 0] ?? 0) + 1;
+  }
+};
+for (let connection = 0; connection < CONNECTIONS; connection++) void flood(connection);
+await Bun.stdin.text();
+over = true;
+process.stdout.write(`${JSON.stringify(statuses)}\n`);
+process.exit(0);

@@ -1,0 +1,104 @@
+// Signing in while ninety connections guess at passwords from many addresses.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { Client } from "#src/client.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, PASSWORD, statusOf } from "./people.ts";
+
+const PROGRAM = fileURLToPath(new URL("./flood-process.ts", import.meta.url));
+const PEOPLE = ["ann", "bob", "cas", "dot"];
+const SECONDS = 2;
+
+let server: TestServer;
+let ann: Client;
+beforeAll(async () => {
+  server = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const people = [];
+  for (const name of PEOPLE) people.push(await newPerson(admin, name));
+  ann = people[0]?.client as Client;
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const signIn = (name: string, address: string, password = PASSWORD): Promise<Response> =>
+  new Client(server.url).fetch(
+    "POST",
+    "/api/v2/users/login",
+    { email: `${name}@example.com`, password },
+    { headers: { "x-forwarded-for": address } },
+  );
+
+/** A flood that runs until the end of the scope. */
+const flood = async (how: string) => {
+  const child = Bun.spawn([process.execPath, PROGRAM, server.url.href, how, "ann@example.com"], {
+    ...{ stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+  });
+  const lines = child.stdout
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>;
+  expect((await lines.read()).value).toBe("hot\n");
+  return {
+    async end(): Promise<Record<string, number>> {
+      await child.stdin.end();
+      const { value } = await lines.read();
+      await child.exited;
+      return JSON.parse(value as string);
+    },
+  };
+};
+
+test.each(["an address each", "an address for each request", "everybody at one account"])(
+  "[ID-18][ID-19] twelve of twelve right sign-ins are answered in time while ninety connections guess: %s",
+  async (how) => {
+    for (const name of PEOPLE) expect((await signIn(name, "192.0.2.7")).status).toBe(201);
+    const flooding = await flood(how);
+    const took: number[] = [];
+    for (let i = 0; i < 12; i++) {
+      // Some from where they have been before, some not; whoever is guessed at from everywhere signs in from where she has been.
+      const isGuessedAt = how === "everybody at one account" && i % 4 === 0;
+      const begun = performance.now();
+      const { status } = await signIn(PEOPLE[i % 4] as string, i < 4 || isGuessedAt ? "192.0.2.7" : `203.0.113.${i}`);
+      took.push(performance.now() - begun);
+      expect(status).toBe(201);
+    }
+    expect(await statusOf(ann, "GET", "/users/me")).toBe(200);
+    const statuses = await flooding.end();
+    expect(Math.max(...took)).toBeLessThan(SECONDS * 1000);
+    expect(statuses[401]).toBeGreaterThan(0);
+    expect(statuses[201]).toBeUndefined();
+  },
+  120_000,
+);
+
+test("[ID-19] an account that is guessed at from everywhere is still signed in to from where it has been", async () => {
+  await using quiet = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
+  const login = (address: string, password: string) =>
+    new Client(quiet.url).fetch(
+      "POST",
+      "/api/v2/users/login",
+      { email: ADMIN.email, password },
+      { headers: { "x-forwarded-for": address } },
+    );
+  const first = await login("192.0.2.7", ADMIN.password);
+  const { session_token } = (await first.json()) as { session_token: string };
+  const statuses: number[] = [];
+  for (let from = 0; from < 110; from += 10) {
+    const guesses = Array.from({ length: 10 }, (_, i) => login(`198.51.100.${from + i}`, "wrong"));
+    for (const { status } of await Promise.all(guesses)) statuses.push(status);
+  }
+  expect(statuses.filter((status) => status === 401)).toHaveLength(100);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(10);
+  const strange = await login("203.0.113.1", ADMIN.password);
+  expect(strange.status).toBe(429);
+  expect(Number(strange.headers.get("retry-after"))).toBeGreaterThan(600);
+  expect((await login("192.0.2.7", "mistyped")).status).toBe(401);
+  expect((await login("192.0.2.7", ADMIN.password)).status).toBe(201);
+  const session = new Client(quiet.url).as(session_token);
+  expect(await statusOf(session, "GET", "/users/me")).toBe(200);
+  const change = (old_password: string) =>
+    statusOf(session, "PUT", "/users/me/password", { old_password, password: PASSWORD });
+  expect(await change("wrong")).toBe(400);
+  expect(await change(ADMIN.password)).toBe(204);
+}, 120_000);

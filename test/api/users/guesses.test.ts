@@ -1,0 +1,149 @@
+// Wrong passwords of one account from everywhere, and who is hashed first.
+import { describe, expect, test } from "bun:test";
+import type { AppError } from "#base/errors.ts";
+import { Accounts, type Guesser } from "#src/api/users/accounts.ts";
+import { Guesses } from "#src/api/users/guesses.ts";
+import { HashQueue } from "#src/api/users/hash-queue.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+const MINUTE = 60_000;
+
+/** Undefined when it was counted, else the seconds to wait. */
+const refusal = (work: () => unknown): number | undefined => {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    expect((error as AppError).kind).toBe("too_many_requests");
+    return (error as AppError).retry_after;
+  }
+};
+
+describe("guesses at an account", () => {
+  test("[ID-19] a hundred wrong ones in any hour, however they are spread, and the answer says when to try again", () => {
+    const clock = new ManualClock();
+    const guesses = new Guesses(clock);
+    const times: number[] = [];
+    for (let minute = 0; minute < 600; minute++) {
+      for (let i = 0; i < 3; i++) if (refusal(() => guesses.count("ada")) === undefined) times.push(minute);
+      clock.advance(MINUTE);
+    }
+    const mostInAnHour = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 60).length));
+    expect(mostInAnHour).toBe(100);
+    expect(times.length).toBeGreaterThan(800);
+    while (refusal(() => guesses.count("ada")) === undefined);
+    const wait = refusal(() => guesses.count("ada")) as number;
+    clock.advance(wait * 1000);
+    expect(refusal(() => guesses.count("ada"))).toBeUndefined();
+  });
+
+  test("[ID-19] each is answered later than the one before, up to two seconds; a right one was no guess", () => {
+    const guesses = new Guesses(new ManualClock());
+    const delays = Array.from({ length: 100 }, () => {
+      guesses.count("ada");
+      return guesses.delayOf("ada");
+    });
+    expect(delays.slice(0, 20)).toEqual(Array(20).fill(0));
+    expect(delays[20]).toBe(25);
+    expect(delays.at(-1)).toBe(2000);
+    expect([...delays].sort((a, b) => a - b)).toEqual(delays);
+    guesses.forgive("ada");
+    expect(refusal(() => guesses.count("ada"))).toBeUndefined();
+    expect(refusal(() => guesses.count("ada"))).toBeGreaterThan(3000);
+    expect(guesses.delayOf("ben")).toBe(0);
+  });
+
+  test("[ID-19] those who guess at everybody do not make it forget whom they guess at most", () => {
+    const guesses = new Guesses(new ManualClock());
+    for (let i = 0; i < 100; i++) guesses.count("ada");
+    for (let i = 0; i < 120_000; i++) guesses.count(`nobody${i}`);
+    expect(refusal(() => guesses.count("ada"))).toBeDefined();
+  });
+
+  test("[ID-19] those of others lock out neither a known address nor an open session; names of nobody count alike", () => {
+    const accounts = new Accounts(new ManualClock());
+    const guess = (guesser: Partial<Guesser>) =>
+      refusal(() =>
+        accounts.countGuess({ address: "192.0.2.1", account: "ada@example.com", isKnown: false, ...guesser }),
+      );
+    for (const account of ["ada@example.com", "nobody@example.com"]) {
+      for (let i = 0; i < 100; i++) expect(guess({ address: `198.51.100.${i}`, account })).toBeUndefined();
+      expect(guess({ address: "198.51.100.200", account: account.toUpperCase() })).toBeGreaterThan(0);
+    }
+    expect(guess({ isKnown: true })).toBeUndefined();
+    expect(guess({ account: "ben@example.com" })).toBeUndefined();
+  });
+});
+
+describe("the queue of hashing", () => {
+  const asker = (address: string, account: string, isKnown = false) => ({
+    ...{ keys: [`address ${address}`, `account ${account}`], isKnown },
+  });
+
+  /** Serves all that wait, in the order in which it is their turn. */
+  const serve = (queue: HashQueue<string>, askers: Map<string, ReturnType<typeof asker>>): string[] => {
+    const served: string[] = [];
+    for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) {
+      served.push(next);
+      queue.used(askers.get(next) as ReturnType<typeof asker>);
+    }
+    return served;
+  };
+
+  test("[ID-18] is shared by address and by account, and each is served in order", () => {
+    const queue = new HashQueue<string>(new ManualClock(), 100, MINUTE);
+    const askers = new Map([
+      ...Array.from({ length: 5 }, (_, i) => [`a${i}`, asker("192.0.2.1", `user${i}`)] as const),
+      ...Array.from({ length: 5 }, (_, i) => [`b${i}`, asker(`198.51.100.${i}`, "ada")] as const),
+      ["c0", asker("203.0.113.1", "carl")] as const,
+    ]);
+    for (const [name, who] of askers) queue.add(name, who);
+    const served = serve(queue, askers);
+    expect(served.slice(0, 3).sort()).toEqual(["a0", "b0", "c0"]);
+    expect(served.filter((name) => name.startsWith("a"))).toEqual(["a0", "a1", "a2", "a3", "a4"]);
+    expect(served.filter((name) => name.startsWith("b"))).toEqual(["b0", "b1", "b2", "b3", "b4"]);
+  });
+
+  test("[ID-18] among equals a known address is first; what was used long ago counts no more", () => {
+    const clock = new ManualClock();
+    const queue = new HashQueue<string>(clock, 100, MINUTE);
+    const askers = new Map([
+      ["stranger", asker("192.0.2.1", "ada")],
+      ["known", asker("192.0.2.2", "ben", true)],
+      ["heavy", asker("192.0.2.3", "carl", true)],
+    ]);
+    const heavy = askers.get("heavy") as ReturnType<typeof asker>;
+    for (let i = 0; i < 10; i++) queue.used(heavy);
+    const all = (): string[] => {
+      for (const [name, who] of askers) queue.add(name, who);
+      const order: string[] = [];
+      for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) order.push(next);
+      return order;
+    };
+    expect(all()).toEqual(["known", "stranger", "heavy"]);
+    clock.advance(10 * MINUTE);
+    expect(all()).toEqual(["known", "heavy", "stranger"]);
+  });
+
+  test("[ID-18] among equals it is first come, first served, until so many wait that the last comes first", () => {
+    const queue = new HashQueue<number>(new ManualClock(), 100, MINUTE);
+    for (let i = 0; i < 40; i++) queue.add(i, asker(`192.0.2.${i}`, `user${i}`));
+    const order: (number | undefined)[] = [];
+    while (queue.size > 0) order.push(queue.next().next);
+    const newest = Array.from({ length: 24 }, (_, i) => 39 - i);
+    expect(order).toEqual([...newest, ...Array.from({ length: 16 }, (_, i) => i)]);
+  });
+
+  test("[ID-18] when it is full whoever used most goes, not whoever comes; who waited too long is let go", () => {
+    const clock = new ManualClock();
+    const queue = new HashQueue<string>(clock, 3, MINUTE);
+    queue.used(asker("192.0.2.1", "x"));
+    for (const name of ["a1", "a2"]) expect(queue.add(name, asker("192.0.2.1", name))).toBeUndefined();
+    expect(queue.add("b", asker("192.0.2.2", "b"))).toBeUndefined();
+    expect(queue.add("c", asker("192.0.2.3", "c"))).toBe("a2");
+    expect(queue.add("a3", asker("192.0.2.1", "a3"))).toBe("a3");
+    clock.advance(MINUTE + 1);
+    expect(queue.next()).toEqual({ next: undefined, late: ["a1", "b", "c"] });
+    expect(queue.size).toBe(0);
+  });
+});
