@@ -4,6 +4,7 @@
 import { Elysia, t } from "elysia";
 import { isClaim } from "#actors/workspace/claim.ts";
 import { AppError, conflict } from "#base/errors.ts";
+import { findAgent } from "#db/agents.ts";
 import { findBuild } from "#db/builds.ts";
 import { findJob } from "#db/jobs.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
@@ -14,7 +15,7 @@ import type { ApiContext } from "../context.ts";
 import { eventStream } from "../event-stream.ts";
 import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails } from "../responses.ts";
-import { placeOf } from "./place.ts";
+import { isLatest, placeOf } from "./place.ts";
 
 export const agentReinit = (ctx: ApiContext) =>
   new Elysia().use(callers).get(
@@ -35,7 +36,7 @@ export const agentReinit = (ctx: ApiContext) =>
     },
     {
       agent: true,
-      query: t.Object({ wait: flagQuery("Also hear of a claim that came before this call.") }),
+      query: t.Object({ wait: flagQuery("Also hear again of a claim that the agent knows already.") }),
       response: { 200: ReinitEvent, ...fails(400, 401, 409, 503) },
       detail: {
         tags: ["Agents"],
@@ -62,14 +63,23 @@ const streamOf = (ctx: ApiContext, request: Request, claim: Claim): Response =>
     return () => claim.forget();
   });
 
-/** What one agent waits for: its workspace is claimed (the event), or it or the server goes (undefined). */
+/** `unheard`: the agent that the claim has made has not said a word of itself yet. */
+type Found =
+  | { readonly phase: "waiting" }
+  | { readonly phase: "none" }
+  | { readonly phase: "done"; readonly owner_id: string; readonly unheard: boolean };
+
+/**
+ * What one agent waits for: its workspace is claimed and the build of the claim has ended well (the event), or that will not happen
+ * any more (undefined). The agent is replaced by the claim itself, so its own end is looked into, not taken for an answer.
+ */
 class Claim {
   readonly settled: Promise<ReinitEvent | undefined>;
   readonly #undo: (() => void)[];
   readonly #settle: (event: ReinitEvent | undefined) => void;
   readonly #ctx: ApiContext;
   readonly #caller: AgentCaller;
-  #happened = false;
+  #over = false;
 
   constructor(ctx: ApiContext, caller: AgentCaller) {
     const { topics, streams } = ctx;
@@ -79,48 +89,63 @@ class Claim {
     const { promise, resolve } = Promise.withResolvers<ReinitEvent | undefined>();
     this.settled = promise;
     this.#settle = (event) => {
+      this.#over = true;
       this.forget();
       resolve(event);
     };
+    const look = (): void => void this.#lookAgain();
     this.#undo = [
       // First, because it may refuse.
       streams.add({ end: () => this.#settle(undefined), ping: () => {} }, agent_id),
       topics.subscribe("reinit", workspace_id, ({ owner_id }) => this.#claimed(owner_id)),
-      topics.subscribe("agent_gone", agent_id, () => this.#settle(undefined)),
+      topics.subscribe("workspace", workspace_id, look),
+      topics.subscribe("agent_gone", agent_id, look),
     ];
   }
 
-  /** Looks at what is on disk. Throws 409 when there is nothing to wait for; `isDurable`: a claim that is done counts, too. */
+  /**
+   * Looks at what is on disk. Throws 409 when there is nothing to wait for. A claim that is done counts when the call is durable, and
+   * for as long as the agent it made has not begun: it has not heard of it then, whatever became of the call before.
+   */
   async look(isDurable: boolean): Promise<void> {
-    const { store, topics } = this.#ctx;
-    const { agent_id, workspace_id } = this.#caller;
-    const place = await placeOf(store, agent_id);
-    if (this.#happened || place?.owner_id === PREBUILDS_USER_ID) return;
-    const build = place && (await store.get(findBuild({ id: place.build_id })));
-    const job = build && (await store.get(findJob({ id: build.job_id })));
-    if (!place || !build || !job || !(await isClaim(store, place, build))) throw notPrepared();
-    if (!isActive(job)) {
-      if (!isDurable || jobStatus(job) !== "succeeded") throw notPrepared();
-      this.#claimed(place.owner_id);
-      return;
+    const found = await this.#find();
+    if (this.#over || found.phase === "waiting") return;
+    if (found.phase === "none") throw notPrepared();
+    if (!isDurable && !found.unheard) throw notPrepared();
+    this.#claimed(found.owner_id);
+  }
+
+  async #lookAgain(): Promise<void> {
+    try {
+      const found = await this.#find();
+      if (found.phase === "done") this.#claimed(found.owner_id);
+      else if (found.phase === "none") this.#settle(undefined);
+    } catch {
+      // Whoever waits asks again, and is answered by what is on disk then.
+      this.#settle(undefined);
     }
-    // A claim whose build fails ends the wait: whoever asks again is told.
-    const look = async (): Promise<void> => {
-      const now = await store.get(findJob({ id: job.id }));
-      if (!now || isActive(now)) return;
-      if (jobStatus(now) === "succeeded") this.#claimed(place.owner_id);
-      else this.#settle(undefined);
-    };
-    this.#undo.push(topics.subscribe("workspace", workspace_id, () => void look()));
-    await look();
+  }
+
+  /** By the latest build of the workspace: the one that was the caller's own may have been replaced by the claim just now. */
+  async #find(): Promise<Found> {
+    const { store } = this.#ctx;
+    const place = await placeOf(store, this.#caller.agent_id);
+    if (!place || place.deleted) return { phase: "none" };
+    if (place.owner_id === PREBUILDS_USER_ID) return { phase: isLatest(place) ? "waiting" : "none" };
+    const build = await store.get(findBuild({ id: place.latest_build_id }));
+    const job = build && (await store.get(findJob({ id: build.job_id })));
+    if (!build || !job || !(await isClaim(store, place, build))) return { phase: "none" };
+    if (isActive(job)) return { phase: "waiting" };
+    if (jobStatus(job) !== "succeeded") return { phase: "none" };
+    const agent = isLatest(place) ? await store.get(findAgent({ id: place.agent_id })) : undefined;
+    return { phase: "done", owner_id: place.owner_id, unheard: !agent || agent.lifecycle_state === "created" };
   }
 
   #claimed(owner_id: string): void {
-    this.#happened = true;
     this.#settle({ reason: "prebuild_claimed", workspace_id: this.#caller.workspace_id, owner_id });
   }
 
-  /** The event. 503 when the agent's build or the server ended first, or the caller hung up. */
+  /** The event. 503 when the wait ended without one: the server stops, another build took over, or the caller hung up. */
   async answered(signal: AbortSignal): Promise<ReinitEvent> {
     signal.addEventListener("abort", () => this.#settle(undefined), { once: true });
     const event = await this.settled;

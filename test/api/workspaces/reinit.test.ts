@@ -4,8 +4,11 @@ import { sha256, uuid } from "#base/ids.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
+import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
+import { readEvents } from "#test/support/event-reader.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
 import { connectAgent, type RpcAgent } from "../agents/rpc-agent.ts";
@@ -28,8 +31,7 @@ const prepared = async ({ admin, server }: World): Promise<Workspace> => {
 
 /** A workspace that is kept ready, with its agent. */
 const openPrepared = async (world: World) => {
-  const { admin, server } = world;
-  const token = uuid();
+  const { admin } = world;
   const manifest: Manifest = {
     provisioner: "echo",
     presets: [{ name: "Ready", parameters: {}, prebuilds: 1 }],
@@ -37,18 +39,99 @@ const openPrepared = async (world: World) => {
   };
   const template = await makeTemplate(admin, JSON.stringify(manifest));
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
-  const { id } = await prepared(world);
-  // Its scripts have run. Its token is known to nobody else, or the next one that is kept ready would have it.
-  const sql = "update agents set lifecycle_state = 'ready', token_hash = ? where workspace_id = ?";
-  await contextOf(server).store.commit([{ sql, rows: [[sha256(token), id]] }]);
-  const claim = (client: Client = admin): Promise<Workspace> =>
+  const claim = (client: Client = admin, name = "mine"): Promise<Workspace> =>
     client.post<Workspace>("/api/v2/users/me/workspaces", {
-      name: "mine",
+      name,
       template_id: template.id,
       template_version_preset_id: preset?.id,
     });
-  return { id, agent: admin.as(token), claim };
+  return { ...(await nextPrepared(world)), claim };
 };
+
+/** The workspace that is ready now, with a token of its agent that nobody else knows, or the one after it would have it. */
+const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }> => {
+  const token = uuid();
+  const { id } = await prepared(world);
+  const sql = "update agents set lifecycle_state = 'ready', token_hash = ? where workspace_id = ?";
+  await contextOf(world.server).store.commit([{ sql, rows: [[sha256(token), id]] }]);
+  return { id, agent: world.admin.as(token) };
+};
+
+/** Resolves once somebody waits for this workspace to be claimed. */
+const waitedFor = async ({ server }: World, id: string): Promise<void> => {
+  while (!contextOf(server).topics.heard("reinit", id)) await new Promise((done) => setImmediate(done));
+};
+
+/** The three ways in which agents wait; each answers the event, or what came instead. */
+const WAITS: Readonly<Record<string, (world: World, agent: Client, query: string) => Promise<unknown>>> = {
+  JSON: async (_, agent, query) => {
+    const response = await agent.fetch("GET", REINIT + query);
+    return response.status === 200 ? response.json() : response.status;
+  },
+  events: async (_, agent, query) =>
+    eventOf(await agent.fetch("GET", REINIT + query, undefined, { headers: { Accept: "text/event-stream" } })),
+  "a genuine agent": async ({ server }, { token }, query) =>
+    eventOf(await fetch(new URL(REINIT + query, server.url), { headers: { "Coder-Session-Token": token as string } })),
+};
+
+const eventOf = async (response: Response): Promise<unknown> => {
+  if (response.status !== 200) return response.status;
+  const data: unknown[] = [];
+  for await (const event of readEvents(response)) if (event.event === "data") data.push(event.data);
+  return data.length === 1 ? data[0] : data;
+};
+
+for (const [how, wait] of Object.entries(WAITS)) {
+  testInside(
+    `[PB-9] [RI-2] [RI-3] who waits while the claim comes gets its event, five times of five: ${how}`,
+    async () => {
+      await using world = await openWorld();
+      const { claim, ...first } = await openPrepared(world);
+      for (let n = 0; n < 5; n++) {
+        const { id, agent } = n === 0 ? first : await nextPrepared(world);
+        const waiting = wait(world, agent, n % 2 === 0 ? "?wait=true" : "");
+        await waitedFor(world, id);
+        const mine = await claim(world.admin, `mine-${n}`);
+        expect(await waiting).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id });
+      }
+    },
+  );
+}
+
+testInside("[PB-9] a wait that begins at the same moment as the claim gets the event", async () => {
+  await using world = await openWorld();
+  const { claim, ...first } = await openPrepared(world);
+  for (let n = 0; n < 10; n++) {
+    const { id, agent } = n === 0 ? first : await nextPrepared(world);
+    const claiming = claim(world.admin, `mine-${n}`);
+    // A different number of turns of the event loop each time, so that it meets every stage of the claim.
+    for (let turns = 0; turns < n * 3; turns++) await new Promise((done) => setImmediate(done));
+    const event = await WAITS.JSON?.(world, agent, "?wait=true");
+    const mine = await claiming;
+    expect(event).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id });
+  }
+});
+
+testInside(
+  "[PB-9] a wait that a stop of the server ended is answered after the restart, with `wait` and without",
+  async () => {
+    using directory = tempDirectory();
+    let token = "";
+    let event: object = {};
+    {
+      await using world = await openWorld({ directory: directory.path });
+      const { id, agent, claim } = await openPrepared(world);
+      token = agent.token as string;
+      const mine = await claim();
+      await awaitBuild(world.admin, id);
+      event = { reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id };
+    }
+    await using world = await openWorld({ directory: directory.path });
+    const agent = world.admin.as(token);
+    expect(await WAITS.JSON?.(world, agent, "")).toEqual(event);
+    expect(await WAITS.events?.(world, agent, "?wait=true")).toEqual(event);
+  },
+);
 
 testInside(
   "[PB-9] whoever waits hears of the claim once its build has ended; whoever asks later hears it while that build is the latest",
@@ -62,8 +145,12 @@ testInside(
     expect(await agent.get(`${REINIT}?wait=true`)).toEqual(event);
     await awaitBuild(admin, id);
     for (let again = 0; again < 2; again++) expect(await agent.get(`${REINIT}?wait=true`)).toEqual(event);
-    // Without it only what happens from now on is heard, and that is nothing.
+    // Whoever lost the connection and does not say `wait` hears of it, too, until the new agent has begun.
+    expect(await agent.get(REINIT)).toEqual(event);
+    await using began = await connectAgent(world.server, agent.token as string);
+    await began.agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } });
     expect((await agent.fetch("GET", REINIT)).status).toBe(409);
+    expect(await agent.get(`${REINIT}?wait=true`)).toEqual(event);
     // The build after it has agents of its own, and for them there was no claim.
     const { id: later } = await createBuild(admin, id, "start");
     await awaitBuild(admin, id);
