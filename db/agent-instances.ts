@@ -1,8 +1,8 @@
-// Finding agents by the cloud instance they run on: those without a parent, of the latest build of a workspace that is there
-// (facts/platform 8.3).
+// Finding agents by the cloud instance they run on: those without a parent that count (facts/platform 8.3).
 import { and, asc, eq, isNull, ne, sql } from "drizzle-orm";
 import { agents } from "./schema/agents.ts";
 import { workspaces } from "./schema/workspaces.ts";
+import { isSignedIn } from "./signed-in.ts";
 import { build, query } from "./sql.ts";
 
 /** The agents of this instance by name. */
@@ -17,8 +17,7 @@ export const listAgentsOfInstance = query(
         // So that the partial index is found.
         ne(agents.instance_id, sql`''`),
         isNull(agents.parent_id),
-        eq(workspaces.latest_build_id, agents.build_id),
-        eq(workspaces.deleted, false),
+        isSignedIn,
       ),
     )
     .orderBy(asc(agents.name), asc(agents.key))

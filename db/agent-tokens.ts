@@ -1,8 +1,8 @@
-// Signing in a workspace agent: its token counts only while its build is the latest of a workspace that is not deleted
-// (facts/platform 8.2).
+// Signing in a workspace agent: its token counts as long as the agent does (facts/platform 8.2).
 import { and, eq, sql } from "drizzle-orm";
 import { agents } from "./schema/agents.ts";
 import { workspaces } from "./schema/workspaces.ts";
+import { isSignedIn } from "./signed-in.ts";
 import { build, query } from "./sql.ts";
 
 export const findAgentByToken = query(
@@ -18,11 +18,5 @@ export const findAgentByToken = query(
     })
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
-    .where(
-      and(
-        eq(agents.token_hash, sql.placeholder("token_hash")),
-        eq(workspaces.latest_build_id, agents.build_id),
-        eq(workspaces.deleted, false),
-      ),
-    ),
+    .where(and(eq(agents.token_hash, sql.placeholder("token_hash")), isSignedIn)),
 );

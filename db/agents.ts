@@ -3,6 +3,7 @@ import { asc, eq, sql } from "drizzle-orm";
 import { agent_stats, agents } from "./schema/agents.ts";
 import { users } from "./schema/users.ts";
 import { workspaces } from "./schema/workspaces.ts";
+import { isOfStartBefore, isSignedIn, mayRun } from "./signed-in.ts";
 import { build, insertInto, query, type RowOfQuery, statement, updateBy } from "./sql.ts";
 
 export type AgentRow = typeof agents.$inferSelect;
@@ -41,7 +42,7 @@ export const findAgentFacts = query(
     .where(eq(agents.id, sql.placeholder("id"))),
 );
 
-/** What decides who may see or use an agent, and whether its build is still the latest. */
+/** What decides who may see or use an agent, whether its build is still the latest, and whether its token counts (1 or 0). */
 export const findAgentPlace = query(
   build
     .select({
@@ -57,6 +58,7 @@ export const findAgentPlace = query(
       user_acl: workspaces.user_acl,
       group_acl: workspaces.group_acl,
       latest_build_id: workspaces.latest_build_id,
+      signed_in: sql<number>`${isSignedIn}`,
       deleted: workspaces.deleted,
       dormant_at: workspaces.dormant_at,
     })
@@ -82,6 +84,16 @@ export const listAgentsOfBuild = query(
     .from(agents)
     .where(eq(agents.build_id, sql.placeholder("build_id")))
     .orderBy(asc(agents.display_order), asc(agents.name)),
+);
+
+/** The agents of the start build before this stop or delete build: {build_id}. */
+export const listAgentsEndedBy = query(
+  build.select().from(agents).where(isOfStartBefore).orderBy(asc(agents.display_order), asc(agents.name)),
+);
+
+/** The agents of a workspace that may run: those that a stop or delete build ends; {workspace_id}. */
+export const listRunningAgents = query(
+  build.select().from(agents).where(mayRun).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
 /** `key` comes from the sequence `agents`. */

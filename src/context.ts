@@ -20,6 +20,7 @@ import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-v
 import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import { Uses } from "#actors/workspace/activity-uses.ts";
+import { shutDownAgents } from "#actors/workspace/agent-shutdown.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
@@ -167,10 +168,9 @@ export class Context implements ApiContext, AsyncDisposable {
     this.jobs = new JobQueue(this.config.provisioner_slots, this.workers);
     this.provisioners = makeProvisioners(options, this.clock, () => this.accessUrl, this.workers);
     const builds = new BuildRunner({
-      clock: this.clock,
-      jobs: this.jobs,
-      provisioners: this.provisioners,
+      ...{ clock: this.clock, jobs: this.jobs, provisioners: this.provisioners },
       workspaces: () => this.workspaces,
+      shutDown: (id, report, signal) => shutDownAgents(this, id, report, signal),
     });
     this.workspaces = new Directory(
       (id) =>

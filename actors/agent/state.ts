@@ -3,7 +3,7 @@
 import { invalidField } from "#base/errors.ts";
 import { type AgentAppRow, updateAgentApp } from "#db/agent-apps.ts";
 import { type AgentMetadataRow, updateAgentMetadata } from "#db/agent-metadata.ts";
-import { type AgentScriptRow, saveScriptTiming, updateAgentScript } from "#db/agent-scripts.ts";
+import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/agent-scripts.ts";
 import { type AgentFacts, type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents.ts";
 import { insertAppStatus } from "#db/app-statuses.ts";
 import type { Statement } from "#db/sql.ts";
@@ -227,7 +227,7 @@ export const scriptCompleted = (
       scripts: state.scripts.map((script) => (script.id === run.script_id ? { ...script, status, exit_code } : script)),
     },
     writes: [
-      saveScriptTiming({ ...run, agent_id: state.agent.id }),
+      ...keepScriptTiming({ ...run, agent_id: state.agent.id }),
       updateAgentScript(run.script_id, { status, exit_code }),
     ],
     visible: true,

@@ -4,7 +4,13 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
-import { ProvisionError, type Provisioner, type ProvisionRequest, WorkerLost } from "#src/provisioners/provisioner.ts";
+import {
+  ProvisionError,
+  type Provisioner,
+  type ProvisionRequest,
+  type Report,
+  WorkerLost,
+} from "#src/provisioners/provisioner.ts";
 import type { Directory } from "../directory.ts";
 import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
@@ -18,6 +24,8 @@ type Parts = {
   readonly jobs: JobQueue;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
+  /** Lets the agents of the workspace end in order (agent-shutdown.ts); never rejects. */
+  readonly shutDown: (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
 };
 
 const HEARTBEAT_MS = 60_000;
@@ -96,6 +104,8 @@ export class BuildRunner implements Builds {
     });
     try {
       if (verbose) for (const line of detailsOf(request)) report.say("provisioner_daemon", "debug", "Request", line);
+      signal.throwIfAborted();
+      if (request.transition !== "start" && !orphan) await this.#parts.shutDown(workspace_id, report, signal);
       signal.throwIfAborted();
       // What is forgotten needs nobody who could have removed it.
       const { state } = orphan

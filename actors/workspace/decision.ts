@@ -18,7 +18,7 @@ export type WorkspaceState = {
   readonly tags: Readonly<Record<string, string>>;
   /** Stage timings of the job so far. */
   readonly timings: JobRow["timings"];
-  /** Agents of the latest build. */
+  /** Agents that are signed in: those of the latest build, or while a stop or delete build is open those that it ends. */
   readonly agent_ids: readonly string[];
 };
 

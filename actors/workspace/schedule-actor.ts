@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
-import { listAgentsOfBuild } from "#db/agents.ts";
+import { listRunningAgents } from "#db/agents.ts";
 import type { BuildRow } from "#db/builds.ts";
 import { lookAtPrebuilds } from "#db/prebuilds.ts";
 import type { Store } from "#db/store.ts";
@@ -211,8 +211,7 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 
   /** Agents may have come since the build was made; a new build ends them all. */
   async #withAgents(state: WorkspaceState): Promise<WorkspaceState> {
-    const rows = await this.#schedule.store.all(listAgentsOfBuild({ build_id: state.build.id }));
-    return { ...state, agent_ids: rows.map(({ id }) => id) };
+    return { ...state, agent_ids: await runningAgents(this.#schedule.store, this.id) };
   }
 
   /** Adds the derived columns and the timer to a turn that changes what they follow from. */
@@ -249,6 +248,10 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
     };
   }
 }
+
+/** The ids of the agents that a build of the workspace ends or replaces. */
+export const runningAgents = async (store: Store, workspace_id: string): Promise<string[]> =>
+  (await store.all(listRunningAgents({ workspace_id }))).map(({ id }) => id);
 
 /** True while it is nobody's, and for the turn that gives it to somebody. */
 const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>

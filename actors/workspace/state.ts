@@ -58,13 +58,11 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
     case "start":
       return moveJob(state, command, (patch) =>
         changed(
-          { ...state, agent_ids: command.agent_ids },
+          isEnding(state) ? state : { ...state, agent_ids: command.agent_ids },
           { job: patch, build: { daily_cost: command.daily_cost, updated_at: command.now } },
           command.rows,
           // A build that is begun again has agents of its own; those of the attempt before are void.
-          state.agent_ids
-            .filter((agent_id) => !command.agent_ids.includes(agent_id))
-            .map((agent_id) => ({ topic: "agent_gone" as const, agent_id })),
+          isEnding(state) ? [] : gone(state.agent_ids.filter((agent_id) => !command.agent_ids.includes(agent_id))),
         ),
       );
     case "touch":
@@ -101,8 +99,17 @@ export const changed = (
   const status = buildStatus(jobStatus(job), build.transition);
   const news = status === state.workspace.status ? {} : { status };
   const workspacePatch = { ...patches.workspace, ...news, version };
-  const next: WorkspaceState = { ...state, workspace: { ...state.workspace, ...workspacePatch }, build, job };
-  const ended = isActive(state.job) && !isActive(next.job);
+  const ended = isActive(state.job) && !isActive(job);
+  // What a stop or delete build has ended was signed in until now (rule WK-25).
+  const signedOut = ended && isEnding(state) ? state.agent_ids : [];
+  const agent_ids = signedOut.length > 0 ? [] : state.agent_ids;
+  const next: WorkspaceState = {
+    ...state,
+    workspace: { ...state.workspace, ...workspacePatch },
+    build,
+    job,
+    agent_ids,
+  };
   return {
     kind: "change",
     state: next,
@@ -116,11 +123,18 @@ export const changed = (
     events: [
       { topic: "workspace", version, latest_build_id: next.build.id },
       ...(ended ? [{ topic: "job" as const, job_id: next.job.id, logs: [], done: true }] : []),
+      ...gone(signedOut),
       ...alsoEvents,
     ],
     effects: [],
   };
 };
+
+/** True for a build that ends what a start build has brought to life. */
+const isEnding = ({ build }: WorkspaceState): boolean => build.transition !== "start";
+
+const gone = (agent_ids: readonly string[]): WorkspaceEvent[] =>
+  agent_ids.map((agent_id) => ({ topic: "agent_gone", agent_id }));
 
 /** A change that nobody sees. */
 const quietly = (state: WorkspaceState, patch: JobPatch): Change => ({
@@ -154,11 +168,12 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
   return {
     kind: "change",
-    state: begun.state,
+    // Stop scripts still report: a stop or delete build signs the agents out at its end.
+    state: build.transition === "start" ? begun.state : { ...begun.state, agent_ids: state.agent_ids },
     writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...begun.writes],
     events: [
       { topic: "workspace", version, latest_build_id: build.id },
-      ...state.agent_ids.map((agent_id) => ({ topic: "agent_gone" as const, agent_id })),
+      ...(build.transition === "start" ? gone(state.agent_ids) : []),
     ],
     effects: [{ do: "submit", job_id: build.job_id }],
   };

@@ -23,7 +23,7 @@ import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { planBuild } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
-import { ScheduledActor, type ScheduleParts } from "./schedule-actor.ts";
+import { runningAgents, ScheduledActor, type ScheduleParts } from "./schedule-actor.ts";
 import { loadRules } from "./schedule-rules.ts";
 import { create, transition } from "./state.ts";
 
@@ -86,7 +86,7 @@ export class WorkspaceActor extends ScheduledActor {
       job: { id, key, ...times, error, error_code, worker_id, worker_name, ...counts },
       tags: job.tags,
       timings,
-      agent_ids: await this.#agentsOf(build.id),
+      agent_ids: build.transition === "start" || isActive(job) ? await runningAgents(store, this.id) : [],
     };
   }
 
@@ -109,7 +109,7 @@ export class WorkspaceActor extends ScheduledActor {
     return this.turn(async (state) => {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
       if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
-      const known = { ...state, agent_ids: await this.#agentsOf(state.build.id) };
+      const known = { ...state, agent_ids: await runningAgents(this.#parts.store, this.id) };
       const decision = transition(known, { type: "build", now: this.#parts.clock.now(), build });
       return this.#settle(known, decision, undefined, undefined);
     });
@@ -266,11 +266,6 @@ export class WorkspaceActor extends ScheduledActor {
       const first_id = due ? await this.#parts.store.reserve("job_logs", 5) : 0;
       return this.#late(state, { type: "reap", now, first_id });
     });
-  }
-
-  async #agentsOf(build_id: string): Promise<string[]> {
-    const rows = await this.#parts.store.all(listAgentsOfBuild({ build_id }));
-    return rows.map(({ id }) => id);
   }
 
   #late(state: WorkspaceState, command: Parameters<typeof transition>[1]): Outcome<WorkspaceState, Late> {

@@ -26,6 +26,8 @@ export type ConnectionOptions = {
   random: Random;
   /** Runs on each new connection before anybody else may ask. When it fails the connection is given up. */
   greet: Call<void>;
+  /** Fires when the daemon is told to end: what is still to be said has little time. */
+  ending?: AbortSignal;
 };
 
 type Live = { session: YamuxSession; api: AgentApi };
@@ -46,8 +48,10 @@ export class Connection {
 
   /** Connects again and again. Resolves after `stop`; never rejects. */
   async run(): Promise<void> {
-    const { clock, random } = this.#options;
-    await reconnect({ what: "not connected", clock, random, signal: this.#stop.signal, once: () => this.#once() });
+    const { clock, random, ending } = this.#options;
+    const hurry = ending ? { hurry: ending } : {};
+    const what = "not connected";
+    await reconnect({ what, clock, random, signal: this.#stop.signal, ...hurry, once: () => this.#once() });
     this.#next.reject(new Stopped("The daemon stops."));
   }
 

@@ -11,7 +11,7 @@ import { type AgentApi, Connection, Stopped } from "./connection.ts";
 import { folderOf } from "./environment.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { Logs } from "./logs.ts";
-import { aborted, within } from "./pause.ts";
+import { aborted, pause, within } from "./pause.ts";
 import { awaitClaim } from "./reinit.ts";
 import { Reports } from "./reports.ts";
 import { Work } from "./work.ts";
@@ -28,12 +28,16 @@ export type DaemonOptions = {
   random?: Random;
 };
 
+/** Once the server has asked it to end, a daemon that has done so waits for whoever started it to end its process, too. */
+const LINGER_MS = 5 * 60_000;
 /** What has not been delivered when the daemon ends is worth this long a wait. */
 const FLUSH_MS = 3_000;
 
-/** Runs until the signal fires, whatever the server does. Resolves when everything it started has ended; never leaves a process. */
+/** Runs until the signal fires, or the server asks it to end and nobody has ended it five minutes later, whatever else the server does. Resolves when everything it started has ended; never leaves a process. */
 export const runDaemon = async (options: DaemonOptions): Promise<void> => {
-  const { url, token, signal, clock, env, random = systemRandom } = options;
+  const { url, token, clock, env, random = systemRandom } = options;
+  const asked = new AbortController();
+  const signal = AbortSignal.any([options.signal, asked.signal]);
   const held = holdProcess();
   let work: Work | undefined;
   const connection = new Connection({
@@ -41,6 +45,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     token,
     clock,
     random,
+    ending: signal,
     greet: async (api, abort) => {
       const manifest = await api.getManifest({}, abort);
       await introduce(api, manifest, env, abort);
@@ -55,7 +60,19 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     },
   });
   const begin = (manifest: Manifest): Work =>
-    Work.begin({ manifest, url, token, env, clock, random, connection, logs, reports, lifecycle });
+    Work.begin({
+      manifest,
+      url,
+      token,
+      env,
+      clock,
+      random,
+      connection,
+      logs,
+      reports,
+      lifecycle,
+      shutDown: () => asked.abort(),
+    });
   /** Once the workspace is somebody's: what runs ends without its stop scripts, and everything begins as the new agent. */
   const begunAnew = async (first: Work): Promise<void> => {
     if (!(await awaitClaim({ url, token, clock, random, signal }))) return;
@@ -91,6 +108,8 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   } finally {
     connection.stop();
     await running;
+    // A process that ends by itself is started again by a container engine, before its container is stopped.
+    if (asked.signal.aborted) await pause(clock, LINGER_MS, options.signal);
     held.cancel();
   }
 };

@@ -40,6 +40,8 @@ export type HttpApiOptions = {
   mcp: Pick<WorkspaceMcp, "call">;
   /** The absolute path of what a caller wrote. */
   place(path: string): string;
+  /** The workspace is being stopped: the daemon runs its stop scripts and ends. */
+  shutDown(): void;
 };
 
 export type HttpApi = { readonly socket: string; close(): Promise<void> };
@@ -76,7 +78,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place }: HttpApiOptions) => {
+const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, shutDown }: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
   /** Which repositories a chat works on follows from what its tools touch. */
@@ -85,6 +87,12 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place }: H
     if (chats.length > 0) void git.touched(chats, paths, changed);
   };
   return {
+    "/api/v0/shutdown": {
+      POST: () => {
+        shutDown();
+        return Response.json({ message: "The daemon ends." }, { status: 202 });
+      },
+    },
     "/api/v0/context": { GET: () => Response.json(context.told) },
     "/api/v0/context/skill-files": { GET: async (request: Request) => Response.json(await skillFiles(path(request))) },
     "/api/v0/context/skill-file": {

@@ -38,6 +38,8 @@ export type ReachOptions = {
   git: Environment;
   context: Pick<WorkspaceContext, "told">;
   mcp: Pick<WorkspaceMcp, "call">;
+  /** Tells the daemon to end. */
+  shutDown(): void;
 };
 
 export class Reach {
@@ -47,7 +49,7 @@ export class Reach {
   readonly #running: Promise<void>;
 
   constructor(options: ReachOptions) {
-    const { manifest, url, token, env: given, clock, random, groups, context, mcp } = options;
+    const { manifest, url, token, env: given, clock, random, groups, context, mcp, shutDown } = options;
     const env = scriptEnvironment(options);
     const directory = folderOf(manifest.directory, given);
     const ports = new ListeningPorts({ hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 });
@@ -67,7 +69,7 @@ export class Reach {
       git: new GitWatches({ clock, groups, env }),
       ...{ desktop, clock },
       checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
-      ...{ context, mcp },
+      ...{ context, mcp, shutDown },
       place: (path) => placeOf(path, given, directory),
     });
     this.#running = runTunnel({

@@ -34,6 +34,8 @@ export type WorkOptions = {
   logs: Logs;
   reports: Reports;
   lifecycle: Lifecycle;
+  /** Tells the daemon to end. */
+  shutDown(): void;
 };
 
 /** What still runs when the daemon ends has this long to end by itself. */

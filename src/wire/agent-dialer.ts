@@ -15,4 +15,6 @@ export interface AgentDialer {
    * `closed` when it goes away meanwhile or `signal` fires.
    */
   dial(agent_id: string, port: number, signal?: AbortSignal, options?: DialOptions): Promise<Duplex>;
+  /** True when a dial finds the agent: at once, or once its daemon has brought its tunnel up. */
+  reaches(agent_id: string): boolean;
 }

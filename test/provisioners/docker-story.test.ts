@@ -1,7 +1,7 @@
 // A template of containers on a real server, from its upload to its deletion. The engine is the fake one, but what it would start in a
 // container it starts as a process: the real daemon, with the variables the container got.
 import { expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Workspace } from "#schema/workspace.ts";
@@ -22,7 +22,9 @@ resources:
     docker:
       image: "{{ parameters.image }}"
       volumes: [{name: home, path: /home/dev}]
-    agents: [{name: main}]
+    agents:
+      - name: main
+        scripts: [{display_name: Stop, run_on_stop: true, script: 'sleep 0.2; echo bye; touch "$HOME/stopped"'}]
 `;
 
 /** What would run inside of the containers. */
@@ -57,7 +59,7 @@ class Inside implements AsyncDisposable {
 
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 
-test("[PV-1][PV-3][PV-6] a workspace of containers starts, connects, stops, starts anew and is deleted", async () => {
+test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stops, starts anew and is deleted", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
   await using inside = new Inside();
@@ -89,8 +91,19 @@ test("[PV-1][PV-3][PV-6] a workspace of containers starts, connects, stops, star
     (await new Client(server.url).fetch("GET", "/api/v2/buildinfo", undefined, { headers: { host } })).status,
   ).toBe(200);
 
+  // The container is stopped once the daemon in it has ended.
+  let before: boolean | undefined;
+  engine.hold = (call) => {
+    if (call.endsWith("/stop")) before = existsSync(join(home, "stopped"));
+    return undefined;
+  };
   await createBuild(admin, id, "stop");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
+  expect(before).toBe(true);
+  const ended = agentOf(connected)?.id;
+  expect(await admin.get<object>(`/api/v2/workspaceagents/${ended}`)).toMatchObject({ lifecycle_state: "off" });
+  const said = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${ended}/logs`);
+  expect(said.map(({ output }) => output)).toEqual(["bye"]);
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 1]);
 
   await createBuild(admin, id, "start");

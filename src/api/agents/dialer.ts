@@ -24,6 +24,8 @@ export class TunnelDialer implements AgentDialer {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #tunnels = new Map<string, Tunnel>();
+  /** Connections of daemons of ours, by agent. */
+  readonly #expected = new Map<string, number>();
   readonly #arrivals = new Map<string, Wakeup>();
 
   constructor(parts: { store: Store; clock: Clock }) {
@@ -46,6 +48,20 @@ export class TunnelDialer implements AgentDialer {
   /** Agents that can be reached now. */
   get size(): number {
     return this.#tunnels.size;
+  }
+
+  /** A daemon of ours has connected and brings its tunnel up. Returns how to say that it has gone. */
+  expect(agent_id: string): () => void {
+    this.#expected.set(agent_id, (this.#expected.get(agent_id) ?? 0) + 1);
+    return () => {
+      const left = (this.#expected.get(agent_id) ?? 0) - 1;
+      if (left > 0) this.#expected.set(agent_id, left);
+      else this.#expected.delete(agent_id);
+    };
+  }
+
+  reaches(agent_id: string): boolean {
+    return this.#tunnels.has(agent_id) || this.#expected.has(agent_id);
   }
 
   async dial(agent_id: string, port: number, signal?: AbortSignal, { tls }: DialOptions = {}): Promise<Duplex> {

@@ -8,7 +8,7 @@ import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
 import { type LogFollowers, worthCompressing } from "./log-followers.ts";
 import { logFrames, PAGE_LINES } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
-import { type AgentPlace, isLatest, placeOf } from "./place.ts";
+import { type AgentPlace, isSignedIn, placeOf } from "./place.ts";
 
 /** Bytes that may wait for the reader before the next page is read. */
 const ENOUGH_BYTES = 64 * 1024;
@@ -100,7 +100,7 @@ export class LogFollower implements SocketHandler {
       if (rows.length === PAGE_LINES) continue;
       if (settling) return socket.close(CLOSE.normal, "the agent is no longer in use");
       const place = await placeOf(this.#ctx.store, agent_id);
-      if (!place || !isLatest(place)) reading.ending = true;
+      if (!place || !isSignedIn(place)) reading.ending = true;
       if (!reading.ending && !reading.missed) return this.#goLive(socket, reading, cursor);
     }
   }

@@ -29,5 +29,8 @@ export const usableAgentAt = async (store: Store, id: string, caller: UserCaller
   return place;
 };
 
+/** True while the agent's token counts: also while a stop or delete build ends it. */
+export const isSignedIn = (place: AgentPlace): boolean => place.signed_in !== 0;
+
 /** True while the agent's build is the latest of a workspace that is not deleted. */
 export const isLatest = (place: AgentPlace): boolean => !place.deleted && place.build_id === place.latest_build_id;

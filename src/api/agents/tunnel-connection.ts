@@ -6,7 +6,7 @@ import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { isLatest, placeOf } from "./place.ts";
+import { isSignedIn, placeOf } from "./place.ts";
 
 export class TunnelConnection implements SocketHandler {
   readonly #ctx: ApiContext;
@@ -72,6 +72,6 @@ export class TunnelConnection implements SocketHandler {
   /** The build may have changed between signing in and listening for it. */
   async #checkBuild(goAway: (reason: string) => void): Promise<void> {
     const place = await placeOf(this.#ctx.store, this.#agentId);
-    if (!place || !isLatest(place)) goAway("a newer build has taken over");
+    if (!place || !isSignedIn(place)) goAway("a newer build has taken over");
   }
 }

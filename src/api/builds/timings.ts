@@ -2,7 +2,7 @@
 // timings"). What has not both times yet is left out.
 import { rfc3339 } from "#base/clock.ts";
 import { listAgentScriptsOf, listScriptTimingsOf } from "#db/agent-scripts.ts";
-import { listAgentsOfBuild } from "#db/agents.ts";
+import { listAgentsEndedBy, listAgentsOfBuild } from "#db/agents.ts";
 import { findJob } from "#db/jobs.ts";
 import type { Store } from "#db/store.ts";
 import type { WorkspaceView } from "#db/workspace-views.ts";
@@ -13,10 +13,14 @@ const span = ({ started_at, ended_at }: Span) => ({ started_at: rfc3339(started_
 
 export const timingsOf = async (store: Store, { build, job }: WorkspaceView): Promise<BuildTimings> => {
   const row = await store.get(findJob({ id: job.id }));
-  const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
+  const own = await store.all(listAgentsOfBuild({ build_id: build.id }));
+  // A stop or delete build ends the agents of the start build before it, whose stop scripts are a part of it.
+  const isStart = build.transition === "start";
+  const agents = isStart ? own : await store.all(listAgentsEndedBy({ build_id: build.id }));
   const agent_ids = JSON.stringify(agents.map(({ id }) => id));
   const scripts = new Map((await store.all(listAgentScriptsOf({ agent_ids }))).map((one) => [one.id, one]));
-  const runs = await store.all(listScriptTimingsOf({ agent_ids }));
+  const newest = await store.all(listScriptTimingsOf({ agent_ids, stage: isStart ? "" : "stop" }));
+  const runs = isStart ? newest : newest.filter(({ started_at }) => started_at >= job.created_at);
   const nameOf = (id: string): string => agents.find((agent) => agent.id === id)?.name ?? "";
   return {
     provisioner_timings: (row?.timings ?? []).map(({ action, resource, source, stage, ...times }) => ({
@@ -36,7 +40,7 @@ export const timingsOf = async (store: Store, { build, job }: WorkspaceView): Pr
       workspace_agent_id: run.agent_id,
       workspace_agent_name: nameOf(run.agent_id),
     })),
-    agent_connection_timings: agents.flatMap((agent) =>
+    agent_connection_timings: own.flatMap((agent) =>
       agent.first_connected_at === null
         ? []
         : [

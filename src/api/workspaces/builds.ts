@@ -10,8 +10,9 @@ import { timingsOf } from "../builds/timings.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { pageOf, pageQuery } from "../paging.ts";
+import { flagOf, flagQuery } from "../query-flag.ts";
 import { fails } from "../responses.ts";
-import { workspaceAt } from "./workspace.ts";
+import { gone, workspaceAt } from "./workspace.ts";
 
 const tags = ["Builds"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
@@ -70,8 +71,9 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     )
     .get(
       "/:workspace/timings",
-      async ({ caller, params }) => {
+      async ({ caller, params, query }) => {
         const place = await workspaceAt(ctx, params.workspace, caller);
+        if (place.deleted && !flagOf("include_deleted", query.include_deleted)) throw gone();
         const view = await ctx.store.get(findBuildView({ id: place.latest_build_id }));
         if (!view) throw notFound();
         return timingsOf(ctx.store, view);
@@ -79,7 +81,13 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       {
         user: true,
         params: path,
-        response: { 200: BuildTimings, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Timings of the latest build" },
+        query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 410.") }),
+        response: { 200: BuildTimings, ...fails(400, 401, 404, 410) },
+        detail: {
+          tags,
+          summary: "Timings of the latest build",
+          description:
+            "Of each script the newest run. Those of a stop or delete build are the stop scripts of the agents it has ended.",
+        },
       },
     );

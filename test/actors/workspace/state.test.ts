@@ -126,7 +126,10 @@ test("[WK-7] [JB-4] whatever comes in whatever order: one active build, numbers 
           expect(next.build.build_number).toBe(state.build.build_number + 1);
           expect(jobStatus(next.job)).toBe("pending");
           const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
-          expect(told).toEqual([...state.agent_ids]);
+          // Stop and delete builds sign the agents out at their end, not before their stop scripts have reported.
+          const ends = next.build.transition !== "start";
+          expect(told).toEqual(ends ? [] : [...state.agent_ids]);
+          if (ends) expect(next.agent_ids).toEqual(state.agent_ids);
         } else {
           expect(MOVES[jobStatus(state.job)]).toContain(jobStatus(next.job));
           expect(next.build.build_number).toBe(state.build.build_number);
@@ -136,6 +139,10 @@ test("[WK-7] [JB-4] whatever comes in whatever order: one active build, numbers 
         if (jobStatus(next.job) !== jobStatus(state.job)) expect(announced).toHaveLength(1);
         const ended = isActive(state.job) && !isActive(next.job) && command.type !== "build";
         expect(decision.events.some((event) => event.topic === "job" && event.done)).toBe(ended);
+        if (ended && next.build.transition !== "start") {
+          const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
+          expect([told, next.agent_ids]).toEqual([[...state.agent_ids], []]);
+        }
         const removed = next.build.transition === "delete" && jobStatus(next.job) === "succeeded";
         expect(next.workspace.deleted).toBe(removed);
         state = next;

@@ -12,7 +12,7 @@ import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../../socket.ts";
 import { tailnetService } from "../../tailnet/service.ts";
-import { isLatest, placeOf } from "../place.ts";
+import { isSignedIn, placeOf } from "../place.ts";
 import { agentService } from "./agent-service.ts";
 
 export type AgentConnectionOptions = {
@@ -21,6 +21,8 @@ export type AgentConnectionOptions = {
   api_version: string;
   /** False for passive users of the token, such as log shippers: they change nothing about the agent's status. */
   speaks: boolean;
+  /** It is a daemon of ours, which opens a tunnel, too. */
+  has_tunnel: boolean;
 };
 
 export class AgentConnection implements SocketHandler {
@@ -37,8 +39,8 @@ export class AgentConnection implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    const { clock, topics } = this.#ctx;
-    const { agent_id, speaks } = this.#options;
+    const { clock, topics, dialer } = this.#ctx;
+    const { agent_id, speaks, has_tunnel } = this.#options;
     const stream = new ByteStream({
       send: (bytes) => socket.transmit(bytes),
       close: (code = CLOSE.normal, reason = "") => socket.close(code, reason),
@@ -54,6 +56,7 @@ export class AgentConnection implements SocketHandler {
     this.#session = session;
     const goAway = (reason: string): void => stream.close(CLOSE.goingAway, reason);
     this.#stops.push(topics.subscribe("agent_gone", agent_id, () => goAway("a newer build has taken over")));
+    if (speaks && has_tunnel) this.#stops.push(dialer.expect(agent_id));
     if (speaks) {
       const taken = ({ connection_id }: { connection_id: string }): void => {
         if (connection_id !== this.#id) goAway("a newer connection of this agent has taken over");
@@ -96,7 +99,7 @@ export class AgentConnection implements SocketHandler {
     const { agent_id, api_version, speaks } = this.#options;
     if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { connection_id: this.#id, api_version });
     const place = await placeOf(this.#ctx.store, agent_id);
-    if (!place || !isLatest(place)) goAway("a newer build has taken over");
+    if (!place || !isSignedIn(place)) goAway("a newer build has taken over");
   }
 
   #tell(message: "heartbeat" | "disconnected"): void {

@@ -14,6 +14,7 @@ export const agentRpc = (ctx: ApiContext) =>
         agent_id: caller.agent_id,
         api_version: checkVersion(query.version ?? "2.0"),
         speaks: (query.role ?? "agent") === "agent",
+        has_tunnel: !caller.compat,
       });
       const agent = (query.role ?? "agent") === "agent";
       return ctx.sockets.upgrade(request, connection, { who: caller.agent_id, agent });

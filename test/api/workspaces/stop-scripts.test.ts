@@ -1,0 +1,250 @@
+// Stop scripts while a workspace is stopped or deleted: what they say, how they end and how long they took is kept, whatever brings the
+// workspace to life. Real daemons in real processes.
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { BuildTimings } from "#schema/build.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { makeKey, startWorker } from "#test/support/worker.ts";
+import {
+  awaitBuild,
+  awaitWorkspace,
+  createBuild,
+  createWorkspace,
+  openWorld,
+  type World,
+} from "#test/support/workspaces.ts";
+import { startAgentProcess } from "../agents/reach.ts";
+import { connectAgent } from "../agents/rpc-agent.ts";
+
+type Script = NonNullable<NonNullable<Manifest["resources"][number]["agents"]>[number]["scripts"]>[number];
+
+const stopScript = (script: string, more: Partial<Script> = {}): Script => ({
+  ...{ display_name: "Stop", run_on_stop: true, script },
+  ...more,
+});
+
+const manifestOf = (kind: object, scripts: Script[], token?: string): string =>
+  JSON.stringify({
+    ...kind,
+    resources: [{ name: "main", agents: [{ name: "dev", scripts, ...(token ? { token } : {}) }] }],
+  });
+
+const agentOf = ({ latest_build }: Workspace): WorkspaceAgent | undefined => latest_build.resources[0]?.agents[0];
+
+/** A running workspace whose agent is ready. */
+const startWith = async ({ admin }: World, manifest: string): Promise<{ id: string; agent: WorkspaceAgent }> => {
+  const template = await makeTemplate(admin, manifest);
+  const { id } = await createWorkspace(admin, template.id);
+  const ready = await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
+  const agent = agentOf(ready);
+  if (!agent) throw new Error("the workspace has no agent");
+  return { id, agent };
+};
+
+const agentNow = (admin: Client, { id }: { id: string }): Promise<WorkspaceAgent> =>
+  admin.get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`);
+
+const linesOf = async (admin: Client, { id }: { id: string }): Promise<string[]> =>
+  (await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${id}/logs`)).map(({ output }) => output);
+
+/** Stops or deletes it, and answers what became of the build. */
+const end = async (admin: Client, id: string, transition = "stop") => {
+  const build = await createBuild(admin, id, transition);
+  const { latest_build } = await awaitBuild(admin, id);
+  const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
+  return { status: latest_build.status, timings };
+};
+
+/** Each kind of workspace; `script` ends when the file `go` in its home is there, where it is not there at once. */
+const LOCAL = { provisioner: "local" };
+
+test("[WK-25] [WK-26] the stop scripts of a local workspace are followed to their end: logs, exit code, timing, shutting_down and off", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { id, agent } = await startWith(
+    world,
+    manifestOf(LOCAL, [
+      stopScript('echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo "ended for $SLIPWAY"'),
+    ]),
+  );
+  const home = join(world.server.directory, "workspaces", id, "home");
+  using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
+  await createBuild(admin, id, "stop");
+  let seen: string[] = [];
+  while (!seen.includes("begun"))
+    seen = seen.concat((await follower.json<{ output: string }[]>()).map((one) => one.output));
+  // It is still signed in, and says what it does.
+  const during = await agentNow(admin, agent);
+  expect([during.status, during.lifecycle_state]).toEqual(["connected", "shutting_down"]);
+  writeFileSync(join(home, "go"), "");
+  expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
+  while (!seen.includes("ended for true")) {
+    seen = seen.concat((await follower.json<{ output: string }[]>()).map((one) => one.output));
+  }
+  const after = await agentNow(admin, agent);
+  expect([after.status, after.lifecycle_state]).toEqual(["disconnected", "off"]);
+  expect(after.scripts[0]).toMatchObject({ status: "ok", exit_code: 0 });
+  expect(await linesOf(admin, agent)).toEqual(["begun", "ended for true"]);
+  const timings = await admin.get<BuildTimings>(`/api/v2/workspaces/${id}/timings`);
+  expect(timings.agent_script_timings).toMatchObject([
+    { stage: "stop", status: "ok", exit_code: 0, display_name: "Stop", workspace_agent_name: "dev" },
+  ]);
+  expect(timings.provisioner_timings.map(({ action }) => action)).toContain("shutdown");
+}, 60_000);
+
+test.each([
+  ["shutdown_error", stopScript("echo oh >&2; exit 3"), { status: "exit_failure", exit_code: 3 }],
+  ["shutdown_timeout", stopScript("sleep 1000", { timeout: 1 }), { status: "timed_out" }],
+] as const)(
+  "[WK-26] a delete build keeps %s, too",
+  async (lifecycle, script, outcome) => {
+    await using world = await openWorld();
+    const { admin } = world;
+    const { id, agent } = await startWith(world, manifestOf(LOCAL, [script]));
+    const build = await createBuild(admin, id, "delete");
+    await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+    const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
+    expect(timings.agent_script_timings).toMatchObject([{ stage: "stop", ...outcome }]);
+    // The agent of a deleted workspace is shown to nobody; its row says how it ended.
+    const { context } = world.server;
+    if (!context) return;
+    const sql = "select lifecycle_state from agents where id = ?";
+    const { Database } = await import("bun:sqlite");
+    using database = new Database(join(world.server.directory, "slipway.db"), { readonly: true });
+    expect(database.query(sql).get(agent.id)).toEqual({ lifecycle_state: lifecycle });
+  },
+  60_000,
+);
+
+testInside(
+  "[WK-26] a daemon that nobody but the server can end is asked to, and ends before the build does: echo",
+  async () => {
+    using home = tempDirectory();
+    await using world = await openWorld({ clock: systemClock });
+    const { admin, server } = world;
+    const token = uuid();
+    const manifest = manifestOf(
+      { provisioner: "echo" },
+      [stopScript('sleep 0.3; touch "$HOME/done"; echo bye')],
+      token,
+    );
+    const template = await makeTemplate(admin, manifest);
+    const { id } = await createWorkspace(admin, template.id);
+    const running = await awaitBuild(admin, id);
+    const agent = agentOf(running) as WorkspaceAgent;
+    await using _daemon = await startAgentProcess(server, { agent_id: agent.id, agent_token: token }, home.path);
+    await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
+    while (!server.context?.dialer.reaches(agent.id)) await new Promise((done) => setImmediate(done));
+    const { status, timings } = await end(admin, id);
+    expect(status).toBe("stopped");
+    readFileSync(join(home.path, "done"));
+    expect((await agentNow(admin, agent)).lifecycle_state).toBe("off");
+    expect(await linesOf(admin, agent)).toEqual(["bye"]);
+    expect(timings.agent_script_timings).toMatchObject([{ stage: "stop", status: "ok" }]);
+    // And no longer than the build: its token counts no more.
+    expect(
+      (
+        await fetch(new URL("/api/v2/workspaceagents/me/gitsshkey", server.url), {
+          headers: { "Service-Session-Token": token },
+        })
+      ).status,
+    ).toBe(401);
+  },
+  60_000,
+);
+
+testInside(
+  "[WK-25] [WK-2] a genuine agent stays signed in until its build has ended, and is not waited for",
+  async () => {
+    await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
+    const { admin, server } = world;
+    const token = uuid();
+    const template = await makeTemplate(admin, manifestOf({ provisioner: "echo" }, [stopScript("true")], token));
+    const { id } = await createWorkspace(admin, template.id);
+    const agent = agentOf(await awaitBuild(admin, id)) as WorkspaceAgent;
+    await using genuine = await connectAgent(server, token);
+    const { jobs, clock } = server.context as NonNullable<typeof server.context>;
+    const free = Promise.withResolvers<void>();
+    jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => free.promise });
+    await createBuild(admin, id, "stop");
+    // While the stop build waits for a slot, both edges take what the agent says.
+    await genuine.agent.updateLifecycle({ lifecycle: { state: 6 } });
+    expect((await agentNow(admin, agent)).lifecycle_state).toBe("shutting_down");
+    await using again = await connectAgent(server, token);
+    await again.agent.updateLifecycle({ lifecycle: { state: 9 } });
+    expect((await agentNow(admin, agent)).lifecycle_state).toBe("off");
+    free.resolve();
+    expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
+    expect(await again.closed).toMatchObject({ code: 1001 });
+    await expect(connectAgent(server, token)).rejects.toThrow();
+    // A stop that ended well has ended the agent: deleting signs it in no more.
+    const held = Promise.withResolvers<void>();
+    jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => held.promise });
+    const removal = await createBuild(admin, id, "delete");
+    await expect(connectAgent(server, token)).rejects.toThrow();
+    using watch = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
+    held.resolve();
+    for (;;) {
+      const { type, data } = await watch.json<{ type: string; data: Workspace }>();
+      if (type === "data" && data.latest_build.status === "deleted") break;
+    }
+    // What is known of a deleted workspace is told to whoever asks for it.
+    expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings`)).status).toBe(410);
+    expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings?include_deleted=true`)).status).toBe(200);
+    expect((await admin.fetch("GET", `/api/v2/workspacebuilds/${removal.id}/timings`)).status).toBe(200);
+  },
+  60_000,
+);
+
+test("[WK-27] a stop of a workspace whose daemon was killed does not wait for it", async () => {
+  await using world = await openWorld();
+  const { id } = await startWith(world, manifestOf(LOCAL, [stopScript("sleep 1000", { timeout: 600 })]));
+  const record = join(world.server.directory, "workspaces", id, "daemon.json");
+  const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
+  process.kill(pid, "SIGKILL");
+  const began = performance.now();
+  expect((await end(world.admin, id)).status).toBe("stopped");
+  expect(performance.now() - began).toBeLessThan(20_000);
+}, 60_000);
+
+test("[WK-27] a stop build that is cancelled waits no longer, and the workspace can be started again", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { id, agent } = await startWith(
+    world,
+    manifestOf(LOCAL, [stopScript("echo begun; sleep 1000", { timeout: 600 })]),
+  );
+  using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
+  const build = await createBuild(admin, id, "stop");
+  while (!(await follower.json<{ output: string }[]>()).some(({ output }) => output === "begun"));
+  await admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel`);
+  expect((await awaitBuild(admin, id)).latest_build.status).toBe("canceled");
+}, 60_000);
+
+test("[WK-26] a worker of its own is told to end the workspace only once its agent has gone", async () => {
+  using directory = tempDirectory();
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { key } = await makeKey(admin);
+  mkdirSync(join(directory.path, "data"));
+  await using worker = startWorker({
+    ...{ url: server.url, key, name: "far", directory: join(directory.path, "data"), kinds: "local" },
+  });
+  await worker.connected();
+  const kind = { provisioner: "external", external: { provisioner: "local" } };
+  const { id, agent } = await startWith(world, manifestOf(kind, [stopScript("sleep 0.2; echo bye; exit 4")]));
+  const { status, timings } = await end(admin, id);
+  expect(status).toBe("stopped");
+  expect(await linesOf(admin, agent)).toEqual(["bye"]);
+  expect((await agentNow(admin, agent)).lifecycle_state).toBe("shutdown_error");
+  expect(timings.agent_script_timings).toMatchObject([{ exit_code: 4, status: "exit_failure" }]);
+}, 60_000);

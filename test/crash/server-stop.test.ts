@@ -1,0 +1,40 @@
+// A server that is killed while it waits for the stop scripts of a workspace, and started again.
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { read } from "./oracle/calls.ts";
+import { ServerPlace } from "./server.ts";
+import { enter, makeTemplate, makeWorkspace, until } from "./server-world.ts";
+
+test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends the workspace, and nothing that they say is lost", async () => {
+  await using place = await ServerPlace.make();
+  const first = await place.start();
+  const world = await enter(place);
+  const { admin } = world;
+  const script = 'echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo ended; exit 5';
+  const stop = { display_name: "Stop", run_on_stop: true, script, timeout: 60 };
+  const template_id = await makeTemplate(world, "stopping", {
+    provisioner: "local",
+    resources: [{ name: "main", agents: [{ name: "dev", scripts: [stop] }] }],
+  });
+  const { id } = await makeWorkspace(admin, "dev", template_id);
+  const agentOf = async (): Promise<WorkspaceAgent | undefined> =>
+    (await read<Workspace>(admin, `/api/v2/workspaces/${id}`)).latest_build.resources[0]?.agents[0];
+  await until(async () => (await agentOf())?.lifecycle_state === "ready");
+  const agent = (await agentOf()) as WorkspaceAgent;
+  const now = (): Promise<WorkspaceAgent> => read<WorkspaceAgent>(admin, `/api/v2/workspaceagents/${agent.id}`);
+  const lines = async (): Promise<string[]> =>
+    (await read<{ output: string }[]>(admin, `/api/v2/workspaceagents/${agent.id}/logs`)).map(({ output }) => output);
+  await admin.post(`/api/v2/workspaces/${id}/builds`, { transition: "stop" });
+  await until(async () => (await lines()).includes("begun") && (await now()).lifecycle_state === "shutting_down");
+  first.kill("SIGKILL");
+  await first.ended;
+  await place.start();
+  writeFileSync(join(place.directory, "workspaces", id, "home", "go"), "");
+  await until(async () => (await read<Workspace>(admin, `/api/v2/workspaces/${id}`)).latest_build.status === "stopped");
+  expect(await lines()).toEqual(["begun", "ended"]);
+  expect(await now()).toMatchObject({ lifecycle_state: "shutdown_error", scripts: [{ exit_code: 5 }] });
+  await place.stop();
+}, 120_000);
