@@ -367,7 +367,10 @@ const makeProvisioners = (
     program: config.agent_binary,
   });
   const root = join(config.data_dir, "workspaces");
-  const local = new LocalProvisioner({ root, clock, accessUrl, environment, refusal: whyNoLocal(config) });
+  const local = new LocalProvisioner({
+    ...{ root, clock, accessUrl, environment },
+    ...{ user: config.local_workspace_user, refusal: whyNoLocal(config) },
+  });
   const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock), local];
   return new Map(made.map((one) => [one.name as string, one]));
 };

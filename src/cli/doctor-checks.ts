@@ -10,7 +10,7 @@ import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/inspect.ts";
 import { backupFolder } from "./backup.ts";
-import { localWorkspaces } from "./doctor-local.ts";
+import { localWorkspaces, localWorkspaceUser } from "./doctor-local.ts";
 
 export type Finding = { name: string; status: "ok" | "warn" | "wrong"; detail: string };
 
@@ -23,8 +23,9 @@ const EXPIRES_SOON_MS = 14 * DAY_MS;
 
 export const examine = async (config: Config, clock: Clock, quick: boolean): Promise<Finding[]> => {
   const { data_dir } = config;
-  const folder = dataDirectory(data_dir);
-  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config), localWorkspaces(config)];
+  const folder = dataDirectory(config);
+  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
+  rest.push(localWorkspaces(config), ...localWorkspaceUser(config));
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);
@@ -39,7 +40,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean): Pro
   ];
 };
 
-const dataDirectory = (data_dir: string): Finding => {
+const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
   const name = "data directory";
   const path = resolve(data_dir);
   const found = statSync(data_dir, { throwIfNoEntry: false });
@@ -50,7 +51,9 @@ const dataDirectory = (data_dir: string): Finding => {
   } catch {
     return { name, status: "wrong", detail: `${path} cannot be read and written by this user` };
   }
-  if ((found.mode & 0o077) !== 0) {
+  // The group of the user that local workspaces run as passes through to them.
+  const closed = local_workspace_user === undefined ? 0o077 : 0o067;
+  if ((found.mode & closed) !== 0) {
     return { name, status: "warn", detail: `${path} is open to others on the machine: chmod 700 ${path}` };
   }
   return { name, status: "ok", detail: path };

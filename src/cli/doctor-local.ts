@@ -1,16 +1,61 @@
 // What `slipway doctor` says of local workspaces: whether they are offered, to whom, and what that means.
+import { dirname, join, resolve } from "node:path";
 import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
+import { LocalUserError, localUser, runAs } from "#src/provisioners/local/user.ts";
 import type { Finding } from "./doctor-checks.ts";
 
 const name = "local workspaces";
 
-/** One line; a warning where somebody beyond this machine's people may get the rights of the server's user. */
+/** Whether it is offered, to whom and what that means: a warning where somebody beyond this machine's people gets the server's rights. */
 export const localWorkspaces = (config: Config): Finding => {
   const isAlone = onlyThisMachine(config);
   if (!isAlone && !config.allow_local_provisioner_off_loopback) {
     return { name, status: "ok", detail: `not offered, because ${signsOfOthers(config).join(" and ")}` };
   }
-  const who = config.allow_local_provisioner_for_members ? "everybody with an account" : "owners of the deployment";
+  const { local_workspace_user: user, allow_local_provisioner_for_members: forAll } = config;
+  if (user !== undefined) {
+    return { name, status: "ok", detail: `offered to everybody with an account; they all run as the user ${user}` };
+  }
+  const who = forAll ? "everybody with an account" : "owners of the deployment";
   const detail = `offered to ${who}, who can do with them whatever the server's user can`;
-  return { name, status: isAlone && !config.allow_local_provisioner_for_members ? "ok" : "warn", detail };
+  return { name, status: isAlone && !forAll ? "ok" : "warn", detail };
+};
+
+/** Whether the user that local workspaces run as is there, reaches its folder, and reads nothing of the server's. */
+export const localWorkspaceUser = (config: Config): Finding[] => {
+  const { local_workspace_user, data_dir } = config;
+  if (local_workspace_user === undefined) return [];
+  const title = "local workspace user";
+  const wrong = (detail: string): Finding[] => [{ name: title, status: "wrong", detail }];
+  try {
+    const user = localUser(local_workspace_user);
+    const can = (test: string, paths: readonly string[]): string[] =>
+      runAs(user, [
+        "/bin/sh",
+        "-c",
+        `for path; do [ -${test} "$path" ] && printf '%s\\n' "$path"; done`,
+        "sh",
+        ...paths,
+      ])
+        .split("\n")
+        .filter((path) => path !== "");
+    const [folder, program] = [dirname(resolve(data_dir)), process.execPath];
+    const reached = can("x", [folder, program]);
+    const missed = [folder, program].find((path) => !reached.includes(path));
+    if (missed !== undefined) return wrong(`${user.name} cannot reach ${missed}`);
+    const read = can("r", secretsOf(config));
+    if (read.length > 0) return wrong(`${user.name} can read ${read.join(", ")}: take that right away`);
+    return [{ name: title, status: "ok", detail: `${user.name}, who cannot read the server's files` }];
+  } catch (error) {
+    if (error instanceof LocalUserError) return wrong(error.message);
+    throw error;
+  }
+};
+
+/** Where the server keeps what nobody else may read. */
+const secretsOf = ({ data_dir, config, tls_key_file, backup_dir }: Config): string[] => {
+  const kept = ["", "encryption.key", "slipway.db", "slipway.db-wal", "backups", "blobs"];
+  return [...kept.map((one) => join(resolve(data_dir), one)), config, tls_key_file, backup_dir].filter(
+    (path) => path !== undefined,
+  );
 };

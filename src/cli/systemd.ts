@@ -30,6 +30,9 @@ export const run: RunVerb = async (input) => {
   for (const [name, path] of [["--data-dir", data_dir], ...pathsOf(config)] as const) {
     if (path !== undefined && !path.startsWith("/")) throw usageError(name, "a unit needs an absolute path");
   }
+  if (config.local_workspace_user !== undefined && user !== "root") {
+    throw usageError("--local-workspace-user", "needs a server that runs as root: add --user root");
+  }
   const lines = [...folders(data_dir, config), ...rights(config)];
   input.print(unit({ user, program, data_dir, flags, lines, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }));
   return EXIT.ok;
@@ -69,10 +72,19 @@ const pathInUnit = (path: string): string => {
   return /[\s"\\]/.test(path) ? `"${escaped.replace(/["\\]/g, "\\$&")}"` : escaped;
 };
 
-/** None, but what the settings need: ports below 1024, and files in people's homes. */
+/** To start programs as another user, give it its homes, look at its processes and end them. */
+const BECOME_ANOTHER = [
+  ...["CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_FOWNER"],
+  ...["CAP_DAC_OVERRIDE", "CAP_SYS_PTRACE", "CAP_KILL"],
+];
+
+/** None, but what the settings need: ports below 1024, files in people's homes, and another user for local workspaces. */
 const rights = (config: Config): string[] => {
   const ports = [config.address, config.metrics_address].map((one) => one?.port ?? 0);
-  const capabilities = ports.some((port) => port > 0 && port < 1024) ? "CAP_NET_BIND_SERVICE" : "";
+  const capabilities = [
+    ...(ports.some((port) => port > 0 && port < 1024) ? ["CAP_NET_BIND_SERVICE"] : []),
+    ...(config.local_workspace_user === undefined ? [] : BECOME_ANOTHER),
+  ].join(" ");
   const inHomes = [config.data_dir, ...pathsOf(config).map(([, path]) => path ?? "")].some((path) =>
     /^\/(home|root|run\/user)\//.test(path),
   );

@@ -33,6 +33,8 @@ export const needs = {
   xvfb: program("Xvfb"),
   x11vnc: program("x11vnc"),
   xterm: program("xterm"),
+  /** To start programs as another user. */
+  root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

@@ -17,7 +17,7 @@ export const whyNoLocal = (config: Config): string | undefined =>
 
 /** Whether somebody with these site roles may have local workspaces, or be shown templates for them. */
 export const mayHaveLocal = (config: Config, roles: readonly string[]): boolean =>
-  config.allow_local_provisioner_for_members || roles.includes("owner");
+  config.allow_local_provisioner_for_members || config.local_workspace_user !== undefined || roles.includes("owner");
 
 /** The people whose word a start of a local workspace carries out. */
 export type People = {

@@ -1,6 +1,6 @@
 // Workspaces that are processes on the server's own machine: when they are offered, to whom, and as which user they run.
-import { flag } from "./kinds.ts";
-import { setting } from "./setting.ts";
+import { flag, matching } from "./kinds.ts";
+import { optional, setting } from "./setting.ts";
 
 export const LOCAL_SETTINGS = {
   allow_local_provisioner_off_loopback: setting(flag, false, {
@@ -10,5 +10,10 @@ export const LOCAL_SETTINGS = {
   allow_local_provisioner_for_members: setting(flag, false, {
     group: "Workspaces",
     help: "Whether everybody with an account may have local workspaces. Whoever has one can read the server's key, database and secrets, unless local_workspace_user is set; without that only owners of the deployment have them.",
+  }),
+  local_workspace_user: optional(matching(/^[a-z_][a-z0-9_.-]{0,31}$/i, "the name of a user of this machine", "NAME"), {
+    group: "Workspaces",
+    help: "The user that local workspaces run as, all of them the same one. It cannot read the data directory, so everybody may have local workspaces. The server must run as root to start programs as another user.",
+    absent: "they run as the server's user",
   }),
 } as const;

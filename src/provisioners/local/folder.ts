@@ -13,7 +13,9 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { isUuid } from "#base/ids.ts";
+import { closeToOthers, emptyAsItsUser, openToUser } from "./ownership.ts";
 import type { ProcessMark } from "./process-table.ts";
+import type { LocalUser } from "./user.ts";
 
 /** What is remembered of a started daemon. The token is in no other place than this and the daemon's environment. */
 export type DaemonRecord = ProcessMark & { readonly token: string };
@@ -35,12 +37,14 @@ export class WorkspaceFolder {
     this.#record = join(this.path, "daemon.json");
   }
 
-  /** Makes what is missing; only the server's user may look inside. */
-  create(): void {
+  /** Makes what is missing; only the server's user may look inside, or the one the workspace runs as into its home. */
+  create(user?: LocalUser): void {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
     this.#check();
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
+    if (user) openToUser(this.#root, this.path, this.home, user);
+    else closeToOthers([this.path]);
   }
 
   get exists(): boolean {
@@ -74,6 +78,7 @@ export class WorkspaceFolder {
   remove(): void {
     if (!this.exists) return;
     this.#check();
+    if (kindOf(this.home) === "directory") emptyAsItsUser(this.home);
     try {
       rmSync(this.path, { recursive: true, force: true });
     } catch {

@@ -1,5 +1,6 @@
 // Workspaces that are processes on this machine: the daemon, which is this same program, runs as its own session in a folder of the
-// data directory and outlives the server. It runs as the server's user, so it is offered only where that is wanted (DESIGN section 8).
+// data directory and outlives the server. It runs as the server's user, so it is offered only where that is wanted (DESIGN section 8),
+// or as the user that a setting names.
 import { closeSync, openSync } from "node:fs";
 import { userInfo } from "node:os";
 import { type Clock, sleep } from "#base/clock.ts";
@@ -7,6 +8,7 @@ import { log } from "#base/log.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { isAlive, markOf, processesAtHome, send } from "./process-table.ts";
+import { type LocalUser, LocalUserError, localUser } from "./user.ts";
 
 export type LocalOptions = {
   /** <data_dir>/workspaces */
@@ -17,6 +19,8 @@ export type LocalOptions = {
   readonly command?: readonly string[];
   /** The server's own environment, of which only PATH, LANG and TZ reach a workspace. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** The user that daemons run as; without one the server's own. */
+  readonly user?: string | undefined;
   /** Why nothing is started here; what was started before can still be stopped and deleted. */
   readonly refusal?: string | undefined;
   /** Milliseconds a daemon has for its stop scripts before everything is killed. */
@@ -99,8 +103,19 @@ export class LocalProvisioner implements Provisioner {
     }
   }
 
+  /** Throws ProvisionError also when the user that it should run as cannot be used: never as the server's user instead. */
+  #user(): LocalUser | undefined {
+    const { user } = this.#options;
+    try {
+      return user === undefined ? undefined : localUser(user);
+    } catch (error) {
+      throw error instanceof LocalUserError ? new ProvisionError(error.message) : error;
+    }
+  }
+
   #mayStart(): void {
     if (this.#options.refusal !== undefined) throw new ProvisionError(this.#options.refusal);
+    this.#user();
   }
 
   /** The daemon of a claimed workspace has its token and goes on; it is started again when it has died. */
@@ -111,14 +126,16 @@ export class LocalProvisioner implements Provisioner {
   }
 
   #begin(folder: WorkspaceFolder, token: string): void {
-    folder.create();
+    const user = this.#user();
+    folder.create(user);
     const [program = "", ...args] = this.#options.command ?? ownCommand();
     const logFile = openSync(folder.logFile, "a", 0o600);
     try {
       const child = Bun.spawn([program, ...args], {
         // Not the home: the runtime would read a bunfig.toml there.
         cwd: folder.path,
-        env: this.#environment(folder, token),
+        env: this.#environment(folder, token, user),
+        ...(user ? { uid: user.uid, gid: user.gid } : {}),
         stdin: "ignore",
         stdout: logFile,
         stderr: logFile,
@@ -137,17 +154,17 @@ export class LocalProvisioner implements Provisioner {
   }
 
   // Nothing of the server's own environment gets through but what a shell needs.
-  #environment(folder: WorkspaceFolder, token: string): Record<string, string> {
+  #environment(folder: WorkspaceFolder, token: string, user?: LocalUser): Record<string, string> {
     const { accessUrl, environment = {} } = this.#options;
-    const user = userInfo();
+    const { username, shell } = user ? { username: user.name, shell: user.shell } : userInfo();
     return {
       PATH: environment.PATH || DEFAULT_PATH,
       LANG: environment.LANG || "C.UTF-8",
       ...(environment.TZ ? { TZ: environment.TZ } : {}),
       HOME: folder.home,
-      USER: user.username,
-      LOGNAME: user.username,
-      SHELL: user.shell || "/bin/sh",
+      USER: username,
+      LOGNAME: username,
+      SHELL: shell || "/bin/sh",
       TERM: "xterm-256color",
       SLIPWAY_AGENT_URL: accessUrl().href,
       SLIPWAY_AGENT_TOKEN: token,

@@ -1,0 +1,153 @@
+// Local workspaces that run as a user of their own: real processes of the user `nobody`, which try to read what is the server's.
+import { expect, test } from "bun:test";
+import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { Client } from "#src/client.ts";
+import { localUser } from "#src/provisioners/local/user.ts";
+import { runHere } from "#test/cli/run-verb.ts";
+import { createChat } from "#test/support/chats.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ScriptedModels } from "#test/support/scripted-models.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+import { callTools } from "#test/tools/world.ts";
+
+type Named = { id: string; name: string; organization_id: string };
+const env = { SLIPWAY_LOCAL_WORKSPACE_USER: "nobody" };
+const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+
+testNeeding(
+  [needs.root],
+  "[LP-11] a chat of a member in a local workspace reads nothing of the server: not its key, its database, its blobs, its environment",
+  async () => {
+    const models = new ScriptedModels();
+    await using world = await openWorld({ models, clock: systemClock, env });
+    const { admin, server } = world;
+    const [local] = await admin.get<Named[]>("/api/v2/templates");
+    const { organization_id = "", id: template_id } = local ?? {};
+    const member = new Client(server.url, (await seedUser(server, { organization_id })).token);
+    await createChat({ owner: member, organization_id }, "go");
+    const house = { ...world, models, owner: member, organization_id };
+    const made = await callTools(house, await models.next(), ["create_workspace", { template_id, name: "mine" }]);
+    const [{ workspace_id = "" } = {}] = made.results as { workspace_id: string }[];
+    const read = (path: string): [string, object] => ["read_file", { path }];
+    const files = ["encryption.key", "slipway.db", "slipway.db-wal"];
+    for (const file of files) expect(existsSync(join(server.directory, file))).toBe(true);
+    const tried = await callTools(
+      house,
+      made.next,
+      ...files.map((file) => read(`../../../${file}`)),
+      read(join(server.directory, "encryption.key")),
+      read(`/proc/${process.pid}/environ`),
+      read(join(server.directory, "workspaces", workspace_id, "daemon.json")),
+    );
+    expect(tried.results).toHaveLength(6);
+    for (const result of tried.results) expect(JSON.stringify(result)).toMatch(/permission|EACCES|not allowed|denied/i);
+    const command = [
+      "id -un; id -Gn; echo mine > own; cat own",
+      `for one in . .. ../.. ../../.. ../../../blobs; do ls "$one" > /dev/null 2>&1 && echo "listed $one"; done`,
+      `cat ../../../encryption.key /proc/${process.pid}/environ /proc/${process.pid}/mem 2>/dev/null | wc -c`,
+      `kill -0 ${process.pid} 2>/dev/null || echo "no signals"`,
+    ].join("\n");
+    const ran = await callTools(house, tried.next, ["execute", { command, timeout: "60s" }]);
+    expect(ran.results).toMatchObject([{ output: "nobody\nnogroup\nmine\nlisted .\n0\nno signals\n" }]);
+    await createBuild(admin, workspace_id, "delete");
+    expect((await awaitBuild(admin, workspace_id)).latest_build.status).toBe("deleted");
+    expect(existsSync(join(server.directory, "workspaces", workspace_id))).toBe(false);
+  },
+  90_000,
+);
+
+testNeeding(
+  [needs.root],
+  "[LP-12] a workspace from before the setting becomes the user's with its next start, what lies open in the data directory is closed, and its delete follows no link",
+  async () => {
+    using place = tempDirectory();
+    using outside = tempDirectory();
+    const directory = place.path;
+    chmodSync(outside.path, 0o777);
+    writeFileSync(join(outside.path, "precious"), "kept");
+    let id = "";
+    {
+      await using world = await openWorld({ directory });
+      const { id: template } = await makeTemplate(world.admin, TEMPLATE);
+      ({ id } = await createWorkspace(world.admin, template));
+      await awaitBuild(world.admin, id);
+      await createBuild(world.admin, id, "stop");
+      await awaitBuild(world.admin, id);
+    }
+    const home = join(directory, "workspaces", id, "home");
+    writeFileSync(join(home, "before"), "");
+    symlinkSync(outside.path, join(home, "link"));
+    writeFileSync(join(directory, "notes"), "open to all", { mode: 0o644 });
+    await using world = await openWorld({ directory, env });
+    await createBuild(world.admin, id, "start");
+    expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("running");
+    const { uid, gid } = localUser("nobody");
+    for (const path of [home, join(home, "before"), join(home, "link")]) {
+      expect([path, lstatSync(path).uid, lstatSync(path).gid]).toEqual([path, uid, gid]);
+    }
+    expect(statSync(outside.path).uid).toBe(0);
+    const modes = ["", "workspaces", "notes", `workspaces/${id}`, `workspaces/${id}/home`].map(
+      (name) => statSync(join(directory, name)).mode & 0o777,
+    );
+    expect(modes).toEqual([0o710, 0o710, 0o600, 0o710, 0o700]);
+    const { pid } = JSON.parse(readFileSync(join(directory, "workspaces", id, "daemon.json"), "utf8"));
+    expect(readFileSync(`/proc/${pid}/status`, "utf8")).toContain(`Uid:\t${uid}\t${uid}\t${uid}\t${uid}\n`);
+    await createBuild(world.admin, id, "delete");
+    expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("deleted");
+    expect(existsSync(home)).toBe(false);
+    expect(readFileSync(join(outside.path, "precious"), "utf8")).toBe("kept");
+  },
+  60_000,
+);
+
+test("[LP-11] a user that cannot be used is never replaced by the server's: the build fails with the reason", async () => {
+  for (const [name, reason] of [
+    ["no-such-user-here", "this machine has no such user"],
+    ["root", "is root, which separates nothing"],
+  ] as const) {
+    await using world = await openWorld({ env: { SLIPWAY_LOCAL_WORKSPACE_USER: name } });
+    const { id: template } = await makeTemplate(world.admin, TEMPLATE);
+    const { id } = await createWorkspace(world.admin, template);
+    const { latest_build } = await awaitBuild(world.admin, id);
+    expect(latest_build.status).toBe("failed");
+    expect(latest_build.job.error).toContain(reason);
+    expect(existsSync(join(world.server.directory, "workspaces", id))).toBe(false);
+  }
+  expect(() => localUser("nobody", 1000)).toThrow("only a server that runs as root");
+});
+
+testNeeding(
+  [needs.root],
+  "[LP-11] doctor looks whether the user is there and reads nothing of the server's",
+  async () => {
+    using place = tempDirectory();
+    const data = join(place.path, "data");
+    const line = async (user: string): Promise<string> => {
+      const flags = ["--quick", "--data-dir", data, "--address=127.0.0.1:0", `--local-workspace-user=${user}`];
+      const { printed } = await runHere(["doctor", ...flags]);
+      return printed.split("\n").find((one) => one.includes("local workspace user")) ?? "";
+    };
+    expect(await line("no-such-user-here")).toMatch(/^WRONG .*has no such user/);
+    expect(await line("nobody")).toMatch(/^WRONG .*nobody cannot reach .*slipway-test/);
+    chmodSync(place.path, 0o755);
+    {
+      await using _ = await openWorld({ directory: data, env });
+    }
+    expect(await line("nobody")).toMatch(/^ok .*nobody, who cannot read the server's files/);
+    chmodSync(data, 0o755);
+    chmodSync(join(data, "encryption.key"), 0o644);
+    expect(await line("nobody")).toMatch(/^WRONG .*nobody can read .*encryption\.key/);
+  },
+);
+
+test("[LP-11] a unit for it runs as root, with the rights to become another user", async () => {
+  const flag = "--local-workspace-user=nobody";
+  expect(await runHere(["systemd", flag])).toMatchObject({ code: 2, errors: expect.stringContaining("--user root") });
+  const { printed } = await runHere(["systemd", "--user", "root", flag]);
+  expect(printed).toMatch(/^CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_CHOWN/m);
+});
