@@ -1,5 +1,4 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
-import { join } from "node:path";
 import { AgentActor } from "#actors/agent/agent-actor.ts";
 import { AuditRetentionChore } from "#actors/audit/retention.ts";
 import type { ChatActor } from "#actors/chat/chat-actor.ts";
@@ -27,7 +26,7 @@ import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts"
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { type Config, containerAccessUrl, onlyThisMachine } from "#base/config.ts";
+import { type Config, onlyThisMachine } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
@@ -62,12 +61,8 @@ import { OAuthClient } from "./git/oauth.ts";
 import { providerOf } from "./git/provider.ts";
 import { ConfiguredModels } from "./llm/configured.ts";
 import type { LanguageModels } from "./llm/model.ts";
-import { DockerProvisioner } from "./provisioners/docker/docker.ts";
-import { EchoProvisioner } from "./provisioners/echo/echo.ts";
-import { ExternalProvisioner } from "./provisioners/external/external.ts";
+import { makeProvisioners } from "./make-provisioners.ts";
 import { Workers } from "./provisioners/external/workers.ts";
-import { LocalProvisioner } from "./provisioners/local/local.ts";
-import type { Provisioner } from "./provisioners/provisioner.ts";
 import { AgentHttp } from "./wire/agent-http.ts";
 
 /** Bytes of an answer about a pull request. */
@@ -351,29 +346,6 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.store.close();
   }
 }
-
-/** The ways a workspace can come to life here. `local` is always there to stop and delete; it starts only where that is allowed. */
-const makeProvisioners = (
-  { config, provisioners, environment }: ContextOptions,
-  clock: Clock,
-  accessUrl: () => URL,
-  workers: Workers,
-) => {
-  if (provisioners) return provisioners;
-  const docker = new DockerProvisioner({
-    host: config.docker_host,
-    clock,
-    accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
-    program: config.agent_binary,
-  });
-  const root = join(config.data_dir, "workspaces");
-  const local = new LocalProvisioner({
-    ...{ root, clock, accessUrl, environment },
-    ...{ user: config.local_workspace_user, refusal: whyNoLocal(config) },
-  });
-  const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock), local];
-  return new Map(made.map((one) => [one.name as string, one]));
-};
 
 /** Opens the data directory and builds everything on it. */
 export const openContext = async (options: ContextOptions): Promise<Context> => {

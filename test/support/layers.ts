@@ -7,7 +7,8 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/main.ts": ["src/cli"],
   "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
   "src/server.ts": ["src/context.ts", "src/api", "src/web"],
-  "src/context.ts": ["src/api"],
+  "src/context.ts": ["src/make-provisioners.ts"],
+  "src/make-provisioners.ts": ["src/api"],
   "src/api": ["actors", "src/starter"],
   actors: [
     "db",

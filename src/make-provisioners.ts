@@ -1,0 +1,41 @@
+// The provisioners of the server itself, made from its settings; src/context.ts puts them in. Tests pass others.
+import { join } from "node:path";
+import type { Provisioners } from "#actors/workspace/build-runner.ts";
+import type { Clock } from "#base/clock.ts";
+import { type Config, containerAccessUrl } from "#base/config.ts";
+import { whyNoLocal } from "./api/builds/local-rule.ts";
+import { DockerProvisioner } from "./provisioners/docker/docker.ts";
+import { EchoProvisioner } from "./provisioners/echo/echo.ts";
+import { ExternalProvisioner } from "./provisioners/external/external.ts";
+import type { Workers } from "./provisioners/external/workers.ts";
+import { LocalProvisioner } from "./provisioners/local/local.ts";
+import type { Provisioner } from "./provisioners/provisioner.ts";
+
+type Options = {
+  readonly config: Config;
+  readonly provisioners?: Provisioners | undefined;
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+};
+
+/** The ways a workspace can come to life here. `local` is always there to stop and delete; it starts only where that is allowed. */
+export const makeProvisioners = (
+  { config, provisioners, environment }: Options,
+  clock: Clock,
+  accessUrl: () => URL,
+  workers: Workers,
+): Provisioners => {
+  if (provisioners) return provisioners;
+  const docker = new DockerProvisioner({
+    host: config.docker_host,
+    clock,
+    accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
+    program: config.agent_binary,
+  });
+  const root = join(config.data_dir, "workspaces");
+  const local = new LocalProvisioner({
+    ...{ root, clock, accessUrl, environment },
+    ...{ user: config.local_workspace_user, refusal: whyNoLocal(config) },
+  });
+  const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock), local];
+  return new Map(made.map((one) => [one.name as string, one]));
+};
