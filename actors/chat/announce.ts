@@ -64,6 +64,7 @@ export const resume = (generations: Generations, state: ChatState): void => {
 
 export const startTurn = (
   generations: Generations,
-  { id, parent_chat_id, history_version }: ChatState,
+  { id, parent_chat_id, history_version, retry_state }: ChatState,
   goesOn = false,
-): void => generations.start(id, parent_chat_id === null ? "root" : "child", history_version, goesOn);
+): void =>
+  generations.start(id, parent_chat_id === null ? "root" : "child", history_version, { goesOn, retry: retry_state });

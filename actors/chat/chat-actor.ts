@@ -329,7 +329,7 @@ export class ChatActor extends ChatCore {
         fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
         chat_key: next.key,
         model_id: model.id,
-        provider: model.provider,
+        ...{ provider: model.provider, provider_name: model.provider_name ?? "" },
         reasoning_effort: next.last_reasoning_effort,
         context_limit: model.context_limit ?? 0,
         compression_threshold: model.compression_threshold ?? null,
@@ -353,8 +353,8 @@ export class ChatActor extends ChatCore {
     return this.report({ type: "record_retry", ...args });
   }
 
-  /** The model call failed for good. */
-  reportFailure(args: Pick<Extract<Command, { type: "finish_error" }>, "fence" | "error">): Promise<Late> {
+  /** The model call failed for good; what it had said is kept. */
+  reportFailure(args: Pick<Extract<Command, { type: "finish_error" }>, "fence" | "error" | "messages">): Promise<Late> {
     return this.report({ type: "finish_error", ...args });
   }
 

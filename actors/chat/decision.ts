@@ -127,7 +127,13 @@ export type Command = At &
         readonly asked?: readonly string[];
       }
     | { readonly type: "finish_turn"; readonly history_version: number }
-    | { readonly type: "finish_error"; readonly fence: Fence; readonly error: ChatError }
+    /** `messages`: what was said before it failed. */
+    | {
+        readonly type: "finish_error";
+        readonly fence: Fence;
+        readonly error: ChatError;
+        readonly messages?: readonly NewMessage[];
+      }
     | {
         readonly type: "finish_interruption";
         readonly history_version: number;

@@ -83,6 +83,8 @@ export type StartedAttempt = {
   readonly chat_key: number;
   readonly model_id: string;
   readonly provider: string;
+  /** What people call it. */
+  readonly provider_name: string;
   readonly reasoning_effort: string;
   /** Tokens; 0 when nobody knows. */
   readonly context_limit: number;

@@ -112,6 +112,7 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
       type: "finish_error",
       fence,
       error: { kind: "generic", message: "It failed.", retryable: false },
+      messages: [text("assistant")],
     }),
   },
   {

@@ -144,8 +144,9 @@ const endTurn = (draft: Draft<Execution>): undefined => {
 const finishTurn: Rule<"finish_turn"> = (draft, { history_version }, before) =>
   history_version === before.history_version ? endTurn(draft) : "stale";
 
-const finishError: Rule<"finish_error"> = (draft, { fence, error }, before) => {
+const finishError: Rule<"finish_error"> = (draft, { fence, error, messages = [] }, before) => {
   if (!isCurrent(fence, before)) return "stale";
+  for (const message of messages) draft.append(message);
   draft.fail(error);
   return undefined;
 };
@@ -265,6 +266,7 @@ export const transition = <S extends Execution>(state: S, command: Command): Dec
 export const numbersFor = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
   if (INSERT_NOTHING.has(command.type)) return 0;
   const own = "messages" in command ? (command.messages as unknown[]).length : 0;
+  if (command.type === "finish_error") return own;
   const partial = "partial" in command ? (command.partial as unknown[]).length : 0;
   return pending_calls.length + own + partial + 1;
 };
@@ -274,7 +276,6 @@ const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
   "record_retry",
   "enter_requires_action",
   "answer_permissions",
-  "finish_error",
   "delete_queued",
   "archive",
   "unarchive",

@@ -10,9 +10,16 @@ export type FailureSignal = {
   readonly ended_early?: boolean;
 };
 
+/** What is known beyond the kind, where people are told more by it. */
+export type FailureReason = "too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought";
+
 export type Verdict = { readonly kind: ChatErrorKind; readonly retryable: boolean };
 
 type Rule = Verdict & { readonly name: string; readonly statuses?: readonly number[]; readonly words?: RegExp };
+
+/** What providers say when a prompt does not fit into the model's context. */
+const TOO_LONG =
+  /context[-_ ](length|window)|context[-_ ]size|exceed_context|(prompt|input|request) is too long|maximum (context|number of tokens)|too many tokens|token count.{0,40}exceeds|input length.{0,60}exceed|request.{0,8}too[-_ ]large/i;
 
 /** In the order in which they are tried. */
 export const RULES: readonly Rule[] = [
@@ -47,13 +54,14 @@ export const RULES: readonly Rule[] = [
     name: "gone",
     statuses: [408, 502, 503, 504],
     words:
-      /deadline|timed? ?out|\beof\b|econnreset|econnrefused|epipe|connection (was )?(reset|refused|closed)|connection ?(closed|refused)|socket (connection )?(was )?closed|broken pipe|goaway|unable to connect/,
+      /deadline|timed? ?out|\beof\b|econnreset|econnrefused|epipe|e(host|net)unreach|enotfound|eai_again|getaddrinfo|connection (was )?(reset|refused|closed)|connection ?(closed|refused)|socket (connection )?(was )?closed|broken pipe|goaway|unable to connect/,
     ...yes("timeout"),
   },
+  { name: "too long", statuses: [413], words: TOO_LONG, ...no("config") },
   {
     name: "model",
     words:
-      /(invalid|unsupported|unknown)[-_ ]model|model.{0,120}(not[-_ ]found|not found|does not exist|not supported|unsupported)|context[-_ ](length|window)|prompt is too long|maximum (context|number of tokens)|too many tokens/,
+      /(invalid|unsupported|unknown)[-_ ]model|model.{0,120}(not[-_ ]found|not found|does not exist|not supported|unsupported)|context[-_ ](length|window)|maximum (context|number of tokens)|too many tokens/,
     ...no("config"),
   },
   { name: "server", statuses: [500], words: /(internal|server)[-_ ](server[-_ ])?error/, ...yes("generic") },
@@ -76,20 +84,28 @@ export const classify = ({ status, text, ended_early = false }: FailureSignal): 
   return rule ? { kind: rule.kind, retryable: rule.retryable } : no("generic");
 };
 
-/** What providers say when a prompt does not fit into the model's context. */
-export const saysTooLong = (words: string): boolean =>
-  /context[-_ ](length|window)|(prompt|input) is too long|maximum (context|number of tokens)|too many tokens|token count.{0,40}exceeds/i.test(
-    words,
-  );
+/** What else is to be told of a failure of this kind; undefined when nothing is. */
+export const reasonOf = ({ status, text, ended_early = false }: FailureSignal): FailureReason | undefined => {
+  const { kind } = classify({ status, text, ended_early });
+  if (kind === "config") return status === 413 || TOO_LONG.test(text) ? "too_long" : undefined;
+  if (kind !== "timeout" || status !== undefined) return undefined;
+  if (/enotfound|eai_again|getaddrinfo/i.test(text)) return "unknown_host";
+  if (/econnrefused|connection ?refused|unable to connect|e(host|net)unreach/i.test(text)) return "unreachable";
+  return ended_early || BROKE_OFF.test(text) ? "broke_off" : undefined;
+};
 
-const LONGEST_MS = 3_600_000;
+const BROKE_OFF =
+  /stream (ended|closed)|\beof\b|econnreset|epipe|connection (was )?(reset|closed)|connection ?closed|socket (connection )?(was )?closed|broken pipe|goaway/i;
 
-/** Milliseconds from the headers of an answer: `retry-after-ms`, or `retry-after` in seconds or as a date; at most an hour. */
+/** Later than that is no date but a mistake. */
+const LATEST_MS = 366 * 86_400_000;
+
+/** Milliseconds from the headers of an answer: `retry-after-ms`, or `retry-after` in seconds or as a date; at most a year. */
 export const retryAfter = (headers: Readonly<Record<string, string>> | undefined, now: number): number => {
   const exact = Number(headers?.["retry-after-ms"]);
-  if (exact > 0) return Math.min(exact, LONGEST_MS);
+  if (exact > 0) return Math.min(exact, LATEST_MS);
   const text = headers?.["retry-after"]?.trim() ?? "";
   const seconds = Number(text);
   const wait = text === "" ? 0 : Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000;
-  return wait > 0 ? Math.min(wait, LONGEST_MS) : 0;
+  return wait > 0 ? Math.min(wait, LATEST_MS) : 0;
 };

@@ -79,7 +79,8 @@ export class ConfiguredModels implements LanguageModels {
     // The demo model sums nothing up.
     if (provider.provider === DEMO.provider) return { ...DEMO, id: config.id, display_name: config.display_name };
     const { display_name, context_limit, compression_threshold } = config;
-    return { id: config.id, provider: provider.provider, display_name, context_limit, compression_threshold };
+    const named = { provider: provider.provider, provider_name: provider.display_name };
+    return { id: config.id, ...named, display_name, context_limit, compression_threshold };
   }
 
   side(id: string): ModelInfo | undefined {

@@ -1,11 +1,18 @@
 // A failed model call in the words callers see: the kind's own sentence about the provider, never the provider's text as the message
 // (facts/chats 5.7).
+import { rfc3339 } from "#base/clock.ts";
 import type { ChatError, ChatErrorKind } from "#schema/chat-error.ts";
+import type { FailureReason } from "./classify.ts";
 import { ModelError } from "./model.ts";
 
 const DETAIL_LIMIT = 500;
+/** A provider that wants to be left alone for longer ends the turn: nobody waits for it unseen (rule MO-11). */
+export const LONGEST_WAIT_MS = 300_000;
 
-const MESSAGES: Readonly<Record<ChatErrorKind, (provider: string) => string>> = {
+/** A sentence about a provider, which is named as it stands in the middle of one. */
+type Sentence = (provider: string) => string;
+
+const MESSAGES: Readonly<Record<ChatErrorKind, Sentence>> = {
   auth: (provider) => `${provider} refused the credentials.`,
   config: (provider) => `${provider} cannot use this model or its settings.`,
   content_filter: (provider) => `${provider} declined to answer this.`,
@@ -21,16 +28,34 @@ const MESSAGES: Readonly<Record<ChatErrorKind, (provider: string) => string>> = 
   usage_limit: (provider) => `The quota at ${provider} is used up.`,
 };
 
-/** Any thrown value as a chat error; unknown ones are `generic` and say nothing of their insides. */
-export const chatErrorOf = (error: unknown, provider: string): ChatError => {
+const REASONS: Readonly<Record<FailureReason, Sentence>> = {
+  all_thought: (provider) =>
+    `The model at ${provider} spent its whole output limit on thinking. Raise the limit or lower the reasoning effort.`,
+  broke_off: (provider) => `The connection to ${provider} broke off before the answer was complete.`,
+  empty: (provider) => `${provider} sent an empty answer, twice in a row.`,
+  too_long: (provider) =>
+    `This chat is too long for its model at ${provider}, and could not be made short enough. Edit an earlier message, or begin a new chat.`,
+  unknown_host: (provider) => `${provider} cannot be reached: the host name of its address cannot be found.`,
+  unreachable: (provider) => `${provider} cannot be reached: nothing accepts connections at its address.`,
+};
+
+/** Whose model was asked, where the error does not say so. */
+type Provider = { readonly provider: string; readonly provider_name?: string };
+
+/** Any thrown value as a chat error; unknown ones are `generic` and say nothing of their insides. `now` in milliseconds since 1970. */
+export const chatErrorOf = (error: unknown, { provider, provider_name = "" }: Provider, now: number): ChatError => {
   if (!(error instanceof ModelError)) {
-    return { kind: "generic", message: MESSAGES.generic(named(provider)), retryable: false };
+    return { kind: "generic", message: sentence(MESSAGES.generic, provider_name || provider), retryable: false };
   }
-  const { kind, retryable, status_code } = error;
+  const { retryable, status_code, retry_after_ms } = error;
   const by = error.provider || provider;
+  const isLongWait = retryable && retry_after_ms > LONGEST_WAIT_MS;
+  const kind = isLongWait ? "rate_limit" : error.kind;
+  const words = error.reason ? REASONS[error.reason] : MESSAGES[kind];
+  const message = sentence(isLongWait ? MESSAGES.rate_limit : words, error.display_name || provider_name || by);
   return {
     kind,
-    message: MESSAGES[kind](named(error.display_name || by)),
+    message: isLongWait ? `${message} It asks to wait until ${rfc3339(now + retry_after_ms)}.` : message,
     ...(error.message ? { detail: [...error.message].slice(0, DETAIL_LIMIT).join("") } : {}),
     ...(by ? { provider: by } : {}),
     retryable,
@@ -38,4 +63,7 @@ export const chatErrorOf = (error: unknown, provider: string): ChatError => {
   };
 };
 
-const named = (provider: string): string => (provider ? `The model provider ${provider}` : "The model provider");
+const sentence = (words: Sentence, provider: string): string => {
+  const text = words(provider ? `the model provider ${provider}` : "the model provider");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};

@@ -2,6 +2,7 @@
 // a provider's name or its errors.
 import type { ChatErrorKind } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
+import type { FailureReason } from "./classify.ts";
 
 /** A message as a model is given it. */
 export type PromptMessage = {
@@ -24,7 +25,7 @@ export type ModelRequest = {
   readonly signal: AbortSignal;
 };
 
-/** Counters of one call; what a provider does not report is left out. */
+/** Counters of one call; what a provider does not report is left out. `input_tokens` counts none that came from or went into a cache. */
 export type ModelUsage = Partial<
   Record<
     | "input_tokens"
@@ -50,6 +51,8 @@ export type ModelEvent =
       readonly metadata?: ProviderMetadata;
       readonly ends?: boolean;
     }
+  /** All text of the answer so far was thought: the server has not said so before its end. */
+  | { readonly type: "text_was_reasoning" }
   /** More of a call's arguments, as JSON text; the whole call follows as `tool_call`. */
   | { readonly type: "tool_call_delta"; readonly id: string; readonly name: string; readonly delta: string }
   | {
@@ -86,6 +89,8 @@ export interface LanguageModels {
 export type ModelInfo = {
   readonly id: string;
   readonly provider: string;
+  /** What people call the provider; absent where it has no other name. */
+  readonly provider_name?: string;
   readonly display_name: string;
   /** Tokens; absent when nobody knows. */
   readonly context_limit?: number;
@@ -104,6 +109,8 @@ export class ModelError extends Error {
   readonly status_code: number | undefined;
   /** The provider asked to wait at least so long. */
   readonly retry_after_ms: number;
+  /** What people are told beyond the kind. */
+  readonly reason: FailureReason | undefined;
 
   constructor(
     kind: ChatErrorKind,
@@ -114,6 +121,7 @@ export class ModelError extends Error {
       display_name?: string;
       status_code?: number | undefined;
       retry_after_ms?: number;
+      reason?: FailureReason | undefined;
     } = {},
   ) {
     super(detail);
@@ -123,6 +131,7 @@ export class ModelError extends Error {
     this.display_name = options.display_name ?? "";
     this.status_code = options.status_code;
     this.retry_after_ms = options.retry_after_ms ?? 0;
+    this.reason = options.reason;
   }
 }
 

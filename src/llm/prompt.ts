@@ -3,13 +3,23 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { PromptMessage } from "./model.ts";
+import { fitted } from "./pictures.ts";
+import {
+  addAnswers,
+  addUser,
+  answersOf,
+  newestFiles,
+  type Output,
+  type Pictures,
+  type ToolPart,
+  takes,
+  UNSEEN,
+} from "./prompt-results.ts";
 import { keptFor } from "./provider-tools.ts";
 
 type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
 type UserPart = Role<"user">["content"][number];
 type AssistantPart = Role<"assistant">["content"][number];
-type ToolPart = Role<"tool">["content"][number];
-type Output = Extract<ToolPart, { type: "tool-result" }>["output"];
 type Json = Extract<Output, { type: "json" }>["value"];
 type Metadata = NonNullable<Role<"user">["providerOptions"]>;
 
@@ -20,48 +30,103 @@ export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 
 export const noAttachments: Attachments = async () => undefined;
 
-/** The history in the providers' common form, in order. Calls that a provider has run itself go back to that `kind` of provider alone. */
+/** What an API and its model take. */
+export type PromptForm = {
+  /** Calls that a provider has run itself go back to this kind of provider alone. */
+  readonly kind: string;
+  readonly pictures: Pictures;
+  /** Whether it takes other files than pictures. */
+  readonly documents: boolean;
+  /**
+   * What goes back of thoughts. `signed`: what its provider has sealed or signed. `tools`: the words of turns in which tools were called,
+   * as open models want to see them; `all_tools`: calls without any get a word in their place, because the server refuses them without.
+   */
+  readonly thoughts: "signed" | "none" | "tools" | "all_tools";
+};
+
+const PLAIN: PromptForm = { kind: "", pictures: "inside", documents: true, thoughts: "signed" };
+
+/** The history in the providers' common form, in order. */
 export const promptOf = async (
   messages: readonly PromptMessage[],
   attachments: Attachments,
-  kind = "",
+  wish: Partial<PromptForm> = {},
 ): Promise<LanguageModelV4Prompt> => {
+  const form = { ...PLAIN, ...wish };
   const prompt: LanguageModelV4Prompt = [];
-  const pictures = newestPictures(messages);
-  for (const { role, content } of messages) {
+  const newest = newestFiles(messages);
+  const thinking = form.thoughts.endsWith("tools") ? withCalls(messages) : undefined;
+  for (const message of messages) {
+    const { role, content } = message;
     if (role === "system") prompt.push({ role, content: content.flatMap(textOf).join("\n") });
-    else if (role === "user") prompt.push({ role, content: await userParts(content, attachments) });
-    else if (role === "assistant") prompt.push({ role, content: assistantParts(content, kind) });
-    else addResults(prompt, await toolParts(content, attachments, pictures));
+    else if (role === "user") addUser(prompt, await userParts(content, attachments, form));
+    else if (role === "assistant") {
+      const parts = assistantParts(content, form.kind);
+      const thoughts = thinking?.has(message) ? thoughtsOf(content, form) : [];
+      prompt.push({ role, content: form.thoughts === "signed" ? parts : [...thoughts, ...parts.filter(isNoThought)] });
+    } else addAnswers(prompt, await answersOf(content, attachments, newest), form);
   }
   return answered(prompt).filter(({ content }) => content.length > 0);
 };
 
-/** Results of one step stand in one message. */
-const addResults = (prompt: LanguageModelV4Prompt, content: ToolPart[]): void => {
-  const last = prompt.at(-1);
-  if (last?.role === "tool") last.content.push(...content);
-  else prompt.push({ role: "tool", content });
+/** The model's messages of every turn in which it has called tools: between one word of a person and the next. */
+const withCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessage> => {
+  const found = new Set<PromptMessage>();
+  let turn: PromptMessage[] = [];
+  const close = (): void => {
+    const called = turn.some(({ content }) =>
+      content.some(({ type, provider_executed }) => type === "tool-call" && !provider_executed),
+    );
+    if (called) for (const one of turn) found.add(one);
+    turn = [];
+  };
+  for (const one of messages) {
+    if (one.role === "user") close();
+    else if (one.role === "assistant") turn.push(one);
+  }
+  close();
+  return found;
 };
 
-const userParts = async (content: readonly MessagePart[], attachments: Attachments): Promise<UserPart[]> => {
+const isNoThought = ({ type }: AssistantPart): boolean => type !== "reasoning";
+
+/** What was thought, in words and whoever has thought it. */
+const thoughtsOf = (content: readonly MessagePart[], { thoughts }: PromptForm): AssistantPart[] => {
+  const text = content.map((part) => (part.type === "reasoning" ? (part.text ?? "") : "")).join("");
+  if (text !== "") return [{ type: "reasoning", text }];
+  const isOwed = thoughts === "all_tools" && content.some(({ type }) => type === "tool-call");
+  return isOwed ? [{ type: "reasoning", text: "." }] : [];
+};
+
+const userParts = async (
+  content: readonly MessagePart[],
+  attachments: Attachments,
+  form: PromptForm,
+): Promise<UserPart[]> => {
   const parts: UserPart[] = [];
   for (const part of content) {
-    if (part.type === "file") parts.push(await filePart(part, attachments));
+    if (part.type === "file") parts.push(...(await fileParts(part, attachments, form)));
     else parts.push(...textOf(part).map((text) => ({ type: "text" as const, text })));
   }
   return parts;
 };
 
-const filePart = async (part: MessagePart, attachments: Attachments): Promise<UserPart> => {
+const fileParts = async (part: MessagePart, attachments: Attachments, form: PromptForm): Promise<UserPart[]> => {
   const { file_id = "", name = "attachment" } = part;
+  const text = (words: string): UserPart => ({ type: "text", text: words });
   const file = await attachments(file_id);
-  if (!file) return { type: "text", text: `[The attachment "${name}" is no longer there.]` };
+  if (!file) return [text(`[The attachment "${name}" is no longer there.]`)];
   const { media_type, bytes } = file;
   if (media_type.startsWith("text/") || media_type === "application/json") {
-    return { type: "text", text: fenced(file.name, new TextDecoder().decode(bytes)) };
+    return [text(fenced(file.name, new TextDecoder().decode(bytes)))];
   }
-  return { type: "file", filename: file.name, mediaType: media_type, data: { type: "data", data: bytes } };
+  if (!takes(form, media_type)) return [text(`${file.name}: ${UNSEEN}`)];
+  const shown = await fitted(file_id, file);
+  const data = { type: "data" as const, data: shown.file.bytes };
+  return [
+    { type: "file", filename: file.name, mediaType: shown.file.media_type, data },
+    ...(shown.note ? [text(`[${file.name}: ${shown.note}]`)] : []),
+  ];
 };
 
 /** What a part says in words; nothing when it says nothing to a model. */
@@ -122,65 +187,6 @@ const assistantPart = (part: MessagePart): AssistantPart[] => {
     default:
       return [];
   }
-};
-
-/** Pictures that a model is shown again; of older ones it has made what it could. */
-const PICTURES = 8;
-
-const newestPictures = (messages: readonly PromptMessage[]): ReadonlySet<MessagePart> =>
-  new Set(
-    messages
-      .filter(({ role }) => role === "tool")
-      .flatMap(({ content }) => content.filter(({ is_media }) => is_media))
-      .slice(-PICTURES),
-  );
-
-const toolParts = async (
-  content: readonly MessagePart[],
-  attachments: Attachments,
-  pictures: ReadonlySet<MessagePart>,
-): Promise<ToolPart[]> => {
-  const parts: ToolPart[] = [];
-  for (const part of content) {
-    const made = toolPart(part);
-    const file = pictures.has(part) ? await attachments(pictureIn(part.result)) : undefined;
-    for (const one of made) parts.push(file && one.type === "tool-result" ? shownTo(one, file) : one);
-  }
-  return parts;
-};
-
-/** The id of the file; empty where there is none. */
-const pictureIn = (result: unknown): string => {
-  const { image } = (result ?? {}) as { image?: { file_id?: unknown } };
-  return typeof image?.file_id === "string" ? image.file_id : "";
-};
-
-/** The result in words, and the picture. */
-const shownTo = (part: Extract<ToolPart, { type: "tool-result" }>, file: Attachment): ToolPart => {
-  const { output } = part;
-  const text = JSON.stringify("value" in output ? output.value : null);
-  const data = { type: "data" as const, data: file.bytes };
-  return {
-    ...part,
-    output: {
-      type: "content",
-      value: [
-        { type: "text", text },
-        { type: "file", mediaType: file.media_type, data },
-      ],
-    },
-  };
-};
-
-const toolPart = (part: MessagePart): ToolPart[] => {
-  if (part.type !== "tool-result") return [];
-  const { tool_call_id: toolCallId = "", tool_name: toolName = "", result = null, is_error } = part;
-  const value = result as Json;
-  const output: Output =
-    typeof value === "string"
-      ? { type: is_error ? "error-text" : "text", value }
-      : { type: is_error ? "error-json" : "json", value };
-  return [{ type: "tool-result", toolCallId, toolName, output }];
 };
 
 /** Providers refuse a call without its result: one that was lost is said to be so. */

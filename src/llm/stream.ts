@@ -3,13 +3,16 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { EFFORTS, type Effort } from "#schema/model-config.ts";
 import { argumentsOf } from "./arguments.ts";
+import { BrokenChunks } from "./broken-chunks.ts";
 import { withCacheMarks } from "./cache-marks.ts";
-import { classify, retryAfter } from "./classify.ts";
+import { classify, reasonOf, retryAfter } from "./classify.ts";
+import { concessionFor, type Manner, mannerFor } from "./concessions.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured.ts";
 import { ModelError, type ModelEvent, type ModelRequest, type ModelUsage, type ProviderMetadata } from "./model.ts";
 import { type Attachments, promptOf } from "./prompt.ts";
 import { keptWith, providerTools, shownResult, withoutOurs } from "./provider-tools.ts";
 import { withoutSecrets } from "./secrets.ts";
+import { ThinkTags } from "./think-tags.ts";
 
 export type Call = {
   readonly provider: ConfiguredProvider;
@@ -25,15 +28,17 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
   try {
-    const options = await optionsOf(call, request, signal);
-    const { stream } = await startedBy(call.model, options);
+    const { stream } = await startedBy(call, request, signal);
     const names = new Map<string, string>();
+    const broken = new BrokenChunks();
+    const tags = sendsTags(call) ? new ThinkTags() : undefined;
     const reader = stream.getReader();
     let spoke = false;
     for (;;) {
       const { value: part, done } = await reader.read();
       if (done) throw new Error(ENDED_EARLY);
-      for (const event of eventsOf(part, names, call)) {
+      if (broken.isOne(part)) continue;
+      for (const event of tags ? tagged(tags, eventsOf(part, names, call)) : eventsOf(part, names, call)) {
         if (event.type === "finish" && event.reason === "content_filter" && !spoke) throw refusalOf(call);
         spoke ||= event.type !== "usage" && event.type !== "finish";
         yield event;
@@ -48,21 +53,39 @@ export async function* streamOf(call: Call, request: ModelRequest): AsyncGenerat
   }
 }
 
-/** Models that have refused to be told how hard to think: they are not told again (rule EF-3). */
-const unwilling = new WeakSet<LanguageModelV4>();
+/** What models have turned out not to take. */
+const learned = new WeakMap<LanguageModelV4, Manner>();
+/** Requests that are sent for one answer, each with less than the one before. */
+const MOST_TRIES = 5;
 
-const startedBy = async (model: LanguageModelV4, { reasoning, ...options }: LanguageModelV4CallOptions) => {
-  if (reasoning === undefined || unwilling.has(model)) return model.doStream(options);
-  try {
-    return await model.doStream({ ...options, reasoning });
-  } catch (error) {
-    const { status, words } = signalsOf(error);
-    if (status !== 400 || !/reasoning|thinking|effort/i.test(words)) throw error;
-    const started = await model.doStream(options);
-    unwilling.add(model);
-    return started;
+const startedBy = async (call: Call, request: ModelRequest, signal: AbortSignal) => {
+  const { model, provider, config } = call;
+  const useResponses = config.model_config.provider_options?.use_responses_api !== false;
+  let lasting = learned.get(model) ?? mannerFor(provider.provider, useResponses);
+  let manner = lasting;
+  for (let left = MOST_TRIES; ; left -= 1) {
+    const options = await optionsOf(call, request, manner, signal);
+    try {
+      const started = await model.doStream(options);
+      learned.set(model, lasting);
+      return started;
+    } catch (error) {
+      const hadEffort = options.reasoning !== undefined;
+      const next = concessionFor(manner, { ...signalsOf(error), prompt: options.prompt, hadEffort });
+      if (!next || left === 0 || signal.aborted) throw error;
+      manner = { ...manner, ...next.change };
+      if (next.isForGood) lasting = { ...lasting, ...next.change };
+    }
   }
 };
+
+/** The providers themselves send thoughts apart; servers of open models may not. */
+const sendsTags = ({ provider: { provider, base_url } }: Call): boolean =>
+  provider === "openai-compat" || base_url !== "";
+
+function* tagged(tags: ThinkTags, events: Iterable<ModelEvent>): Iterable<ModelEvent> {
+  for (const event of events) yield* tags.add(event);
+}
 
 const ENDED_EARLY = "The stream ended early.";
 
@@ -72,10 +95,12 @@ const refusalOf = ({ provider: { provider, display_name } }: Call): ModelError =
 const optionsOf = async (
   { config, provider, attachments }: Call,
   { messages, tools, provider_tools = false, reasoning_effort }: ModelRequest,
+  manner: Manner,
   abortSignal: AbortSignal,
 ): Promise<LanguageModelV4CallOptions> => {
   const { model_config: wish } = config;
-  const effort = effortFor(reasoning_effort, wish.reasoning);
+  const effort = manner.effort ? effortFor(reasoning_effort, wish.reasoning) : undefined;
+  const form = { ...manner, kind: provider.provider };
   const own = wish.provider_options;
   const offered = [
     ...tools.map(({ name, description, input_schema }) => ({
@@ -87,7 +112,7 @@ const optionsOf = async (
       : []),
   ];
   return {
-    prompt: withCacheMarks(provider.provider, await promptOf(messages, attachments, provider.provider)),
+    prompt: withCacheMarks(provider.provider, await promptOf(messages, attachments, form)),
     abortSignal,
     ...(offered.length > 0 ? { tools: offered } : {}),
     ...(wish.max_output_tokens === undefined ? {} : { maxOutputTokens: wish.max_output_tokens }),
@@ -164,7 +189,7 @@ function* eventsOf(
       throw part.error;
     case "finish": {
       yield { type: "usage", usage: usageOf(part.usage, context_limit) };
-      const reason = reasonOf(part.finishReason);
+      const reason = finishOf(part.finishReason);
       if (reason) yield { type: "finish", reason };
     }
   }
@@ -178,7 +203,7 @@ const metadataOf = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetad
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
 /** Undefined when the provider has not said why it ended: then it has not ended, it broke off. */
-const reasonOf = ({
+const finishOf = ({
   unified,
   raw,
 }: Finish["finishReason"]): Extract<ModelEvent, { type: "finish" }>["reason"] | undefined => {
@@ -190,7 +215,7 @@ const reasonOf = ({
 
 const usageOf = ({ inputTokens, outputTokens }: Finish["usage"], context_limit: number): ModelUsage => {
   const counted = {
-    input_tokens: inputTokens.total,
+    input_tokens: uncached(inputTokens),
     output_tokens: outputTokens.total,
     reasoning_tokens: outputTokens.reasoning,
     total_tokens:
@@ -204,15 +229,20 @@ const usageOf = ({ inputTokens, outputTokens }: Finish["usage"], context_limit: 
   return known.length === 0 ? {} : { ...Object.fromEntries(known), context_limit };
 };
 
+/** Clients add the cached ones themselves (facts/chats 5.6). */
+const uncached = ({ total, noCache, cacheRead = 0, cacheWrite = 0 }: Finish["usage"]["inputTokens"]) =>
+  noCache ?? (total === undefined ? undefined : Math.max(0, total - cacheRead - cacheWrite));
+
 /** Anything that was thrown while a provider answered, as what callers may know of it. */
 const modelErrorOf = (error: unknown, { provider, key, now }: Call): ModelError => {
   if (error instanceof ModelError) return error;
   const { status, headers, words } = signalsOf(error);
   const ended_early = /without a finish reason/.test(words);
-  const { kind, retryable } = classify({ status, text: words, ended_early });
+  const signal = { status, text: words, ended_early };
+  const { kind, retryable } = classify(signal);
   return new ModelError(kind, withoutSecrets(words, key), {
     ...{ retryable, provider: provider.provider, display_name: provider.display_name, status_code: status },
-    retry_after_ms: retryAfter(headers, now()),
+    ...{ retry_after_ms: retryAfter(headers, now()), reason: reasonOf(signal) },
   });
 };
 

@@ -1,7 +1,7 @@
 // The table of failures, row by row, in the words providers use.
 import { describe, expect, test } from "bun:test";
 import type { ChatErrorKind } from "#schema/chat-error.ts";
-import { classify, retryAfter } from "#src/llm/classify.ts";
+import { classify, reasonOf, retryAfter } from "#src/llm/classify.ts";
 import { withoutSecrets } from "#src/llm/secrets.ts";
 
 type Row = [status: number | undefined, text: string, kind: ChatErrorKind, retryable: boolean];
@@ -41,6 +41,11 @@ const TABLE: Row[] = [
   [400, "This model's maximum context length is 8192 tokens", "config", false],
   [400, "prompt is too long: 210000 tokens > 200000 maximum", "config", false],
   [400, '{"code":"context_length_exceeded"}', "config", false],
+  [400, "the request exceeds the available context size, try increasing it", "config", false],
+  [400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "config", false],
+  [413, "Request Entity Too Large", "config", false],
+  [undefined, "getaddrinfo ENOTFOUND models.example", "timeout", true],
+  [undefined, "connect EHOSTUNREACH 192.0.2.1:80", "timeout", true],
   [500, "", "generic", true],
   [undefined, '{"type":"server_error"}', "generic", true],
   [400, "messages.0: something else", "generic", false],
@@ -64,6 +69,21 @@ describe("why a call failed", () => {
   });
 });
 
+describe("what people are told beyond the kind", () => {
+  test.each([
+    [400, "This model's maximum context length is 8192 tokens", "too_long"],
+    [400, '{"type":"exceed_context_size_error"}', "too_long"],
+    [404, "The model `gpt-9` does not exist", undefined],
+    [undefined, "ConnectionRefused: Unable to connect", "unreachable"],
+    [undefined, "getaddrinfo ENOTFOUND models.example", "unknown_host"],
+    [undefined, "The socket connection was closed unexpectedly", "broke_off"],
+    [504, "upstream connection closed", undefined],
+    [undefined, "deadline exceeded", undefined],
+  ] as const)("[MO-13] status %p saying %p is %p", (status, text, reason) => {
+    expect(reasonOf({ status, text })).toBe(reason);
+  });
+});
+
 describe("when to come again", () => {
   const now = Date.parse("2026-05-01T12:00:00Z");
 
@@ -74,7 +94,8 @@ describe("when to come again", () => {
     [{ "retry-after": "Fri, 01 May 2026 11:00:00 GMT" }, 0],
     [{ "retry-after": "soon" }, 0],
     [{ "retry-after": "-5" }, 0],
-    [{ "retry-after": "999999999" }, 3_600_000],
+    [{ "retry-after": "7200" }, 7_200_000],
+    [{ "retry-after": "999999999" }, 366 * 86_400_000],
     [{}, 0],
     [undefined, 0],
   ])("[MO-11] %j means %d ms", (headers, ms) => {

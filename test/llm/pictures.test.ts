@@ -1,6 +1,7 @@
 // What a model is shown of the screen: the newest pictures, and of others what was said of them.
 import { expect, test } from "bun:test";
 import type { PromptMessage } from "#src/llm/model.ts";
+import { fitted } from "#src/llm/pictures.ts";
 import { type Attachment, promptOf } from "#src/llm/prompt.ts";
 
 const PNG = Uint8Array.of(1, 2, 3);
@@ -30,8 +31,72 @@ test("[DT-5] pictures are given as pictures beside their words, the newest eight
     type: "content",
     value: [
       { type: "text", text: '{"action":"screenshot","image":{"file_id":"file-2","media_type":"image/png"}}' },
-      { type: "file", mediaType: "image/png", data: { type: "data", data: PNG } },
+      { type: "file", filename: "screenshot.png", mediaType: "image/png", data: { type: "data", data: PNG } },
     ],
   });
   expect(asked).toEqual(Array.from({ length: 8 }, (_, n) => `file-${n + 2}`));
 });
+
+const cat = async (): Promise<Attachment> => ({ name: "cat.png", media_type: "image/png", bytes: PNG });
+const person = (text: string): PromptMessage => ({ role: "user", content: [{ type: "text", text }] });
+
+test("[MO-42] where an API takes no pictures in results they stand right behind all results of the step, before the next words", async () => {
+  const two = [...step(1), ...step(2)];
+  const [first, one, second, other] = two as [PromptMessage, PromptMessage, PromptMessage, PromptMessage];
+  const calls: PromptMessage = { role: "assistant", content: [...first.content, ...second.content] };
+  const messages = [calls, one, other, person("and?")];
+  const prompt = await promptOf(messages, cat, { pictures: "behind" });
+  expect(prompt.map(({ role }) => role)).toEqual(["assistant", "tool", "user"]);
+  expect(prompt[1]?.content).toMatchObject([
+    { toolCallId: "1", output: { type: "json" } },
+    { toolCallId: "2", output: { type: "json" } },
+  ]);
+  const file = { type: "file", filename: "cat.png", mediaType: "image/png", data: { type: "data", data: PNG } };
+  expect(prompt[2]?.content as unknown).toEqual([
+    { type: "text", text: "[cat.png, from the result of the call 1 of computer.]" },
+    file,
+    { type: "text", text: "[cat.png, from the result of the call 2 of computer.]" },
+    file,
+    { type: "text", text: "and?" },
+  ]);
+});
+
+test("[MO-42] a model that sees nothing is told so, in results and for what people attach", async () => {
+  const attached: PromptMessage = { role: "user", content: [{ type: "file", file_id: "f", name: "cat.png" }] };
+  const prompt = await promptOf([attached, ...step(1)], cat, { pictures: "none", documents: false });
+  const text = JSON.stringify(prompt);
+  expect(text).not.toContain('"type":"file"');
+  expect(text.match(/this model takes only text/g)).toHaveLength(2);
+});
+
+test("[MO-42] a picture larger than any provider takes is scaled down, and the model is told its full size; a small one is left as it is", async () => {
+  const picture = (width: number, height: number) => new Bun.Image(bitmap(width, height)).png().bytes();
+  const large: Attachment = { name: "large.png", media_type: "image/png", bytes: await picture(2_400, 1_200) };
+  const shown = await fitted("large", large);
+  expect(await new Bun.Image(shown.file.bytes).metadata()).toEqual({ width: 1_568, height: 784, format: "png" });
+  expect(shown.note).toBe("The picture is shown with 1568 x 784 pixels; in full it has 2400 x 1200.");
+  expect(await fitted("large", large)).toBe(shown);
+  const small: Attachment = { ...large, bytes: await picture(1_920, 1_080) };
+  expect(await fitted("small", small)).toEqual({ file: small });
+  const broken: Attachment = { ...large, bytes: PNG };
+  expect(await fitted("broken", broken)).toEqual({ file: broken });
+});
+
+/** A picture of one colour without compression. */
+const bitmap = (width: number, height: number): Uint8Array => {
+  const bytes = Buffer.alloc(54 + width * 3 * height, 120);
+  bytes.write("BM");
+  for (const [at, value] of [
+    [2, bytes.length],
+    [6, 0],
+    [10, 54],
+    [14, 40],
+    [18, width],
+    [22, height],
+    [30, 0],
+  ] as const) {
+    bytes.writeUInt32LE(value, at);
+  }
+  bytes.writeUInt32LE(0x180001, 26);
+  return bytes;
+};

@@ -61,6 +61,29 @@ test("[MO-35] every call gets a result: those of one step stand together, a lost
   ]);
 });
 
+test("[MO-41] open models get back what they thought in turns in which they called tools, whoever has thought it, and no other thoughts", async () => {
+  const thought = (text: string, more = {}): MessagePart => ({ type: "reasoning", text, ...more });
+  const signed = { provider_metadata: { anthropic: { signature: "s" } } };
+  const messages = [
+    message("user", { type: "text", text: "one" }),
+    message("assistant", thought("nothing to call"), { type: "text", text: "1" }),
+    message("user", { type: "text", text: "two" }),
+    message("assistant", thought("I look", signed), call("1")),
+    message("tool", result("1", 1)),
+    message("assistant", call("2")),
+    message("tool", result("2", 1)),
+    message("assistant", thought("so"), { type: "text", text: "2" }),
+  ];
+  const thoughts = async (form: "tools" | "all_tools" | "none") =>
+    (await promptOf(messages, noAttachments, { thoughts: form })).flatMap(({ role, content }) =>
+      role === "assistant" ? [content.flatMap((part) => (part.type === "reasoning" ? [part] : []))] : [],
+    );
+  const words = (text: string) => [{ type: "reasoning", text }];
+  expect(await thoughts("tools")).toEqual([[], words("I look"), [], words("so")] as never);
+  expect(await thoughts("all_tools")).toEqual([[], words("I look"), words("."), words("so")] as never);
+  expect(await thoughts("none")).toEqual([[], [], [], []]);
+});
+
 test("[MO-35] attachments come as what they are: text as text, images as files, gone ones as a remark", async () => {
   const files: Record<string, Attachment> = {
     note: { name: "note.md", media_type: "text/markdown", bytes: new TextEncoder().encode("# hi") },

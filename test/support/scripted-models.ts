@@ -13,6 +13,7 @@ export class ScriptedCall {
   readonly #events: (ModelEvent | Error)[] = [];
   #wake: (() => void) | undefined;
   #ended = false;
+  #hasSpoken = false;
 
   constructor(request: ModelRequest) {
     this.request = request;
@@ -25,6 +26,7 @@ export class ScriptedCall {
   }
 
   push(...events: (ModelEvent | Error)[]): this {
+    this.#hasSpoken ||= events.some((event) => !(event instanceof Error) && event.type !== "usage");
     this.#events.push(...events);
     this.#wake?.();
     return this;
@@ -38,7 +40,9 @@ export class ScriptedCall {
     return this.push({ type: "tool_call", id, name, args });
   }
 
+  /** A model that has said nothing yet says "Done.": an empty answer is asked for again. */
   finish(reason: "stop" | "tool_calls" | "content_filter" = "stop"): this {
+    if (reason === "stop" && !this.#hasSpoken) this.say("Done.");
     return this.push({ type: "finish", reason }).end();
   }
 

@@ -109,7 +109,7 @@ describeInside("one server, whose time the test moves", () => {
     agent.call.fail("auth");
     const failed = await family.answers();
     expect(failed.results).toMatchObject([
-      { status: "error", report: "", last_error: expect.stringContaining("refused the credentials") },
+      { status: "error", report: "still at it", last_error: expect.stringContaining("refused the credentials") },
     ]);
     // It goes on when it is told to, and its report is then the newest thing it has said.
     const told = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);

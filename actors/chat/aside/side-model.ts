@@ -88,6 +88,7 @@ const answerOf = async (
     for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
       collector.add(event, clock.now());
       if (event.type === "text") answer += event.delta;
+      if (event.type === "text_was_reasoning") answer = "";
       if (event.type === "finish" || answer.length >= longest) break;
     }
     return { text: answer, usage: collector.usage };

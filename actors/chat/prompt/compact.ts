@@ -2,6 +2,7 @@
 // (facts/chats 5.6). Pure; compactor.ts asks the model, prompt-history.ts reads histories that were made shorter.
 import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
+import { promptTokens } from "#src/llm/usage.ts";
 import { cutMiddle } from "#src/tools/cut.ts";
 import type { NewMessage, Usage } from "../decision.ts";
 
@@ -21,19 +22,19 @@ export const NEVER = 100;
 export const thresholdOf = (own: number | undefined, models: number | null, context_limit: number): number =>
   own ?? models ?? (context_limit >= LARGE ? USUAL_IN_LARGE : USUAL);
 
-const percentOf = (usage: Usage | null, limit: number): number => ((usage?.input_tokens ?? 0) / limit) * 100;
+const percentOf = (usage: Usage | null, limit: number): number => (promptTokens(usage ?? {}) / limit) * 100;
 
 export type Fullness = { readonly percent: number; readonly tokens: number };
 
-/** How full the context was at the last call, as its provider has counted: `input_tokens` counts cached ones, too. */
+/** How full the context was at the last call, as its provider has counted. */
 export const fullnessOf = (history: readonly HistoryRow[], context_limit: number): Fullness => {
   const last = counted(history).at(-1);
-  return { percent: percentOf(last?.usage ?? null, context_limit), tokens: last?.usage?.input_tokens ?? 0 };
+  return { percent: percentOf(last?.usage ?? null, context_limit), tokens: promptTokens(last?.usage ?? {}) };
 };
 
 /** Calls of models since the history was last made shorter. */
 const counted = (history: readonly HistoryRow[]): readonly HistoryRow[] =>
-  history.filter(({ role, usage }) => role === "assistant" && usage?.input_tokens);
+  history.filter(({ role, usage }) => role === "assistant" && usage !== null && promptTokens(usage) > 0);
 
 /** `context_limit` in tokens, 0 when nobody knows it: then it is never due. */
 export const isDue = (history: readonly HistoryRow[], context_limit: number, threshold: number): boolean => {

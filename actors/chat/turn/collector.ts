@@ -20,6 +20,11 @@ export class Collector {
         return [...this.#endReasoning(now), ...this.#grow("text", event, now)];
       case "reasoning":
         return [...this.#grow("reasoning", event, now), ...(event.ends ? this.#endReasoning(now) : [])];
+      case "text_was_reasoning":
+        for (const part of this.#parts) {
+          if (part.type === "text") Object.assign(part, { type: "reasoning", created_at: rfc3339(now) });
+        }
+        return this.#endReasoning(now);
       case "tool_call_delta": {
         const { id: tool_call_id, name: tool_name, delta: args_delta } = event;
         return [...this.#endReasoning(now), { type: "tool-call", tool_call_id, tool_name, args_delta }];

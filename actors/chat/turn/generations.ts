@@ -11,7 +11,7 @@ import type { CompactionCounts } from "../prompt/compactor.ts";
 import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
 import { endRuns, type Interrupted } from "./end-runs.ts";
 import type { PartBatch } from "./episode.ts";
-import { Turn, type TurnParts } from "./turn.ts";
+import { type Begun, Turn, type TurnParts } from "./turn.ts";
 
 /** Turns at once (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;
@@ -33,14 +33,14 @@ export class Generations {
 
   /**
    * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. `goesOn`: it
-   * was begun by a server that is no more.
+   * was begun by a server that is no more, which may have been waiting for the time of `retry`.
    */
-  start(chat_id: string, pool: Pool, history_version: number, goesOn = false): void {
+  start(chat_id: string, pool: Pool, history_version: number, begun: Begun = {}): void {
     if (this.#stopping.signal.aborted) return;
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
     this.#end(old);
-    const turn = new Turn(this.#parts, chat_id, history_version, goesOn);
+    const turn = new Turn(this.#parts, chat_id, history_version, begun);
     const job: Job = { turn, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#capacity.request(pool, chat_id, () => {

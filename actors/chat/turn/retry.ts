@@ -2,6 +2,8 @@
 
 /** Tries after the first, in a row on the same history. */
 export const RETRIES = 25;
+/** Tries after an answer that said nothing (rule MO-38). */
+export const EMPTY_RETRIES = 1;
 const FIRST_MS = 1_000;
 const LONGEST_MS = 60_000;
 

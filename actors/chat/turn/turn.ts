@@ -5,13 +5,12 @@ import type { Directory, Messages } from "#actors/directory.ts";
 import { log } from "#base/log.ts";
 import type { MessageRow } from "#db/messages.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
-import { saysTooLong } from "#src/llm/classify.ts";
-import { chatErrorOf } from "#src/llm/failure.ts";
+import { chatErrorOf, LONGEST_WAIT_MS } from "#src/llm/failure.ts";
 import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { EndOfCall, Recorder, Recording } from "../aside/recorder.ts";
 import type { ChatActor, StartedAttempt } from "../chat-actor.ts";
-import type { NewMessage, Usage } from "../decision.ts";
+import type { NewMessage, RetryState, Usage } from "../decision.ts";
 import { toolMessage } from "../draft.ts";
 import { insist, pause } from "../insist.ts";
 import { SUMMARIZED } from "../prompt/compact.ts";
@@ -20,10 +19,11 @@ import { assemblePrompt, type BlockProvider } from "../prompt/prompt.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
+import { afterCut, callsIn, isCutOff, MOST_CONTINUATIONS, problemOf } from "./ending.ts";
 import { Episode, type PartBatch } from "./episode.ts";
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
-import { RETRIES, retryDelay } from "./retry.ts";
+import { EMPTY_RETRIES, RETRIES, retryDelay } from "./retry.ts";
 import type { AgentParts } from "./tool-agent.ts";
 import { ToolStep } from "./tool-step.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
@@ -39,6 +39,15 @@ export type TurnParts = AgentParts & {
   /** Absent: nothing is recorded. */
   readonly recorder?: Recorder | undefined;
 };
+
+/**
+ * How a turn was begun. `goesOn`: by another server, so whom it works with may not be back yet. `retry`: it waits for this time first, as
+ * a provider has asked (rule CH-16).
+ */
+export type Begun = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
+
+/** Failures in a row, empty answers among them, and continuations in a row of one answer. */
+type Tries = { failures: number; empty: number; continued: number };
 
 /** Model calls in one turn (facts/chats 5.3). */
 const STEPS = 1_200;
@@ -60,10 +69,16 @@ export class Turn {
   readonly #compactor: Compactor;
 
   readonly #goesOn: boolean;
+  readonly #retry: RetryState | null;
 
-  /** `goesOn`: another server has begun it, so whom it works with may not be back yet. */
-  constructor(parts: TurnParts, chat_id: string, history_version: number, goesOn = false) {
+  constructor(
+    parts: TurnParts,
+    chat_id: string,
+    history_version: number,
+    { goesOn = false, retry = null }: Begun = {},
+  ) {
     this.#goesOn = goesOn;
+    this.#retry = retry;
     this.#parts = parts;
     this.#chat_id = chat_id;
     this.history_version = history_version;
@@ -73,7 +88,9 @@ export class Turn {
 
   /** From the first model call to the last; never rejects unless something of ours is broken. */
   async run(): Promise<void> {
-    for (let step = 1, failures = 0; !this.isStopped; ) {
+    await this.#untilRetry();
+    const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, continued: 0 };
+    for (let step = 1; !this.isStopped; ) {
       const asked = await this.#ask("beginAttempt", { history_version: this.history_version });
       const begun = asked === "stale" || this.isStopped ? undefined : await this.#withMcp(asked);
       if (!begun || this.isStopped) return;
@@ -88,20 +105,28 @@ export class Turn {
       this.#keepFiles(begun, history);
       const failure = await this.#call(begun, history);
       if (this.isStopped) return;
-      if (failure instanceof ModelError && failure.kind === "config" && saysTooLong(failure.message)) {
+      if (failure instanceof ModelError && failure.reason === "too_long") {
         const then = await this.#compact(begun, history, true);
         if (then === "over") return;
         if (then === "again") continue;
       }
       if (failure !== undefined) {
-        failures += 1;
-        if (!(await this.#afterFailure(failure, failures, begun))) return;
+        tries.failures += 1;
+        if (failure instanceof ModelError && failure.reason === "empty") tries.empty += 1;
+        if (!(await this.#afterFailure(failure, tries, begun))) return;
         continue;
       }
-      failures = 0;
-      if (!(await this.#report(begun, step >= STEPS))) return;
+      Object.assign(tries, { failures: 0, empty: 0 });
+      if (!(await this.#report(begun, step >= STEPS, tries))) return;
       step += 1;
     }
+  }
+
+  /** What the server before this one was waiting for. Clocks may differ: never longer than a wait may be. */
+  async #untilRetry(): Promise<void> {
+    const { clock } = this.#parts;
+    const left = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), LONGEST_WAIT_MS);
+    if (left > 0) await pause(clock, left, this.#abort.signal);
   }
 
   get isStopped(): boolean {
@@ -123,12 +148,16 @@ export class Turn {
   partial(now: number): NewMessage[] {
     const answers = this.#tools?.messages(now, "The call was interrupted.");
     this.#tools = undefined;
-    if (answers) return answers;
+    return answers ?? this.#saidSoFar(now, "The call was interrupted.");
+  }
+
+  /** What the model has said of an answer that has no end; `missing` answers its calls. */
+  #saidSoFar(now: number, missing: string): NewMessage[] {
     const content = this.#collector?.content(now) ?? [];
     this.#collector = undefined;
     if (content.length === 0) return [];
     const calls = callsIn(content);
-    return [assistant(content, null), ...calls.map((call) => resultOf(call, "The call was interrupted.", now))];
+    return [assistant(content, null), ...calls.map((call) => resultOf(call, missing, now))];
   }
 
   /** One model call. Undefined when it came to its end, else why it failed. */
@@ -156,10 +185,7 @@ export class Turn {
         watch.heard();
         for (const part of collector.add(event, clock.now())) episode.push(withServer(part, this.#mcp));
       }
-      if (collector.finish === undefined) return over(new ModelError("timeout", "The answer ended early."));
-      const isEmpty = collector.content(clock.now()).length === 0;
-      const isFiltered = collector.finish === "content_filter" && isEmpty;
-      return over(isFiltered ? new ModelError("content_filter", "") : undefined);
+      return over(problemOf(collector.content(clock.now()), collector.finish));
     } catch (error) {
       return over(silence.signal.aborted ? SILENT : error);
     } finally {
@@ -171,7 +197,7 @@ export class Turn {
   /** Beside the model's first words: no tool runs before it is done. */
   #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
     const last = history.at(-1);
-    if (last?.role !== "user" || last.replayed !== null) return;
+    if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
     const of = { ...about, chat_id: this.#chat_id };
     this.#kept = keepFiles(this.#parts, of, last.id, { waits: this.#goesOn, signal: this.#abort.signal });
   }
@@ -269,18 +295,23 @@ export class Turn {
   }
 
   /** False when the turn is over. */
-  async #afterFailure(failure: unknown, failures: number, { fence, provider }: StartedAttempt): Promise<boolean> {
+  async #afterFailure(failure: unknown, tries: Tries, begun: StartedAttempt): Promise<boolean> {
     const { clock } = this.#parts;
-    const error = chatErrorOf(failure, provider);
+    const { fence } = begun;
+    const { failures } = tries;
+    const isLast = failures > RETRIES || tries.empty > EMPTY_RETRIES;
+    const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
+    const error = chatErrorOf(failure, begun, clock.now());
     if (!(failure instanceof ModelError)) {
       log("chats").error("the model of chat {chat_id} broke: {error}", { chat_id: this.#chat_id, error: failure });
     }
-    this.#collector = undefined;
-    if (!error.retryable || failures > RETRIES) {
-      await this.#ask("reportFailure", { fence, error });
+    if (!error.retryable || isLast || wait_ms > LONGEST_WAIT_MS) {
+      const messages = this.#saidSoFar(clock.now(), "The call was not run: the answer broke off.");
+      await this.#ask("reportFailure", { fence, error, messages });
       return false;
     }
-    const delay_ms = retryDelay(failures, failure instanceof ModelError ? failure.retry_after_ms : 0);
+    this.#collector = undefined;
+    const delay_ms = retryDelay(failures, wait_ms);
     const retry = {
       attempt: failures,
       delay_ms,
@@ -296,19 +327,23 @@ export class Turn {
   }
 
   /** Stores the step. False when the turn is over. */
-  async #report({ fence, model_id, tools }: StartedAttempt, isLast: boolean): Promise<boolean> {
+  async #report({ fence, model_id, tools }: StartedAttempt, isLast: boolean, tries: Tries): Promise<boolean> {
     const now = this.#parts.clock.now();
     const content = (this.#collector?.content(now) ?? []).map((part) => withServer(part, this.#mcp));
     const usage = this.#collector?.usage ?? null;
+    const isCut = isCutOff(content, this.#collector?.finish);
+    const isContinued = isCut && !isLast && tries.continued < MOST_CONTINUATIONS;
+    tries.continued = isContinued ? tries.continued + 1 : 0;
     const calls = callsIn(content);
     const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
     const messages = [
       ...(content.length === 0 ? [] : [{ ...assistant(content, usage), model_config_id: model_id }]),
       ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
+      ...(isCut ? afterCut(isContinued) : []),
     ];
     const isOurs = ({ tool_name = "" }: MessagePart): boolean => isServerTool(tool_name) || this.#mcp.has(tool_name);
     const ours = calls.some((call) => !unknown.includes(call) && isOurs(call));
-    const goesOn = ours || (calls.length > 0 && !isLast);
+    const goesOn = ours || isContinued || (calls.length > 0 && !isLast);
     const then = !ours && calls.length > unknown.length ? "act" : goesOn ? "continue" : "finish";
     const reported = await this.#ask("reportStep", { fence, messages, then });
     // Only now: whoever interrupts before this is stored must still find what was said.
@@ -328,10 +363,6 @@ export class Turn {
 }
 
 const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
-
-/** Calls that somebody here has to answer. */
-const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
-  content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
 
 const assistant = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
   role: "assistant",

@@ -25,7 +25,7 @@ export const chatTitle = (ctx: ApiContext) =>
         organization_id: chat.organization_id,
         last_model_config_id: known?.id ?? modelOf(ctx, undefined),
       };
-      const title = await ctx.titles.propose(model, request.signal).catch(failed);
+      const title = await ctx.titles.propose(model, request.signal).catch((error) => failed(error, ctx.clock.now()));
       return { title };
     },
     {
@@ -41,9 +41,9 @@ export const chatTitle = (ctx: ApiContext) =>
   );
 
 /** In the provider's own words nothing is told. */
-const failed = (error: unknown): never => {
+const failed = (error: unknown, now: number): never => {
   if (!(error instanceof ModelError)) throw error;
-  const { message, detail } = chatErrorOf(error, error.provider);
+  const { message, detail } = chatErrorOf(error, error, now);
   const kind =
     error.kind === "usage_limit"
       ? "conflict"

@@ -1,6 +1,7 @@
 // Counts what language models are asked and what they use; passes everything on as it is.
 import type { Metrics } from "#base/metrics.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelRequest } from "#src/llm/model.ts";
+import { promptTokens } from "#src/llm/usage.ts";
 
 export const countedModels = (models: LanguageModels, { models: counts }: Metrics): LanguageModels => ({
   resolve: (id) => models.resolve(id),
@@ -12,8 +13,7 @@ export const countedModels = (models: LanguageModels, { models: counts }: Metric
     try {
       for await (const event of models.stream(request)) {
         // A provider may report more than once; the last report holds.
-        if (event.type === "usage")
-          used = { input: event.usage.input_tokens ?? 0, output: event.usage.output_tokens ?? 0 };
+        if (event.type === "usage") used = { input: promptTokens(event.usage), output: event.usage.output_tokens ?? 0 };
         yield event;
       }
     } catch (error) {

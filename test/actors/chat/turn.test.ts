@@ -266,5 +266,12 @@ test("[CH-18] promoting while a turn runs stops it; the promoted message goes fi
   const done = house.status("waiting");
   (await house.models.next()).say("end").finish();
   await done;
-  expect(await house.texts(id)).toEqual(["user: one", "assistant: half", "user: three", "user: two", "assistant: end"]);
+  expect(await house.texts(id)).toEqual([
+    "user: one",
+    "assistant: half",
+    "user: three",
+    "assistant: Done.",
+    "user: two",
+    "assistant: end",
+  ]);
 });

@@ -42,7 +42,7 @@ testInside(
       texts.push(`${step} first`, `${step} second`);
       for (const _ of [1, 2]) (await world.models.next()).finish();
       await follower.until(({ status, queue, messages }) => {
-        return status === "waiting" && queue.length === 0 && messages.size === texts.length;
+        return status === "waiting" && queue.length === 0 && messages.size === 2 * texts.length;
       });
       // The turn may be about to end when its last status is told.
       while (!isQuiet()) await new Promise((resolve) => setImmediate(resolve));
@@ -52,7 +52,7 @@ testInside(
       chats.sweep();
       return chats.size === 0;
     }
-    expect(follower.history).toEqual(texts.map((text) => `user: ${text}`));
+    expect(follower.history).toEqual(texts.flatMap((text) => [`user: ${text}`, "assistant: Done."]));
     expect(world.models.calls).toHaveLength(texts.length);
   },
   60_000,

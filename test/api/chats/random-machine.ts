@@ -40,7 +40,7 @@ function* wishes(before: Execution, { queue, messages, reset, retry_state, last_
   yield [{ type: "complete_requires_action", results }];
   yield [{ type: "record_attempt", history_version }];
   if (retry_state) yield [{ type: "record_retry", fence, retry: retry_state }];
-  if (last_error) yield [{ type: "finish_error", fence, error: last_error }];
+  if (last_error) yield [{ type: "finish_error", fence, error: last_error, messages: messages.map(plain) }];
   for (let count = messages.length; count >= 0; count--) {
     const said = messages.slice(0, count).map(plain);
     const step = { type: "commit_step", fence, messages: said } as const;

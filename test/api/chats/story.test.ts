@@ -84,7 +84,7 @@ test("[CH-23] queued messages are told, can be taken out and promoted", async ()
   next.finish();
   (await world.models.next()).finish();
   await follower.until(({ queue, status }) => queue.length === 0 && status === "waiting");
-  expect(follower.history).toEqual(["user: one", "user: four", "user: three"]);
+  expect(follower.history).toEqual(["user: one", "user: four", "assistant: Done.", "user: three", "assistant: Done."]);
 });
 
 test("[CH-23] a message that interrupts stops the turn, keeps its words, and goes next", async () => {

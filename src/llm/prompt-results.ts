@@ -1,0 +1,151 @@
+// What tools have answered, as models are given it: in words, and with the pictures and documents that belong to it. Where an API takes
+// no pictures in results they stand in a user's message right behind them. Used by prompt.ts (rules DT-5, MO-42).
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { PromptMessage } from "./model.ts";
+import { fitted, isPicture, type Shown } from "./pictures.ts";
+import type { Attachments } from "./prompt.ts";
+
+type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
+type UserPart = Role<"user">["content"][number];
+export type ToolPart = Role<"tool">["content"][number];
+type ResultPart = Extract<ToolPart, { type: "tool-result" }>;
+export type Output = ResultPart["output"];
+type Json = Extract<Output, { type: "json" }>["value"];
+
+/** Pictures that a model is shown again; of older ones it has made what it could. */
+const NEWEST = 8;
+
+/** The files that a result shows, by the ids that our own tools have given them. */
+const filesIn = ({ is_media, result }: MessagePart): string[] => {
+  if (!is_media) return [];
+  const { image, files } = (result ?? {}) as { image?: unknown; files?: unknown };
+  const all = [image, ...(Array.isArray(files) ? files : [])] as ({ file_id?: unknown } | null | undefined)[];
+  return all.flatMap((one) => (typeof one?.file_id === "string" ? [one.file_id] : []));
+};
+
+/** The newest files of a history's results, by result. */
+export const newestFiles = (messages: readonly PromptMessage[]): ReadonlyMap<MessagePart, readonly string[]> => {
+  const all = messages
+    .filter(({ role }) => role === "tool")
+    .flatMap(({ content }) => content.flatMap((part) => filesIn(part).map((id) => ({ part, id }))))
+    .slice(-NEWEST);
+  return new Map(all.map(({ part }) => [part, all.filter((one) => one.part === part).map(({ id }) => id)]));
+};
+
+/** A result with the files that are shown of it. */
+type Answer = { readonly part: ResultPart; readonly shown: readonly Shown[] };
+
+export const answersOf = async (
+  content: readonly MessagePart[],
+  attachments: Attachments,
+  newest: ReadonlyMap<MessagePart, readonly string[]>,
+): Promise<Answer[]> => {
+  const answers: Answer[] = [];
+  for (const one of content) {
+    if (one.type !== "tool-result") continue;
+    const shown: Shown[] = [];
+    for (const id of newest.get(one) ?? []) {
+      const file = await attachments(id);
+      if (file) shown.push(await fitted(id, file));
+    }
+    answers.push({ part: partOf(one), shown });
+  }
+  return answers;
+};
+
+const partOf = ({ tool_call_id = "", tool_name = "", result = null, is_error }: MessagePart): ResultPart => {
+  const value = result as Json;
+  const output: Output =
+    typeof value === "string"
+      ? { type: is_error ? "error-text" : "text", value }
+      : { type: is_error ? "error-json" : "json", value };
+  return { type: "tool-result", toolCallId: tool_call_id, toolName: tool_name, output };
+};
+
+/** `inside`: the API takes pictures in results. `none`: the model takes none at all, and is told so. */
+export type Pictures = "inside" | "behind" | "none";
+
+type Form = { readonly pictures: Pictures; readonly documents: boolean };
+
+/** Whether a file of this type may be sent at all. */
+export const takes = ({ pictures, documents }: Form, media_type: string): boolean =>
+  isPicture(media_type) ? pictures !== "none" : documents;
+
+/** Adds the results of one step to the prompt: they stand in one message, whatever is shown of them right behind it. */
+export const addAnswers = (prompt: LanguageModelV4Prompt, all: readonly Answer[], form: Form): void => {
+  const answers = all.map(({ part, shown }): Answer & { isLess: boolean } => {
+    const taken = shown.filter(({ file }) => takes(form, file.media_type));
+    return { part, shown: taken, isLess: taken.length < shown.length };
+  });
+  const isInside = form.pictures === "inside";
+  const content = answers.map(({ part, shown, isLess }): ToolPart => {
+    if (shown.length > 0 && isInside) return withFiles(part, shown);
+    return isLess ? withWords(part, [UNSEEN]) : part;
+  });
+  const behind = isInside ? [] : answers.flatMap(behindOf);
+  const last = prompt.at(-1);
+  const before = last?.role === "user" ? prompt.at(-2) : last;
+  // Results of one step come as one message each: what is shown of the earlier ones stands behind all of them.
+  if (before?.role === "tool" && (last === before || isOurs.has(last as Role<"user">))) {
+    before.content.push(...content);
+    if (behind.length === 0) return;
+    if (last?.role === "user") last.content.push(...behind);
+    else pushBehind(prompt, behind);
+    return;
+  }
+  prompt.push({ role: "tool", content });
+  if (behind.length > 0) pushBehind(prompt, behind);
+};
+
+/** Messages that only show what results have brought. */
+const isOurs = new WeakSet<LanguageModelV4Message>();
+
+const pushBehind = (prompt: LanguageModelV4Prompt, content: UserPart[]): void => {
+  const message: Role<"user"> = { role: "user", content };
+  isOurs.add(message);
+  prompt.push(message);
+};
+
+/** A user's message directly behind what was shown is one with it: some models refuse two in a row. */
+export const addUser = (prompt: LanguageModelV4Prompt, content: UserPart[]): void => {
+  const last = prompt.at(-1);
+  if (last?.role === "user" && isOurs.has(last)) last.content.push(...content);
+  else prompt.push({ role: "user", content });
+};
+
+const behindOf = ({ part, shown }: Answer): UserPart[] =>
+  shown.flatMap(({ file, note }): UserPart[] => [
+    {
+      type: "text",
+      text: `[${file.name}, from the result of the call ${part.toolCallId} of ${part.toolName}.${note ? ` ${note}` : ""}]`,
+    },
+    { type: "file", filename: file.name, mediaType: file.media_type, data: { type: "data", data: file.bytes } },
+  ]);
+
+/** The result in words, and what it shows. */
+const withFiles = (part: ResultPart, shown: readonly Shown[]): ToolPart => ({
+  ...part,
+  output: {
+    type: "content",
+    value: [
+      { type: "text", text: wordsOf(part) },
+      ...shown.flatMap(({ file, note }) => [
+        ...(note ? [{ type: "text" as const, text: note }] : []),
+        {
+          ...{ type: "file" as const, filename: file.name, mediaType: file.media_type },
+          data: { type: "data" as const, data: file.bytes },
+        },
+      ]),
+    ],
+  },
+});
+
+const withWords = (part: ResultPart, words: readonly string[]): ToolPart => ({
+  ...part,
+  output: { type: "text", value: [wordsOf(part), ...words].join("\n") },
+});
+
+const wordsOf = ({ output }: ResultPart): string => JSON.stringify("value" in output ? output.value : null);
+
+export const UNSEEN = "[The picture or document is not shown: this model takes only text.]";

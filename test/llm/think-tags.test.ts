@@ -1,0 +1,52 @@
+// Thinking that comes among the text of an answer, cut into chunks in every way.
+import { describe, expect, test } from "bun:test";
+import { Collector } from "#actors/chat/turn/collector.ts";
+import type { ModelEvent } from "#src/llm/model.ts";
+import { ThinkTags } from "#src/llm/think-tags.ts";
+
+const FINISH: ModelEvent = { type: "finish", reason: "stop" };
+
+const partsOf = (events: readonly ModelEvent[]): string[] => {
+  const tags = new ThinkTags();
+  const collector = new Collector();
+  for (const event of events) for (const one of tags.add(event)) collector.add(one, 0);
+  return collector.content(0).map(({ type, text, tool_name }) => `${type}: ${text ?? tool_name}`);
+};
+
+const CASES: [answer: string, ...parts: string[]][] = [
+  ["<think>\nhm\n</think>\n\nYes.", "reasoning: \nhm\n", "text: Yes."],
+  ["\n <think>hm</think>Yes.", "reasoning: hm", "text: Yes."],
+  ["<thinking>a < b</thinking>No", "reasoning: a < b", "text: No"],
+  ["[THINK]hm[/THINK]Oui", "reasoning: hm", "text: Oui"],
+  ["<think></think>\n\nYes.", "text: Yes."],
+  ["<think>never closed", "reasoning: never closed"],
+  ["<think>one</think><think>two</think>three", "reasoning: one", "reasoning: two", "text: three"],
+  ["Let me see.\nYes: 4\n</think>\n\nFour.", "reasoning: Let me see.\nYes: 4\n", "text: Four."],
+  ["The tag <think> opens and </think> closes.", "text: The tag <think> opens and </think> closes."],
+  ["Write:\n```\n<think>\n</think>\n```\nso.", "text: Write:\n```\n<think>\n</think>\n```\nso."],
+  ["<thin air", "text: <thin air"],
+  ["a </thi", "text: a </thi"],
+  ["plain", "text: plain"],
+];
+
+describe("tags of thinking", () => {
+  test.each(CASES)("[MO-41] %j is read alike whole, letter by letter and in every two pieces", (answer, ...parts) => {
+    const pieces = [
+      [answer],
+      [...answer],
+      ...[...answer].map((_, at) => [answer.slice(0, at), answer.slice(at)].filter((one) => one !== "")),
+    ];
+    for (const chunks of pieces) {
+      const events = chunks.map((delta): ModelEvent => ({ type: "text", delta }));
+      expect(partsOf([...events, FINISH])).toEqual(parts);
+    }
+  });
+
+  test("[MO-41] a call lets go of what might have become a tag, and thinking that a server marks itself needs no tags", () => {
+    const call: ModelEvent = { type: "tool_call", id: "1", name: "look", args: {} };
+    expect(partsOf([{ type: "text", delta: "I look <" }, call, FINISH])).toEqual(["text: I look <", "tool-call: look"]);
+    const marked: ModelEvent = { type: "reasoning", delta: "hm" };
+    const text: ModelEvent = { type: "text", delta: "so:\n</think>\nis a tag" };
+    expect(partsOf([marked, text, FINISH])).toEqual(["reasoning: hm", "text: so:\n</think>\nis a tag"]);
+  });
+});
