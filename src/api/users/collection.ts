@@ -15,7 +15,6 @@ import { pageOf, pageQuery } from "../paging.ts";
 import { fails } from "../responses.ts";
 import { userMade } from "./audit.ts";
 import { defaultOrganization, PREBUILDS_USER_ID } from "./first-user.ts";
-import { passwordProblem } from "./password-rules.ts";
 import { siteRoles } from "./site-roles.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
 import { showUser } from "./user.ts";
@@ -108,8 +107,7 @@ export const userCollection = (ctx: ApiContext) =>
         if (!mayCreateUsers(caller)) throw forbidden("Creating users takes the role user-admin or owner.");
         checkUsername(body.username);
         const login_type = body.login_type || "password";
-        const problem = login_type === "password" ? passwordProblem(body.password ?? "") : "";
-        if (problem) throw invalidField("password", problem);
+        if (login_type === "password") await accounts.passwords.check(body.password ?? "", body);
         if (login_type !== "password" && body.password) {
           throw invalidField("password", "A password goes only with login_type password.");
         }

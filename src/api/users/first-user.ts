@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { linkToken, sameDigest, sha256, uuid } from "#base/ids.ts";
-import { log } from "#base/log.ts";
+import { UsageError } from "#base/usage-error.ts";
 import { insertMember } from "#db/members.ts";
 import { findDefaultOrganization, insertOrganization, type OrganizationRow } from "#db/organizations.ts";
 import type { users } from "#db/schema/users.ts";
@@ -13,7 +13,6 @@ import { CommitError, type Store } from "#db/store.ts";
 import { findAnyUser, findUser, insertUser } from "#db/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { userMade } from "./audit.ts";
-import { passwordProblem } from "./password-rules.ts";
 import type { Passwords } from "./passwords.ts";
 
 export { PREBUILDS_USER_ID };
@@ -121,8 +120,8 @@ export const prepareIdentity = async (parts: Parts, config: Config): Promise<boo
   if (await hasAnyUser(store)) return false;
   const { admin_email: email, admin_username: username, admin_password: password } = config;
   if (!email || !username || !password) return true;
-  const weak = passwordProblem(password);
-  if (weak) log("identity").warn("the password of the first user is weak: {problem}", { problem: weak });
+  const weak = await parts.passwords.problem(password, { email, username });
+  if (weak) throw new UsageError([{ name: "admin_password", from: "settings", detail: weak }]);
   await createFirstUser(parts, { email, username, name: "", password });
   return false;
 };

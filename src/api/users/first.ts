@@ -1,12 +1,11 @@
 // Setting up a fresh install from outside: is there a first user, and making it with the token of the setup link (rules ID-1, ID-2).
 import { Elysia, t } from "elysia";
-import { conflict, invalidField, notFound } from "#base/errors.ts";
+import { conflict, notFound } from "#base/errors.ts";
 import { FirstUserRequest } from "#schema/user.ts";
 import { ownParser, parsePublicJson } from "../body.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Generic } from "../responses.ts";
 import { createFirstUser, hasAnyUser } from "./first-user.ts";
-import { passwordProblem } from "./password-rules.ts";
 import { checkUsername } from "./usernames.ts";
 
 const tags = ["Users"];
@@ -30,11 +29,10 @@ export const firstUser = (ctx: ApiContext) =>
         const { store, clock, accounts } = ctx;
         if (await hasAnyUser(store)) throw conflict("The first user exists already.");
         checkUsername(body.username);
-        const problem = passwordProblem(body.password);
-        if (problem) throw invalidField("password", problem);
         const giveBack = accounts.setup.redeem(body.setup_token);
         try {
           const { email, username, name = "", password } = body;
+          await accounts.passwords.check(password, body);
           const made = await createFirstUser(
             { store, clock, passwords: accounts.passwords },
             { email, username, name: name.trim(), password },

@@ -22,7 +22,6 @@ import { keyChanged, userChanged, userMade } from "./audit.ts";
 import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
 import { newKey } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
-import { passwordProblem } from "./password-rules.ts";
 import { Passwords } from "./passwords.ts";
 import { siteRoles } from "./site-roles.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
@@ -66,7 +65,7 @@ export class MachineAccounts {
 
   /** Makes the first owner. 409 when there is a user already. */
   async setUp(user: { username: string; email: string; password: string }): Promise<string> {
-    this.#check(user);
+    await this.#check(user);
     const made = await atMachine(() =>
       createFirstUser({ store: this.#store, clock: this.#clock, passwords: this.#passwords }, { ...user, name: "" }),
     );
@@ -77,7 +76,7 @@ export class MachineAccounts {
   async create(user: { username: string; email: string; password: string; roles: readonly string[] }): Promise<string> {
     if (!(await hasAnyUser(this.#store)))
       throw new AppError("conflict", "There is no user yet: `slipway setup` makes the first.");
-    this.#check(user);
+    await this.#check(user);
     const roles = siteRoles(user.roles);
     const organization = await defaultOrganization(this.#store);
     const password_hash = await this.#passwords.hash(user.password);
@@ -117,7 +116,7 @@ export class MachineAccounts {
   async setPassword(text: string, password: string): Promise<User> {
     const user = await this.user(text);
     if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
-    mustBeGood(password);
+    await this.#passwords.check(password, user);
     const password_hash = await this.#passwords.hash(password);
     const now = this.#clock.now();
     await this.#store.commit([
@@ -169,13 +168,13 @@ export class MachineAccounts {
     return (await this.users()).filter(({ roles, status }) => roles.includes("owner") && status !== "suspended");
   }
 
-  #check({ username, email, password }: { username: string; email: string; password: string }): void {
+  async #check({ username, email, password }: { username: string; email: string; password: string }): Promise<void> {
     if (!/^(?=.{1,32}$)[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$/.test(username)) {
       throw invalidField("username", "1 to 32 letters and digits, in groups joined by single hyphens.");
     }
     checkUsername(username);
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw invalidField("email", "An e-mail address is needed.");
-    mustBeGood(password);
+    await this.#passwords.check(password, { username, email });
   }
 }
 
@@ -184,8 +183,3 @@ const atMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
 const MACHINE: OriginOf = () => ({
   ...{ user_id: null, ip: null, user_agent: "slipway", request_id: NIL_UUID, note: { by: "command line" } },
 });
-
-const mustBeGood = (password: string): void => {
-  const problem = passwordProblem(password);
-  if (problem) throw invalidField("password", problem);
-};

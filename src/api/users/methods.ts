@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import { ownParser, parsePublicJson } from "../body.ts";
 import type { ApiContext } from "../context.ts";
 import { fails } from "../responses.ts";
-import { passwordProblem } from "./password-rules.ts";
+import { networkOf } from "./throttle.ts";
 
 const tags = ["Users"];
 
@@ -14,7 +14,7 @@ const AuthMethods = t.Object({
   oidc: t.Object({ enabled: t.Boolean(), signInText: t.String(), iconUrl: t.String() }),
 });
 
-export const signInMethods = (_ctx: ApiContext) =>
+export const signInMethods = (ctx: ApiContext) =>
   new Elysia()
     .get(
       "/authmethods",
@@ -31,8 +31,9 @@ export const signInMethods = (_ctx: ApiContext) =>
     )
     .post(
       "/validate-password",
-      ({ body }) => {
-        const details = passwordProblem(body.password);
+      async ({ body, request }) => {
+        const asker = { keys: [`address ${networkOf(ctx.addresses.of(request))}`], isKnown: false };
+        const details = await ctx.accounts.passwords.problem(body.password, {}, asker);
         return { valid: details === "", details };
       },
       {
@@ -40,7 +41,7 @@ export const signInMethods = (_ctx: ApiContext) =>
         body: t.Object({ password: t.String({ maxLength: 1000 }) }),
         response: {
           200: t.Object({ valid: t.Boolean(), details: t.String({ description: "What is wrong; empty when valid." }) }),
-          ...fails(400, 415),
+          ...fails(400, 415, 503),
         },
         detail: { tags, summary: "Check a new password", description: "Nothing is stored.", security: [] },
       },

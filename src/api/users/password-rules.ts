@@ -1,16 +1,44 @@
-// What a new password must be like.
-const COMMON = new Set(
-  "password password1 passw0rd 12345678 123456789 1234567890 qwertyui qwertyuiop iloveyou sunshine princess football baseball superman trustno1 letmein1 welcome1 changeme admin123 administrator".split(
-    " ",
-  ),
-);
+// What a new password must be like (rule ID-20): long, or a passphrase that takes long to guess, and not made of what everybody tries or
+// of what is known of its user. Pure; how long it takes to guess comes from strength.ts.
 
-/** What is wrong with a new password, in words for people; empty when nothing is. */
-export const passwordProblem = (password: string): string => {
+/** Below this only a password that is far from guessable will do. */
+const LONG = 12;
+const SHORTEST = 8;
+const LONGEST = 128;
+/** Guesses a password takes, as a power of ten: of a long one, and of a short one. */
+const GUESSES_OF_LONG = 8;
+const GUESSES_OF_SHORT = 10;
+/** Below this it is in the lists of everybody. */
+const GUESSES_OF_COMMON = 6;
+
+/** Whose password it is to be, as far as that is known. */
+export type PasswordOwner = { readonly email?: string; readonly username?: string; readonly name?: string };
+
+/** What is wrong with it at first sight, in words for people; empty when nothing is. */
+export const shapeProblem = (password: string, owner: PasswordOwner): string => {
   const length = [...password].length;
-  if (length < 8) return "Use at least 8 characters.";
-  if (length > 128) return "Use at most 128 characters.";
+  if (length < SHORTEST) return `Use at least ${LONG} characters.`;
+  if (length > LONGEST) return `Use at most ${LONGEST} characters.`;
   if (new Set(password).size < 4) return "Use more different characters.";
-  if (COMMON.has(password.toLowerCase())) return "This password is one of the first that others would try.";
-  return "";
+  return isOwnName(password, owner) ? "Do not make a password of your own name or e-mail address." : "";
+};
+
+/** What is wrong with a password that takes 10^`guesses` guesses. */
+export const strengthProblem = (password: string, guesses: number): string => {
+  const isLong = [...password].length >= LONG;
+  if (guesses >= (isLong ? GUESSES_OF_LONG : GUESSES_OF_SHORT)) return "";
+  return isLong || guesses < GUESSES_OF_COMMON
+    ? "This password is one of the first that others would try. Use several words that do not belong together."
+    : `Use at least ${LONG} characters, or something that is much harder to guess.`;
+};
+
+/** Without the names there is too little left. */
+const isOwnName = (password: string, { email = "", username = "", name = "" }: PasswordOwner): boolean => {
+  const words = [email, ...email.split(/[^\p{L}\p{N}]+/u), username, name, ...name.split(/\s+/)]
+    .map((word) => word.toLowerCase())
+    .filter((word) => word.length >= 3)
+    .sort((a, b) => b.length - a.length);
+  const whole = password.toLowerCase();
+  const rest = words.reduce((text, word) => text.replaceAll(word, ""), whole);
+  return rest !== whole && [...rest].length < SHORTEST;
 };

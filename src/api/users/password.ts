@@ -9,7 +9,6 @@ import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, NoContent } from "../responses.ts";
 import { userChanged } from "./audit.ts";
-import { passwordProblem } from "./password-rules.ts";
 import { userAt, userPath } from "./user.ts";
 
 export const userPassword = (ctx: ApiContext) =>
@@ -21,8 +20,7 @@ export const userPassword = (ctx: ApiContext) =>
       const isSelf = user.id === caller.user_id;
       if (!isSelf && !mayResetPassword(caller, user)) throw forbidden("You may not set this user's password.");
       if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
-      const problem = passwordProblem(body.password);
-      if (problem) throw invalidField("password", problem);
+      await accounts.passwords.check(body.password, user);
       if (isSelf) {
         const address = ctx.addresses.of(request);
         const guess = accounts.countGuess({ address, account: user.email, isKnown: true });

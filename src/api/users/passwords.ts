@@ -1,8 +1,10 @@
 // Hashing passwords: argon2id on Bun's threads, a few at a time, because each takes 19 MiB and a core. What waits is bounded and served
 // fairly (hash-queue.ts); what there is no room for is refused (rules ID-6, ID-18). Used by everything that sets or checks a password.
 import type { Clock } from "#base/clock.ts";
-import { AppError } from "#base/errors.ts";
+import { AppError, invalidField } from "#base/errors.ts";
 import { type Asker, HashQueue } from "./hash-queue.ts";
+import { type PasswordOwner, shapeProblem, strengthProblem } from "./password-rules.ts";
+import { guessesOf } from "./strength.ts";
 
 /** OWASP's recommendation for argon2id: 19 MiB, two passes. */
 const OPTIONS = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
@@ -22,10 +24,12 @@ const TRUSTED: Asker = { keys: [], isKnown: true };
 type Turn = { go(): void; refuse(): void };
 
 export class Passwords {
+  readonly #clock: Clock;
   readonly #queue: HashQueue<Turn>;
   #running = 0;
 
   constructor(clock: Clock) {
+    this.#clock = clock;
     this.#queue = new HashQueue(clock, WAITING, LONGEST_WAIT_MS);
   }
 
@@ -46,6 +50,19 @@ export class Passwords {
     );
     if (isRight) this.#queue.forgive(asker);
     return isRight;
+  }
+
+  /** What is wrong with a new password, in words for people; empty when nothing is. Queued as hashing is: it takes as long. */
+  async problem(password: string, owner: PasswordOwner, asker: Asker = TRUSTED): Promise<string> {
+    const problem = shapeProblem(password, owner);
+    if (problem) return problem;
+    return strengthProblem(password, await this.#turn(asker, () => guessesOf(this.#clock, password)));
+  }
+
+  /** Throws 400 for a new password that will not do. */
+  async check(password: string, owner: PasswordOwner): Promise<void> {
+    const problem = await this.problem(password, owner);
+    if (problem) throw invalidField("password", problem);
   }
 
   async #turn<T>(asker: Asker, work: () => Promise<T>): Promise<T> {

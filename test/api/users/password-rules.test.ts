@@ -1,0 +1,158 @@
+// What new passwords must be like, and that it holds wherever one is set.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { updateUser } from "#db/users.ts";
+import { Passwords } from "#src/api/users/passwords.ts";
+import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
+import { newPerson, PASSWORD, statusOf } from "./people.ts";
+
+const COMMON = "Password1234";
+
+let server: TestServer;
+let anybody: Client;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  anybody = new Client(server.url);
+  admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+describe("a password", () => {
+  const passwords = new Passwords(systemClock);
+  const ada = { email: "ada.byron@example.com", username: "countess", name: "Ada Lovelace" };
+
+  test.each([
+    "correct-horse-battery",
+    "a long enough secret",
+    "purple tambourine 7 glacier",
+    "Tr0ub4dour&3",
+    "k9$Vq2!zR7",
+    "übermäßig-grüne-Äpfel",
+    "lovelace sings of purple rain",
+  ])("[ID-20] %p will do", async (password) => {
+    expect(await passwords.problem(password, ada)).toBe("");
+  });
+
+  test.each([
+    ["", "12 characters"],
+    ["short", "12 characters"],
+    ["x9$Kq2!z", "12 characters"],
+    ["hamster-7b", "12 characters"],
+    ["password", "first that others would try"],
+    ["Passw0rd!", "first that others would try"],
+    [COMMON, "first that others would try"],
+    ["qwertyuiop12", "first that others would try"],
+    ["123456789012", "first that others would try"],
+    ["letmeinletmein", "first that others would try"],
+    ["x1y2".repeat(10), "first that others would try"],
+    ["aaaaaaaaaaaa", "different characters"],
+    ["x1y2".repeat(40), "at most 128"],
+    ["ada-lovelace-1815", "own name"],
+    ["Countess2026!", "own name"],
+    ["ada.byron@example.com", "own name"],
+    ["x-ADA.BYRON-example", "own name"],
+  ])("[ID-20] %p will not", async (password, why) => {
+    expect(await passwords.problem(password, ada)).toContain(why);
+  });
+
+  test("[ID-20] that is long and hostile holds nobody up: it is looked at in a Worker", async () => {
+    let turns = 0;
+    const ticking = systemClock.every(1, () => turns++);
+    await Promise.all(["Aa1!".repeat(32), "p455w0rd".repeat(16)].map((one) => passwords.problem(one, {})));
+    ticking.cancel();
+    expect(turns).toBeGreaterThan(5);
+  });
+});
+
+describe("wherever a password is set", () => {
+  test("[ID-20] it can be checked before", async () => {
+    const check = (password: string) =>
+      anybody.post<{ valid: boolean; details: string }>("/api/v2/users/validate-password", { password });
+    expect(await check("correct-horse-battery")).toEqual({ valid: true, details: "" });
+    expect(await check(COMMON)).toMatchObject({ valid: false, details: expect.stringContaining("first that others") });
+  });
+
+  test("[ID-20] creating, changing and resetting refuse a common one and the user's own name, and change nothing", async () => {
+    const make = (password: string) =>
+      statusOf(admin, "POST", "/users", { email: "joan@example.com", username: "joan-clarke", password });
+    expect(await make(COMMON)).toBe(400);
+    expect(await make("joan-clarke-1917")).toBe(400);
+    expect(await statusOf(admin, "GET", "/users/joan-clarke")).toBe(404);
+    const { client: joan, user } = await newPerson(admin, "joan-clarke");
+    for (const password of [COMMON, "joan-clarke-1917"]) {
+      expect(await statusOf(joan, "PUT", "/users/me/password", { old_password: PASSWORD, password })).toBe(400);
+      expect(await statusOf(admin, "PUT", `/users/${user.id}/password`, { password })).toBe(400);
+    }
+    expect(await statusOf(joan, "GET", "/users/me")).toBe(200);
+    await anybody.signIn("joan-clarke@example.com", PASSWORD);
+  });
+
+  testInside("[ID-20] the first user's is refused and the setup token stays good", async () => {
+    const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+    await using fresh = await startTestServer({ env: NOBODY });
+    const setup_token = new URL(fresh.context?.setupUrl(fresh.url) ?? "").searchParams.get("token");
+    const first = (password: string) =>
+      statusOf(new Client(fresh.url), "POST", "/users/first", {
+        ...{ email: "ann@example.com", username: "ann", password, setup_token },
+      });
+    expect(await first(COMMON)).toBe(400);
+    expect(await first(PASSWORD)).toBe(201);
+  });
+
+  test("[ID-20] the settings' and the verbs' are refused with words, and make nobody", async () => {
+    using place = tempDirectory();
+    const data = join(place.path, "data");
+    const file = join(place.path, "password");
+    writeFileSync(file, COMMON);
+    const slipway = async (...argv: string[]) => {
+      const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../../src/main.ts"), ...argv], {
+        env: {
+          PATH: process.env.PATH,
+          HOME: place.path,
+          SLIPWAY_DATA_DIR: data,
+          SLIPWAY_ADDRESS: "127.0.0.1:0",
+          ...ENV,
+        },
+        ...{ stdout: "pipe", stderr: "pipe" },
+      });
+      const [said, code] = await Promise.all([child.stderr.text(), child.exited]);
+      return { said, code };
+    };
+    const ENV: Record<string, string> = {};
+    const setup = await slipway("setup", "root", "--email", "root@example.com", "--password-file", file);
+    expect(setup).toMatchObject({ code: 1, said: expect.stringContaining("first that others would try") });
+    Object.assign(ENV, {
+      ...{ SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: "admin", SLIPWAY_ADMIN_PASSWORD: COMMON },
+    });
+    const serve = await slipway("serve");
+    expect(serve.code).toBe(2);
+    expect(serve.said).toContain("admin_password (settings)");
+    expect(serve.said).not.toContain(COMMON);
+    expect(existsSync(data)).toBe(true);
+    writeFileSync(file, PASSWORD);
+    for (const key of Object.keys(ENV)) delete ENV[key];
+    const again = await slipway("setup", "root", "--email", "root@example.com", "--password-file", file);
+    expect(again).toMatchObject({ code: 0 });
+    writeFileSync(file, COMMON);
+    for (const verb of [
+      ["create", "eve", "--email", "eve@example.com"],
+      ["reset-password", "root"],
+    ]) {
+      expect((await slipway("user", ...verb, "--password-file", file)).code).toBe(1);
+    }
+  }, 60_000);
+
+  testInside("[ID-20] a password from before still signs in", async () => {
+    const { user } = await newPerson(admin, "olga");
+    const { store, accounts } = server.context as NonNullable<TestServer["context"]>;
+    await store.commit([updateUser(user.id, { password_hash: await accounts.passwords.hash("password1") })]);
+    await anybody.signIn("olga@example.com", "password1");
+  });
+});
