@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
 import { didYouMean } from "#base/config/nearest.ts";
+import { eraseVariables } from "#base/erase-variables.ts";
 import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { programHelp, verbHelp } from "./cli/help.ts";
@@ -36,10 +37,15 @@ async function main([name = "help", ...argv]: string[]): Promise<number> {
 function verbInput(argv: string[]): VerbInput {
   return {
     argv,
-    env: process.env,
+    // A copy: the values of secrets are forgotten by the process, not by whoever asked for them.
+    env: { ...process.env },
     signal: stopping.signal,
     clock: systemClock,
     onReload: (listener) => void process.on("SIGHUP", listener),
+    forgetVariables: (names) => {
+      eraseVariables(names);
+      for (const name of names) delete process.env[name];
+    },
     isTerminal: process.stderr.isTTY === true,
     streams: processStreams(),
     readFile: (path) => readFileSync(path, "utf8"),

@@ -6,6 +6,7 @@ import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/
 import { settingsTable } from "./config/describe.ts";
 import { address as addressKind } from "./config/kinds.ts";
 import { type Input, type Loaded, loadSettings } from "./config/resolve.ts";
+import { secretVariablesOf, variablesOf } from "./config/secret-files.ts";
 import { envOf, flagOf } from "./config/setting.ts";
 import { type Config, SERVER_SETTINGS } from "./config/settings.ts";
 import { WORKER_ENV_PREFIX, WORKER_SETTINGS, type WorkerConfig } from "./config/worker-settings.ts";
@@ -17,9 +18,17 @@ export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
 // Variables that are not settings: switches of the tests (see base/failpoint.ts and test/support).
 const TEST_VARIABLES = ["SLIPWAY_FAILPOINT", "SLIPWAY_TEST_BINARY"];
 
-const CLIENT_VARIABLES = Object.keys(CLIENT_SETTINGS).map((key) => envOf(key, CLIENT_ENV_PREFIX));
-const WORKER_VARIABLES = Object.keys(WORKER_SETTINGS).map((key) => envOf(key, WORKER_ENV_PREFIX));
-const DAEMON_VARIABLES = Object.keys(DAEMON_SETTINGS).map((key) => envOf(key, DAEMON_ENV_PREFIX));
+const CLIENT_VARIABLES = variablesOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
+const WORKER_VARIABLES = variablesOf(WORKER_SETTINGS, WORKER_ENV_PREFIX);
+const DAEMON_VARIABLES = variablesOf(DAEMON_SETTINGS, DAEMON_ENV_PREFIX);
+
+/** Every variable whose value is a secret, of whatever verb: a server may be started where those of others are set. */
+export const SECRET_VARIABLES: readonly string[] = [
+  ...secretVariablesOf(SERVER_SETTINGS),
+  ...secretVariablesOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),
+  ...secretVariablesOf(WORKER_SETTINGS, WORKER_ENV_PREFIX),
+  ...secretVariablesOf(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
+];
 
 /** The server's settings: flag before environment before file before default. Throws UsageError. */
 export const loadConfig = (input: Input): LoadedConfig =>

@@ -1,10 +1,11 @@
 // `slipway agent`: the daemon inside a workspace. Runs until it is told to stop.
-import { loadDaemonConfig } from "#base/config.ts";
+import { loadDaemonConfig, SECRET_VARIABLES } from "#base/config.ts";
 import { startLogging } from "./logging.ts";
 import { EXIT, type RunVerb } from "./verb.ts";
 
 export const run: RunVerb = async (input) => {
   const settings = loadDaemonConfig(input);
+  input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(settings, input);
   const { runDaemon } = await import("#src/daemon/daemon.ts");
   const { url, token } = settings;

@@ -1,4 +1,5 @@
 // `slipway completion bash|zsh|fish`: a script for the shell, made from the table of verbs, so that it knows what this program knows.
+import { withSecretFiles } from "#base/config/secret-files.ts";
 import { flagOf } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -27,7 +28,9 @@ const knownOf = ({ name, help, usage, details }: Verb): Known => {
   const explained = `${usage}\n${details?.() ?? ""}`;
   const [choices = ""] = /^[a-z-]+(\|[a-z-]+)+/.exec(usage) ?? [];
   const own = [...explained.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(([flag]) => flag);
-  const settings = explained.includes(SETTINGS_OF_SERVE) ? Object.keys(SERVER_SETTINGS).map(flagOf) : [];
+  const settings = explained.includes(SETTINGS_OF_SERVE)
+    ? Object.keys(withSecretFiles(SERVER_SETTINGS)).map(flagOf)
+    : [];
   return {
     name,
     help,

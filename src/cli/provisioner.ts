@@ -1,7 +1,7 @@
 // `slipway provisioner`: a worker of its own. Takes builds from a server and does them here, until it is told to stop.
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
-import { containerAccessUrl, loadWorkerConfig, type WorkerSettings } from "#base/config.ts";
+import { containerAccessUrl, loadWorkerConfig, SECRET_VARIABLES, type WorkerSettings } from "#base/config.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
@@ -17,6 +17,7 @@ import { EXIT, type RunVerb, type VerbInput } from "./verb.ts";
 
 export const run: RunVerb = async (input) => {
   const settings = loadWorkerConfig(input);
+  input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(settings, input);
   const name = settings.name ?? machineName();
   await runWorker({

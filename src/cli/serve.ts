@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
-import { type Config, loadConfig } from "#base/config.ts";
+import { type Config, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { readTls } from "#base/tls.ts";
@@ -43,6 +43,7 @@ export interface ServedContext extends AsyncDisposable {
 
 export const run: RunVerb = async (input) => {
   const { config } = loadConfig(input);
+  input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(config, input);
   const began = startedWith(config, input.clock);
   input.onReload?.(() => reload(input, began));

@@ -1,5 +1,6 @@
 // `slipway systemd [--user NAME] [--program PATH] [settings]`: a unit that runs the server as a user of its own, with as few rights as
-// it needs. The settings given on the command line stand in it; secrets do not: they belong in the environment file.
+// it needs. The settings given on the command line stand in it; of secrets only the files that hold them.
+import { fileKeyOf, secretKeys } from "#base/config/secret-files.ts";
 import { envOf, flagOf } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { type Config, loadConfig } from "#base/config.ts";
@@ -10,32 +11,68 @@ import { EXIT, type RunVerb } from "./verb.ts";
 const DATA_DIR = "/var/lib/slipway";
 
 export const run: RunVerb = async (input) => {
-  const { words, options, rest: argv } = takeOptions(input.argv, ["user", "program"]);
+  const secrets = secretKeys(SERVER_SETTINGS);
+  const names = secrets.map((key) => flagOf(fileKeyOf(key)).slice(2));
+  const { words, options, rest } = takeOptions<string>(input.argv, ["user", "program", ...names]);
+  const credentials = secrets.flatMap((key, i) => {
+    const path = options[names[i] ?? ""];
+    return path === undefined ? [] : [{ key, path }];
+  });
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   const { user = "slipway", program = "/usr/local/bin/slipway" } = options;
   if (!/^[a-z_][a-z0-9_-]*$/.test(user)) throw usageError("--user", "expected the name of a user of the system");
   if (!/^\/[\w./-]+$/.test(program)) throw usageError("--program", "expected an absolute path without spaces");
-  const { config, sources } = loadConfig({ ...input, argv });
+  // The files are the service's to read; here they need not be there yet.
+  const argv = [...rest, ...credentials.map(({ key, path }) => `${flagOf(fileKeyOf(key))}=${path}`)];
+  const isSecret = (path: string): boolean => credentials.some((one) => one.path === path);
+  const readFile = (path: string): string => (isSecret(path) ? PLACEHOLDER : input.readFile(path));
+  const { config, sources } = loadConfig({ ...input, argv, readFile });
   const given = Object.entries(SERVER_SETTINGS).filter(([key]) => sources[key as keyof typeof sources].from === "flag");
-  const secret = given.find(([, one]) => "secret" in one && one.secret);
+  const isByFile = (key: string): boolean => credentials.some((one) => one.key === key);
+  const secret = given.find(([key, one]) => "secret" in one && one.secret && !isByFile(key));
   if (secret)
     throw usageError(
       flagOf(secret[0]),
-      `a secret does not belong in a unit: put ${envOf(secret[0])} into /etc/slipway/env`,
+      `a secret does not belong in a unit: put it into a file and name that, ${flagOf(fileKeyOf(secret[0]))} /etc/slipway/...`,
     );
   const flags = given
-    .filter(([key]) => key !== "data_dir")
+    .filter(([key]) => key !== "data_dir" && !isByFile(key))
     .map(([key, one]) => quoted(`${flagOf(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`));
   const data_dir = sources.data_dir.from === "default" ? DATA_DIR : config.data_dir;
-  for (const [name, path] of [["--data-dir", data_dir], ...pathsOf(config)] as const) {
+  for (const [name, path] of [
+    ["--data-dir", data_dir],
+    ...pathsOf(config),
+    ...credentials.map(pathOfSecret),
+  ] as const) {
     if (path !== undefined && !path.startsWith("/")) throw usageError(name, "a unit needs an absolute path");
   }
   if (config.local_workspace_user !== undefined && user !== "root") {
     throw usageError("--local-workspace-user", "needs a server that runs as root: add --user root");
   }
-  const lines = [...folders(data_dir, config), ...rights(config)];
+  const lines = [...credentialLines(credentials), ...folders(data_dir, config), ...rights(config)];
   input.print(unit({ user, program, data_dir, flags, lines, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }));
   return EXIT.ok;
+};
+
+/** What stands for a secret while the unit is written; of every form that a secret may have. */
+const PLACEHOLDER = "[]";
+
+type Credential = { readonly key: string; readonly path: string };
+
+const pathOfSecret = ({ key, path }: Credential): [string, string] => [flagOf(fileKeyOf(key)), path];
+
+/** systemd reads the files as root and shows them to the service alone, in a folder that is in no other program's reach. */
+const credentialLines = (credentials: readonly Credential[]): string[] => {
+  const shown = credentials.length > 0 ? credentials : [{ key: "admin_password", path: "/etc/slipway/admin-password" }];
+  const lines = shown.flatMap(({ key, path }) => [
+    `LoadCredential=${key}:${path.replaceAll("%", "%%")}`,
+    `Environment=${envOf(fileKeyOf(key))}=%d/${key}`,
+  ]);
+  if (credentials.length > 0) return ["# Secrets, one file each, readable by root alone.", ...lines];
+  return [
+    "# Secrets, one file each, readable by root alone: take away the # of these, or name files when this is printed.",
+    ...lines.map((line) => `#${line}`),
+  ];
 };
 
 // systemd expands `%` and `$` in commands and splits at blanks.
@@ -115,7 +152,7 @@ User=${user}
 Group=${user}
 ExecStart=${[program, "serve", quoted(`--data-dir=${data_dir}`), ...flags].join(" ")}
 ExecReload=/bin/kill -HUP $MAINPID
-# Secrets, such as SLIPWAY_ADMIN_PASSWORD=..., readable by root alone.
+# More settings, as variables.
 EnvironmentFile=-/etc/slipway/env
 Restart=on-failure
 RestartSec=2

@@ -16,6 +16,8 @@ export interface VerbInput extends Input {
   printError(text: string): void;
   /** Calls `listener` at each SIGHUP, which otherwise ends the program. */
   onReload?(listener: () => void): void;
+  /** Takes variables out of what the system shows of this process, and of what programs are started with; `env` keeps them. */
+  forgetVariables?(names: readonly string[]): void;
   /** True when standard error is a terminal. */
   isTerminal: boolean;
   /** For verbs that ask, or pass bytes on. */

@@ -7,6 +7,7 @@ import {
   accessUrl,
   allowedHosts,
   listensOnLoopback,
+  loadClientConfig,
   loadConfig,
   loadDaemonConfig,
   loadWorkerConfig,
@@ -240,6 +241,38 @@ describe("what follows from the settings", () => {
     }
     expect(listensOnLoopback(load(["--address=127.example.com:1"]).config)).toBe(false);
     expect(listensOnLoopback(load().config)).toBe(true);
+  });
+});
+
+describe("secrets by file", () => {
+  const files = fromFiles({ "/run/pw": "correct-horse\n", "/s.yaml": "admin_password_file: /run/pw\n" });
+  const rest = ["--admin-email=a@b.c", "--admin-username=a"];
+  const secret = (argv: string[], env: Record<string, string> = {}) =>
+    loadConfig({ argv: [...rest, ...argv], env, readFile: files });
+
+  test("[CF-16] variable, flag and key of the settings file name the file, with their usual order", () => {
+    for (const loaded of [
+      secret([], { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw" }),
+      secret(["--admin-password-file=/run/pw"], { SLIPWAY_ADMIN_PASSWORD: "weaker" }),
+      secret(["--config=/s.yaml"]),
+    ]) {
+      expect(loaded.config.admin_password).toBe("correct-horse");
+    }
+    expect(secret(["--config=/s.yaml"], { SLIPWAY_ADMIN_PASSWORD: "stronger" }).config.admin_password).toBe("stronger");
+    expect(secret([], { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw" }).sources.admin_password).toEqual({
+      ...{ from: "env", name: "SLIPWAY_ADMIN_PASSWORD_FILE" },
+    });
+    const client = { SLIPWAY_TOKEN_FILE: "/run/pw" };
+    expect(loadClientConfig({ env: client, readFile: files }, {}).token).toBe("correct-horse");
+    expect(settingsMarkdown()).toContain("`SLIPWAY_ADMIN_PASSWORD_FILE`");
+  });
+
+  test("[CF-16] both at once in one place, a file that is not there, and one for what is no secret are refused", () => {
+    const both = { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw", SLIPWAY_ADMIN_PASSWORD: "x-secret-x" };
+    expect(refusal(() => secret([], both))).toContain("SLIPWAY_ADMIN_PASSWORD is given, too");
+    expect(refusal(() => secret([], both))).not.toContain("x-secret-x");
+    expect(refusal(() => secret(["--admin-password-file=/nowhere"]))).toContain("cannot be read");
+    expect(refusal(() => secret(["--admin-email-file=/run/pw"]))).toContain("unknown setting");
   });
 });
 

@@ -352,5 +352,16 @@ describe("for shells and systemd", () => {
     expect((await runHere(["systemd", "--user", "a b"])).code).toBe(2);
     const secret = ["--admin-password", "correct-horse", "--admin-email", "a@b.c", "--admin-username", "a"];
     expect((await runHere(["systemd", ...secret])).errors).toContain("does not belong in a unit");
+    const byFile = ["--admin-password-file", "/etc/slipway/pw", ...secret.slice(2)];
+    const credentials = (await runHere(["systemd", ...byFile])).printed.split("\n");
+    for (const line of [
+      "LoadCredential=admin_password:/etc/slipway/pw",
+      "Environment=SLIPWAY_ADMIN_PASSWORD_FILE=%d/admin_password",
+    ]) {
+      expect(credentials).toContain(line);
+    }
+    expect(credentials.find((line) => line.startsWith("ExecStart"))).not.toContain("/etc/slipway/pw");
+    expect(printed).toContain("#LoadCredential=admin_password:/etc/slipway/admin-password");
+    expect((await runHere(["systemd", "--admin-password-file=pw", ...secret.slice(2)])).code).toBe(2);
   }, 30_000);
 });

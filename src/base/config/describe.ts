@@ -1,23 +1,29 @@
 // Everything that tells people about settings, printed from the tables: help text, `config show`, the example file and the
 // table in README (rule CF-1). Secrets are never printed (rule CF-5).
 import type { Loaded } from "./resolve.ts";
+import { fileKeyOf, secretKeys } from "./secret-files.ts";
 import { defaultOf, envOf, flagOf, type Setting, type SettingsTable } from "./setting.ts";
 
 const HIDDEN = "(hidden)";
 const WIDTH = 100;
 
 /** The settings part of a verb's `--help`. */
-export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string =>
-  groupsOf(table)
+export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
+  const byFile = new Set(secretKeys(table));
+  return groupsOf(table)
     .map(([group, rows]) => {
       const lines = rows.map(([key, one]) => {
         const head = [flagOf(key), one.kind.placeholder].filter(Boolean).join(" ");
-        const facts = `Variable ${envOf(key, prefix)}. Default: ${defaultOf(one)}.`;
+        const file = byFile.has(key)
+          ? ` Or ${flagOf(fileKeyOf(key))}, ${envOf(fileKeyOf(key), prefix)}: a file that holds it.`
+          : "";
+        const facts = `Variable ${envOf(key, prefix)}. Default: ${defaultOf(one)}.${file}`;
         return `  ${head}\n${wrap(`${one.help} ${facts}`, "      ")}`;
       });
       return `${group}\n${lines.join("\n")}`;
     })
     .join("\n\n");
+};
 
 /** One row of `config show`: the value as text, null when there is none. */
 export interface ShownSetting {
@@ -57,6 +63,7 @@ export const settingsListing = (rows: readonly ShownSetting[]): string => {
 
 /** A settings file with every setting explained and commented out; read back as it is, it changes nothing. */
 export const exampleFile = (table: SettingsTable): string => {
+  const byFile = new Set(secretKeys(table));
   const head =
     "# Settings of the Slipway server. Every line that begins with `#key:` shows the default or an example;\n";
   const use = "# take away the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
@@ -64,7 +71,8 @@ export const exampleFile = (table: SettingsTable): string => {
     const entries = rows
       .filter(([, one]) => one.file !== false)
       .map(([key, one]) => {
-        const facts = `Form: ${one.kind.accepts}. Default: ${defaultOf(one)}.`;
+        const file = byFile.has(key) ? ` Or ${fileKeyOf(key)}: a file that holds it.` : "";
+        const facts = `Form: ${one.kind.accepts}. Default: ${defaultOf(one)}.${file}`;
         const value = one.default === undefined ? "" : one.kind.print(one.default);
         return `${wrap(`${one.help} ${facts}`, "# ")}\n#${key}: ${yamlScalar(value)}\n`;
       });
@@ -76,12 +84,16 @@ export const exampleFile = (table: SettingsTable): string => {
 /** The table in README between the markers `<!-- settings -->` and `<!-- /settings -->`; `hasFile`: a settings file is read, too. */
 export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile = true): string => {
   const cell = (text: string): string => text.replaceAll("|", "\\|");
+  const byFile = new Set(secretKeys(table));
   const rows = Object.entries(table).map(([key, one]) => {
     const names = [flagOf(key), envOf(key, prefix), ...(one.file === false || !hasFile ? [] : [key])].map(
       (name) => `\`${name}\``,
     );
     const fallback = one.default === undefined ? defaultOf(one) : `\`${defaultOf(one)}\``;
-    return `| ${names.join("<br>")} | ${cell(fallback)} | ${cell(`${one.help} Form: ${one.kind.accepts}.`)} |`;
+    const file = byFile.has(key)
+      ? ` Or a file that holds it: \`${flagOf(fileKeyOf(key))}\`, \`${envOf(fileKeyOf(key), prefix)}\`.`
+      : "";
+    return `| ${names.join("<br>")} | ${cell(fallback)} | ${cell(`${one.help} Form: ${one.kind.accepts}.${file}`)} |`;
   });
   return [`| flag, variable${hasFile ? ", file key" : ""} | default | meaning |`, "|---|---|---|", ...rows].join("\n");
 };

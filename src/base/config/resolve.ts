@@ -2,6 +2,7 @@
 // Refuses everything unknown or malformed, all problems in one error (rules CF-3, CF-4).
 import { type Problem, UsageError } from "#base/usage-error.ts";
 import { type Given, type Reading, readEnv, readFlags, readSettingsFile } from "./read.ts";
+import { readSecretFiles, withSecretFiles } from "./secret-files.ts";
 import { defaultOf, type Setting, type SettingsTable, type Values } from "./setting.ts";
 
 /** Where a value came from; `name` is the flag, the variable, or the file's path. */
@@ -35,8 +36,10 @@ export interface Rules<T extends SettingsTable> {
 /** Reads a table. Throws UsageError naming every setting that cannot be used, its place and its accepted form. */
 export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: Input): Loaded<T> => {
   const { table } = rules;
-  const readings = [readFlags(table, input.argv), readEnv(table, input.env, rules.prefix, rules.otherVariables)];
-  readings.push(readFileNamedBy(table, readings, input));
+  const readable = withSecretFiles(table);
+  const named = [readFlags(readable, input.argv), readEnv(readable, input.env, rules.prefix, rules.otherVariables)];
+  named.push(readFileNamedBy(readable, named, input));
+  const readings = named.map((reading) => readSecretFiles(table, reading, (path) => input.readFile(path)));
   const problems = readings.flatMap((reading) => reading.problems);
   const values: Record<string, unknown> = {};
   const sources: Record<string, Source> = {};

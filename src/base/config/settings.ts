@@ -109,7 +109,7 @@ export const SERVER_SETTINGS = {
   ),
   admin_password: optional(text, {
     group: "First user",
-    help: "Password of the first user. Better given by the environment or the file: flags can be read by others on the machine.",
+    help: "Password of the first user. Best in a file of its own: flags can be read by others on the machine.",
     absent: "none",
     secret: true,
   }),

@@ -1,0 +1,75 @@
+// Secrets by file: next to each secret of a settings table stands one more setting, `<key>_file`, the path of a file that holds it. So
+// a secret need not stand in the environment, which other programs of the same user can read, nor on the command line.
+import type { Problem } from "#base/usage-error.ts";
+import { path } from "./kinds.ts";
+import type { Given, Reading } from "./read.ts";
+import { envOf, optional, type SettingsTable } from "./setting.ts";
+
+const FILE = "_file";
+
+/** The secrets of a table that may be in a file. One with an entry of its own for that, such as `token_file`, is read where it is used. */
+export const secretKeys = (table: SettingsTable): string[] =>
+  Object.keys(table).filter((key) => table[key]?.secret && !(key + FILE in table));
+
+/** `admin_password` -> `admin_password_file`. */
+export const fileKeyOf = (key: string): string => key + FILE;
+
+/** The table with the settings that name files of secrets. */
+export const withSecretFiles = (table: SettingsTable): SettingsTable => ({
+  ...table,
+  ...Object.fromEntries(
+    secretKeys(table).map((key) => [
+      fileKeyOf(key),
+      optional(path, { group: table[key]?.group ?? "", help: `A file that holds ${key}.`, absent: "none" }),
+    ]),
+  ),
+});
+
+/** All variables of a table, with those that name files. */
+export const variablesOf = (table: SettingsTable, prefix?: string): string[] =>
+  Object.keys(withSecretFiles(table)).map((key) => envOf(key, prefix));
+
+/** The variables whose values are secrets. */
+export const secretVariablesOf = (table: SettingsTable, prefix?: string): string[] =>
+  Object.keys(table)
+    .filter((key) => table[key]?.secret)
+    .map((key) => envOf(key, prefix));
+
+/**
+ * The reading with the content of each file in place of its name; a line end behind a secret is none of it. A secret that is given both
+ * ways in one place, and a file that cannot be read, are problems.
+ */
+export const readSecretFiles = (
+  table: SettingsTable,
+  { given, problems }: Reading,
+  readFile: (path: string) => string,
+): Reading => {
+  const owners = new Map(secretKeys(table).map((key) => [fileKeyOf(key), key]));
+  const found: Reading = { given: [], problems: [...problems] };
+  for (const one of given) {
+    const key = owners.get(one.key);
+    if (key === undefined) found.given.push(one);
+    else {
+      const other = given.find((candidate) => candidate.key === key);
+      if (other) found.problems.push({ ...placed(one), detail: `${other.name} is given, too: one of them is enough` });
+      else read(one, key, readFile, found);
+    }
+  }
+  return found;
+};
+
+const placed = ({ name, place }: Given): Pick<Problem, "name" | "from"> => ({ name, from: place });
+
+const read = (one: Given, key: string, readFile: (path: string) => string, found: Reading): void => {
+  const file = one.text === undefined ? undefined : path.parse(one.text);
+  if (file === undefined) {
+    found.problems.push({ ...placed(one), detail: `expected ${path.accepts}` });
+    return;
+  }
+  try {
+    found.given.push({ ...one, key, text: readFile(file).replace(/\r?\n$/, "") });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    found.problems.push({ ...placed(one), detail: `cannot be read: ${reason}` });
+  }
+};

@@ -1,0 +1,38 @@
+// Takes variables out of what the system shows of this process. On Linux /proc/<pid>/environ is the memory in which the process was
+// given its variables, and every program of the same user can read it; taking a variable out of `process.env` changes nothing there.
+import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
+
+/** Field numbers in /proc/<pid>/stat, counted from 1 (proc_pid_stat(5)). */
+const ENV_START = 50;
+const ENV_END = 51;
+/** The first field behind the name in parentheses. */
+const FIRST = 3;
+
+/**
+ * Overwrites the variables with these names by zeros, name and value, in the memory of this process. Takes less than a millisecond.
+ * Answers false where the system does not allow it, or keeps no such memory (other systems than Linux).
+ */
+export const eraseVariables = (names: readonly string[]): boolean => {
+  try {
+    const stat = readFileSync("/proc/self/stat", "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [start, end] = [Number(fields[ENV_START - FIRST]), Number(fields[ENV_END - FIRST])];
+    if (!(start > 0 && end > start)) return false;
+    const memory = openSync("/proc/self/mem", "r+");
+    try {
+      const block = Buffer.alloc(end - start);
+      if (readSync(memory, block, 0, block.length, start) !== block.length) return false;
+      let at = 0;
+      for (const entry of block.toString("latin1").split("\0")) {
+        const name = entry.slice(0, Math.max(0, entry.indexOf("=")));
+        if (names.includes(name)) writeSync(memory, Buffer.alloc(entry.length), 0, entry.length, start + at);
+        at += entry.length + 1;
+      }
+      return true;
+    } finally {
+      closeSync(memory);
+    }
+  } catch {
+    return false;
+  }
+};

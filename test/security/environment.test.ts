@@ -1,0 +1,104 @@
+// Secrets that a process was started with: a real server and what the system shows of it to every program of the same user.
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { command } from "#test/crash/server.ts";
+import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
+import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const PROVIDER = JSON.stringify([
+  { id: "git", type: "github", client_id: "c", client_secret: "secret-of-the-provider" },
+]);
+const NAMES = { SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username };
+const onLinux = process.platform === "linux" ? test : test.skip;
+
+/** A server started as a person starts one, with these variables; what it logs is collected. */
+const serve = async (directory: string, env: Record<string, string>) => {
+  const child = Bun.spawn([...command(), "serve", "--address=127.0.0.1:0", `--data-dir=${join(directory, "data")}`], {
+    env: { PATH: process.env.PATH, HOME: directory, ...NAMES, ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const url = await announced(child.stdout);
+  const reader = child.stderr
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>;
+  let logged = "";
+  return {
+    url,
+    pid: child.pid,
+    environ: () => readFileSync(`/proc/${child.pid}/environ`, "latin1"),
+    reload: async (): Promise<string> => {
+      child.kill("SIGHUP");
+      for (;;) {
+        const { value, done } = await reader.read();
+        logged += value ?? "";
+        if (done || /settings were read again|cannot be used/.test(logged)) return logged;
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+};
+
+onLinux(
+  "[CF-17] a server that was started with secrets in its environment shows none of them, and a reload still knows them",
+  async () => {
+    using place = tempDirectory();
+    const secrets = {
+      SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+      SLIPWAY_EXTERNAL_AUTH: PROVIDER,
+      SLIPWAY_TOKEN: "a-token-of-whoever-started-it",
+    };
+    await using server = await serve(place.path, { FIRST: "1", ...secrets, LAST: "kept" });
+    const shown = server.environ();
+    for (const [name, value] of Object.entries(secrets)) {
+      expect(shown).not.toContain(name);
+      expect(shown).not.toContain(value);
+    }
+    expect(shown).not.toContain("secret-of-the-provider");
+    for (const kept of ["FIRST=1", "LAST=kept", `SLIPWAY_ADMIN_EMAIL=${ADMIN.email}`]) {
+      expect(shown.split("\0")).toContain(kept);
+    }
+    await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const logged = await server.reload();
+    expect(logged).toContain("settings were read again");
+    expect(logged).not.toContain("with_the_next_start");
+  },
+  60_000,
+);
+
+onLinux(
+  "[CF-17] neither do the daemons and the programs of its local workspaces",
+  async () => {
+    using place = tempDirectory();
+    await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD: ADMIN.password });
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const [local] = await admin.get<{ id: string }[]>("/api/v2/templates");
+    const { id } = await createWorkspace(admin, local?.id ?? "");
+    await awaitWorkspace(
+      admin,
+      id,
+      ({ latest_build }) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready",
+    );
+    const record = JSON.parse(readFileSync(join(place.path, "data", "workspaces", id, "daemon.json"), "utf8"));
+    const shown = readFileSync(`/proc/${record.pid}/environ`, "latin1");
+    expect(shown).toContain(`HOME=${join(place.path, "data", "workspaces", id, "home")}`);
+    expect(shown).not.toContain(record.token);
+    expect(shown).not.toContain(ADMIN.password);
+    await createBuild(admin, id, "delete");
+    await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  },
+  60_000,
+);
+
+test("[CF-16] secrets by file never are in the environment", async () => {
+  using place = tempDirectory();
+  writeFileSync(join(place.path, "password"), `${ADMIN.password}\n`, { mode: 0o600 });
+  await using server = await serve(place.path, { SLIPWAY_ADMIN_PASSWORD_FILE: join(place.path, "password") });
+  await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  expect(await server.reload()).toContain("settings were read again");
+}, 60_000);
