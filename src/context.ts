@@ -43,7 +43,6 @@ import { Addresses } from "./api/address.ts";
 import { TunnelDialer } from "./api/agents/dialer.ts";
 import { RefusedChanges } from "./api/audit/refused.ts";
 import { automaticBuilds } from "./api/builds/automatic.ts";
-import { whyNoLocal } from "./api/builds/local-rule.ts";
 import { firstPrebuild } from "./api/builds/prebuilds.ts";
 import { ChatToolHouse } from "./api/chats/tool-house.ts";
 import type { ApiContext } from "./api/context.ts";
@@ -54,7 +53,7 @@ import { OpenStreams } from "./api/open-streams.ts";
 import { Requests } from "./api/requests.ts";
 import { Sockets } from "./api/socket.ts";
 import { Network } from "./api/tailnet/network.ts";
-import { prepareStarter } from "./api/templates/starter.ts";
+import { ReadyTemplates } from "./api/templates/starter.ts";
 import { Accounts } from "./api/users/accounts.ts";
 import { prepareIdentity } from "./api/users/first-user.ts";
 import { OAuthClient } from "./git/oauth.ts";
@@ -129,6 +128,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly scheduler: Scheduler;
   readonly backups: ScheduledBackups;
   readonly usage: Usage;
+  /** Makes the templates that come with the server, once what they need is there. */
+  readonly readyTemplates: ReadyTemplates;
   readonly uses = new Uses((id) => this.workspaces.ask(id, "noteUse", {}));
   accessUrl = new URL("http://localhost/");
   draining = false;
@@ -204,6 +205,7 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       { copy },
     );
+    this.readyTemplates = new ReadyTemplates(this);
     const runs = new DryRunRunner({
       ...{ clock: this.clock, jobs: this.jobs, provisioners: this.provisioners },
       dryRuns: () => this.dryRuns,
@@ -261,11 +263,7 @@ export class Context implements ApiContext, AsyncDisposable {
       this.clock,
       (timer) => this.#deliver(timer),
       () => {
-        this.agents.sweep();
-        this.workspaces.sweep();
-        this.versions.sweep();
-        this.dryRuns.sweep();
-        this.chats.sweep();
+        for (const actors of [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats]) actors.sweep();
         this.chatUpkeep.sweep();
         this.auditRetention.sweep();
       },
@@ -298,7 +296,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await recoverBuilds(this.store, this.workspaces);
     await recoverChats(this.store, this.chats, this.clock.now());
     await recoverWorkspaces(this.store, this.provisioners);
-    if (whyNoLocal(this.config) === undefined) await prepareStarter(this);
+    await this.readyTemplates.start();
     this.scheduler.start();
     this.uses.start(this.clock);
     this.usage.start();
@@ -308,6 +306,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Refuses new messages and waits until every waiting one is answered and on disk. */
   async drain(): Promise<void> {
     this.scheduler.stop();
+    await this.readyTemplates.stop();
     await this.backups.stop();
     // Builds that run go on after the next start; what they say until then still finds its actor.
     await this.jobs.stop();

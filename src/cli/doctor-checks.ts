@@ -9,6 +9,7 @@ import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts
 import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/inspect.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { backupFolder } from "./backup.ts";
 import { localWorkspaces, localWorkspaceUser } from "./doctor-local.ts";
 
@@ -25,7 +26,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean): Pro
   const { data_dir } = config;
   const folder = dataDirectory(config);
   const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
-  rest.push(localWorkspaces(config), ...localWorkspaceUser(config));
+  rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);
@@ -189,6 +190,14 @@ const openFiles = ({ max_connections }: Config): Finding[] => {
   if (Number(most) >= max_connections) return [{ name, status: "ok", detail: `${most} are allowed` }];
   const detail = `${most} are allowed, fewer than max_connections ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
   return [{ name, status: "warn", detail }];
+};
+
+/** Whether templates of containers can be used; a machine without an engine is as good. */
+const containers = async ({ docker_host, agent_binary }: Config, clock: Clock): Promise<Finding> => {
+  const accessUrl = (): URL => new URL("http://localhost/");
+  const lacks = await new DockerProvisioner({ host: docker_host, program: agent_binary, clock, accessUrl }).lacks();
+  const detail = lacks === undefined ? "the engine answers" : `workspaces cannot be containers: ${lacks}`;
+  return { name: "docker", status: lacks !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
 };
 
 const certificate = (config: Config, clock: Clock): Finding[] => {

@@ -74,6 +74,8 @@ export interface Provisioner {
    * agents. Rejects like `run`. Absent: a template that was imported well is all there is to look at.
    */
   plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void>;
+  /** What it needs of the machine and does not have now, in words; undefined when all is there. Absent: it needs nothing. Never rejects. */
+  lacks?(): Promise<string | undefined>;
   /** Told once at start which workspaces should be running, so that what died meanwhile can be started again or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
 }

@@ -1,10 +1,13 @@
 // The templates that come with the server, as archives ready to be imported like any upload. Embedded in the binary.
 import { strToU8, zipSync } from "fflate";
-import readme from "./local/README.md" with { type: "text" };
-import manifest from "./local/template.yaml" with { type: "text" };
+import dockerReadme from "./docker/README.md" with { type: "text" };
+import dockerManifest from "./docker/template.yaml" with { type: "text" };
+import localReadme from "./local/README.md" with { type: "text" };
+import localManifest from "./local/template.yaml" with { type: "text" };
 
-/** The name of the ready template, and its example_id. */
+/** The names of the ready templates; each is its example_id and the provisioner it needs, too. */
 export const LOCAL = "local";
+export const DOCKER = "docker";
 
 export type Example = {
   readonly display_name: string;
@@ -25,7 +28,15 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     {
       display_name: "Local",
       description: "A process on the server's own machine, in a folder of its own.",
-      archive: () => archiveOf({ "template.yaml": manifest, "README.md": readme }),
+      archive: () => archiveOf({ "template.yaml": localManifest, "README.md": localReadme }),
+    },
+  ],
+  [
+    DOCKER,
+    {
+      display_name: "Docker",
+      description: "A Debian container with git and a home that is kept while it is stopped.",
+      archive: () => archiveOf({ "template.yaml": dockerManifest, "README.md": dockerReadme }),
     },
   ],
 ]);

@@ -21,6 +21,8 @@ beforeAll(async () => {
   const logs = ["one \u001b]0;evil\u0007line", "two"];
   await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
   await seedTemplate(world.server, { ...manifest, echo: { logs, error: "no room left" } }, { name: "failing" });
+  const boxes = [{ name: "main", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
+  await seedTemplate(world.server, { provisioner: "docker", resources: boxes }, { name: "boxes" });
   await seedTemplate(world.server, { ...manifest, echo: { logs, hang: true } }, { name: "hanging" });
 }, 120_000);
 afterAll(() => world[Symbol.asyncDispose](), 120_000);
@@ -155,6 +157,15 @@ describe("workspaces", () => {
     expect(terminal.shown()).toContain("one line\r\n");
     expect(terminal.shown()).toEndWith("\r\u001b[Kmoving runs.\r\n");
     expect(await terminal.exited).toBe(0);
+  }, 120_000);
+
+  test("[CV-6] a container that cannot be removed is deleted with --orphan, which the failed delete names", async () => {
+    expect(await run("workspaces create boxed --template boxes")).toMatchObject({ code: 1 });
+    const failed = await run("workspaces delete boxed --yes");
+    expect(failed.code).toBe(1);
+    expect(failed.err).toMatch(/deleting boxed has failed: The Docker Engine does not answer at .*/);
+    expect(failed.err).toContain("`slipway workspaces delete boxed --orphan` deletes it all the same");
+    expect(await run("workspaces delete boxed --orphan --yes")).toMatchObject({ code: 0, out: "boxed is deleted.\n" });
   }, 120_000);
 
   test("[CV-6] a build that fails is 1 with its reason; Ctrl-C ends the waiting and not the build", async () => {

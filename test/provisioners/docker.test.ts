@@ -1,6 +1,6 @@
 // The provisioner `docker` against an engine that speaks the real API on a real socket.
 import { afterAll, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { containerAccessUrl } from "#base/config.ts";
@@ -11,7 +11,7 @@ import { Engine } from "#src/provisioners/docker/engine.ts";
 import type { ProvisionRequest, Report } from "#src/provisioners/provisioner.ts";
 import { FakeDocker } from "#test/support/fake-docker.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { testNeeding } from "#test/support/needs.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
@@ -258,24 +258,31 @@ test("[PV-1] amounts of memory are read as people write them", async () => {
   expect(() => bytesOf("lots")).toThrow("is no amount of memory");
   await expect(run(request({}, { ...docker, memory: "much" }))).rejects.toThrow("much is no amount of memory");
   await expect(run(request({}, { ...docker, network: "container:other" }))).rejects.toThrow("is no name of a network");
+  await expect(run(request({}, { ...docker, network: "host" }))).rejects.toThrow(
+    "cannot be in the network of the machine",
+  );
+  for (const image of ["../containers/x", "a/../../volumes", "a?b", "a//b", "/a"]) {
+    await expect(run(request({}, { ...docker, image }))).rejects.toThrow("is no name of an image");
+  }
   await expect(run(request({}, { ...docker, cpus: "-1" }))).rejects.toThrow("is no number of processors");
 });
 
-const real = process.env.DOCKER_HOST || "unix:///var/run/docker.sock";
-const hasEngine = process.env.DOCKER_HOST ? true : existsSync(real.slice("unix://".length));
-const engineNeed = { found: hasEngine, reason: "needs a Docker Engine", file: real };
-
 testNeeding(
-  [engineNeed],
+  [needs.docker],
   "[PV-3] a real engine starts, repeats, stops and deletes a workspace",
   async () => {
-    const host = real;
+    const host = needs.docker.file;
     const here = new DockerProvisioner({ host, clock: systemClock, accessUrl: () => new URL("http://x"), program });
     const id = crypto.randomUUID();
     const resources: Manifest["resources"] = [
       {
         name: "box",
-        docker: { image: "busybox", command: ["sleep", "600"], volumes: [{ name: "v", path: "/v" }], stop_grace: 0 },
+        docker: {
+          image: "slipway-test:1",
+          command: ["sleep", "600"],
+          volumes: [{ name: "v", path: "/v" }],
+          stop_grace: 0,
+        },
       },
     ];
     const asked = (transition: ProvisionRequest["transition"]) =>

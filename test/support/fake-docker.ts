@@ -28,6 +28,7 @@ export class FakeDocker implements AsyncDisposable {
   readonly images = new Map<string, { architecture: string }>();
   readonly containers = new Map<string, FakeContainer>();
   readonly volumes = new Map<string, Record<string, string>>();
+  readonly networks = new Map<string, { Labels?: Record<string, string>; Options?: Record<string, string> }>();
   /** Of the images that are fetched. */
   architecture = "amd64";
   /** `METHOD /path` of every call, without the version. */
@@ -97,10 +98,11 @@ export class FakeDocker implements AsyncDisposable {
     if (path === "/_ping") return new Response("OK", { headers: { "Api-Version": "1.47" } });
     // An engine answers unversioned paths, too; we promise to speak the version it named.
     if (path === url.pathname) return fails(400, "the version is missing");
-    const [, kind, id = ""] = /^\/(images|containers|volumes|exec)(?:\/(.*))?$/.exec(path) ?? [];
+    const [, kind, id = ""] = /^\/(images|containers|volumes|networks|exec)(?:\/(.*))?$/.exec(path) ?? [];
     if (kind === "images") return this.#image(request, decodeURI(id), url.searchParams);
     if (kind === "containers") return this.#container(request, id, url.searchParams);
     if (kind === "exec") return this.#exec(id, url.searchParams);
+    if (kind === "networks") return this.#network(request, id, url.searchParams);
     if (kind === "volumes") return this.#volume(request, id, url.searchParams);
     return fails(404, "page not found");
   }
@@ -184,6 +186,24 @@ export class FakeDocker implements AsyncDisposable {
     if (action === "start") await runDetached(exec);
     if (action === "resize") exec.child?.terminal?.resize(Number(query.get("w")), Number(query.get("h")));
     return new Response(null, { status: 200 });
+  }
+
+  async #network(request: Request, name: string, query: URLSearchParams): Promise<Response> {
+    if (name === "create") {
+      const { Name, ...body } = (await request.json()) as { Name: string; Labels?: Record<string, string> };
+      if (this.networks.has(Name)) return fails(409, `network with name ${Name} already exists`);
+      this.networks.set(Name, body);
+      return Response.json({ Id: Name }, { status: 201 });
+    }
+    if (request.method === "DELETE") {
+      return this.networks.delete(name) ? new Response(null, { status: 204 }) : fails(404, "no such network");
+    }
+    if (name !== "") {
+      const found = this.networks.get(name);
+      return found ? Response.json({ Name: name, ...found }) : fails(404, `network ${name} not found`);
+    }
+    const found = [...this.networks].filter(([, { Labels }]) => matches(Labels ?? {}, query));
+    return Response.json(found.map(([Name]) => ({ Id: Name, Name })));
   }
 
   async #volume(request: Request, name: string, query: URLSearchParams): Promise<Response> {

@@ -1,5 +1,6 @@
 // For tests that want a program which is not on every machine: they run where it is found, and elsewhere they are counted as
-// skipped with the reason in their title, which test/run.ts prints. `.ci/run` installs all of them, so that there none is skipped.
+// skipped with the reason in their title, which test/run.ts prints. `.ci/run` installs or starts all of them, so that there none is
+// skipped.
 import { test } from "bun:test";
 
 export interface Need {
@@ -13,6 +14,12 @@ export interface Need {
 const program = (...names: string[]): Need => {
   const file = names.map((name) => Bun.which(name)).find((path) => path !== null) ?? "";
   return { found: file !== "", reason: `needs the program ${names[0]}`, file };
+};
+
+/** The engine that `.ci/docker-engine start` has made, with its images; `file` is its address. */
+const engine = (): Need => {
+  const file = process.env.SLIPWAY_TEST_DOCKER_HOST ?? "";
+  return { found: file !== "", reason: "needs the engine of .ci/docker-engine in SLIPWAY_TEST_DOCKER_HOST", file };
 };
 
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
@@ -35,6 +42,7 @@ export const needs = {
   xterm: program("xterm"),
   /** To start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
+  docker: engine(),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

@@ -53,9 +53,13 @@ export const finishBuild = async (
     return EXIT.ok;
   }
   const why = ended.job.error ? `: ${plain(ended.job.error)}` : "";
-  throw new VerbFailure(
-    `${DOING[build.transition]} ${name} has ${ended.job.status === "canceled" ? "been canceled" : "failed"}${why}`,
-  );
+  const isFailed = ended.job.status !== "canceled";
+  // What cannot be removed must not keep the workspace for ever.
+  const next =
+    build.transition === "delete" && isFailed
+      ? `\n\`slipway workspaces delete ${name} --orphan\` deletes it all the same and leaves what it could not remove (for those who manage templates).`
+      : "";
+  throw new VerbFailure(`${DOING[build.transition]} ${name} has ${isFailed ? "failed" : "been canceled"}${why}${next}`);
 };
 
 /** The build once it has ended, well or not. */

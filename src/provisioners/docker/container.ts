@@ -2,6 +2,7 @@
 // placeholders are filled in.
 import type { ManifestContainer, ManifestResource } from "#schema/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
+import { checkNetwork } from "./network.ts";
 import { PROGRAM_PATH } from "./program.ts";
 
 /** Everything we make carries it; what carries it for a workspace is that workspace's. */
@@ -44,14 +45,30 @@ export const containerName = (request: ProvisionRequest, resource: string): stri
 export const volumeName = (request: ProvisionRequest, volume: string): string =>
   `slipway-${request.workspace.id}-${volume}`;
 
+/** What a container is made with beside what its template says. */
+export type Surroundings = {
+  /** Where it reaches the server. */
+  readonly access_url: string;
+  /** Marks this very run. */
+  readonly run: string;
+  /** The network, when the template names none. */
+  readonly network: string;
+  /** Who the image is made for, when the template names nobody; empty: whom the engine takes. */
+  readonly user: string;
+};
+
+/** Processes and threads of one container: enough for builds, too few to stop the machine. */
+const MOST_PROCESSES = 16_384;
+
 /** The body of `POST /containers/create`. Holds the agent's token. */
 export const containerBody = (
   request: ProvisionRequest,
   { resource, docker, agent }: Wanted,
-  access_url: string,
-  run: string,
+  { access_url, run, ...usual }: Surroundings,
 ): Record<string, unknown> => {
-  const { command, volumes = [], network, user, memory, cpus, stop_grace = STOP_GRACE } = docker;
+  const { command, volumes = [], memory, cpus, stop_grace = STOP_GRACE } = docker;
+  const user = docker.user || usual.user;
+  const network = docker.network ? checkNetwork(docker.network) : usual.network;
   const env = {
     ...docker.env,
     ...(agent ? { SLIPWAY_AGENT_TOKEN: agent.token, SLIPWAY_AGENT_URL: access_url } : {}),
@@ -81,17 +98,16 @@ export const containerBody = (
         Target: path,
         ReadOnly: read_only,
       })),
-      ...(network ? { NetworkMode: networkOf(network) } : {}),
+      NetworkMode: network,
+      PidsLimit: MOST_PROCESSES,
+      // With raw sockets a container could speak in the name of others in its network.
+      CapDrop: ["NET_RAW"],
       ...(memory ? { Memory: bytesOf(memory) } : {}),
       ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: nanoCpus(cpus) }),
     },
+    // Where there are several containers, each is found by its resource's name.
+    ...(docker.network ? {} : { NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [resource.name] } } } }),
   };
-};
-
-// A name only: `container:<id>` would enter another workspace's network.
-const networkOf = (network: string): string => {
-  if (/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(network)) return network;
-  throw new ProvisionError(`${network} is no name of a network.`);
 };
 
 /** `512m`, `4g`; a number alone is bytes. */

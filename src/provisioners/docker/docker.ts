@@ -16,6 +16,7 @@ import {
   wantedContainers,
 } from "./container.ts";
 import { Engine, EngineError } from "./engine.ts";
+import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
 import { findProgram, PROGRAM_PATH, type Program, tarWith } from "./program.ts";
 import { findImage, provideImage } from "./pull.ts";
 
@@ -44,6 +45,8 @@ type Work = {
 
 const STAGES = { start: "Starting", stop: "Stopping", delete: "Deleting" } as const;
 const UPLOAD_MS = 10 * 60_000;
+/** How long an engine may take to say that it is there. */
+const READY_MS = 2_000;
 /** How often a container that is just being removed is asked for again. */
 const NAME_TRIES = 3;
 const NAME_WAIT_MS = 500;
@@ -64,10 +67,14 @@ export class DockerProvisioner implements Provisioner {
     if (request.claimed) return this.#keep(work, old);
     for (const container of old) await this.#step(work, "stop", nameOf(container), () => remove(work, container));
     if (request.transition === "delete") await this.#removeVolumes(work);
+    await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
     if (request.transition !== "start") return { state: null };
     try {
+      const all = wantedContainers(request);
+      const network = networkFor(request, all.length);
+      if (all.some(({ docker }) => !docker.network)) await provideNetwork(engine, network, labelsOf(request), signal);
       const containers: string[] = [];
-      for (const wanted of wantedContainers(request)) containers.push(await this.#start(work, wanted));
+      for (const wanted of all) containers.push(await this.#start(work, wanted, network));
       return { state: JSON.stringify({ containers }) };
     } catch (error) {
       await this.#cleanUp(work);
@@ -84,6 +91,22 @@ export class DockerProvisioner implements Provisioner {
       await engine.json("start the container", "POST", `/containers/${Id}/start`, { signal, fine: [304] });
     }
     return { state: request.state };
+  }
+
+  /** An engine that answers soon, and a program to put into containers. */
+  async lacks(): Promise<string | undefined> {
+    const end = new AbortController();
+    const late = new Error("The Docker Engine takes too long to answer.");
+    const timer = this.#options.clock.after(READY_MS, () => end.abort(late));
+    try {
+      await new Engine(this.#options.host, this.#options.clock).connect(end.signal);
+      findProgram(this.#options.program);
+      return undefined;
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      timer.cancel();
+    }
   }
 
   /** Asks the engine whether the images are there; nothing is fetched or made. */
@@ -107,21 +130,25 @@ export class DockerProvisioner implements Provisioner {
   }
 
   /** Image, volumes, container, daemon, start. Answers the container's id. */
-  async #start(work: Work, wanted: Wanted): Promise<string> {
+  async #start(work: Work, wanted: Wanted, network: string): Promise<string> {
     const { engine, request, report, signal, stage } = work;
     const { docker, resource, agent } = wanted;
     const step = <T>(action: string, run: () => Promise<T>): Promise<T> => this.#step(work, action, resource.name, run);
     const program = agent ? findProgram(this.#options.program) : undefined;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
-    const { architecture } = await step("image", () => provideImage(pull, docker.image, docker.pull ?? "missing"));
+    const { architecture, user } = await step("image", () =>
+      provideImage(pull, docker.image, docker.pull ?? "missing"),
+    );
     if (program) checkArchitecture(program, architecture, docker.image);
     for (const { name } of docker.volumes ?? []) {
       const body = { Name: volumeName(request, name), Labels: labelsOf(request) };
       await step("volume", () => engine.json("create a volume", "POST", "/volumes/create", { body, signal }));
     }
-    const url = this.#options.accessUrl().href;
+    const body = containerBody(request, wanted, {
+      ...{ access_url: this.#options.accessUrl().href, run: work.run, network, user },
+    });
     report.log("info", stage, `Creating the container ${resource.name} from ${docker.image}.`);
-    const id = await step("create", () => this.#create(work, wanted, url));
+    const id = await step("create", () => this.#create(work, wanted.resource.name, body));
     if (program) {
       report.log("info", stage, "Putting the workspace's daemon into the container.");
       await step("upload", () => upload(work, id, program));
@@ -133,10 +160,9 @@ export class DockerProvisioner implements Provisioner {
     return id;
   }
 
-  async #create(work: Work, wanted: Wanted, url: string): Promise<string> {
+  async #create(work: Work, resource: string, body: Record<string, unknown>): Promise<string> {
     const { engine, request, signal } = work;
-    const name = containerName(request, wanted.resource.name);
-    const body = containerBody(request, wanted, url, work.run);
+    const name = containerName(request, resource);
     for (let left = NAME_TRIES; ; left--) {
       try {
         const query = { name };
@@ -163,6 +189,7 @@ export class DockerProvisioner implements Provisioner {
     const calm = { ...work, signal: new AbortController().signal };
     try {
       for (const container of await containersOf(calm, `slipway.run=${work.run}`)) await force(calm, container.Id);
+      await removeNetworks(calm.engine, ofWorkspace(work.request.workspace.id), calm.signal);
     } catch (error) {
       const { id } = work.request.workspace;
       log("docker").warn("what a failed start of workspace {id} left behind stays until the next build: {error}", {

@@ -25,12 +25,15 @@ export type Pull = {
   readonly signal: AbortSignal;
 };
 
-/** The image's architecture as the engine knows it, fetched first where the policy says so. Throws ProvisionError. */
+/** What is known of an image: its architecture, and who it is made for (empty: root, or nobody says). */
+export type Image = { readonly architecture: string; readonly user: string };
+
+/** The image as the engine knows it, fetched first where the policy says so. Throws ProvisionError. */
 export const provideImage = async (
   pull: Pull,
   image: string,
   policy: "missing" | "always" | "never",
-): Promise<{ architecture: string }> => {
+): Promise<Image> => {
   const known = policy === "always" ? undefined : await findImage(pull, image);
   if (known) return known;
   if (policy === "never") throw new ProvisionError(`The image ${image} is not there, and its pull policy is never.`);
@@ -40,18 +43,40 @@ export const provideImage = async (
   throw new ProvisionError(`The image ${image} was fetched, but the Docker Engine does not have it.`);
 };
 
-/** The image's architecture as the engine knows it; undefined when it does not have the image. */
-export const findImage = async (
-  { engine, signal }: Pull,
-  image: string,
-): Promise<{ architecture: string } | undefined> => {
+/** The image as the engine knows it; undefined when it does not have the image. Throws ProvisionError for what is no image's name. */
+export const findImage = async ({ engine, signal }: Pull, image: string): Promise<Image | undefined> => {
+  // A parameter may have made the name: it must stay inside the path it is put into.
+  if (!IMAGE.test(image)) throw new ProvisionError(`${image} is no name of an image.`);
   try {
-    const path = `/images/${encodeURI(image)}/json`;
-    const found = await engine.json<{ Architecture?: string }>("look for the image", "GET", path, { signal });
-    return { architecture: found?.Architecture ?? "" };
+    const path = `/images/${image}/json`;
+    const found = await engine.json<InspectedImage>("look for the image", "GET", path, { signal });
+    return { architecture: found?.Architecture ?? "", user: found?.Config?.User || devcontainerUser(found) };
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return undefined;
     throw error;
+  }
+};
+
+/** Parts of letters, digits and single separators, with tag and digest. */
+const IMAGE =
+  /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
+
+type InspectedImage = {
+  readonly Architecture?: string;
+  readonly Config?: { readonly User?: string; readonly Labels?: Readonly<Record<string, string>> | null };
+};
+
+/** Images made for development name their user in this label (containers.dev): one object or several, the last that says so wins. */
+const devcontainerUser = (image: InspectedImage | undefined): string => {
+  try {
+    const told: unknown = JSON.parse(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");
+    const users = (Array.isArray(told) ? told : [told]).flatMap((one: Record<string, unknown> | null) => {
+      const user = one?.remoteUser ?? one?.containerUser;
+      return typeof user === "string" && /^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$/.test(user) ? [user] : [];
+    });
+    return users.at(-1) ?? "";
+  } catch {
+    return "";
   }
 };
 

@@ -113,6 +113,10 @@ export class LocalProvisioner implements Provisioner {
     }
   }
 
+  async lacks(): Promise<string | undefined> {
+    return this.#options.refusal;
+  }
+
   #mayStart(): void {
     if (this.#options.refusal !== undefined) throw new ProvisionError(this.#options.refusal);
     this.#user();

@@ -31,11 +31,21 @@ const showWorkspaces = async (): Promise<void> => {
     .querySelector("tbody")
     ?.replaceChildren(...rows);
   the("workspaces").hidden = rows.length === 0;
-  the("none").hidden = rows.length > 0;
+  if (rows.length === 0) await showNextStep();
+  else for (const id of ["none", "no-template"]) the(id).hidden = true;
   the("mine").hidden = false;
   showProblem("");
   // What goes on is followed to its end; a page that nobody looks at asks nothing.
   if (workspaces.some(({ latest_build }) => PASSING.has(latest_build.status))) timer = setTimeout(look, AGAIN_MS);
+};
+
+/** What to do while there is no workspace: with a template that there is, or how to come by one. */
+const showNextStep = async (): Promise<void> => {
+  const templates = await call<{ name: string; deprecated?: boolean }[]>("GET", "/templates");
+  const usable = templates.find(({ deprecated }) => !deprecated);
+  the("template").textContent = usable?.name ?? "";
+  the("none").hidden = usable === undefined;
+  the("no-template").hidden = usable !== undefined;
 };
 
 const look = (): void => {

@@ -1,0 +1,68 @@
+// The ready template of containers: there once an engine answers, whenever that is.
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Template } from "#schema/template.ts";
+import { Client } from "#src/client.ts";
+import { FakeDocker } from "#test/support/fake-docker.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+
+const program = (folder: string): string => {
+  const file = join(folder, "program");
+  writeFileSync(file, Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0])]));
+  return file;
+};
+
+const signIn = (listening: URL): Promise<Client> => {
+  const url = new URL(listening);
+  url.hostname = "127.0.0.1";
+  return new Client(url).signIn(ADMIN.email, ADMIN.password);
+};
+
+const templatesOf = async (client: Client): Promise<string[]> =>
+  (await client.get<Template[]>("/api/v2/templates")).map(({ name }) => name);
+
+testInside(
+  "[TP-29] it comes when an engine begins to answer, off loopback, too; without one there is none",
+  async () => {
+    using directory = tempDirectory();
+    const clock = new ManualClock();
+    await using server = await startTestServer({
+      clock,
+      env: {
+        SLIPWAY_ADDRESS: "0.0.0.0:0",
+        SLIPWAY_DOCKER_HOST: `unix://${directory.path}/docker.sock`,
+        SLIPWAY_AGENT_BINARY: program(directory.path),
+      },
+    });
+    const admin = await signIn(server.url);
+    expect(await templatesOf(admin)).toEqual([]);
+    await using engine = new FakeDocker(directory.path);
+    clock.advance(15_000);
+    await engine.called("GET /_ping");
+    while ((await templatesOf(admin)).length === 0) clock.advance(100);
+    expect(await templatesOf(admin)).toEqual(["docker"]);
+  },
+);
+
+test("[TP-29][TP-22] it is there with the start when the engine answers, and once only; without a program for containers there is none", async () => {
+  using directory = tempDirectory();
+  await using engine = new FakeDocker(directory.path);
+  const started = async (env: Record<string, string>, remove = false): Promise<string[]> => {
+    await using server = await startTestServer({
+      directory: directory.path,
+      env: { SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_DOCKER_HOST: engine.host, ...env },
+    });
+    const admin = await signIn(server.url);
+    const found = await admin.get<Template[]>("/api/v2/templates");
+    if (remove) for (const { id } of found) await admin.delete(`/api/v2/templates/${id}`);
+    return found.map(({ name, display_name }) => `${name}: ${display_name}`);
+  };
+  // The compiled program is what it puts into containers; from source there is none.
+  if (!process.env.SLIPWAY_TEST_BINARY) expect(await started({})).toEqual([]);
+  const env = { SLIPWAY_AGENT_BINARY: program(directory.path) };
+  expect(await started(env, true)).toEqual(["docker: Docker"]);
+  expect(await started(env)).toEqual([]);
+});

@@ -1,0 +1,96 @@
+// Workspaces in containers of a real Docker Engine, made by the compiled program and from the template that comes with it.
+import { expect } from "bun:test";
+import type { MessagePage } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { createChat, Follower } from "#test/support/chats.ts";
+import {
+  awaitAgent,
+  BINARY,
+  deleteAll,
+  IMAGE,
+  openDockerWorld,
+  readyTemplate,
+  shell,
+} from "#test/support/docker-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const testHere = BINARY === "" ? () => {} : testNeeding;
+
+testHere(
+  [needs.docker],
+  "[TP-29][PV-15][PV-6] from the ready template: create, terminal, chat, port, stop, start with what was kept, delete",
+  async () => {
+    await using world = await openDockerWorld();
+    const { admin, url, left } = world;
+    const template = await readyTemplate(admin);
+    const { id, organization_id } = await createWorkspace(admin, template.id, "box", {
+      rich_parameter_values: [{ name: "startup_script", value: "echo begun >> ~/starts" }],
+    });
+    const first = await awaitAgent(admin, id);
+    expect(await left(id)).toEqual([1, 1, 0]);
+
+    expect(await shell(admin, first.agent_id, "id -un; pwd; echo kept > ~/note")).toMatch(/^dev\s+\/home\/dev$/);
+
+    const chat = await createChat({ owner: admin, organization_id }, "run: echo $((6 * 7)) from $(id -un)", {
+      workspace_id: id,
+    });
+    using follower = await Follower.open(admin, chat.id);
+    await follower.until(({ status }) => status === "waiting");
+    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
+    expect(JSON.stringify(messages)).toContain("42 from dev");
+
+    await shell(admin, first.agent_id, "mkdir ~/web; echo served > ~/web/index.html; busybox httpd -p 3000 -h ~/web");
+    const page = await admin.fetch("GET", "/@admin/box/apps/3000/");
+    expect([page.status, await page.text()]).toEqual([200, "served\n"]);
+    const stranger = await new Client(url).fetch("GET", "/@admin/box/apps/3000/", undefined, {
+      headers: { accept: "*/*" },
+    });
+    expect(stranger.status).not.toBe(200);
+
+    await createBuild(admin, id, "stop");
+    await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
+    expect(await left(id)).toEqual([0, 1, 0]);
+
+    await createBuild(admin, id, "start");
+    const second = await awaitAgent(admin, id);
+    expect(second.agent_id).not.toBe(first.agent_id);
+    expect((await shell(admin, second.agent_id, "cat ~/note ~/starts")).split(/\s+/)).toEqual([
+      "kept",
+      "begun",
+      "begun",
+    ]);
+    await deleteAll(world, id);
+  },
+  120_000,
+);
+
+testHere(
+  [needs.docker],
+  "[PV-15][PV-16] an image's own user is who works in it; containers of one workspace find each other by name",
+  async () => {
+    await using world = await openDockerWorld();
+    const { admin, left } = world;
+    const template = await makeTemplate(
+      admin,
+      `
+provisioner: docker
+resources:
+  - name: dev
+    docker: {image: "${IMAGE}"}
+    agents: [{name: main}]
+  - name: db
+    docker: {image: "${IMAGE}", stop_grace: 0, command: [sh, -c, "while true; do echo rows | nc -l -p 5432; done"]}
+`,
+    );
+    const { id } = await createWorkspace(admin, template.id, "two");
+    const { agent_id } = await awaitAgent(admin, id);
+    expect(await left(id)).toEqual([2, 0, 1]);
+    expect(
+      await shell(admin, agent_id, "id -un; timeout 5 bash -c 'read line < /dev/tcp/db/5432; echo $line'"),
+    ).toMatch(/^dev\s+rows$/);
+    await deleteAll(world, id);
+  },
+  120_000,
+);

@@ -1,0 +1,20 @@
+// What a server without any template tells whoever wants a workspace.
+import { expect, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { openClientWorld } from "./client-world.ts";
+
+test("[CV-6][TP-29] without a template, making a workspace says how to come by one, and doctor what the engine says", async () => {
+  await using world = await openClientWorld({ env: { SLIPWAY_ADDRESS: "0.0.0.0:0" } });
+  const url = `http://127.0.0.1:${world.server.url.port}`;
+  const { token = "" } = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+  const env = { SLIPWAY_URL: url, SLIPWAY_TOKEN: token };
+  const made = await world.run(["workspaces", "create", "dev"], { env });
+  expect(made.code).toBe(1);
+  expect(made.err).toMatch(/there is no template yet.*docker_host.*slipway doctor.*slipway templates push FOLDER/);
+  const SLIPWAY_DOCKER_HOST = "unix:///nowhere/docker.sock";
+  const doctor = await world.run(["doctor"], { env: { SLIPWAY_DOCKER_HOST } });
+  expect(doctor.out).toMatch(
+    /docker.*workspaces cannot be containers: .*\/nowhere\/docker\.sock: there is no such socket/,
+  );
+}, 60_000);

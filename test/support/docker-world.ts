@@ -1,0 +1,81 @@
+// A server off loopback with a real Docker Engine behind it, as `.ci/docker-engine` has started it: what tests of containers share.
+import { expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import type { Template } from "#schema/template.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { Client } from "#src/client.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { TestTerminal } from "#test/api/agents/reach.ts";
+import { needs } from "./needs.ts";
+import { ADMIN, startTestServer } from "./server.ts";
+import { awaitWorkspace, createBuild } from "./workspaces.ts";
+
+/** The compiled program: the server under test, and what is put into containers. */
+export const BINARY = process.env.SLIPWAY_TEST_BINARY ?? "";
+
+/** An image of `.ci/docker-engine`: busybox, bash and curl, and a user `dev` who is not root. */
+export const IMAGE = "slipway-test:1";
+
+export const openDockerWorld = async (env: Record<string, string> = {}) => {
+  const server = await startTestServer({
+    env: {
+      ...{ SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_DOCKER_HOST: needs.docker.file, SLIPWAY_AGENT_BINARY: BINARY },
+      ...env,
+    },
+  });
+  const url = new URL(server.url);
+  url.hostname = "127.0.0.1";
+  const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+  const engine = new Engine(needs.docker.file, systemClock);
+  await engine.connect();
+  const all = async (what: "containers/json" | "volumes" | "networks", id: string): Promise<unknown[]> => {
+    const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
+    const found = await engine.json<unknown[] | { Volumes?: unknown[] | null }>("list", "GET", `/${what}`, { query });
+    return Array.isArray(found) ? found : (found?.Volumes ?? []);
+  };
+  return {
+    ...{ server, url, admin, engine },
+    /** How many containers, volumes and networks the engine has of a workspace. */
+    left: async (id: string): Promise<number[]> => {
+      const found = await Promise.all([all("containers/json", id), all("volumes", id), all("networks", id)]);
+      return found.map(({ length }) => length);
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+};
+export type DockerWorld = Awaited<ReturnType<typeof openDockerWorld>>;
+
+/** The ready template, once it is there. */
+export const readyTemplate = async (client: Client): Promise<Template> => {
+  const found = (await client.get<Template[]>("/api/v2/templates")).find(({ name }) => name === "docker");
+  if (!found) throw new Error("there is no template docker");
+  return found;
+};
+
+export const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
+
+/** The workspace once its daemon is there and its scripts have run; fails with the build's own words. */
+export const awaitAgent = async (client: Client, id: string): Promise<{ agent_id: string; workspace: Workspace }> => {
+  const workspace = await awaitWorkspace(client, id, (one) => {
+    if (one.latest_build.status === "failed") throw new Error(one.latest_build.job.error);
+    return agentOf(one)?.lifecycle_state === "ready" && agentOf(one)?.status === "connected";
+  });
+  return { agent_id: agentOf(workspace)?.id ?? "", workspace };
+};
+
+/** Runs a line of shell in a terminal of the workspace and answers what it shows. */
+export const shell = async (owner: Client, agent_id: string, command: string): Promise<string> => {
+  const path = (rest: string): string => `/api/v2/workspaceagents/${agent_id}/${rest}`;
+  using terminal = await TestTerminal.open({ owner, path }, { command: `${command}; echo " end-$((40 + 2))"` });
+  return (await terminal.until(/ end-42/)).replace(/ end-42[\s\S]*$/, "").trim();
+};
+
+/** Ends a workspace and says that nothing of it is left in the engine. */
+export const deleteAll = async ({ admin, left }: DockerWorld, id: string): Promise<void> => {
+  await createBuild(admin, id, "delete");
+  const { latest_build } = await awaitWorkspace(admin, id, (one) =>
+    ["deleted", "failed"].includes(one.latest_build.status),
+  );
+  expect([latest_build.status, latest_build.job.error]).toEqual(["deleted", undefined]);
+  expect(await left(id)).toEqual([0, 0, 0]);
+};
