@@ -1,9 +1,14 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
-import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, eq, exists, gt, sql } from "drizzle-orm";
+import { totp_factors } from "./schema/second-factors.ts";
 import { api_keys, users } from "./schema/users.ts";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "./sql.ts";
 
 export type ApiKey = typeof api_keys.$inferSelect;
+
+const hasSecondFactor = exists(
+  build.select({ one: sql`1` }).from(totp_factors).where(eq(totp_factors.user_id, users.id)),
+);
 
 /** The key with its user, for signing a request in. */
 export const findKeyWithUser = query(
@@ -22,6 +27,9 @@ export const findKeyWithUser = query(
       status: users.status,
       roles: users.roles,
       deleted: users.deleted,
+      user_login_type: users.login_type,
+      second_factor_required: users.second_factor_required,
+      has_second_factor: sql<boolean>`${hasSecondFactor}`.mapWith(Boolean).as("has_second_factor"),
     })
     .from(api_keys)
     .innerJoin(users, eq(users.id, api_keys.user_id))

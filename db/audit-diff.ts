@@ -13,7 +13,7 @@ const times = (...columns: string[]): Tracked =>
 /** A kind that is not here tells of every field it is given, none of which may be a secret (rule AU-5). */
 const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   user: {
-    ...plain("id", "email", "username", "name", "status", "login_type", "avatar_url"),
+    ...plain("id", "email", "username", "name", "status", "login_type", "avatar_url", "second_factor_required"),
     roles: { as: "rbac_roles" },
     password_hash: { as: "hashed_password", kind: "secret" },
   },
@@ -22,6 +22,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...times("created_at", "expires_at", "last_used"),
     secret_hash: { as: "hashed_secret", kind: "secret" },
   },
+  second_factor: { ...plain("kind"), recovery_codes: { kind: "secret" } },
   git_ssh_key: { ...plain("user_id", "public_key"), sealed_private_key: { as: "private_key", kind: "secret" } },
   organization: plain("id", "name", "display_name", "description", "icon", "sharing_disabled"),
   organization_member: plain("user_id", "organization_id", "username", "roles"),

@@ -10,6 +10,7 @@ const SEALED = {
   "linked accounts": ["external_auth_links", "sealed_tokens"],
   "secrets of MCP servers": ["mcp_servers", "sealed_secrets"],
   "SSH keys": ["git_ssh_keys", "sealed_private_key"],
+  "secrets of authenticator apps": ["totp_factors", "sealed_secret"],
 } as const;
 
 /** One text, written by hand: every start asks it, and to build it would take longer than to ask. Counts in the order of `SEALED`. */

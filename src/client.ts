@@ -1,6 +1,7 @@
 // The public client of a Slipway server: typed requests, errors as values of one class, WebSockets as async iterables. Used by the
 // daemon, the command line, the benchmark and the tests; it knows nothing of the server's insides.
 import type { Generic } from "#schema/generic.ts";
+import type { LoginRefused } from "#schema/second-factor.ts";
 
 /** What a server answers when it does not do what it was asked. */
 export class ApiError extends Error {
@@ -26,9 +27,15 @@ export class Client {
     this.token = token;
   }
 
-  /** Signs in with a password and returns a client that is that user. */
-  async signIn(email: string, password: string): Promise<Client> {
-    const { session_token } = await this.post<{ session_token: string }>("/api/v2/users/login", { email, password });
+  /** Signs in with a password, and the code that `askCode` gives where one is needed, and returns a client that is that user. */
+  async signIn(email: string, password: string, askCode?: () => Promise<string>): Promise<Client> {
+    const begun = this.post<{ session_token: string }>("/api/v2/users/login", { email, password });
+    const { session_token } = await begun.catch(async (error) => {
+      const needed = error instanceof ApiError ? (error.body as LoginRefused).second_factor : undefined;
+      if (!needed || !askCode) throw error;
+      const body = { challenge: needed.challenge, code: await askCode() };
+      return this.post<{ session_token: string }>("/api/v2/users/login/second-factor", body);
+    });
     return this.as(session_token);
   }
 

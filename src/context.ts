@@ -143,7 +143,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.sockets = new Sockets(this.clock, this.config.max_connections);
     this.streams = new OpenStreams(this.clock, this.config.max_connections);
     this.requests = new Requests(this.clock, this.config.max_connections);
-    this.accounts = new Accounts(this.clock);
+    this.accounts = new Accounts({ store, clock: this.clock, encryption });
     this.addresses = new Addresses(this.config.trusted_proxies, (request) => this.requests.peerOf(request));
     this.dialer = new TunnelDialer({ store, clock: this.clock });
     this.agentHttp = new AgentHttp(this.dialer, this.clock);

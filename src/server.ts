@@ -131,7 +131,10 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     }
   };
 
-  const who = { store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx), keys: new UserKeys(ctx.store) };
+  const who = {
+    ...{ store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx), keys: new UserKeys(ctx.store) },
+    policy: ctx.config.require_second_factor,
+  };
   const behalf = { addresses: ctx.addresses, statuses: statusesOf(app) };
   const apps = new AppProxy(ctx, who);
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });

@@ -17,6 +17,7 @@ export * from "./mcp.ts";
 export * from "./models.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";
+export * from "./second-factors.ts";
 export * from "./templates.ts";
 export * from "./usage.ts";
 export * from "./users.ts";

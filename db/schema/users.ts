@@ -21,6 +21,8 @@ export const users = sqliteTable(
     theme_preference: text().notNull().default(""),
     /** The account at github.com that this user has linked, by its number. */
     github_com_user_id: integer(),
+    /** An administrator wants this user to have a second factor, whatever the deployment asks of others. */
+    second_factor_required: integer({ mode: "boolean" }).notNull().default(false),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
     last_seen_at: integer(),
@@ -97,6 +99,9 @@ export const api_keys = sqliteTable(
     updated_at: integer().notNull(),
     last_used: integer().notNull(),
     expires_at: integer().notNull(),
+    /** When whoever uses it last proved with the password, and with a second factor, who they are; null: never. */
+    password_proved_at: integer(),
+    factor_proved_at: integer(),
   },
   (table) => [
     index("api_keys_user").on(table.user_id),

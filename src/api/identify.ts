@@ -2,6 +2,7 @@
 // may be the 401 that a route which needs a caller will give.
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
+import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
 import { AppError } from "#base/errors.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -9,7 +10,8 @@ import { touchKey } from "#db/api-keys.ts";
 import type { Store } from "#db/store.ts";
 import { touchUser } from "#db/users.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
-import type { Identity } from "./caller.ts";
+import { EnrolmentNeeded, type Identity, type UserCaller } from "./caller.ts";
+import { needsFactor } from "./factors/policy.ts";
 import type { KeyOfUser, UserKeys } from "./user-keys.ts";
 import { wokenUp } from "./users/audit.ts";
 
@@ -72,12 +74,13 @@ export type Who = {
   readonly clock: Clock;
   readonly agents: AgentTokens;
   readonly keys: UserKeys;
+  readonly policy: SecondFactorPolicy;
 };
 
 /** Who sent this request, or the 401 to answer where somebody is needed. */
 export const identify = async (
   credential: Credential | undefined,
-  { store, clock, agents, keys }: Who,
+  { store, clock, agents, keys, policy }: Who,
 ): Promise<Identity> => {
   if (!credential) return NOTHING;
   const { token, compat } = credential;
@@ -99,7 +102,7 @@ export const identify = async (
   // The first use of a token is noted at once: "never used" must not be a lie.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
   if (isFirstUse || now - key.last_used >= TOUCH_MS || key.status === "dormant") touch(store, key, now);
-  return {
+  const caller: UserCaller = {
     kind: "user",
     user_id: key.user_id,
     username: key.username,
@@ -109,6 +112,8 @@ export const identify = async (
     scope: key.scope,
     compat,
   };
+  const about = { ...key, login_type: key.user_login_type, organizations };
+  return !key.has_second_factor && needsFactor(policy, about) ? new EnrolmentNeeded(caller) : caller;
 };
 
 /** Notes the use of a key. Nobody waits for it, and a failure only means that it is noted later. */

@@ -14,6 +14,7 @@ type JsonObject = { [key: string]: Json };
 const TAGS: { name: string; description: string }[] = [
   { name: "General", description: "Is it alive, which version is it." },
   { name: "Users", description: "People, their sign-ins and their API tokens." },
+  { name: "Second factors", description: "Authenticator apps, recovery codes, and confirming who one is." },
   { name: "API keys", description: "Session keys and tokens: make, list, expire, delete." },
   { name: "External accounts", description: "Accounts at git hosts and other services that people link." },
   { name: "Organizations", description: "Who owns templates and workspaces together." },

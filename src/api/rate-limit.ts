@@ -1,9 +1,8 @@
 // How many API calls one user may make in a minute; strangers are counted by their network (facts/platform 3.1, rules OP-15, OP-16).
 // Agents are not counted: each has bounds of its own. Programs on this machine are counted only where the setting says a number.
 import type { Clock } from "#base/clock.ts";
-import { AppError } from "#base/errors.ts";
 import type { Addresses } from "./address.ts";
-import type { Identity } from "./caller.ts";
+import { type Identity, somebodyIn } from "./caller.ts";
 import { pathOf } from "./errors.ts";
 import { networkOf, Throttle } from "./users/throttle.ts";
 
@@ -41,11 +40,11 @@ export class RateLimits {
   count(request: Request, identity: Identity): void {
     const path = pathOf(request.url);
     if (!path.startsWith("/api/")) return;
-    const isSomebody = !(identity instanceof AppError);
-    if (isSomebody && identity.kind === "agent") return;
+    const sender = somebodyIn(identity);
+    if (sender?.kind === "agent") return;
     const address = this.#addresses.of(request);
     if (this.#sparesThisMachine && isThisMachine(request, address)) return;
-    const key = isSomebody ? identity.user_id : networkOf(address);
+    const key = sender ? sender.user_id : networkOf(address);
     this.#calls.count(key);
     if (request.method === "POST" && path === UPLOAD_PATH) this.#uploads.count(key);
   }

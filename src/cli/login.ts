@@ -13,8 +13,8 @@ import { streamsOf } from "./streams.ts";
 import { plain } from "./text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "./verb.ts";
 
-const SHAPE = { values: ["email"], switches: ["password-stdin", "token-stdin"] } as const;
-type Given = Arguments<"email", never, "password-stdin" | "token-stdin">;
+const SHAPE = { values: ["email", "code"], switches: ["password-stdin", "token-stdin"] } as const;
+type Given = Arguments<"email" | "code", never, "password-stdin" | "token-stdin">;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
@@ -68,7 +68,7 @@ const signIn = async (client: Client, { value, has }: Given, input: VerbInput): 
   const streams = streamsOf(input);
   if (has["token-stdin"]) return client.as(secretOf(await allInput(streams), "token"));
   if (has["password-stdin"]) {
-    return client.signIn(value.email ?? "", secretOf(await allInput(streams), "password"));
+    return client.signIn(value.email ?? "", secretOf(await allInput(streams), "password"), codeGiven(value.code));
   }
   if (!streams.inputIsTerminal) {
     throw new VerbFailure("there is no terminal to ask on: use --token-stdin, or --email EMAIL --password-stdin");
@@ -76,8 +76,14 @@ const signIn = async (client: Client, { value, has }: Given, input: VerbInput): 
   await using asker = new Asker(streams, input.printError);
   const email = value.email ?? (await asker.line(`E-mail (empty: paste a token from ${client.url.origin}/cli-auth): `));
   if (email === "") return client.as(secretOf(await asker.secret("Token: "), "token"));
-  return client.signIn(email, secretOf(await asker.secret("Password: "), "password"));
+  const askCode = () => asker.line("Code of your authenticator app, or a recovery code: ");
+  const password = secretOf(await asker.secret("Password: "), "password");
+  // Awaited: the terminal is needed until the code has been typed.
+  return await client.signIn(email, password, codeGiven(value.code) ?? askCode);
 };
+
+/** A code counts once and for a minute: on the command line it tells others nothing they could use. */
+const codeGiven = (code: string | undefined) => (code === undefined ? undefined : async () => code);
 
 const secretOf = (text: string, name: string): string => {
   if (text !== "") return name === "token" ? text.trim() : text;

@@ -1,4 +1,4 @@
-// `slipway user list|create|suspend|activate|reset-password`: accounts, by whoever is at the machine, while no server runs.
+// `slipway user list|create|suspend|activate|reset-password|reset-factors`: accounts, by whoever is at the machine, while no server runs.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -73,9 +73,15 @@ const resetPassword: Work = async (accounts, { words, options, json }, input) =>
   }
 };
 
+const resetFactors: Work = async (accounts, { words, json }, { print }) => {
+  const { id, username } = await accounts.resetFactors(onlyWord(words, "the user's name"));
+  print(json ? JSON.stringify({ id, username }) : `${username} signs in with the password alone.`);
+};
+
 const WORKS: Readonly<Record<string, Work>> = {
   ...{ list, create },
   suspend: suspension(true),
   activate: suspension(false),
   "reset-password": resetPassword,
+  "reset-factors": resetFactors,
 };

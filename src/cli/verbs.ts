@@ -37,11 +37,12 @@ export const VERBS: readonly Verb[] = [
   {
     name: "login",
     help: "Sign in to a server and keep the session for the other verbs.",
-    usage: "[URL] [--email EMAIL --password-stdin | --token-stdin] [--json]",
+    usage: "[URL] [--email EMAIL --password-stdin [--code CODE] | --token-stdin] [--json]",
     details: () =>
       [
         "Asks for e-mail and password, or for a token, which the page /cli-auth of the server shows.",
         "--password-stdin, --token-stdin  read the secret from a pipe instead",
+        "--code CODE  of the second factor, where the account has one; otherwise it is asked for",
         "The session is kept in $XDG_CONFIG_HOME/slipway/session.json (~/.config without it), readable for you alone.",
       ].join("\n"),
     load: () => import("./login.ts"),
@@ -187,14 +188,15 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: "user",
-    help: "List, create and suspend users, or reset their passwords, while no server runs.",
-    usage: "list|create|suspend|activate|reset-password [NAME] [--json] [settings]",
+    help: "List, create and suspend users, or reset their passwords and second factors, while no server runs.",
+    usage: "list|create|suspend|activate|reset-password|reset-factors [NAME] [--json] [settings]",
     details: () =>
       [
         "list                                 everybody, with status and roles",
         "create NAME --email EMAIL            an active user; --roles owner,auditor,template-admin,user-admin gives roles",
         "suspend NAME, activate NAME          whether somebody may sign in",
         "reset-password NAME                  ends all sign-ins and tokens of the user, too",
+        "reset-factors NAME                   for who has lost the second factor: the password alone signs in again",
         `create and reset-password: ${PASSWORDS}`,
         ON_MACHINE,
       ].join("\n"),

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import type { Template } from "#schema/template.ts";
 import type { Workspace } from "#schema/workspace.ts";
+import { codeOf, stepAt } from "#src/authentication/totp.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
@@ -52,6 +53,31 @@ describe("signing in", () => {
     expect((await admin.as(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     expect(await run("whoami", { env })).toMatchObject({ code: 1, err: expect.stringContaining("not signed in") });
     expect((await run("logout", { env })).out).toBe("Nobody was signed in.\n");
+  }, 120_000);
+
+  test("[CV-1] a code of the second factor is asked for, or given", async () => {
+    const env = { XDG_CONFIG_HOME: join(world.home, "xdg-code") };
+    const account = { email: "cora@example.com", username: "cora", password: ADMIN.password };
+    await admin.post("/api/v2/users", account);
+    const cora = await admin.as(undefined).signIn(account.email, account.password);
+    const begun = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
+    const { recovery_codes } = await cora.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
+      ...{ enrolment: begun.enrolment, code: codeOf(begun.secret, stepAt(Date.now())) },
+    });
+    await using terminal = world.onTerminal(`slipway login ${world.server.url.origin} --email ${account.email}`, env);
+    await terminal.until("Password: ");
+    terminal.type(`${account.password}\r`);
+    await terminal.until(/authenticator app.*: /);
+    terminal.type(`${recovery_codes[0]}\r`);
+    await terminal.until("Signed in");
+    expect(await terminal.exited).toBe(0);
+    const login = `login ${world.server.url.origin} --email ${account.email} --password-stdin`;
+    const [without, given] = [
+      await run(login, { env, stdin: account.password }),
+      await run(`${login} --code ${recovery_codes[1]}`, { env, stdin: account.password }),
+    ];
+    expect([without.code, given.code]).toEqual([1, 0]);
+    expect(without.err).toContain("A second factor is needed.");
   }, 120_000);
 
   test("[CV-1] a token comes from a pipe, and an API token outlives the sign-out; secrets are no arguments", async () => {

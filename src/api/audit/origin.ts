@@ -4,7 +4,7 @@ import type { AnyElysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { lazyOrigin, type Origin, withOrigin } from "#base/origin.ts";
 import type { Addresses } from "../address.ts";
-import type { Identity } from "../caller.ts";
+import { type Identity, somebodyIn } from "../caller.ts";
 import { pathOf } from "../errors.ts";
 import { uuidOf } from "../request-id.ts";
 
@@ -30,7 +30,7 @@ export const onBehalf = <T>(
 };
 
 const originOf = (request: Request, identity: Identity, addresses: Addresses, statuses: Statuses): Origin => {
-  const caller = identity instanceof AppError ? undefined : identity;
+  const caller = somebodyIn(identity);
   const { headers, method, url } = request;
   const status_code = statuses(method, pathOf(url), caller?.compat ?? false);
   return {

@@ -1,5 +1,8 @@
 // The services that users' routes share for the life of the process: hashing, the setup link, and counts of sign-in tries.
 import { type Clock, sleep } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import type { Store } from "#db/store.ts";
+import { SecondFactors } from "../factors/second-factors.ts";
 import { SetupLink } from "./first-user.ts";
 import { Guesses } from "./guesses.ts";
 import { Passwords } from "./passwords.ts";
@@ -48,9 +51,14 @@ export class Accounts {
   /** True while the first user is still to be made through the setup link. */
   setupNeeded = false;
 
-  constructor(clock: Clock) {
+  /** What people prove beside the password. */
+  readonly factors: SecondFactors;
+
+  constructor(deps: { store: Store; clock: Clock; encryption: Encryption }) {
+    const { clock } = deps;
     this.#clock = clock;
     this.passwords = new Passwords(clock);
+    this.factors = new SecondFactors(deps);
     this.setup = new SetupLink(clock);
     this.#tries = new Throttle(clock, TRIES);
     this.#wrong = new Throttle(clock, WRONG);

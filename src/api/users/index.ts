@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import { userGitSshKey } from "../agents/git-ssh-key.ts";
 import type { ApiContext } from "../context.ts";
+import { factors } from "../factors/index.ts";
 import { userCollection } from "./collection.ts";
 import { firstUser } from "./first.ts";
 import { signInMethods } from "./methods.ts";
@@ -19,6 +20,7 @@ export const users = (ctx: ApiContext) =>
     .use(signInMethods(ctx))
     .use(userCollection(ctx))
     .use(oneUser(ctx))
+    .use(factors(ctx))
     .use(userPassword(ctx))
     .use(userRoles(ctx))
     .use(userOrganizations(ctx))

@@ -14,6 +14,8 @@ export type NewKey = {
   token_name?: string;
   scope?: string;
   lifetime_seconds: number;
+  /** When whoever signs in has proved what. */
+  proved?: Partial<ApiKey>;
   now: number;
 };
 
@@ -38,6 +40,9 @@ export const newKey = (
     updated_at: key.now,
     last_used: key.now,
     expires_at: key.now + key.lifetime_seconds * 1000,
+    password_proved_at: null,
+    factor_proved_at: null,
+    ...key.proved,
   };
   return { id, token: `${id}-${secret}`, statement: insertKey(row), row };
 };

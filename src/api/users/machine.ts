@@ -5,7 +5,9 @@ import { AppError, invalid, invalidField } from "#base/errors.ts";
 import { keyId, NIL_UUID, uuid } from "#base/ids.ts";
 import { type OriginOf, withOrigin } from "#base/origin.ts";
 import { type ApiKey, deleteKey, deleteKeysOf, findKey, findKeyByName, listAllTokens } from "#db/api-keys.ts";
+import { audited } from "#db/audit.ts";
 import { insertMember } from "#db/members.ts";
+import { deleteFactorsOf } from "#db/second-factors.ts";
 import type { Store } from "#db/store.ts";
 import { setTimersOfOwner } from "#db/timers.ts";
 import {
@@ -123,6 +125,18 @@ export class MachineAccounts {
       updateUser(user.id, { password_hash, updated_at: now }),
       deleteKeysOf({ user_id: user.id, except: "" }),
       atMachine(() => userChanged(user, { password_hash }, now)),
+    ]);
+    return user;
+  }
+
+  /** Takes all second factors from a user: the password alone signs in again. */
+  async resetFactors(text: string): Promise<User> {
+    const user = await this.user(text);
+    const { id: resource_id, username: target } = user;
+    const about = { now: this.#clock.now(), resource_type: "second_factor", resource_id, target } as const;
+    await this.#store.commit([
+      ...deleteFactorsOf(user.id),
+      atMachine(() => audited({ ...about, action: "delete", before: { kind: "all" } })),
     ]);
     return user;
   }

@@ -6,6 +6,7 @@ import { deleteKeysOf } from "#db/api-keys.ts";
 import { deleteLinksOf } from "#db/external-auth.ts";
 import { deleteGitSshKey } from "#db/git-ssh-keys.ts";
 import { deleteAddressesOf } from "#db/known-addresses.ts";
+import { deleteFactorsOf } from "#db/second-factors.ts";
 import { CommitError } from "#db/store.ts";
 import { setTimersOfOwner } from "#db/timers.ts";
 import { deleteUserSkillsOf } from "#db/user-skills.ts";
@@ -40,7 +41,7 @@ export const oneUser = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
     .get("/:user", async ({ caller, params }) => showKnownUser(await userAt(ctx.store, params.user, caller)), {
-      user: true,
+      enrolling: true,
       params,
       response: { 200: User, ...fails(401, 404) },
       detail: { tags, summary: "Get a user" },
@@ -58,6 +59,7 @@ export const oneUser = (ctx: ApiContext) =>
             deleteKeysOf({ user_id: user.id, except: "" }),
             deleteAddressesOf(user.id),
             deleteGitSshKey(user.id),
+            ...deleteFactorsOf(user.id),
             deleteLinksOf(user.id),
             deleteUserSkillsOf(user.id),
             userDeleted(user, now),

@@ -7,6 +7,7 @@ import { UpdatePasswordRequest } from "#schema/user.ts";
 import { isOwner, mayResetPassword } from "../access.ts";
 import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { mustBeProved } from "../factors/proof.ts";
 import { fails, NoContent } from "../responses.ts";
 import { userChanged } from "./audit.ts";
 import { userAt, userPath } from "./user.ts";
@@ -22,6 +23,8 @@ export const userPassword = (ctx: ApiContext) =>
       if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
       await accounts.passwords.check(body.password, user);
       if (isSelf) {
+        // Without a second factor the old password is all the proof there can be.
+        if ((await accounts.factors.methodsOf(user.id)).length > 0) await mustBeProved(ctx, caller);
         const address = ctx.addresses.of(request);
         const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
         const isRight = await guess.verify(body.old_password ?? "", user.password_hash);

@@ -22,6 +22,7 @@ import {
 import { LOCAL_SETTINGS } from "./local-settings.ts";
 import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
+import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
 
 export const SERVER_SETTINGS = {
@@ -114,6 +115,7 @@ export const SERVER_SETTINGS = {
     secret: true,
   }),
   ...LOCAL_SETTINGS,
+  ...SIGN_IN_SETTINGS,
   provisioner_slots: setting(whole(1, 64), 2, {
     group: "Workspaces",
     help: "How many builds run at the same time; further ones wait in the queue.",

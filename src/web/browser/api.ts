@@ -5,11 +5,13 @@ import type { Generic } from "#schema/generic.ts";
 export class Problem extends Error {
   readonly status: number;
   readonly detail: string;
+  readonly body: Generic;
 
   constructor(status: number, body: Generic) {
     super(wordsOf(status, body));
     this.status = status;
     this.detail = body.detail ?? "";
+    this.body = body;
   }
 }
 

@@ -22,7 +22,7 @@ export const make = (
 };
 
 /** The story of a page; whatever goes wrong in it is said, so that no page stays empty without a word. */
-export const run = (story: () => Promise<void>): void => void story().catch(showProblem);
+export const run = (story: () => Promise<void>): void => void story().catch((error) => showProblem(error));
 
 /** True when the server has its first user. */
 export const isSetUp = async (): Promise<boolean> => {
@@ -68,12 +68,12 @@ export const mustBeSignedIn = async (): Promise<User> => {
 const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(location.pathname)}`);
 
 /** Says what went wrong, where it is seen. When it is that the session has ended, the person signs in and comes back. */
-export const showProblem = (error: unknown): void => {
+export const showProblem = (error: unknown, id = "problem"): void => {
   if (isIn && error instanceof Problem && error.status === 401) {
     signInAgain();
     return;
   }
-  const problem = the("problem");
+  const problem = the(id);
   problem.textContent = error instanceof Error ? error.message : String(error);
   if (problem.textContent) problem.scrollIntoView({ block: "nearest" });
 };
@@ -84,26 +84,29 @@ export const say = (words: string): void => {
 };
 
 /** Does what a button is for, unless it is being done already. `disabled` would take the focus from whoever pressed it by keyboard. */
-export const busyWith = async (button: HTMLElement, act: () => Promise<void>): Promise<void> => {
+export const busyWith = async (button: HTMLElement, act: () => Promise<void>, problem = "problem"): Promise<void> => {
   if (button.ariaDisabled === "true") return;
   button.ariaDisabled = "true";
-  showProblem("");
+  showProblem("", problem);
   try {
     await act();
   } catch (error) {
-    showProblem(error);
+    showProblem(error, problem);
   } finally {
     button.ariaDisabled = null;
   }
 };
 
-/** Runs `send` with the form's values when it is submitted; one at a time, problems are shown in #problem. */
-export const onSubmit = (send: (values: Record<string, string>) => Promise<void>): void => {
-  const form = the<HTMLFormElement>("form");
+/** Runs `send` with the form's values when it is submitted; one at a time, problems are shown in the element of that id. */
+export const onSubmit = (
+  send: (values: Record<string, string>) => Promise<void>,
+  { form: id = "form", problem = "problem" } = {},
+): void => {
+  const form = the<HTMLFormElement>(id);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const values = [...new FormData(form)].map(([name, value]) => [name, String(value)]);
-    void busyWith(form.querySelector("button") ?? form, () => send(Object.fromEntries(values)));
+    void busyWith(form.querySelector("button") ?? form, () => send(Object.fromEntries(values)), problem);
   });
 };
 

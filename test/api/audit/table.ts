@@ -118,6 +118,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
 
 const REPORTS = "what an agent reports is no change of anybody's";
 const SAID = "what is said in a chat, and what follows from it, is the chat's own record";
+const FACTORS = "shown by the stories of test/api/factors";
 const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
 const LINKED = "leaves an entry when an account is linked: shown by links.test.ts";
 
@@ -125,6 +126,14 @@ const LINKED = "leaves an entry when an account is linked: shown by links.test.t
 export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",
+  "POST /api/v2/users/login/second-factor": FACTORS,
+  [`POST ${U}/confirm`]: "changes nothing but what the session may do for 15 minutes",
+  [`PUT ${U}/factors/required`]: FACTORS,
+  [`DELETE ${U}/factors`]: FACTORS,
+  [`POST ${U}/factors/totp`]: "keeps nothing",
+  [`POST ${U}/factors/totp/confirm`]: FACTORS,
+  [`DELETE ${U}/factors/totp`]: FACTORS,
+  [`POST ${U}/factors/recovery-codes`]: FACTORS,
   ...Object.fromEntries(
     ["cloud-a", "aws", "cloud-b", "azure", "cloud-c", "google"].map((cloud) => [
       `POST /api/v2/workspaceagents/${cloud}-instance-identity`,

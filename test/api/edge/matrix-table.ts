@@ -33,6 +33,9 @@ const SITE_SECRET = "401 401 401 404 404 404 200";
 const PRIVATE = "401 401 401 404 404 200 200";
 /** Each for themselves, the site's owner too. */
 const OWN = "401 401 401 404 404 200 403";
+/** The same, where ada cannot: it is for people with a password. */
+const OWN_FACTOR = "401 401 401 404 404 400 403";
+const HAS_NO_PASSWORD = "400: ada has no password";
 /** The same, where it takes a socket and a plain request is told so. */
 const PRIVATE_SOCKET = "401 401 401 404 404 400 400";
 const as = (row: string, status: number): string => row.replaceAll("200", String(status));
@@ -131,6 +134,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${A}/pty`]: PRIVATE_SOCKET,
 
   "POST /api/v2/users/login": NOBODY,
+  "POST /api/v2/users/login/second-factor": NOBODY,
   "POST /api/v2/users/logout": { is: EVERY_USER, fresh: "session" },
   "GET /api/v2/users/first": OPEN,
   "POST /api/v2/users/first": as(OPEN, 409),
@@ -144,6 +148,14 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`PUT ${U}/profile`]: { is: PRIVATE, body: { username: "ada", name: "Ada" } },
   [`PUT ${U}/status/{status}`]: { is: "401 401 401 404 404 403 200", fresh: "user" },
   [`PUT ${U}/password`]: { is: PRIVATE_SOCKET, body: { password: "another-long-Secret", old_password: "x" }, why: "400: ada has no password" },
+  [`GET ${U}/factors`]: PRIVATE,
+  [`PUT ${U}/factors/required`]: { is: "401 401 401 404 404 403 400", body: { required: true }, why: "400: ada has no password" },
+  [`DELETE ${U}/factors`]: { is: "401 401 401 404 404 403 409", why: "409: ada has none" },
+  [`POST ${U}/factors/totp`]: { is: OWN_FACTOR, why: HAS_NO_PASSWORD },
+  [`POST ${U}/factors/totp/confirm`]: { is: OWN_FACTOR, body: { enrolment: "x", code: "123456" }, why: HAS_NO_PASSWORD },
+  [`DELETE ${U}/factors/totp`]: { is: OWN_FACTOR, body: { password: "x", code: "123456" }, why: HAS_NO_PASSWORD },
+  [`POST ${U}/factors/recovery-codes`]: { is: OWN_FACTOR, why: HAS_NO_PASSWORD },
+  [`POST ${U}/confirm`]: { is: OWN_FACTOR, body: { password: "x" }, why: HAS_NO_PASSWORD },
   [`GET ${U}/roles`]: PRIVATE,
   [`PUT ${U}/roles`]: { is: "401 401 401 404 404 403 200", body: { roles: [] }, fresh: "user" },
   [`GET ${U}/organizations`]: PRIVATE,

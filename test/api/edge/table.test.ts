@@ -146,6 +146,7 @@ describe("who is calling", () => {
       "POST /api/v2/workspaceagents/cloud-c-instance-identity",
       "POST /api/v2/workspaceagents/google-instance-identity",
       "POST /api/v2/users/login",
+      "POST /api/v2/users/login/second-factor",
       "GET /api/v2/users/first",
       "POST /api/v2/users/first",
       "GET /api/v2/users/authmethods",

@@ -1,10 +1,11 @@
 // Wrong passwords of one account from everywhere, and who is hashed first.
 import { describe, expect, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
-import { Accounts, type Guesser } from "#src/api/users/accounts.ts";
+import type { Guesser } from "#src/api/users/accounts.ts";
 import { Guesses } from "#src/api/users/guesses.ts";
 import { HashQueue } from "#src/api/users/hash-queue.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { accountsWith } from "./people.ts";
 
 const MINUTE = 60_000;
 
@@ -61,7 +62,7 @@ describe("guesses at an account", () => {
   });
 
   test("[ID-19] those of others lock out neither a known address nor an open session; names of nobody count alike", () => {
-    const accounts = new Accounts(new ManualClock());
+    const accounts = accountsWith(new ManualClock());
     const guess = (guesser: Partial<Guesser>) =>
       refusal(() =>
         accounts.countGuess({ address: "192.0.2.1", account: "ada@example.com", isKnown: false, ...guesser }),

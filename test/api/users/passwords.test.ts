@@ -2,10 +2,10 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import { Addresses } from "#src/api/address.ts";
-import { Accounts } from "#src/api/users/accounts.ts";
 import { Passwords } from "#src/api/users/passwords.ts";
 import { networkOf, Throttle } from "#src/api/users/throttle.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { accountsWith } from "./people.ts";
 
 describe("passwords", () => {
   test("[ID-6] are argon2id; a flood waits in a bounded queue and the rest is refused, then all goes on", async () => {
@@ -58,7 +58,7 @@ test("[ID-5] a minute later the count begins anew, and each key has its own", ()
 
 test("[ID-5] wrong passwords of one address for many accounts are bounded together; right ones do not count", () => {
   const clock = new ManualClock();
-  const accounts = new Accounts(clock);
+  const accounts = accountsWith(clock);
   const guess = (address: string, account: string, isRight = false): boolean => {
     try {
       const guess = accounts.countGuess({ address, account: `${account}@example.com`, isKnown: false });

@@ -1,7 +1,15 @@
 // People for stories about who may do what: one of each role, all made through the public API.
 
+import type { Clock } from "#base/clock.ts";
+import { Encryption } from "#base/encryption.ts";
+import type { Store } from "#db/store.ts";
 import type { User } from "#schema/user.ts";
+import { Accounts } from "#src/api/users/accounts.ts";
 import type { Client } from "#src/client.ts";
+
+/** What counts guesses, without a server. */
+export const accountsWith = (clock: Clock): Accounts =>
+  new Accounts({ clock, store: { epoch: 1 } as Store, encryption: new Encryption(new Uint8Array(32)) });
 
 export const PASSWORD = "a-long-enough-secret";
 

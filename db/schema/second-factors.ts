@@ -1,0 +1,27 @@
+// What proves a person beside the password: codes of an authenticator app, and recovery codes for when it is lost.
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { users } from "./users.ts";
+
+export const totp_factors = sqliteTable("totp_factors", {
+  user_id: text()
+    .primaryKey()
+    .references(() => users.id),
+  /** Sealed (src/base/encryption.ts) for the context `totp:<user_id>`. */
+  sealed_secret: text().notNull(),
+  /** The step of 30 seconds whose code was taken last: neither it nor an earlier one counts again. */
+  last_step: integer().notNull(),
+  created_at: integer().notNull(),
+});
+
+export const recovery_codes = sqliteTable(
+  "recovery_codes",
+  {
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    /** Of src/authentication/recovery-codes.ts; the row goes with its use. */
+    code_hash: text().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.user_id, table.code_hash] })],
+);

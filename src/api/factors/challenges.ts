@@ -1,0 +1,72 @@
+// One-use challenges: what a sign-in that is half done, or an enrolment, goes on with. The state travels with the client, sealed, so that
+// strangers cannot fill the memory; only those that were used are remembered, until they would have ended anyway. A restart ends all.
+import type { Clock } from "#base/clock.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { type Encryption, UnsealError } from "#base/encryption.ts";
+import { AppError } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+
+const LIFE_MS = 300_000;
+/** Each was a success of somebody who proved who they are. */
+const MAX_SPENT = 20_000;
+
+export type Offered = { readonly challenge: string; readonly expires_at: string };
+
+/** What was in a challenge, with what `spend` wants. */
+export type Opened<T> = { readonly id: string; readonly until: number; readonly data: T };
+
+export class Challenges {
+  readonly #clock: Clock;
+  readonly #encryption: Encryption;
+  readonly #epoch: number;
+  readonly #spent = new Map<string, number>();
+
+  /** `epoch` rises with each start. */
+  constructor(clock: Clock, encryption: Encryption, epoch: number) {
+    this.#clock = clock;
+    this.#encryption = encryption;
+    this.#epoch = epoch;
+  }
+
+  /** A challenge that opens for the same purpose only. */
+  offer(purpose: string, data: object, life_ms = LIFE_MS): Offered {
+    const until = this.#clock.now() + life_ms;
+    const state = JSON.stringify({ id: uuid(), until, data });
+    return { challenge: this.#encryption.seal(state, this.#contextOf(purpose)), expires_at: rfc3339(until) };
+  }
+
+  /** What is in it; undefined when it was not made here for this purpose, is too old or was used. */
+  open<T>(purpose: string, challenge: string): Opened<T> | undefined {
+    const opened = this.#unsealed<T>(purpose, challenge);
+    if (!opened || opened.until <= this.#clock.now() || this.#spent.has(opened.id)) return undefined;
+    return opened;
+  }
+
+  /** Uses it up. False when somebody was quicker; throws 503 when too many were used in the last minutes. */
+  spend({ id, until }: Opened<unknown>): boolean {
+    if (this.#spent.has(id)) return false;
+    const now = this.#clock.now();
+    if (this.#spent.size >= MAX_SPENT) for (const [old, end] of this.#spent) if (end <= now) this.#spent.delete(old);
+    if (this.#spent.size >= MAX_SPENT) throw new AppError("overloaded", "Too many people sign in at once.");
+    this.#spent.set(id, until);
+    return true;
+  }
+
+  /** Takes a use back that came to nothing. */
+  restore({ id }: Opened<unknown>): void {
+    this.#spent.delete(id);
+  }
+
+  #unsealed<T>(purpose: string, challenge: string): Opened<T> | undefined {
+    try {
+      return JSON.parse(this.#encryption.open(challenge, this.#contextOf(purpose))) as Opened<T>;
+    } catch (error) {
+      if (error instanceof UnsealError) return undefined;
+      throw error;
+    }
+  }
+
+  #contextOf(purpose: string): string {
+    return `challenge:${purpose}:${this.#epoch}`;
+  }
+}

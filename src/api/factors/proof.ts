@@ -1,0 +1,58 @@
+// Proving again who one is. What removes or adds a way to sign in is done only by a session whose user has done so lately, with all they
+// have: a session that was made by the password alone cannot touch the second factor (rule FA-9).
+import { AppError, forbidden, invalidField } from "#base/errors.ts";
+import { findKey } from "#db/api-keys.ts";
+import type { Statement } from "#db/sql.ts";
+import { isPasswordStill } from "#db/users.ts";
+import type { UserCaller } from "../caller.ts";
+import type { ApiContext } from "../context.ts";
+import { PREBUILDS_USER_ID } from "../users/first-user.ts";
+import { type KnownUser, userAt } from "../users/user.ts";
+
+/** How long a proof is good for. */
+const PROOF_MS = 900_000;
+
+/** The caller's own account, which has a password. 404, 403 for others, 400 for accounts without a password. */
+export const ownAccountAt = async (ctx: ApiContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+  const user = await userAt(ctx.store, text, caller);
+  if (user.id !== caller.user_id || user.id === PREBUILDS_USER_ID) throw forbidden("This is for the user alone.");
+  if (user.login_type === "password") return user;
+  throw new AppError("invalid", "This user does not sign in with a password.", {
+    detail: "Second factors are managed where they sign in.",
+  });
+};
+
+type Given = { readonly password: string; readonly code?: string | undefined };
+
+/** The statements that use the proof up, for the batch of what it allows. 400 naming what is wrong, 429 after too many tries. */
+export const prove = async (
+  ctx: ApiContext,
+  request: Request,
+  user: KnownUser,
+  { password, code }: Given,
+): Promise<Statement[]> => {
+  const { accounts } = ctx;
+  const { factors } = accounts;
+  const guess = accounts.countGuess({ address: ctx.addresses.of(request), account: user.email, isKnown: true });
+  if (!(await guess.verify(password, user.password_hash))) {
+    throw invalidField("password", "This is not the present password.");
+  }
+  const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
+  if ((await factors.methodsOf(user.id)).length === 0) return [still];
+  if (code === undefined) throw invalidField("code", "A code of the second factor is needed, too.");
+  const used = await factors.take(user, code);
+  if (!used) throw invalidField("code", "The code is wrong or was used before.");
+  return [still, ...used];
+};
+
+/** Throws 403 unless the caller has proved within the last 15 minutes, with all their factors, who they are. */
+export const mustBeProved = async (ctx: ApiContext, caller: UserCaller): Promise<void> => {
+  const key = await ctx.store.get(findKey({ id: caller.key_id }));
+  const hasFactor = (await ctx.accounts.factors.methodsOf(caller.user_id)).length > 0;
+  const at = hasFactor ? key?.factor_proved_at : key?.password_proved_at;
+  if (typeof at === "number" && ctx.clock.now() - at < PROOF_MS) return;
+  throw new AppError("forbidden", "Confirm first that it is you.", {
+    detail: "POST /users/me/confirm takes the password, and a code where there is a second factor.",
+    validations: [{ field: "confirmation", detail: "is needed, or was too long ago" }],
+  });
+};

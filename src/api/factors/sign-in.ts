@@ -1,0 +1,93 @@
+// The second half of a sign-in with a password: a code of the second factor for the challenge that the first half was answered with.
+import { Elysia, t } from "elysia";
+import { AppError } from "#base/errors.ts";
+import { sha256 } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { CommitError } from "#db/store.ts";
+import { findUser, isPasswordStill, type User } from "#db/users.ts";
+import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/second-factor.ts";
+import { ownParser, parsePublicJson } from "../body.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../responses.ts";
+import { openSession, signInEntry } from "../users/new-session.ts";
+
+const PURPOSE = "sign_in";
+const PATH = "/login/second-factor";
+
+/** Who has begun, and with which password: a new password ends the sign-ins that are half done. */
+type Begun = { readonly user_id: string; readonly password: string };
+
+const digestOf = (user: User): string => sha256(`sign-in ${user.password_hash}`);
+
+/** What a right password is answered with where a second factor is needed, too. */
+export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[]): LoginRefused => {
+  const data: Begun = { user_id: user.id, password: digestOf(user) };
+  return {
+    message: "A second factor is needed.",
+    detail:
+      "Send the challenge with a code of the authenticator app, or a recovery code, to /users/login/second-factor.",
+    validations: [{ field: "second_factor", detail: "is needed" }],
+    second_factor: { ...ctx.accounts.factors.challenges.offer(PURPOSE, data), methods },
+  };
+};
+
+/** The user who has begun this sign-in. 401 when it was not begun here, too long ago, or is over. */
+export const begunSignIn = async (ctx: ApiContext, challenge: string) => {
+  const opened = ctx.accounts.factors.challenges.open<Begun>(PURPOSE, challenge);
+  const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
+  if (!opened || !user || digestOf(user) !== opened.data.password) throw over();
+  if (user.status !== "suspended") return { opened, user };
+  throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
+};
+
+const over = (): AppError =>
+  new AppError("unauthenticated", "This sign-in was begun too long ago, or is over. Begin it again.");
+
+const wrong = (): AppError => new AppError("unauthenticated", "The code is wrong or was used before.");
+
+export const secondFactorSignIn = (ctx: ApiContext) =>
+  new Elysia().post(
+    PATH,
+    async ({ body, request, set, status }) => {
+      const { store, clock } = ctx;
+      const { factors } = ctx.accounts;
+      const { opened, user } = await begunSignIn(ctx, body.challenge);
+      const used = await factors.take(user, body.code);
+      if (!used) {
+        await store
+          .commit([signInEntry(user, clock.now(), 401)])
+          .catch((error) => log("http").warn("a failed sign-in could not be noted: {error}", { error }));
+        throw wrong();
+      }
+      if (!factors.challenges.spend(opened)) throw over();
+      const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
+      try {
+        const { token, cookie } = await openSession(
+          ctx,
+          user,
+          ctx.addresses.of(request),
+          { password: true, factor: true },
+          [still, ...used],
+        );
+        set.headers["set-cookie"] = cookie;
+        return status(201, { session_token: token });
+      } catch (error) {
+        factors.challenges.restore(opened);
+        throw error instanceof CommitError && error.reason === "stale" ? wrong() : error;
+      }
+    },
+    {
+      parse: ownParser(`/api/v2/users${PATH}`, parsePublicJson),
+      body: SecondFactorLogin,
+      response: {
+        201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
+        ...fails(400, 401, 415, 429, 503),
+      },
+      detail: {
+        tags: ["Users"],
+        summary: "Complete a sign-in with a second factor",
+        description: "For the challenge of a sign-in that was answered 401 with `second_factor`. Also sets the cookie.",
+        security: [],
+      },
+    },
+  );

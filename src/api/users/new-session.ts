@@ -1,0 +1,60 @@
+// The session that a sign-in makes: its key, the cookie that carries it for browsers, and what the audit log tells of it.
+import { type ApiKey, updateKey } from "#db/api-keys.ts";
+import { audited } from "#db/audit.ts";
+import type { Statement } from "#db/sql.ts";
+import { touchUser, type User } from "#db/users.ts";
+import type { ApiContext } from "../context.ts";
+import { SESSION_COOKIE } from "../identify.ts";
+import { wokenUp } from "./audit.ts";
+import { LOGIN_SECONDS, newKey } from "./keys.ts";
+import { rememberedAddress } from "./known-address.ts";
+
+/** The cookie lives as long as browsers keep it; how long its key counts is decided here, not there. */
+const COOKIE_SECONDS = 30 * 86_400;
+
+/** The Set-Cookie header; the empty token takes the cookie away. */
+export const cookieOf = (ctx: ApiContext, token: string): string =>
+  `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${token === "" ? 0 : COOKIE_SECONDS}${
+    ctx.accessUrl.protocol === "https:" ? "; Secure" : ""
+  }`;
+
+/** A sign-in of somebody we know, or a try of one (rule AU-6). */
+export const signInEntry = ({ id, username }: User, now: number, status_code: number): Statement =>
+  audited({ now, action: "login", resource_type: "api_key", target: username, user_id: id, status_code });
+
+/** What the person has proved just now. */
+export type Proved = { readonly password: boolean; readonly factor: boolean };
+
+/** When a session's user proved what, as columns of its key. */
+export const provedNow = ({ password, factor }: Proved, now: number): Partial<ApiKey> => ({
+  ...(password ? { password_proved_at: now } : {}),
+  ...(factor ? { factor_proved_at: now } : {}),
+});
+
+/** Notes a new proof of a session there is. */
+export const noteProof = (key_id: string, proved: Proved, now: number): Statement =>
+  updateKey(key_id, provedNow(proved, now));
+
+/** Makes the session of a sign-in from this address. `guards` come first in the batch; throws CommitError `stale` when one of them refuses. */
+export const openSession = async (
+  ctx: ApiContext,
+  user: User,
+  address: string,
+  proved: Proved,
+  guards: readonly Statement[],
+): Promise<{ token: string; cookie: string }> => {
+  const now = ctx.clock.now();
+  const { token, statement } = newKey({
+    ...{ user_id: user.id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
+    proved: provedNow(proved, now),
+  });
+  await ctx.store.commit([
+    ...guards,
+    statement,
+    touchUser({ id: user.id, now }),
+    ...rememberedAddress(user.id, address, now),
+    signInEntry(user, now, 201),
+    ...wokenUp(user, now),
+  ]);
+  return { token, cookie: cookieOf(ctx, token) };
+};

@@ -1,0 +1,64 @@
+// Time-based one-time codes (RFC 6238, 4226): six digits, SHA-1, 30 seconds, as every authenticator app takes them. Pure; whether a code was
+// used before is decided where it is stored (db/second-factors.ts).
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+const STEP_MS = 30_000;
+const DIGITS = 6;
+/** As long as the hash, as RFC 4226 recommends. */
+export const SECRET_BYTES = 20;
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/** RFC 4648 without padding: how apps take a secret that is typed. */
+export const base32 = (bytes: Uint8Array): string => {
+  let text = "";
+  let [bits, value] = [0, 0];
+  for (const byte of bytes) {
+    value = ((value << 8) | byte) & 0xffff;
+    for (bits += 8; bits >= 5; bits -= 5) text += ALPHABET[(value >> (bits - 5)) & 31];
+  }
+  return bits > 0 ? text + ALPHABET[(value << (5 - bits)) & 31] : text;
+};
+
+/** The bytes of a text that `base32` made. */
+export const fromBase32 = (text: string): Uint8Array => {
+  const bytes: number[] = [];
+  let [bits, value] = [0, 0];
+  for (const letter of text) {
+    value = ((value << 5) | ALPHABET.indexOf(letter)) & 0xffff;
+    bits += 5;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push((value >> bits) & 255);
+  }
+  return new Uint8Array(bytes);
+};
+
+/** The step of 30 seconds that a time (milliseconds since 1970) lies in. */
+export const stepAt = (now: number): number => Math.floor(now / STEP_MS);
+
+/** The code of a step. `secret`: base32. */
+export const codeOf = (secret: string, step: number): string => {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(step));
+  const hash = createHmac("sha1", fromBase32(secret)).update(counter).digest();
+  const offset = (hash[hash.length - 1] ?? 0) & 15;
+  const number = hash.readUInt32BE(offset) & 0x7fffffff;
+  return String(number % 10 ** DIGITS).padStart(DIGITS, "0");
+};
+
+/** The step whose code this is: the present one, or the one before or after it for clocks that differ. Undefined: it is wrong. */
+export const stepOf = (secret: string, code: string, now: number): number | undefined => {
+  if (!/^\d{6}$/.test(code)) return undefined;
+  const present = stepAt(now);
+  const given = Buffer.from(code);
+  return [present, present - 1, present + 1].find((step) => timingSafeEqual(Buffer.from(codeOf(secret, step)), given));
+};
+
+/** What the QR code of an enrolment holds. `account` tells several accounts of one app apart. */
+export const otpauthUri = (secret: string, { issuer, account }: { issuer: string; account: string }): string =>
+  `otpauth://totp/${encodeURIComponent(issuer)}:${encodeURIComponent(account)}?${[
+    `secret=${secret}`,
+    `issuer=${encodeURIComponent(issuer)}`,
+    "algorithm=SHA1&digits=6&period=30",
+  ].join("&")}`;

@@ -1,0 +1,92 @@
+// People with second factors, for the stories of this folder: they enrol and sign in as an app and a person at a page do.
+import type { Generic } from "#schema/generic.ts";
+import type { LoginRefused, TotpEnrolment } from "#schema/second-factor.ts";
+import { codeOf, stepAt } from "#src/authentication/totp.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, PASSWORD, type Person } from "../users/people.ts";
+
+export const STEP = 30_000;
+export const LOGIN = "/api/v2/users/login";
+export const SECOND = "/api/v2/users/login/second-factor";
+
+export type World = AsyncDisposable & {
+  readonly server: TestServer;
+  readonly clock: ManualClock;
+  readonly admin: Client;
+  readonly anybody: Client;
+};
+
+export const openWorld = async (env: Record<string, string> = {}): Promise<World> => {
+  const clock = new ManualClock();
+  const server = await startTestServer({ clock, env });
+  const anybody = new Client(server.url);
+  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  return { server, clock, anybody, admin, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+};
+
+/** An authenticator app with one account. */
+export class App {
+  readonly #clock: ManualClock;
+  readonly secret: string;
+
+  constructor(clock: ManualClock, secret: string) {
+    this.#clock = clock;
+    this.secret = secret;
+  }
+
+  /** What it shows now, or `steps` later. */
+  code(steps = 0): string {
+    return codeOf(this.secret, stepAt(this.#clock.now()) + steps);
+  }
+
+  /** What it shows next, when that has come: the present one may have been used. */
+  next(): string {
+    this.#clock.advance(STEP);
+    return this.code();
+  }
+}
+
+export type Enrolled = Person & { app: App; recovery_codes: string[]; email: string };
+
+/** Enrols an app for somebody who has signed in a moment ago. */
+export const enrol = async (clock: ManualClock, client: Client): Promise<{ app: App; recovery_codes: string[] }> => {
+  const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
+  const app = new App(clock, begun.secret);
+  const made = await client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
+    ...{ enrolment: begun.enrolment, code: app.code() },
+  });
+  return { app, recovery_codes: made.recovery_codes };
+};
+
+export const newEnrolled = async ({ admin, clock }: World, name: string, roles: string[] = []): Promise<Enrolled> => {
+  const person = await newPerson(admin, name, roles);
+  return { ...person, ...(await enrol(clock, person.client)), email: `${name}@example.com` };
+};
+
+/** The challenge of a sign-in whose password is right. */
+export const begin = async (anybody: Client, email: string, password = PASSWORD): Promise<string> => {
+  const response = await anybody.fetch("POST", LOGIN, { email, password });
+  const { second_factor } = (await response.json()) as LoginRefused;
+  if (response.status !== 401 || !second_factor) throw new Error(`no second factor was asked for: ${response.status}`);
+  return second_factor.challenge;
+};
+
+/** The status of the second half of a sign-in. */
+export const finish = async (anybody: Client, challenge: string, code: string): Promise<number> => {
+  const response = await anybody.fetch("POST", SECOND, { challenge, code });
+  await response.body?.cancel();
+  return response.status;
+};
+
+/** Status and fields named of a refusal; status 200 when there was none. */
+export const refusal = (asked: Promise<unknown>): Promise<{ status: number; fields: string[]; body?: Generic }> =>
+  asked.then(
+    () => ({ status: 200, fields: [] }),
+    (error) => {
+      if (!(error instanceof ApiError)) throw error;
+      const fields = error.body.validations?.map(({ field }) => field) ?? [];
+      return { status: error.status, fields, body: error.body };
+    },
+  );
