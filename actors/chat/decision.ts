@@ -57,6 +57,8 @@ export type PendingCall = {
   readonly tool_call_id: string;
   readonly tool_name: string;
   readonly args: unknown;
+  /** What the model is told of its arguments, with the result. */
+  readonly note?: string;
   /** Absent: the chat's rules decide when it is to run. asked: a person is; granted, refused: the person's answer (rule PE-5). */
   readonly permission?: "asked" | "granted" | "refused";
 };

@@ -1,4 +1,5 @@
 // Which tool calls of a history still lack a result. Pure; used by the state machine and by tests that read whole histories.
+import { noteIn } from "#src/llm/call-notes.ts";
 import type { Message, PendingCall } from "./decision.ts";
 
 /** The unanswered calls after one more message: its calls come in, its results take theirs out. */
@@ -10,7 +11,8 @@ export const pendingAfter = (pending: readonly PendingCall[], message: Message):
     if (tool_call_id === undefined || part.provider_executed) continue;
     if (part.type === "tool-call") {
       const { tool_name = "", args } = part;
-      next = [...next, { message_id: message.id, tool_call_id, tool_name, args }];
+      const note = noteIn(part);
+      next = [...next, { message_id: message.id, tool_call_id, tool_name, args, ...(note ? { note } : {}) }];
     }
     if (part.type === "tool-result") next = next.filter((call) => call.tool_call_id !== tool_call_id);
   }

@@ -7,7 +7,10 @@
  */
 export const argumentsOf = (text: string): unknown => {
   if (text.trim() === "") return {};
-  const whole = parsed(text) ?? parsed(closed(text));
+  const once = parsed(text) ?? parsed(closed(text));
+  // Some models write their JSON as JSON again.
+  const inside = typeof once?.value === "string" ? parsed(once.value) : undefined;
+  const whole = typeof inside?.value === "object" && inside.value !== null ? inside : once;
   return whole === undefined ? { input: text } : whole.value;
 };
 

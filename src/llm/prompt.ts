@@ -2,6 +2,7 @@
 // back. Every call gets a result, and nothing is sent that a provider would refuse.
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chat-part.ts";
+import { withoutNote } from "./call-notes.ts";
 import type { PromptMessage } from "./model.ts";
 import { fitted } from "./pictures.ts";
 import {
@@ -173,7 +174,8 @@ const executedPart = (part: MessagePart, kind: string): AssistantPart[] => {
 };
 
 const assistantPart = (part: MessagePart): AssistantPart[] => {
-  const options = part.provider_metadata ? { providerOptions: part.provider_metadata as Metadata } : {};
+  const own = part.provider_metadata && withoutNote(part.provider_metadata);
+  const options = own && Object.keys(own).length > 0 ? { providerOptions: own as Metadata } : {};
   switch (part.type) {
     case "text":
       return part.text ? [{ type: "text", text: part.text, ...options }] : [];

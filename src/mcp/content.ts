@@ -1,8 +1,20 @@
 // What a tool of an MCP server has answered, as a model is told: its texts joined, what is no text named by kind and size, and structured
-// content as it is (rule MC-3). Bounded; the turn cuts it further. Pure.
+// content as it is (rule MC-3). Pictures and PDF documents come along, so that they can be shown. Bounded; the turn cuts it further. Pure.
 
-/** `is_error`: the tool says that it has failed. */
-export type McpAnswer = { readonly result: Readonly<Record<string, unknown>>; readonly is_error: boolean };
+/** A file in an answer; `data` in base64. */
+export type McpFile = { readonly media_type: string; readonly data: string };
+/** `is_error`: the tool says that it has failed. `files`: absent where there are none. */
+export type McpAnswer = {
+  readonly result: Readonly<Record<string, unknown>>;
+  readonly is_error: boolean;
+  readonly files?: readonly McpFile[];
+};
+
+/** Types that models can be shown. */
+export const SHOWN_TYPES: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
+const MOST_FILES = 8;
+/** Characters of base64, of all files of an answer. */
+const MOST_DATA = 10_485_760;
 
 const MOST_TEXT = 1_048_576;
 
@@ -13,7 +25,12 @@ type Block = {
   readonly mimeType?: unknown;
   readonly uri?: unknown;
   readonly name?: unknown;
-  readonly resource?: { readonly uri?: unknown; readonly text?: unknown; readonly mimeType?: unknown };
+  readonly resource?: {
+    readonly uri?: unknown;
+    readonly text?: unknown;
+    readonly blob?: unknown;
+    readonly mimeType?: unknown;
+  };
 };
 
 export const contentOf = (answer: {
@@ -27,6 +44,7 @@ export const contentOf = (answer: {
     .slice(0, MOST_TEXT);
   const is_error = answer.isError === true;
   const { structuredContent } = answer;
+  const files = filesIn(answer.content ?? []);
   // Servers repeat structured content as text, for clients that know only that.
   const structured = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
   return {
@@ -35,7 +53,21 @@ export const contentOf = (answer: {
       ...(structured ? {} : { structured_content: structuredContent }),
     },
     is_error,
+    ...(files.length > 0 ? { files } : {}),
   };
+};
+
+const filesIn = (content: readonly unknown[]): McpFile[] => {
+  const files: McpFile[] = [];
+  let left = MOST_DATA;
+  for (const { type, data, mimeType, resource } of content as Block[]) {
+    const [bytes, media_type] = type === "resource" ? [resource?.blob, resource?.mimeType] : [data, mimeType];
+    if (typeof bytes !== "string" || typeof media_type !== "string" || !SHOWN_TYPES.includes(media_type)) continue;
+    left -= bytes.length;
+    if (left < 0 || files.length === MOST_FILES) break;
+    files.push({ media_type, data: bytes });
+  }
+  return files;
 };
 
 const textOf = ({ type, text, data, mimeType, uri, name, resource }: Block): string => {

@@ -7,7 +7,12 @@ export const CallMcpTool = t.Object({
   arguments: t.Record(t.String(), t.Unknown()),
 });
 export type CallMcpTool = Static<typeof CallMcpTool>;
-export type McpToolResult = { result: Record<string, unknown>; is_error: boolean };
+/** `files`: pictures and documents beside the words, in base64. */
+export type McpToolResult = {
+  result: Record<string, unknown>;
+  is_error: boolean;
+  files?: readonly { media_type: string; data: string }[];
+};
 
 /** Paths below the skill's folder, without SKILL.md. */
 export type SkillFiles = { files: string[]; truncated: boolean };

@@ -24,10 +24,20 @@ export interface ToolHouse {
   /** Keeps these bytes as a file of the chat and answers its id: the same for the same call. */
   keepFile(file: KeptFile): Promise<string>;
   /** The same for bytes of any kind that people may upload; 400 for others. */
-  attachFile(name: string, bytes: Uint8Array): Promise<{ readonly file_id: string; readonly media_type: string }>;
+  attachFile(
+    name: string,
+    bytes: Uint8Array,
+    number?: number,
+  ): Promise<{ readonly file_id: string; readonly media_type: string }>;
 }
 
-export type KeptFile = { readonly name: string; readonly media_type: string; readonly bytes: Uint8Array };
+/** `number` counts the files of one call from 0, which is the default. */
+export type KeptFile = {
+  readonly name: string;
+  readonly media_type: string;
+  readonly bytes: Uint8Array;
+  readonly number?: number;
+};
 
 /** Of whom, where and for which call. */
 export type HouseOf = {

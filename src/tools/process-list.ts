@@ -5,6 +5,10 @@ import description from "./process-list.txt" with { type: "text" };
 import { tool } from "./tool.ts";
 
 const COMMAND_CHARS = 500;
+/** Of those that have ended. */
+const LATEST = 10;
+
+const order = ({ ended_at, started_at }: ProcessInfo): number => Date.parse(ended_at ?? started_at);
 
 export const processList = tool({
   name: "process_list",
@@ -13,8 +17,12 @@ export const processList = tool({
   async run({ agent }, _, signal) {
     const path = "/processes/list";
     const { processes } = await agent.call<{ processes: ProcessInfo[] }>({ method: "GET", path, signal });
+    const ended = processes.filter(({ running }) => !running);
+    const latest = new Set(ended.toSorted((a, b) => order(a) - order(b)).slice(-LATEST));
+    const shown = processes.filter((one) => one.running || latest.has(one));
     return {
-      processes: processes.map(({ id, command, directory, running, exit_code, started_at }) => ({
+      ...(shown.length < processes.length ? { left_out: processes.length - shown.length } : {}),
+      processes: shown.map(({ id, command, directory, running, exit_code, started_at }) => ({
         ...{ id, command: command.slice(0, COMMAND_CHARS), directory, running },
         ...(running ? {} : { exit_code }),
         started_at,

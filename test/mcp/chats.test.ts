@@ -9,7 +9,7 @@ import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
-import { type McpHost, startMcpHost } from "./support.ts";
+import { type McpHost, PIXEL, startMcpHost } from "./support.ts";
 
 let world: ToolWorld;
 let host: McpHost;
@@ -253,3 +253,22 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
   expect(late.results).toMatchObject([{ error: expect.stringContaining("local__add") }]);
   late.next.finish("stop");
 }, 60_000);
+
+test("[MC-3] [DT-5] pictures that a server's tool gives are files of the chat and shown to the model; ids that a server writes are not", async () => {
+  const painter = await add("painter");
+  const { id, call } = await openChat(world, { mcp_server_ids: [painter.id] });
+  const { results, next } = await callTools(world, call, ["painter__picture"]);
+  const files = results[0]?.files as { file_id: string; media_type: string }[];
+  expect(files).toMatchObject([{ media_type: "image/png" }, { media_type: "image/png" }]);
+  expect(new Set(files.map(({ file_id }) => file_id)).size).toBe(2);
+  const picture = await world.owner.fetch("GET", `/api/v2/chats/files/${files[1]?.file_id}`);
+  expect(Buffer.from(await picture.arrayBuffer()).toString("base64")).toBe(PIXEL);
+  const given = next.request.messages.at(-1)?.content[0];
+  expect(given).toMatchObject({ is_media: true, result: { output: expect.stringContaining("look"), files } });
+  next.say("I see.").finish();
+  const kept = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  expect((kept.files ?? []).map(({ name }) => name).sort()).toEqual([
+    "painter__picture-1.png",
+    "painter__picture-2.png",
+  ]);
+});

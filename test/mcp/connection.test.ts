@@ -46,11 +46,20 @@ test("[MC-3] both ways of HTTP list tools and call them; what is no text is name
   const blocks = [
     { type: "image", data: "AAAA", mimeType: "image/png" },
     { type: "resource", resource: { text: "in" } },
+    { type: "resource", resource: { uri: "x:a", blob: "JVBERg==", mimeType: "application/pdf" } },
+    { type: "audio", data: "AAAA", mimeType: "audio/wav" },
   ];
   const structuredContent = { n: 1 };
   expect(contentOf({ content: blocks, structuredContent })).toEqual({
-    result: { output: "[image image/png, 3 bytes]\nin", structured_content: { n: 1 } },
+    result: {
+      output: "[image image/png, 3 bytes]\nin\n[resource x:a application/pdf]\n[audio audio/wav, 3 bytes]",
+      structured_content: { n: 1 },
+    },
     is_error: false,
+    files: [
+      { media_type: "image/png", data: "AAAA" },
+      { media_type: "application/pdf", data: "JVBERg==" },
+    ],
   });
 }, 20_000);
 

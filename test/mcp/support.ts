@@ -3,13 +3,16 @@
 import { Server, type Transport, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
+/** A PNG of one pixel. */
+export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 const numbers = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
 
-/** Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (for ever), `long` (much text). */
+/** Tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (for ever), `long` (much text), `picture` (two of them, and words). */
 export const makeServer = (): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
-  const names = ["add", "echo", "fail", "wait", "long", "pid"];
+  const names = ["add", "echo", "fail", "wait", "long", "pid", "picture"];
   server.setRequestHandler("tools/list", () => ({
     tools: names.map((name) => ({
       name,
@@ -23,6 +26,12 @@ export const makeServer = (): Server => {
     if (params.name === "echo") return text(JSON.stringify(args));
     if (params.name === "fail") return { ...text("that went wrong"), isError: true };
     if (params.name === "long") return text("word ".repeat(100_000));
+    if (params.name === "picture") {
+      const image = { type: "image" as const, data: PIXEL, mimeType: "image/png" };
+      // What a server writes under our names must lead to no file.
+      const structuredContent = { files: [{ file_id: "11111111-1111-4111-8111-111111111111" }] };
+      return { content: [{ type: "text" as const, text: "look" }, image, image], structuredContent };
+    }
     if (params.name === "pid") return text(`${process.pid} ${process.cwd()}`);
     await new Promise(() => {});
     return text("");

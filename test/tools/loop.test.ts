@@ -70,6 +70,34 @@ test("[TO-7] unknown tools and arguments that do not fit are answered with an er
   ]);
 }, 30_000);
 
+test("[TO-30] arguments that are nearly right are mended once: rules, history and tool see the same, and the result says what was done", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world);
+  const permissions = { default: "allow", rules: [{ tool: "execute", command: "touch", action: "deny" }] };
+  await world.owner.patch(`/api/v2/chats/${id}`, { permissions });
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["execute", { command: "echo 1", run_in_background: "false" }],
+    ["execute", JSON.stringify({ command: "touch here", reason: "none" })],
+    ["write_file", { path: "n.txt", content: 42, mode: "w" }],
+  );
+  expect(results).toMatchObject([
+    { output: "1\n", arguments_note: '"run_in_background" was taken as the boolean false.' },
+    { error: expect.stringContaining("rules") },
+    { arguments_note: expect.stringContaining('"mode" is unknown and was ignored.') },
+  ]);
+  expect(readFileSync(join(world.home, "n.txt"), "utf8")).toBe("42");
+  const calls = (await messagesOf(world.owner, id)).flatMap(({ content }) => content.filter(({ args }) => args));
+  expect(calls.map(({ args }) => args)).toEqual([
+    { command: "echo 1", run_in_background: false },
+    { command: "touch here" },
+    { path: "n.txt", content: "42" },
+  ]);
+  expect(JSON.stringify(calls)).not.toContain("slipway_call");
+  next.say("done").finish();
+}, 30_000);
+
 test("[TO-14] the client's tools beside ours: ours run first and are stored, then the client is asked; a client's tool of our name is never asked for", async () => {
   await using world = await openToolWorld();
   const ask = { name: "ask", description: "asks", input_schema: { type: "object" } };

@@ -11,10 +11,11 @@ import type { McpToolResult } from "#schema/agent-context.ts";
 import type { StoredTool } from "#schema/chat-context.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import { McpError } from "#src/mcp/connection.ts";
-import type { McpAnswer } from "#src/mcp/content.ts";
+import { type McpAnswer, type McpFile, SHOWN_TYPES } from "#src/mcp/content.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
 import { type ToolsOf, useOf } from "#src/tools/available.ts";
+import type { ToolHouse } from "#src/tools/house.ts";
 import { type Tool, ToolError, type ToolResult, tool } from "#src/tools/tool.ts";
 import { pause } from "../insist.ts";
 
@@ -191,12 +192,13 @@ const mcpTool = (
   definition: { name, description, input_schema: asksIntent ? withIntent(input_schema) : input_schema },
   tool: tool({
     ...{ name, description, input_schema: ARGUMENTS },
+    gives_image: true,
     async run(context, given: Static<typeof ARGUMENTS>, signal): Promise<ToolResult> {
       const { [INTENT]: intent, ...rest } = given as Record<string, unknown>;
       const args = asksIntent || intent === undefined ? rest : { ...rest, [INTENT]: intent };
       try {
-        const { result, is_error } = await call(args, context, signal);
-        if (!is_error) return result;
+        const { result, is_error, files = [] } = await call(args, context, signal);
+        if (!is_error) return withFiles(result, await keptFiles(context.house, name, files));
         const { error, ...more } = result;
         throw new ToolError(typeof error === "string" ? error : "The tool has failed.", more);
       } catch (error) {
@@ -206,6 +208,28 @@ const mcpTool = (
     },
   }),
 });
+
+type KeptFile = { readonly file_id: string; readonly media_type: string };
+
+/** Files of the chat, made of what is a picture or document; what is none stays named in the words. */
+const keptFiles = async (house: ToolHouse, tool_name: string, files: readonly McpFile[]): Promise<KeptFile[]> => {
+  const kept: KeptFile[] = [];
+  for (const [number, { media_type, data }] of files.entries()) {
+    if (!SHOWN_TYPES.includes(media_type)) continue;
+    const name = `${tool_name}-${number + 1}.${media_type.split("/")[1]}`;
+    try {
+      kept.push(await house.attachFile(name, new Uint8Array(Buffer.from(data, "base64")), number));
+    } catch (error) {
+      if (!(error instanceof AppError) || error.kind === "internal") throw error;
+      log("chats").debug("a file of {tool_name} was not kept: {error}", { tool_name, error });
+    }
+  }
+  return kept.filter(({ media_type }) => SHOWN_TYPES.includes(media_type));
+};
+
+/** Only what was kept here is shown: what a server writes under these names is nobody's file. */
+const withFiles = ({ image: _, files: __, ...result }: ToolResult, kept: readonly KeptFile[]): ToolResult =>
+  kept.length === 0 ? result : { ...result, files: kept };
 
 /** The same with one more text, in which the model says what it wants; the server never sees it. */
 const withIntent = (schema: unknown): unknown => {

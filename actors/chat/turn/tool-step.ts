@@ -70,7 +70,7 @@ export class ToolStep {
       const { tool_call_id, tool_name } = call;
       const { result, is_error, at } = this.#answers.get(call) ?? this.#cutOff(call, now, missing);
       const server = serverOf(this.#begun.mcp, tool_name);
-      const media = mediaOf(tool_name, is_error);
+      const media = this.#mediaOf(tool_name, is_error, result);
       return toolMessage({ tool_call_id, tool_name, result, is_error, ...media, ...server, now: at });
     });
   }
@@ -106,15 +106,16 @@ export class ToolStep {
       },
     };
     const refusal = this.#begun.refused.get(tool_call_id);
-    const answer =
+    const answered =
       refusal === undefined
         ? await runTool(toolsOf(this.#chat_id, about), call, context, signal, this.#begun.mcp.get(tool_name)?.tool)
         : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
+    const answer = noted(answered, call);
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });
     const { result, is_error } = answer;
-    const media = mediaOf(tool_name, is_error);
+    const media = this.#mediaOf(tool_name, is_error, result);
     const part = {
       type: "tool-result",
       tool_call_id,
@@ -128,15 +129,21 @@ export class ToolStep {
     this.#episode.push(part, "tool");
   }
 
+  /** Only what our own tools say is a picture is one; those of MCP servers are ours once they are kept. */
+  #mediaOf(tool_name: string, is_error: boolean, result: ToolAnswer["result"]): { is_media?: true } {
+    const isMcp = this.#begun.mcp.get(tool_name)?.tool.gives_image === true && Array.isArray(result.files);
+    return (givesImage(tool_name) || isMcp) && !is_error ? { is_media: true } : {};
+  }
+
   #cutOff(call: PendingCall, at: number, error: string): Answered {
     const output = this.#written.get(call)?.result.text ?? "";
     return { result: { ...(output === "" ? {} : { output }), error }, is_error: true, at };
   }
 }
 
-/** Only what our own tools say is a picture is one. */
-const mediaOf = (tool_name: string, is_error: boolean): { is_media?: true } =>
-  givesImage(tool_name) && !is_error ? { is_media: true } : {};
+/** The model learns from it how to call next time. */
+const noted = (answer: ToolAnswer, { note }: PendingCall): ToolAnswer =>
+  note === undefined ? answer : { ...answer, result: { ...answer.result, arguments_note: note } };
 
 /** The same for the same call, whoever runs it and when. */
 export const runIdOf = (chat_id: string, { message_id, tool_call_id }: PendingCall): string =>

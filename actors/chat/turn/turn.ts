@@ -6,6 +6,7 @@ import { log } from "#base/log.ts";
 import type { MessageRow } from "#db/messages.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { chatErrorOf, LONGEST_WAIT_MS } from "#src/llm/failure.ts";
+import { mended } from "#src/llm/mend.ts";
 import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { EndOfCall, Recorder, Recording } from "../aside/recorder.ts";
@@ -183,7 +184,7 @@ export class Turn {
       ended = await this.recording?.call(begun, request);
       for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
         watch.heard();
-        for (const part of collector.add(event, clock.now())) episode.push(withServer(part, this.#mcp));
+        for (const part of collector.add(mended(event, tools), clock.now())) episode.push(withServer(part, this.#mcp));
       }
       return over(problemOf(collector.content(clock.now()), collector.finish));
     } catch (error) {

@@ -142,10 +142,10 @@ export class ChatToolHouse implements ToolHouse {
     return { stopped: true, workspace_name: name };
   }
 
-  async keepFile({ name, media_type, bytes }: KeptFile): Promise<string> {
+  async keepFile({ name, media_type, bytes, number = 0 }: KeptFile): Promise<string> {
     const { store, blobs, clock } = this.#ctx;
     const { chat_id, owner_id, organization_id, run_id } = this.#of;
-    const id = uuidFor(`file ${run_id}`);
+    const id = uuidFor(number === 0 ? `file ${run_id}` : `file ${run_id} ${number}`);
     if (await store.get(findChatFile({ id }))) return id;
     const place = await store.get(findChatPlace({ id: chat_id }));
     if (!place) throw new ToolError("The chat is gone.");
@@ -155,9 +155,9 @@ export class ChatToolHouse implements ToolHouse {
     return id;
   }
 
-  async attachFile(name: string, bytes: Uint8Array): Promise<{ file_id: string; media_type: string }> {
+  async attachFile(name: string, bytes: Uint8Array, number = 0): Promise<{ file_id: string; media_type: string }> {
     const media_type = checkedType(bytes, name, ANY_TYPE);
-    return { file_id: await this.keepFile({ name, media_type, bytes }), media_type };
+    return { file_id: await this.keepFile({ name, media_type, bytes, number }), media_type };
   }
 
   /** The id of the new workspace, or of the one that an earlier run of this call has made. */

@@ -1,0 +1,25 @@
+// What a call's result tells the model about its arguments, kept beside the call where nobody else sees it. Pure.
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { ProviderMetadata } from "./model.ts";
+
+const KEY = "slipway_call";
+const MOST = 500;
+
+export const noteOf = (sentences: readonly string[]): string => sentences.join(" ").slice(0, MOST);
+
+export const withNote = (metadata: ProviderMetadata | undefined, note: string): ProviderMetadata => ({
+  ...metadata,
+  [KEY]: { note },
+});
+
+/** Undefined where there is nothing to tell. */
+export const noteIn = ({ provider_metadata }: Pick<MessagePart, "provider_metadata">): string | undefined => {
+  const note = provider_metadata?.[KEY]?.note;
+  return typeof note === "string" ? note : undefined;
+};
+
+/** What the provider itself is to get back. */
+export const withoutNote = (metadata: ProviderMetadata): ProviderMetadata => {
+  const { [KEY]: _, ...own } = metadata;
+  return own;
+};

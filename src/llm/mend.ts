@@ -1,0 +1,157 @@
+// Arguments that weaker models get nearly right: a number where text is wanted, lists and objects as JSON in a text, members nobody knows.
+// Mended once, when the call comes in, so that whoever decides about a call sees what will be run, and told to the model with the result.
+// Where the intent is not plain nothing is touched and the call is refused as before (rule TO-7). Pure; used by turns.
+
+import { noteOf, withNote } from "./call-notes.ts";
+import type { ModelEvent, ToolDefinition } from "./model.ts";
+
+type Schema = {
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: unknown;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+};
+type Members = Record<string, unknown>;
+
+const DEEPEST = 8;
+
+/** The event with its arguments mended, and a note of what was done where anything was. */
+export const mended = (event: ModelEvent, tools: readonly ToolDefinition[]): ModelEvent => {
+  if (event.type !== "tool_call" || event.provider_executed) return event;
+  const schema = tools.find(({ name }) => name === event.name)?.input_schema;
+  const { args, notes } = mendedArgs(schema, event.args);
+  return notes.length === 0 ? event : { ...event, args, metadata: withNote(event.metadata, noteOf(notes)) };
+};
+
+/** Arguments that fit this JSON schema better, and a sentence for each thing that was changed. */
+export const mendedArgs = (
+  schema: unknown,
+  args: unknown,
+): { readonly args: unknown; readonly notes: readonly string[] } => {
+  const notes: string[] = [];
+  if (typeof schema !== "object" || schema === null || isCutOff(schema as Schema, args)) return { args, notes };
+  const made = fitted(schema as Schema, args, "", notes, 0);
+  return notes.length === 0 ? { args, notes } : { args: made, notes };
+};
+
+/** What arguments.ts makes of text that is no JSON. */
+const isCutOff = ({ properties = {} }: Schema, args: unknown): boolean =>
+  isObject(args) && Object.keys(args).join() === "input" && !("input" in properties);
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const typesOf = ({ type }: Schema): readonly string[] =>
+  type === undefined ? [] : typeof type === "string" ? [type] : type;
+
+const isOf = (type: string, value: unknown): boolean => {
+  switch (type) {
+    case "integer":
+      return Number.isInteger(value);
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    case "null":
+      return value === null;
+    default:
+      return typeof value === type;
+  }
+};
+
+const fitted = (schema: Schema, value: unknown, path: string, notes: string[], depth: number): unknown => {
+  if (depth > DEEPEST) return value;
+  if (schema.anyOf) return fittedToOne(schema.anyOf, value, path, notes, depth);
+  const types = typesOf(schema);
+  const isRight = types.length === 0 || types.some((type) => isOf(type, value));
+  const made = isRight ? value : types.map((type) => converted(type, schema, value)).find((one) => one !== undefined);
+  if (made === undefined) return value;
+  if (!isRight) notes.push(`${path === "" ? "The arguments were" : `"${path}" was`} taken as ${nameOf(made)}.`);
+  if (Array.isArray(made) && schema.items) {
+    const { items } = schema;
+    return made.map((one, at) => fitted(items, one, `${path}.${at}`, notes, depth + 1));
+  }
+  return isObject(made) && schema.properties ? members(schema, made, path, notes, depth) : made;
+};
+
+/** As it is where it fits one of them; else as the only one that it can be made to fit. */
+const fittedToOne = (all: readonly Schema[], value: unknown, path: string, notes: string[], depth: number): unknown => {
+  const right = all.filter((one) => typesOf(one).some((type) => isOf(type, value)));
+  const [only] =
+    right.length > 0
+      ? right
+      : all.filter((one) => typesOf(one).some((type) => converted(type, one, value) !== undefined));
+  return only && (right.length === 1 || right.length === 0) ? fitted(only, value, path, notes, depth + 1) : value;
+};
+
+/** The same as this type; undefined when it is not plain what it would be. */
+const converted = (type: string, { items }: Schema, value: unknown): unknown => {
+  const text = typeof value === "string" ? value.trim() : undefined;
+  switch (type) {
+    case "string":
+      return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
+    case "integer":
+      return text !== undefined && /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+    case "number":
+      return text !== undefined && /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined;
+    case "boolean":
+      return text !== undefined && /^(true|false)$/i.test(text) ? text.toLowerCase() === "true" : undefined;
+    case "object":
+    case "array": {
+      const inside = text === undefined ? undefined : parsed(text);
+      if (inside !== undefined && isOf(type, inside)) return inside;
+      const isOne = type === "array" && items !== undefined && typesOf(items).some((one) => isOf(one, value));
+      return isOne ? [value] : undefined;
+    }
+    default:
+      return undefined;
+  }
+};
+
+const parsed = (text: string): unknown => {
+  if (!/^[[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const members = (schema: Schema, value: Members, path: string, notes: string[], depth: number): Members => {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  const below = (name: string): string => (path === "" ? name : `${path}.${name}`);
+  // Something that is asked for is missing: an unknown member may be what was meant by it.
+  const isWhole = required.every((name) => name in value);
+  const made: Members = {};
+  for (const [name, one] of Object.entries(value)) {
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (known === undefined) {
+      if (additionalProperties === false && isWhole && !isMeant(name, properties))
+        notes.push(`"${below(name)}" is unknown and was ignored.`);
+      else made[name] = one;
+    } else if (one === null && !required.includes(name) && !takesNull(known)) {
+      notes.push(`"${below(name)}" was null and was left out.`);
+    } else made[name] = fitted(known, one, below(name), notes, depth + 1);
+  }
+  return made;
+};
+
+/** A known name in other letters: two names for one thing are nobody's to choose from. */
+const isMeant = (name: string, properties: Readonly<Record<string, Schema>>): boolean =>
+  Object.keys(properties).some((known) => plain(known) === plain(name));
+
+const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
+
+const takesNull = (schema: Schema): boolean =>
+  typesOf(schema).includes("null") || typesOf(schema).length === 0 || (schema.anyOf ?? []).some(takesNull);
+
+const nameOf = (value: unknown): string => {
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object"
+    ? "an object"
+    : typeof value === "string"
+      ? "text"
+      : `the ${typeof value} ${String(value)}`;
+};

@@ -1,0 +1,24 @@
+// What the model is told of the programs of a workspace.
+import { expect, test } from "bun:test";
+import type { ProcessInfo } from "#schema/agent-files.ts";
+import { processList } from "#src/tools/process-list.ts";
+import type { ToolContext } from "#src/tools/tool.ts";
+
+test("[TO-3] process_list has all that run and the ten that ended last, and says how many it leaves out", async () => {
+  const at = (minute: number): string => new Date(Date.UTC(2030, 0, 1, 0, minute)).toISOString();
+  const processes = Array.from({ length: 30 }, (_, n): ProcessInfo => {
+    const running = n % 10 === 0;
+    // Those that began first have ended last.
+    const ended_at = running ? null : at(100 - n);
+    return {
+      ...{ id: `${n}`, pid: n, command: "make", directory: "/", running, exit_code: running ? null : 0 },
+      ...{ timed_out: false, started_at: at(n), ended_at },
+    };
+  });
+  const agent = { call: async () => ({ processes }), bytes: async () => new Uint8Array() } as ToolContext["agent"];
+  const told = await processList.run({ agent } as ToolContext, {}, new AbortController().signal);
+  expect(told.left_out).toBe(17);
+  expect((told.processes as ProcessInfo[]).map(({ id }) => Number(id))).toEqual([
+    ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20],
+  ]);
+});
