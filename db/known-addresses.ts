@@ -1,8 +1,8 @@
 // Where users have signed in. Written with each sign-in.
 import { and, eq, sql } from "drizzle-orm";
+import { build, deleteBy, query, statement } from "./engine/sql.ts";
 import { known_addresses } from "./schema/known-addresses.ts";
 import { users } from "./schema/users.ts";
-import { build, deleteBy, query, statement } from "./sql.ts";
 
 const place = sql.placeholder;
 

@@ -1,8 +1,8 @@
 // Second factors of users: the authenticator app and recovery codes. Each use is a guard, so that of racing requests with the same code
 // one wins and the others are refused as `stale`.
 import { and, count, eq, lt, sql } from "drizzle-orm";
+import { build, deleteBy, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { recovery_codes, totp_factors } from "./schema/second-factors.ts";
-import { build, deleteBy, insertInto, query, type Statement, statement } from "./sql.ts";
 
 export type TotpFactor = typeof totp_factors.$inferSelect;
 

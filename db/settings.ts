@@ -1,9 +1,9 @@
 // Deployment-wide values: some are made once, others can be changed.
 import { and, eq, gte, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
+import { build, deleteBy, insertInto, query, statement } from "./engine/sql.ts";
+import type { Store } from "./engine/store.ts";
 import { settings } from "./schema/core.ts";
-import { build, deleteBy, insertInto, query, statement } from "./sql.ts";
-import type { Store } from "./store.ts";
 
 /** {key}. */
 export const findSetting = query(

@@ -1,30 +1,30 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
-import { AgentActor } from "#actors/agent/agent-actor.ts";
+import { AgentActor } from "#actors/agent/actor.ts";
 import { AuditRetentionChore } from "#actors/audit/retention.ts";
-import type { ChatActor } from "#actors/chat/chat-actor.ts";
-import { type ChatHouse, openChats } from "#actors/chat/house.ts";
+import type { ChatActor } from "#actors/chat/actor.ts";
+import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
-import type { Generations } from "#actors/chat/turn/generations.ts";
-import { endForbiddenChatSharing } from "#actors/chat/upkeep/sharing-limits.ts";
-import { Directory } from "#actors/directory.ts";
-import type { Events } from "#actors/events.ts";
-import { JobQueue } from "#actors/job-queue.ts";
-import { ModelSettings } from "#actors/model-settings.ts";
+import { type ChatServices, openChats } from "#actors/chat/services.ts";
+import type { Generations } from "#actors/chat/turn/runner.ts";
+import { ModelSettings } from "#actors/models/model-settings.ts";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
-import { Scheduler } from "#actors/scheduler.ts";
+import { Directory } from "#actors/runtime/directory.ts";
+import type { Events } from "#actors/runtime/events.ts";
+import { JobQueue } from "#actors/runtime/job-queue.ts";
+import { Scheduler } from "#actors/runtime/scheduler.ts";
+import { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import { DRY_RUN, DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
 import { ImportRunner } from "#actors/template-version/import-runner.ts";
 import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
-import { TemplateVersionActor } from "#actors/template-version/template-version-actor.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import { Uses } from "#actors/workspace/activity-uses.ts";
+import { WorkspaceActor } from "#actors/workspace/actor.ts";
 import { shutDownAgents } from "#actors/workspace/agent-shutdown.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
-import { WorkspaceActor } from "#actors/workspace/workspace-actor.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { type Config, onlyThisMachine } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -34,28 +34,28 @@ import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
 import { type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs } from "#db/blobs.ts";
-import { readAttachment } from "#db/chat-files.ts";
-import { openLocalStore } from "#db/local.ts";
-import { openKeyOf } from "#db/sealed.ts";
-import type { Store } from "#db/store.ts";
-import type { Timer } from "#db/timers.ts";
-import { Addresses } from "./api/address.ts";
-import { TunnelDialer } from "./api/agents/dialer.ts";
+import { readAttachment } from "#db/chats/files.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import { openKeyOf } from "#db/engine/sealed.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { Timer } from "#db/engine/timers.ts";
 import { RefusedChanges } from "./api/audit/refused.ts";
-import { automaticBuilds } from "./api/builds/automatic.ts";
-import { firstPrebuild } from "./api/builds/prebuilds.ts";
-import { ChatToolHouse } from "./api/chats/tool-house.ts";
 import type { ApiContext } from "./api/context.ts";
-import { Links } from "./api/external-auth/links.ts";
-import { mcpAccess } from "./api/mcp/access.ts";
+import { Addresses } from "./api/http/address.ts";
+import { OpenStreams } from "./api/http/open-streams.ts";
+import { Requests } from "./api/http/requests.ts";
+import { Sockets } from "./api/http/socket.ts";
 import { countedModels } from "./api/metrics/models.ts";
-import { OpenStreams } from "./api/open-streams.ts";
-import { Requests } from "./api/requests.ts";
-import { Sockets } from "./api/socket.ts";
-import { Network } from "./api/tailnet/network.ts";
-import { ReadyTemplates } from "./api/templates/starter.ts";
-import { Accounts } from "./api/users/accounts.ts";
-import { prepareIdentity } from "./api/users/first-user.ts";
+import { TunnelDialer } from "./domain/agents/dialer.ts";
+import { automaticBuilds } from "./domain/builds/automatic.ts";
+import { firstPrebuild } from "./domain/builds/prebuilds.ts";
+import { ChatToolServices } from "./domain/chats/tool-services.ts";
+import { Links } from "./domain/external-auth/links.ts";
+import { mcpAccess } from "./domain/mcp/access.ts";
+import { Network } from "./domain/tailnet/network.ts";
+import { ReadyTemplates } from "./domain/templates/starter.ts";
+import { Accounts } from "./domain/users/accounts.ts";
+import { prepareIdentity } from "./domain/users/first-user.ts";
 import { OAuthClient } from "./git/oauth.ts";
 import { providerOf } from "./git/provider.ts";
 import { ConfiguredModels } from "./llm/configured.ts";
@@ -107,10 +107,10 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
   readonly generations: Generations;
-  readonly titles: ChatHouse["titles"];
-  readonly mcp: ChatHouse["mcp"];
-  readonly diffs: ChatHouse["diffs"];
-  readonly chatUpkeep: ChatHouse["upkeep"];
+  readonly titles: ChatServices["titles"];
+  readonly mcp: ChatServices["mcp"];
+  readonly diffs: ChatServices["diffs"];
+  readonly chatUpkeep: ChatServices["upkeep"];
   /** Lets old entries of the audit log go. */
   readonly auditRetention: AuditRetentionChore;
   /** Tells the audit log of changes that were refused. */
@@ -238,7 +238,7 @@ export class Context implements ApiContext, AsyncDisposable {
       topics,
       models,
       agentHttp: this.agentHttp,
-      toolHouse: (of) => new ChatToolHouse(this, of),
+      toolServices: (of) => new ChatToolServices(this, of),
       blobs: this.blobs,
       slots,
       recordsAll: this.config.chat_debug_logging,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Config, containerAccessUrl } from "#base/config.ts";
-import { whyNoLocal } from "./api/builds/local-rule.ts";
+import { whyNoLocal } from "./domain/builds/local-rule.ts";
 import { DockerProvisioner } from "./provisioners/docker/docker.ts";
 import { EchoProvisioner } from "./provisioners/echo/echo.ts";
 import { ExternalProvisioner } from "./provisioners/external/external.ts";

@@ -43,15 +43,15 @@ describe("the source as it is", () => {
 describe("the rules bite", () => {
   // biome-ignore format: a table of cases
   const forbidden: [string, string][] = [
-    ["src/base/ids.ts", "#schema/user.ts"], ["src/schema/user.ts", "#db/users.ts"], ["src/schema/user.ts", "../api/users.ts"],
-    ["db/users.ts", "#actors/chat/chat.ts"], ["db/users.ts", "#src/wire/yamux.ts"], ["src/llm/openai.ts", "#src/provisioners/local.ts"],
-    ["src/wire/yamux.ts", "#src/tailnet/derp.ts"], ["actors/agent/agent.ts", "#src/api/errors.ts"], ["actors/actor.ts", "#src/context.ts"],
-    ["src/api/users.ts", "#src/server.ts"], ["src/api/users.ts", "#src/cli/serve.ts"], ["src/server.ts", "#src/daemon/daemon.ts"],
-    ["src/daemon/daemon.ts", "#db/users.ts"], ["src/daemon/daemon.ts", "#actors/actor.ts"], ["src/web/page.tsx", "#src/api/users.ts"],
-    ["src/client.ts", "#actors/actor.ts"], ["src/api/users.ts", "../../actors/actor.ts"], ["src/api/users.ts", "#test/support/server.ts"],
+    ["src/base/ids.ts", "#schema/user.ts"], ["src/schema/user.ts", "#db/users/users.ts"], ["src/schema/user.ts", "../api/users.ts"],
+    ["db/users/users.ts", "#actors/chat/chat.ts"], ["db/users/users.ts", "#src/wire/yamux.ts"], ["src/llm/openai.ts", "#src/provisioners/local.ts"],
+    ["src/wire/yamux.ts", "#src/tailnet/derp.ts"], ["actors/agent/agent.ts", "#src/api/http/errors.ts"], ["actors/runtime/actor.ts", "#src/context.ts"],
+    ["src/api/users.ts", "#src/server.ts"], ["src/api/users.ts", "#src/cli/server/serve.ts"], ["src/server.ts", "#src/daemon/daemon.ts"],
+    ["src/daemon/daemon.ts", "#db/users/users.ts"], ["src/daemon/daemon.ts", "#actors/runtime/actor.ts"], ["src/web/page.tsx", "#src/api/users.ts"],
+    ["src/client.ts", "#actors/runtime/actor.ts"], ["src/api/users.ts", "../../actors/actor.ts"], ["src/api/users.ts", "#test/support/server.ts"],
     ["src/api/users.ts", "#base/errors"], ["src/api/users.ts", "#src/nowhere/x.ts"], ["src/new-folder/x.ts", "#base/errors.ts"],
-    ["src/api/users.ts", "bun:sqlite"], ["actors/actor.ts", "drizzle-orm"], ["actors/actor.ts", "elysia"], ["actors/chat/turn/turn.ts", "ai"],
-    ["src/api/users.ts", "p-queue"], ["actors/actor.ts", "@bufbuild/protobuf"], ["db/users.ts", "nanoid"],
+    ["src/api/users.ts", "bun:sqlite"], ["actors/runtime/actor.ts", "drizzle-orm"], ["actors/runtime/actor.ts", "elysia"], ["actors/chat/turn/turn.ts", "ai"],
+    ["src/api/users.ts", "p-queue"], ["actors/runtime/actor.ts", "@bufbuild/protobuf"], ["db/users/users.ts", "nanoid"],
   ];
   test.each(forbidden)("[RP-1] %s may not import %s", (file, specifier) => {
     const problem = importProblem(file, specifier);
@@ -61,10 +61,10 @@ describe("the rules bite", () => {
 
   // biome-ignore format: a table of cases
   const allowed: [string, string][] = [
-    ["src/main.ts", "./cli/verbs.ts"], ["src/cli/serve.ts", "#src/context.ts"], ["src/cli/agent.ts", "#src/daemon/daemon.ts"],
-    ["src/server.ts", "#db/open.ts"], ["src/api/organizations/index.ts", "../caller.ts"], ["src/api/users.ts", "#db/users.ts"],
-    ["actors/agent/agent.ts", "#src/wire/agent-api.ts"], ["db/users.ts", "#schema/user.ts"], ["db/users.ts", "drizzle-orm"],
-    ["src/tailnet/derp.ts", "#src/wire/gen/tailnet_pb.ts"], ["src/daemon/daemon.ts", "#src/client.ts"], ["db/users.ts", "node:fs"],
+    ["src/main.ts", "./cli/verbs.ts"], ["src/cli/server/serve.ts", "#src/context.ts"], ["src/cli/server/agent.ts", "#src/daemon/daemon.ts"],
+    ["src/server.ts", "#db/engine/open.ts"], ["src/api/organizations/index.ts", "../caller.ts"], ["src/api/users.ts", "#db/users/users.ts"],
+    ["actors/agent/agent.ts", "#src/wire/agent-api.ts"], ["db/users/users.ts", "#schema/user.ts"], ["db/users/users.ts", "drizzle-orm"],
+    ["src/tailnet/derp.ts", "#src/wire/gen/tailnet_pb.ts"], ["src/daemon/daemon.ts", "#src/client.ts"], ["db/users/users.ts", "node:fs"],
     ["src/base/version.ts", "../../package.json"], ["src/base/config.ts", "./config/kinds.ts"],
   ];
   test.each(allowed)("[RP-1] %s may import %s", (file, specifier) => {
@@ -87,8 +87,8 @@ describe("the rules bite", () => {
   });
 
   test("[RP-2] a file of 401 lines is too long, generated code is not", () => {
-    expect(lengthProblem("db/users.ts", "x\n".repeat(401))).toContain("401 lines");
-    expect(lengthProblem("db/users.ts", "x\n".repeat(400))).toBeUndefined();
+    expect(lengthProblem("db/users/users.ts", "x\n".repeat(401))).toContain("401 lines");
+    expect(lengthProblem("db/users/users.ts", "x\n".repeat(400))).toBeUndefined();
     expect(lengthProblem("src/wire/gen/agent_pb.ts", "x\n".repeat(4000))).toBeUndefined();
   });
 
@@ -106,7 +106,7 @@ describe("the rules bite", () => {
     expect(sourceProblems("actors/x.ts", "// Date.now() is not for us\n/* nor\nprocess.exit() */\n")).toEqual([]);
     expect(sourceProblems("src/base/clock.ts", "Date.now(); setTimeout(f, 1);")).toEqual([]);
     expect(sourceProblems("src/main.ts", "process.exit(process.env.X)")).toEqual([]);
-    expect(sourceProblems("db/writer.ts", "this.raw.transaction(run)")).toEqual([]);
+    expect(sourceProblems("db/engine/writer.ts", "this.raw.transaction(run)")).toEqual([]);
     expect(sourceProblems("actors/x.ts", 'const a = new Date(ms); clock.setTimeout(f); const u = "http://x";')).toEqual(
       [],
     );

@@ -1,7 +1,7 @@
 // What an agent tells of its workspace, kept once for all that pin it, and the chats that go by something else marked as dirty (facts/chats
 // 5.5, rules CX-6 to CX-8). One step of the agent's actor: reads, then one batch.
 import { sha256 } from "#base/ids.ts";
-import { findAgent } from "#db/agents.ts";
+import { findAgent } from "#db/agents/agents.ts";
 import {
   dropSnapshots,
   findSnapshot,
@@ -10,9 +10,9 @@ import {
   listChatsTurned,
   markDirty,
   putWorkspaceContext,
-} from "#db/context.ts";
-import type { Statement } from "#db/sql.ts";
-import type { Store } from "#db/store.ts";
+} from "#db/chats/context.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { StoredResource } from "#schema/chat-context.ts";
 
 export type PushedContext = {

@@ -1,9 +1,10 @@
 // A batch of log lines on its way to the store: cleaned, counted and bound to columns in one pass (rules LG-1 to LG-5). This is
 // the product's hottest loop.
-import type { AgentLogLine } from "#actors/events.ts";
+
 import { rfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { LOG_LEVELS, type LogLevel, type PatchLogs } from "#schema/agent-log.ts";
+import type { AgentLogLine } from "../runtime/events.ts";
 import { saneTime } from "./state.ts";
 
 /** A line as an edge hands it in: `created_at` as RFC 3339, or in milliseconds since 1970 where the edge has a number. */

@@ -1,12 +1,12 @@
 // The workspace agent's behaviour as pure functions: state and report in, next state and writes out. The actor commits and
 // announces; nothing here reads a clock or waits (facts/platform 2.2 to 2.4).
 import { invalidField } from "#base/errors.ts";
-import { type AgentAppRow, updateAgentApp } from "#db/agent-apps.ts";
-import { type AgentMetadataRow, updateAgentMetadata } from "#db/agent-metadata.ts";
-import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/agent-scripts.ts";
-import { type AgentFacts, type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents.ts";
-import { insertAppStatus } from "#db/app-statuses.ts";
-import type { Statement } from "#db/sql.ts";
+import { type AgentFacts, type AgentRow, type AgentStatsRow, saveAgentStats, updateAgent } from "#db/agents/agents.ts";
+import { insertAppStatus } from "#db/agents/app-statuses.ts";
+import { type AgentAppRow, updateAgentApp } from "#db/agents/apps.ts";
+import { type AgentMetadataRow, updateAgentMetadata } from "#db/agents/metadata.ts";
+import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/agents/scripts.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { type LifecycleState, SUBSYSTEMS } from "#schema/agent.ts";
 import type { AppHealth, AppState } from "#schema/app.ts";
 import { agentStatus } from "./status.ts";

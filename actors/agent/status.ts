@@ -1,5 +1,5 @@
 // What is derived from an agent's facts when it is read, never stored: its status and its health (facts/platform 2.3 and 2.4).
-import type { AgentRow } from "#db/agents.ts";
+import type { AgentRow } from "#db/agents/agents.ts";
 import type { AgentStatus } from "#schema/agent.ts";
 
 /** A connected agent is heard of at least this often. */

@@ -1,12 +1,12 @@
 // Agents inside agents as pure functions: what a parent may make, and the rows of it (facts/wire 1.5 and 1.6, rules SA-1 to SA-4). The
 // parent's actor commits them. A child is of the same build and resource, and ends with it.
 import { conflict, invalidField } from "#base/errors.ts";
-import { insertAgentApp } from "#db/agent-apps.ts";
-import { type AgentRow, insertAgent } from "#db/agents.ts";
-import type { Statement } from "#db/sql.ts";
+import { type AgentRow, insertAgent } from "#db/agents/agents.ts";
+import { insertAgentApp } from "#db/agents/apps.ts";
+import type { Statement } from "#db/engine/sql.ts";
 
 /** What an agent asks for, in our words. */
-export type SubAgentWish = {
+export type SubAgentInput = {
   name: string;
   directory: string;
   architecture: string;
@@ -42,7 +42,7 @@ const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CONNECTION_TIMEOUT = 120;
 
 /** 400 for a name no agent can have and for too many; 409 when another agent of the build has it. */
-export const checkSubAgent = (wish: SubAgentWish, siblings: readonly AgentRow[], parent: AgentRow): void => {
+export const checkSubAgent = (wish: SubAgentInput, siblings: readonly AgentRow[], parent: AgentRow): void => {
   if (parent.parent_id !== null) throw conflict("An agent inside another one has none inside itself.");
   if (wish.name.length > 64 || !NAME.test(wish.name)) throw invalidField("name", "must be letters, digits and hyphens");
   for (const field of ["directory", "architecture", "operating_system"] as const) {
@@ -60,7 +60,7 @@ export const checkSubAgent = (wish: SubAgentWish, siblings: readonly AgentRow[],
 
 /** The row of the child. */
 export const subAgentRow = (
-  { name, directory, architecture, operating_system, display_apps }: SubAgentWish,
+  { name, directory, architecture, operating_system, display_apps }: SubAgentInput,
   parent: AgentRow,
   made: { id: string; key: number; token_hash: string; now: number },
 ): Statement =>

@@ -1,9 +1,9 @@
 // Messages of one kind that wait for the same actor go through one turn together: one commit, one announcement. In order, bounded,
 // each with an answer of its own. Used for log lines, where a commit for each batch would make a crowd of followers expensive.
 
-import { MAILBOX_LIMIT } from "#actors/mailbox.ts";
 import { AppError } from "#base/errors.ts";
 import { alsoFor, asPartOf, requestsOf, tracing } from "#base/trace.ts";
+import { MAILBOX_LIMIT } from "../runtime/mailbox.ts";
 
 export type Waiting<Item, Answer> = {
   readonly item: Item;
@@ -13,7 +13,7 @@ export type Waiting<Item, Answer> = {
   readonly requests?: ReadonlySet<string>;
 };
 
-export type TogetherOptions<Item, Answer> = {
+export type BatcherOptions<Item, Answer> = {
   /** What one item adds to a group. */
   cost(item: Item): number;
   /** A group ends before this cost is passed, unless its first item alone passes it. */
@@ -27,12 +27,12 @@ export type TogetherOptions<Item, Answer> = {
   idle(): void;
 };
 
-export class Together<Item, Answer> {
-  readonly #options: TogetherOptions<Item, Answer>;
+export class Batcher<Item, Answer> {
+  readonly #options: BatcherOptions<Item, Answer>;
   #waiting: Waiting<Item, Answer>[] = [];
   #draining: Promise<void> | undefined;
 
-  constructor(options: TogetherOptions<Item, Answer>) {
+  constructor(options: BatcherOptions<Item, Answer>) {
     this.#options = options;
   }
 

@@ -2,24 +2,24 @@
 // entries.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { deleteOldAudit, findOldAudit } from "#db/audit-search.ts";
-import { daysKept, readAuditRetention } from "#db/audit-settings.ts";
-import type { Store } from "#db/store.ts";
+import type { Store } from "#db/engine/store.ts";
+import { deleteOldAudit, findOldAudit } from "#db/reports/audit/search.ts";
+import { daysKept, readAuditRetention } from "#db/reports/audit/settings.ts";
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
-import type { Chore } from "../chat/upkeep/upkeep.ts";
+import type { Chore } from "../chat/background/upkeep.ts";
 
 const EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
-type Parts = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
+type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
 
 export class AuditRetentionChore implements Chore {
-  readonly #parts: Parts;
+  readonly #parts: Deps;
   #last: number;
   #isStopped = false;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(parts: Parts) {
+  constructor(parts: Deps) {
     this.#parts = parts;
     this.#last = parts.clock.now();
   }

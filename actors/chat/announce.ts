@@ -1,17 +1,17 @@
 // What follows a transition once it is on disk: followers hear of it, the owner's lists too, and turns begin or end.
 import type { Topics } from "#base/topics.ts";
-import type { Events, OwnerChatKind } from "../events.ts";
-import type { Diffs } from "./aside/diffs.ts";
-import type { Titles } from "./aside/titles.ts";
-import type { Change } from "./decision.ts";
+import type { Events, OwnerChatKind } from "../runtime/events.ts";
+import type { Diffs } from "./background/pull-requests.ts";
+import type { SearchUpkeep } from "./background/search-upkeep.ts";
+import type { Titles } from "./background/titles.ts";
+import type { Change } from "./machine/decision.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
-import type { Generations } from "./turn/generations.ts";
+import type { ChatState } from "./storage/writes.ts";
 import { aboutOf } from "./turn/offer.ts";
-import type { SearchUpkeep } from "./upkeep/search-upkeep.ts";
-import type { ChatState } from "./writes.ts";
+import type { Generations } from "./turn/runner.ts";
 
-type Parts = {
+type Deps = {
   readonly topics: Topics<Events>;
   readonly generations: Generations;
   readonly index: SearchUpkeep;
@@ -20,7 +20,7 @@ type Parts = {
 };
 
 export const announce = (
-  { topics, generations, index, titles, diffs }: Parts,
+  { topics, generations, index, titles, diffs }: Deps,
   before: ChatState,
   change: Change<ChatState>,
 ): void => {

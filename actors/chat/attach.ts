@@ -1,6 +1,6 @@
 // The files that a message names come to belong to its chat in the same commit (facts/chats 3.4).
-import { linkChatFiles } from "#db/chat-files.ts";
-import type { Statement } from "#db/sql.ts";
+import { linkChatFiles } from "#db/chats/files.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 
 /** `chat` is the key; `stale` refuses the batch when another chat has taken one of the files meanwhile. */

@@ -1,11 +1,11 @@
 // What the audit log tells of a chat: that it was made, archived, renamed, shared or deleted; never what is said in it (rules AU-1, AU-8).
 // Pure but for who it is shared with, which is read; used by the chat actor alone.
 import { originNow } from "#base/origin.ts";
-import { type AuditEntry, audited, isTold } from "#db/audit.ts";
-import { type ChatShareChange, listChatShares } from "#db/chat-shares.ts";
-import type { Statement } from "#db/sql.ts";
-import type { Store } from "#db/store.ts";
-import type { ChatState } from "./writes.ts";
+import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { type AuditEntry, audited, isTold } from "#db/reports/audit/audit.ts";
+import type { ChatState } from "./storage/writes.ts";
 
 const about = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
   ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;

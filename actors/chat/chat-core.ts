@@ -3,31 +3,31 @@
 import type { Clock } from "#base/clock.ts";
 import { conflict } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
-import type { AuditEntry } from "#db/audit.ts";
-import { findChatRequest, keepAnswer } from "#db/chat-requests.ts";
-import type { Store } from "#db/store.ts";
+import { findChatRequest, keepAnswer } from "#db/chats/requests.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import { Actor, type Outcome } from "../actor.ts";
-import type { Directory } from "../directory.ts";
-import type { Events } from "../events.ts";
-import { outsideTurn } from "../mailbox.ts";
+import { Actor, type Outcome } from "../runtime/actor.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { Events } from "../runtime/events.ts";
+import { outsideTurn } from "../runtime/mailbox.ts";
+import type { ChatActor } from "./actor.ts";
 import { announce, resume } from "./announce.ts";
-import type { Diffs } from "./aside/diffs.ts";
-import type { Titles } from "./aside/titles.ts";
 import { attachWrites } from "./attach.ts";
 import { chatEntries } from "./audit.ts";
-import type { ChatActor } from "./chat-actor.ts";
-import type { Change, Command, CommandType } from "./decision.ts";
+import type { Diffs } from "./background/pull-requests.ts";
+import type { SearchUpkeep } from "./background/search-upkeep.ts";
+import type { Titles } from "./background/titles.ts";
+import type { Change, Command, CommandType } from "./machine/decision.ts";
+import { promotedPatch } from "./machine/promoted.ts";
+import { numbersFor, transition } from "./machine/state.ts";
 import type { ChatPatch, Late } from "./messages.ts";
-import { promotedPatch } from "./promoted.ts";
-import { readChat } from "./read.ts";
-import { numbersFor, transition } from "./state.ts";
-import type { Generations } from "./turn/generations.ts";
-import type { SearchUpkeep } from "./upkeep/search-upkeep.ts";
-import { type ChatState, patchWrites, writesOf } from "./writes.ts";
+import { readChat } from "./storage/read.ts";
+import { type ChatState, patchWrites, writesOf } from "./storage/writes.ts";
+import type { Generations } from "./turn/runner.ts";
 
-export type ChatParts = {
+export type ChatDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
@@ -45,9 +45,9 @@ export type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" 
 type Decided = Change<ChatState> | "stale";
 
 export abstract class ChatCore extends Actor<ChatState> {
-  protected readonly parts: ChatParts;
+  protected readonly parts: ChatDeps;
 
-  constructor(id: string, parts: ChatParts) {
+  constructor(id: string, parts: ChatDeps) {
     super(id, parts.store);
     this.parts = parts;
   }
@@ -75,7 +75,7 @@ export abstract class ChatCore extends Actor<ChatState> {
     key: string | undefined,
     decide: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
   ): Promise<Reply> {
-    return this.turn<Reply>(async (state) => {
+    return this.handle<Reply>(async (state) => {
       if (key === undefined) return decide(state);
       const { store, clock } = this.parts;
       const known = await store.get(findChatRequest({ chat: state.key, key }));
@@ -87,13 +87,13 @@ export abstract class ChatCore extends Actor<ChatState> {
   }
 
   /** One command of a person. */
-  protected obey(wish: Wish): Promise<void> {
-    return this.turn(async (state) => this.outcome(state, await this.decide(state, wish), undefined));
+  protected handleCommand(wish: Wish): Promise<void> {
+    return this.handle(async (state) => this.outcome(state, await this.decide(state, wish), undefined));
   }
 
   /** One command of a turn or a timer. */
   protected report(wish: Wish): Promise<Late> {
-    return this.turn<Late>(async (state) => {
+    return this.handle<Late>(async (state) => {
       const decided = await this.decideLate(state, wish);
       return decided === "stale" ? { state, reply: "stale" } : this.outcome<Late>(state, decided, "done");
     });

@@ -1,12 +1,12 @@
 // What a chat is told and what it answers: plain data, the arguments and replies of the chat actor's messages.
-import type { ChatRow, DynamicTool } from "#db/chats.ts";
+import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
 import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
-import type { Fence, Message, NewMessage, PendingCall, Queued, RetryState, ToolResult } from "./decision.ts";
+import type { Fence, Message, NewMessage, PendingCall, Queued, RetryState, ToolResult } from "./machine/decision.ts";
 import type { PromptOf } from "./prompt/prompt.ts";
-import type { PartBatch } from "./turn/episode.ts";
-import type { ChatState } from "./writes.ts";
+import type { ChatState } from "./storage/writes.ts";
+import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /** Metadata: ordinary updates that raise no version (facts/chats 1.1). */
 export type ChatPatch = Partial<
@@ -148,7 +148,7 @@ export type ChatPicture = {
 export type ChatNotice = ChatPicture & { readonly messages: readonly Message[]; readonly reset: boolean };
 
 /** A picture and what the turn has said so far. */
-export type ChatSnapshot = { readonly picture: ChatPicture; readonly episode: PartBatch | null };
+export type ChatSnapshot = { readonly picture: ChatPicture; readonly buffer: PartBatch | null };
 
 export const pictureOf = (state: ChatState): ChatPicture => ({
   snapshot_version: state.snapshot_version,

@@ -1,5 +1,5 @@
 // The names of a chat's states: status, archived and whether a message is queued, in one word (facts/chats 1.2).
-import type { Execution } from "./decision.ts";
+import type { Execution } from "./machine/decision.ts";
 
 export const STATE_NAMES = [
   "W",

@@ -1,11 +1,11 @@
 // After a start of the server: every chat that was running goes on with a new attempt, every one that was being interrupted ends its
 // interruption. Deadlines are rows of the scheduler and need nothing (rule CH-16).
 import { log } from "#base/log.ts";
-import { interruptOpenRuns } from "#db/chat-runs.ts";
-import { listBusyChats } from "#db/chats.ts";
-import type { Store } from "#db/store.ts";
-import type { Directory } from "../directory.ts";
-import type { ChatActor } from "./chat-actor.ts";
+import { listBusyChats } from "#db/chats/chats.ts";
+import { interruptOpenRuns } from "#db/chats/runs.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { ChatActor } from "./actor.ts";
 
 export const recoverChats = async (store: Store, chats: Directory<ChatActor>, now: number): Promise<void> => {
   // Nobody ends what the last process was recording.

@@ -1,7 +1,7 @@
 // Reporting what came of a job, from outside of any mailbox: what must arrive is said again while the actor or the store is
 // overloaded. Used by the runners of builds and imports; a server that stops is not waited for.
 import { type Clock, sleep } from "#base/clock.ts";
-import { ServerStopping } from "../job-queue.ts";
+import { ServerStopping } from "../runtime/job-queue.ts";
 
 const TRIES = 40;
 const RETRY_MS = 250;

@@ -1,8 +1,8 @@
 // A job's log: cutting at the limit, the rows to write, and the lines as followers see them (rules JB-9 and JB-10).
 import { rfc3339 } from "#base/clock.ts";
-import type { JobLogRow } from "#db/jobs.ts";
+import type { JobLogRow } from "#db/workspaces/jobs.ts";
 import { JOB_LOG_SOURCES, type JobLogSource, LOG_LEVELS, type LogLevel } from "#schema/job.ts";
-import type { JobLogLine } from "../events.ts";
+import type { JobLogLine } from "../runtime/events.ts";
 import type { JobPatch, JobState } from "./state.ts";
 
 /** Bytes of output a job may write; what comes after is dropped (facts/platform 2.1). */

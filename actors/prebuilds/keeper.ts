@@ -5,7 +5,10 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { findBuild } from "#db/builds.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
 import {
   forgetPrebuilds,
   listPrebuilds,
@@ -13,22 +16,19 @@ import {
   lookAtPrebuildsBy,
   type PrebuildRow,
   putOffPrebuilds,
-} from "#db/prebuilds.ts";
-import type { Store } from "#db/store.ts";
-import { findTemplateVersion } from "#db/template-versions.ts";
-import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates.ts";
-import { findWorkspace } from "#db/workspaces.ts";
+} from "#db/workspaces/prebuilds.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { jobStatus } from "#schema/job.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { PREBUILDS_USER_ID, prebuildsOf } from "#schema/prebuilds.ts";
 import { presetId } from "#src/provisioners/presets.ts";
-import type { Directory } from "../directory.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { NewBuild } from "../workspace/decision.ts";
 import type { AutomaticBuilds } from "../workspace/schedule-actor.ts";
-import type { WorkspaceActor } from "../workspace/workspace-actor.ts";
 import { type Prebuild, stepsFor, type Wanted } from "./steps.ts";
 
-export type KeeperParts = {
+export type KeeperDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly workspaces: () => Directory<WorkspaceActor>;
@@ -43,9 +43,9 @@ const LOOK_MS = 5 * 60_000;
 const CUT_SHORT_MS = 10_000;
 
 export class PrebuildKeeper {
-  readonly #parts: KeeperParts;
+  readonly #parts: KeeperDeps;
 
-  constructor(parts: KeeperParts) {
+  constructor(parts: KeeperDeps) {
     this.#parts = parts;
   }
 

@@ -1,7 +1,8 @@
 // What the audit log tells of template versions, and of templates as far as their versions decide (rules AU-1, AU-7). Pure; used by the
 // actor of a version alone. The values of variables are not told.
-import { type AuditEntry, audited, isTold } from "#db/audit.ts";
-import type { Statement } from "#db/sql.ts";
+
+import type { Statement } from "#db/engine/sql.ts";
+import { type AuditEntry, audited, isTold } from "#db/reports/audit/audit.ts";
 import type { VersionState } from "./state.ts";
 
 /** What a turn has changed; `before` is undefined for a version that was just made. */

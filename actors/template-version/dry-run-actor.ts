@@ -3,19 +3,19 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
-import { findJob, insertJob, insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
-import type { Store } from "#db/store.ts";
-import { clearTimer, setTimer } from "#db/timers.ts";
+import type { Store } from "#db/engine/store.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { findJob, insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
-import { Actor, type Outcome } from "../actor.ts";
-import type { Events } from "../events.ts";
 import { appendLogs, showJobLog } from "../job/logs.ts";
 import type { Said } from "../job/report.ts";
 import { type JobCommand, reapDue, transitionJob } from "../job/state.ts";
+import { Actor, type Outcome } from "../runtime/actor.ts";
+import type { Events } from "../runtime/events.ts";
+import type { Late } from "./actor.ts";
 import { type NewDryRun, newDryRun, planDryRun } from "./dry-run-plan.ts";
 import { REAP } from "./state.ts";
-import type { Late } from "./template-version-actor.ts";
 
 export const DRY_RUN = "dry_run";
 
@@ -25,7 +25,7 @@ export interface DryRuns {
   cancel(job_id: string): void;
 }
 
-export type DryRunParts = {
+export type DryRunDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
@@ -36,10 +36,10 @@ export type DryRunParts = {
 export type StartedDryRun = { readonly request: ProvisionRequest } | "stale";
 
 export class DryRunActor extends Actor<JobRow> {
-  readonly #parts: DryRunParts;
+  readonly #parts: DryRunDeps;
 
   /** The id is the job's. */
-  constructor(id: string, parts: DryRunParts) {
+  constructor(id: string, parts: DryRunDeps) {
     super(id, parts.store);
     this.#parts = parts;
   }
@@ -65,7 +65,7 @@ export class DryRunActor extends Actor<JobRow> {
 
   /** A worker takes it. "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
-    return this.turn<StartedDryRun>(async (job) => {
+    return this.handle<StartedDryRun>(async (job) => {
       if (jobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#parts.store, job, this.#parts.accessUrl().href);
       return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, { request }, "stale");
@@ -74,7 +74,7 @@ export class DryRunActor extends Actor<JobRow> {
 
   /** Lines and timings of the running job. */
   say({ logs, timings }: Said): Promise<Late> {
-    return this.turn<Late>(async (job) => {
+    return this.handle<Late>(async (job) => {
       if (!isActive(job)) return { state: job, reply: "stale" };
       const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
       const added = appendLogs(job, logs, first_id, this.#now());
@@ -104,7 +104,7 @@ export class DryRunActor extends Actor<JobRow> {
 
   /** Nobody works on it any more: its worker was lost, or the server has started again. */
   requeueJob({ lost }: { readonly lost?: string }): Promise<Late> {
-    return this.turn<Late>((job) => {
+    return this.handle<Late>((job) => {
       const waits = jobStatus(job) === "pending";
       if (waits) return { state: job, after: () => this.#submit(job), reply: "done" };
       return this.#settle<Late>(job, { type: "requeue", now: this.#now(), lost }, "done", "stale");
@@ -118,7 +118,7 @@ export class DryRunActor extends Actor<JobRow> {
 
   /** 412 when it has ended or was asked to end before. */
   cancel(_: Record<string, never>): Promise<void> {
-    return this.turn((job) => {
+    return this.handle((job) => {
       const status = jobStatus(job);
       if (status === "canceling") throw new AppError("precondition_failed", "The job is being cancelled already.");
       if (!isActive(job)) throw new AppError("precondition_failed", "The job has already ended.");
@@ -127,7 +127,7 @@ export class DryRunActor extends Actor<JobRow> {
   }
 
   #late(command: JobCommand): Promise<Late> {
-    return this.turn((job) => this.#settle<Late>(job, command, "done", "stale"));
+    return this.handle((job) => this.#settle<Late>(job, command, "done", "stale"));
   }
 
   #settle<Reply>(job: JobRow, command: JobCommand, reply: Reply, stale: Reply): Outcome<JobRow, Reply> {

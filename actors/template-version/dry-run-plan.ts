@@ -1,9 +1,10 @@
 // A dry run's job and what a worker is told about it: the template filled in for a workspace that is never made. Used by its actor,
 // and by whoever shows what such a workspace would have.
-import type { JobRow } from "#db/jobs.ts";
-import type { Store } from "#db/store.ts";
-import { findTemplateVersion } from "#db/template-versions.ts";
-import { findWorkspaceOwner } from "#db/workspaces.ts";
+
+import type { Store } from "#db/engine/store.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import type { JobRow } from "#db/workspaces/jobs.ts";
+import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";

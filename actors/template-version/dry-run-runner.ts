@@ -4,13 +4,13 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, WorkerLost } from "#src/provisioners/provisioner.ts";
-import type { Directory } from "../directory.ts";
 import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
-import type { JobQueue, Worker } from "../job-queue.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { JobQueue, Worker } from "../runtime/job-queue.ts";
 import type { DryRunActor, DryRuns } from "./dry-run-actor.ts";
 
-type Parts = {
+type Deps = {
   readonly clock: Clock;
   readonly jobs: JobQueue;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
@@ -21,11 +21,11 @@ const HEARTBEAT_MS = 60_000;
 const STAGE = "Planning";
 
 export class DryRunRunner implements DryRuns {
-  readonly #parts: Parts;
+  readonly #parts: Deps;
   /** Jobs whose worker was lost, on their way back into the queue. */
   readonly #returned = new Set<string>();
 
-  constructor(parts: Parts) {
+  constructor(parts: Deps) {
     this.#parts = parts;
   }
 

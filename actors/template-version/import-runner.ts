@@ -3,16 +3,16 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Blobs } from "#db/blobs.ts";
-import { findFile } from "#db/files.ts";
-import type { Store } from "#db/store.ts";
-import type { Directory } from "../directory.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findFile } from "#db/templates/files.ts";
 import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
-import type { JobQueue } from "../job-queue.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { JobQueue } from "../runtime/job-queue.ts";
+import type { Imports, TemplateVersionActor } from "./actor.ts";
 import { importTemplate } from "./import.ts";
-import type { Imports, TemplateVersionActor } from "./template-version-actor.ts";
 
-type Parts = {
+type Deps = {
   readonly clock: Clock;
   readonly store: Store;
   readonly blobs: Blobs;
@@ -21,9 +21,9 @@ type Parts = {
 };
 
 export class ImportRunner implements Imports {
-  readonly #parts: Parts;
+  readonly #parts: Deps;
 
-  constructor(parts: Parts) {
+  constructor(parts: Deps) {
     this.#parts = parts;
   }
 

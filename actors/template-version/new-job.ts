@@ -1,5 +1,5 @@
 // A new template version and the row of its import job. Used by the actor.
-import type { JobRow } from "#db/jobs.ts";
+import type { JobRow } from "#db/workspaces/jobs.ts";
 
 export type NewTemplateVersion = {
   readonly job_id: string;

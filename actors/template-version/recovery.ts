@@ -1,12 +1,12 @@
 // After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
 import type { Blobs } from "#db/blobs.ts";
-import { listOpenDryRuns } from "#db/dry-runs.ts";
-import { listHashes } from "#db/files.ts";
-import type { Store } from "#db/store.ts";
-import { listOpenImports } from "#db/template-versions.ts";
-import type { Directory } from "../directory.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listOpenDryRuns } from "#db/templates/dry-runs.ts";
+import { listHashes } from "#db/templates/files.ts";
+import { listOpenImports } from "#db/templates/versions.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
-import type { TemplateVersionActor } from "./template-version-actor.ts";
 
 /** Call before uploads are taken. */
 export const recoverBlobs = async (store: Store, blobs: Blobs): Promise<void> => {

@@ -1,13 +1,14 @@
 // What can happen to a template version, as a pure function: its import job moves as every job does (actors/job/state.ts); a finished
 // import brings the manifest along. A command that comes too late is `stale` (rules TP-13 to TP-16).
-import { insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
-import type { Statement } from "#db/sql.ts";
-import { type TemplateVersionRow, updateTemplateVersion } from "#db/template-versions.ts";
-import { clearTimer, setTimer } from "#db/timers.ts";
+
+import type { Statement } from "#db/engine/sql.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { type TemplateVersionRow, updateTemplateVersion } from "#db/templates/versions.ts";
+import { insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
-import type { JobLogLine } from "../events.ts";
 import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
 import { type JobCommand, type JobPatch, type JobState, reapDue, transitionJob } from "../job/state.ts";
+import type { JobLogLine } from "../runtime/events.ts";
 
 /** Kept in memory: the row without its large texts, and the job. */
 export type VersionState = {

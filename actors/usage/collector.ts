@@ -1,7 +1,8 @@
 // Use as it happens: minutes are marked in memory and written once a minute, so that traffic does not become writes (rules IN-1 to
 // IN-4). Told by the edges where work shows: apps and ports, terminals, statistics of agents, reports of clients. Bounded.
 import { log } from "#base/log.ts";
-import type { Store } from "#db/store.ts";
+import type { Store } from "#db/engine/store.ts";
+import { ANY, BUCKET_MS } from "#db/reports/usage/block.ts";
 import {
   type AppName,
   addLatencies,
@@ -15,8 +16,7 @@ import {
   listUsedApps,
   listUsedWorkspaces,
   type MinutesRow,
-} from "#db/usage.ts";
-import { ANY, BUCKET_MS } from "#db/usage-block.ts";
+} from "#db/reports/usage/usage.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { BUILTIN_APPS } from "#schema/usage-app.ts";
 

@@ -1,16 +1,6 @@
 // Buckets that are over go from single rows into the packed rows of their user and template, a few at a time and each in one commit with
 // the removal of what was folded, so that nothing counts twice or not at all (rule IN-5).
-import type { Store } from "#db/store.ts";
-import {
-  type LatencyRow,
-  listDetails,
-  listLatencies,
-  listMinutes,
-  type MinutesRow,
-  removeLatencies,
-  removeMinutes,
-  savePacked,
-} from "#db/usage.ts";
+import type { Store } from "#db/engine/store.ts";
 import {
   BLOCK,
   type Block,
@@ -23,7 +13,17 @@ import {
   packDetail,
   packDigest,
   unpackDetail,
-} from "#db/usage-block.ts";
+} from "#db/reports/usage/block.ts";
+import {
+  type LatencyRow,
+  listDetails,
+  listLatencies,
+  listMinutes,
+  type MinutesRow,
+  removeLatencies,
+  removeMinutes,
+  savePacked,
+} from "#db/reports/usage/usage.ts";
 
 /** Packed rows of one commit: each is some kilobytes. */
 const AT_ONCE = 25;

@@ -1,14 +1,14 @@
 // The rows of the resources and agents that a start build makes from its filled-in template. Pure; used by plan.ts. Tokens leave here
 // in the clear once, for the worker; only their digest is stored.
 import { sha256 } from "#base/ids.ts";
-import { insertAgentApp } from "#db/agent-apps.ts";
-import { insertAgentMetadata } from "#db/agent-metadata.ts";
-import { insertAgentScript } from "#db/agent-scripts.ts";
-import { insertAgent } from "#db/agents.ts";
-import { deleteAgentsOfBuild, releaseToken } from "#db/agents-of-build.ts";
-import { insertLogSource } from "#db/log-sources.ts";
-import { deleteResources, insertResource } from "#db/resources.ts";
-import type { Statement } from "#db/sql.ts";
+import { insertAgent } from "#db/agents/agents.ts";
+import { insertAgentApp } from "#db/agents/apps.ts";
+import { insertLogSource } from "#db/agents/log-sources.ts";
+import { insertAgentMetadata } from "#db/agents/metadata.ts";
+import { deleteAgentsOfBuild, releaseToken } from "#db/agents/of-build.ts";
+import { insertAgentScript } from "#db/agents/scripts.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/manifest.ts";
 
 export type AgentRowsInput = {

@@ -4,14 +4,14 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
-import { listAgentScripts } from "#db/agent-scripts.ts";
-import { type AgentRow, findAgent, listRunningAgents } from "#db/agents.ts";
-import type { Store } from "#db/store.ts";
+import { type AgentRow, findAgent, listRunningAgents } from "#db/agents/agents.ts";
+import { listAgentScripts } from "#db/agents/scripts.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import type { AgentDialer } from "#src/wire/agent-dialer.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import { agentStatus } from "../agent/status.ts";
-import type { Events } from "../events.ts";
+import type { Events } from "../runtime/events.ts";
 
 export type AgentShutdownDeps = {
   readonly store: Store;
@@ -23,7 +23,7 @@ export type AgentShutdownDeps = {
 
 /** What a daemon needs beside its scripts: ending what they left, and delivering what they said. */
 const AROUND_MS = 10_000;
-/** A stop script without a timeout of its own has this long (src/daemon/scripts.ts). */
+/** A stop script without a timeout of its own has this long (src/daemon/scripts/scripts.ts). */
 const SCRIPT_MS = 20_000;
 /** No stop script holds up a build for longer, whatever timeout it has. */
 const LONGEST_MS = 5 * 60_000;

@@ -2,8 +2,8 @@
 // it (rules AU-1, AU-7). Pure; used by the workspace actor alone.
 
 import { originNow } from "#base/origin.ts";
-import { type AuditEntry, audited, isTold } from "#db/audit.ts";
-import type { Statement } from "#db/sql.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { type AuditEntry, audited, isTold } from "#db/reports/audit/audit.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 
 /** Builds that nobody has asked for. */

@@ -11,15 +11,15 @@ import {
   type Report,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import type { Directory } from "../directory.ts";
 import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
-import type { JobQueue, Tags, Worker } from "../job-queue.ts";
-import type { Builds, StartedJob, SubmittedBuild, WorkspaceActor } from "./workspace-actor.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { JobQueue, Tags, Worker } from "../runtime/job-queue.ts";
+import type { Builds, StartedJob, SubmittedBuild, WorkspaceActor } from "./actor.ts";
 
 export type Provisioners = ReadonlyMap<string, Provisioner>;
 
-type Parts = {
+type Deps = {
   readonly clock: Clock;
   readonly jobs: JobQueue;
   readonly provisioners: Provisioners;
@@ -31,13 +31,13 @@ type Parts = {
 const HEARTBEAT_MS = 60_000;
 
 export class BuildRunner implements Builds {
-  readonly #parts: Parts;
+  readonly #parts: Deps;
   /** Jobs whose worker was lost, on their way back into the queue. */
   readonly #returned = new Set<string>();
   /** Many may be queued at once. */
   readonly #pace = new Pace();
 
-  constructor(parts: Parts) {
+  constructor(parts: Deps) {
     this.#parts = parts;
   }
 

@@ -1,10 +1,11 @@
 // A workspace that was kept ready gets its owner, with everything that this changes in one batch: the owner, the name, the times, the
 // build of the claim, and the tokens of what runs, which go over to the agents of that build (facts/platform 2.8, rules PB-7 to PB-9).
-import type { BuildRow } from "#db/builds.ts";
-import { deletePortSharesOf } from "#db/port-shares.ts";
-import { findBuildInitiator, takePrebuild } from "#db/prebuilds.ts";
-import type { Store } from "#db/store.ts";
-import type { WorkspaceRow } from "#db/workspaces.ts";
+
+import type { Store } from "#db/engine/store.ts";
+import type { BuildRow } from "#db/workspaces/builds.ts";
+import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
+import { findBuildInitiator, takePrebuild } from "#db/workspaces/prebuilds.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { isRunning } from "./deadline.ts";
 import type { Change, NewBuild, WorkspaceState } from "./decision.ts";

@@ -3,8 +3,8 @@
 import { rfc3339 } from "#base/clock.ts";
 import { nextTime, WEEKDAYS } from "#base/cron.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
-import type { BuildRow } from "#db/builds.ts";
-import type { WorkspaceRow } from "#db/workspaces.ts";
+import type { BuildRow } from "#db/workspaces/builds.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import type { WorkspaceState } from "./decision.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";

@@ -1,13 +1,13 @@
 // The words of a workspace's mailbox: what it is told, and what a decision about it is made of (used by state.ts and the actor).
 import type { AppError } from "#base/errors.ts";
-import type { BuildRow } from "#db/builds.ts";
-import type { JobRow } from "#db/jobs.ts";
-import type { ScheduleRules } from "#db/schedule-rules.ts";
-import type { Statement } from "#db/sql.ts";
-import type { WorkspaceRow } from "#db/workspaces.ts";
-import type { JobLogLine } from "../events.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { BuildRow } from "#db/workspaces/builds.ts";
+import type { JobRow } from "#db/workspaces/jobs.ts";
+import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { Said } from "../job/report.ts";
 import type { JobState } from "../job/state.ts";
+import type { JobLogLine } from "../runtime/events.ts";
 
 export type WorkspaceState = {
   readonly workspace: WorkspaceRow;

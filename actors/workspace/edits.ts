@@ -1,8 +1,8 @@
 // Changes of a workspace that are no builds: its name, whether it follows its template, with whom it is shared.
 // Pure; used by the workspace actor alone. No change is `stale`; a deleted workspace refuses.
 import { AppError } from "#base/errors.ts";
-import { guardSharing } from "#db/sharing.ts";
-import type { Statement } from "#db/sql.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { guardSharing } from "#db/workspaces/sharing.ts";
 import type { Acl, WorkspaceRole } from "#schema/acl.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 import { changed } from "./state.ts";

@@ -2,11 +2,11 @@
 // workspace's own turn, so nothing it reads of the workspace can change meanwhile.
 import { arch, platform } from "node:os";
 import { uuid } from "#base/ids.ts";
-import { listBuildParameters } from "#db/builds.ts";
-import type { Statement } from "#db/sql.ts";
-import type { Store } from "#db/store.ts";
-import { findTemplateVersion } from "#db/template-versions.ts";
-import { findWorkspaceOwner } from "#db/workspaces.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import { listBuildParameters } from "#db/workspaces/builds.ts";
+import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";

@@ -1,10 +1,10 @@
 // What happens when a template lowers the level its workspaces may share ports at: each workspace above it is told. A crash in between
-// hurts nobody, because what is read is capped anyway (db/port-shares.ts), and the rest is told at the next start (rule SH-12).
+// hurts nobody, because what is read is capped anyway (db/workspaces/port-shares.ts), and the rest is told at the next start (rule SH-12).
 import { log } from "#base/log.ts";
-import { listWorkspacesAboveLevel } from "#db/port-shares.ts";
-import type { Store } from "#db/store.ts";
-import type { Directory } from "../directory.ts";
-import type { WorkspaceActor } from "./workspace-actor.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listWorkspacesAboveLevel } from "#db/workspaces/port-shares.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { WorkspaceActor } from "./actor.ts";
 
 /** For one template, or at start for all. Resolves when every workspace has answered. */
 export const lowerPortShares = async (

@@ -1,9 +1,9 @@
 // Sharing ports of a workspace, decided as pure functions: used by the workspace actor alone, which reads in its turn what they need
 // to know. The guard on the template's level makes sure that no share slips past a maximum that is lowered meanwhile.
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } from "#db/port-shares.ts";
-import type { Statement } from "#db/sql.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } from "#db/workspaces/port-shares.ts";
 import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/port-share.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 

@@ -1,11 +1,11 @@
 // After a start of the server: every build that was open goes on or has failed with a reason (rule WK-15), and workspaces that died
 // meanwhile are started again by their provisioner.
 import { log } from "#base/log.ts";
-import { listOpenBuilds, listRunning } from "#db/builds.ts";
-import type { Store } from "#db/store.ts";
-import type { Directory } from "../directory.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
-import type { WorkspaceActor } from "./workspace-actor.ts";
 
 const PAGE = 1_000;
 

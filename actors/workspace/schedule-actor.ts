@@ -4,14 +4,14 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
-import { listRunningAgents } from "#db/agents.ts";
-import type { BuildRow } from "#db/builds.ts";
-import { lookAtPrebuilds } from "#db/prebuilds.ts";
-import type { Store } from "#db/store.ts";
-import { clearTimer } from "#db/timers.ts";
-import { updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
-import { Actor, type Outcome } from "../actor.ts";
-import type { Events } from "../events.ts";
+import { listRunningAgents } from "#db/agents/agents.ts";
+import type { Store } from "#db/engine/store.ts";
+import { clearTimer } from "#db/engine/timers.ts";
+import type { BuildRow } from "#db/workspaces/builds.ts";
+import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
+import { updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import { Actor, type Outcome } from "../runtime/actor.ts";
+import type { Events } from "../runtime/events.ts";
 import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
 import { type By, note } from "./activity-note.ts";
 import type { Uses } from "./activity-uses.ts";
@@ -24,17 +24,17 @@ import { extended, withAutostart, withBuild, withDormancy, withTtl } from "./sch
 import { isUnclaimed, loadRules, type ScheduleRules } from "./schedule-rules.ts";
 import { changed } from "./state.ts";
 
-/** Builds that the server makes by itself (src/api/builds/automatic.ts). */
+/** Builds that the server makes by itself (src/domain/builds/automatic.ts). */
 export interface AutomaticBuilds {
   /** The build that follows `last`; reads the store only. Throws AppError when it cannot be made, such as for a missing parameter. */
-  plan(workspace: WorkspaceRow, last: BuildRow, wish: BuildWish): Promise<NewBuild>;
+  plan(workspace: WorkspaceRow, last: BuildRow, wish: BuildInput): Promise<NewBuild>;
   /** True when some worker could take a job with these tags. */
   hasWorker(tags: NewBuild["tags"]): boolean;
 }
 
-export type BuildWish = Pick<NewBuild, "transition" | "reason" | "initiator_id">;
+export type BuildInput = Pick<NewBuild, "transition" | "reason" | "initiator_id">;
 
-export type ScheduleParts = {
+export type ScheduleDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
@@ -49,9 +49,9 @@ type Decide<Reply> = (
 type Turn = Outcome<WorkspaceState, Late>;
 
 export abstract class ScheduledActor extends Actor<WorkspaceState> {
-  readonly #schedule: ScheduleParts;
+  readonly #schedule: ScheduleDeps;
 
-  constructor(id: string, parts: ScheduleParts) {
+  constructor(id: string, parts: ScheduleDeps) {
     super(id, parts.store);
     this.#schedule = parts;
   }
@@ -59,8 +59,8 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
   /** A change as the outcome of a turn, with its announcements. */
   protected abstract outcome<Reply>(change: Change, reply: Reply): Outcome<WorkspaceState, Reply>;
 
-  protected override turn<Reply>(decide: Decide<Reply>): Promise<Reply> {
-    return super.turn<Reply>(async (state) => this.#timed(state, await decide(state)));
+  protected override handle<Reply>(decide: Decide<Reply>): Promise<Reply> {
+    return super.handle<Reply>(async (state) => this.#timed(state, await decide(state)));
   }
 
   protected override birth<Reply>(decide: () => ReturnType<Decide<Reply>>): Promise<Reply> {
@@ -84,7 +84,7 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 
   /** Makes it dormant, with a stop when something may run, or wakes it. "stale" when it is so already. 409 for a prebuild. */
   setDormant(args: { readonly dormant: boolean; readonly by: By; readonly initiator_id: string }): Promise<Late> {
-    return this.turn<Late>(async (state) => {
+    return this.handle<Late>(async (state) => {
       const needsStop = args.dormant && !isDormant(state.workspace) && !state.workspace.deleted && mayRun(state);
       const wish = { transition: "stop", reason: "dormancy", initiator_id: args.initiator_id } as const;
       const stop = needsStop ? await this.#plan(state, wish) : undefined;
@@ -97,8 +97,8 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
    * Somebody or something works with it. Notes the use, which is written within a minute, and moves the deadline when the rules of
    * facts/platform 2.7 say so. Cheap: most reports write nothing.
    */
-  record_activity(report: ActivityReport): Promise<Late> {
-    return this.turn<Late>(async (state) => {
+  recordActivity(report: ActivityReport): Promise<Late> {
+    return this.handle<Late>(async (state) => {
       if (state.workspace.deleted) return { state, reply: "stale" };
       this.#schedule.uses.note(this.id);
       if (!movesDeadline(report) || state.build.deadline === null) return { state, reply: "stale" };
@@ -109,7 +109,7 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 
   /** Writes that it has been used (actors/workspace/activity-uses.ts). */
   noteUse(_: Record<string, never>): Promise<Late> {
-    return this.turn<Late>((state) => {
+    return this.handle<Late>((state) => {
       const now = this.#schedule.clock.now();
       if (state.workspace.deleted || now <= state.workspace.last_used_at) return { state, reply: "stale" };
       return used(state, now);
@@ -118,7 +118,7 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 
   /** Timers that a change of the template sets: it counts as used, or as fallen asleep, from now on (facts/platform 2.6). */
   resetTimes({ name }: { readonly name: "reset_used" | "reset_dormant" }): Promise<Late> {
-    return super.turn<Late>((state) => {
+    return super.handle<Late>((state) => {
       const now = this.#schedule.clock.now();
       const { dormant_at, deleted } = state.workspace;
       const done = clearTimer("workspace", this.id, name);
@@ -133,7 +133,7 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 
   /** The workspace's timer: does what is due, and sets the timer anew in any case. */
   runSchedule(_: Record<string, never>): Promise<Late> {
-    return super.turn<Late>(async (state) => this.#timed(state, await this.#due(state), true));
+    return super.handle<Late>(async (state) => this.#timed(state, await this.#due(state), true));
   }
 
   async #due(loaded: WorkspaceState): Promise<Turn> {
@@ -192,12 +192,12 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
     return this.outcome(changed(state, { workspace: { next_start_at } }, kept), "done");
   }
 
-  #plan(state: WorkspaceState, wish: BuildWish): Promise<NewBuild> {
+  #plan(state: WorkspaceState, wish: BuildInput): Promise<NewBuild> {
     return this.#schedule.automatic.plan(state.workspace, state.build, wish);
   }
 
   #edit(decide: (state: WorkspaceState, rules: ScheduleRules, now: number) => Decision): Promise<Late> {
-    return this.turn<Late>(async (state) => {
+    return this.handle<Late>(async (state) => {
       const rules = await loadRules(this.#schedule.store, state.workspace);
       return this.#settled(state, decide(state, rules, this.#schedule.clock.now()));
     });

@@ -3,8 +3,8 @@
 import { rfc3339 } from "#base/clock.ts";
 import { scheduleProblem } from "#base/cron.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
-import type { Statement } from "#db/sql.ts";
-import { updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { ttlProblem } from "#schema/schedule.ts";
 import { type By, note } from "./activity-note.ts";
 import { extendProblem, isRunning } from "./deadline.ts";

@@ -1,8 +1,9 @@
 // What a template and an owner say about a workspace's times, for the pure functions beside this file.
-import type { ScheduleRules } from "#db/schedule-rules.ts";
-import { findScheduleRules } from "#db/schedule-rules.ts";
-import type { Store } from "#db/store.ts";
-import type { WorkspaceRow } from "#db/workspaces.ts";
+
+import type { Store } from "#db/engine/store.ts";
+import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
+import { findScheduleRules } from "#db/workspaces/schedule-rules.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 
 export type { ScheduleRules };

@@ -2,9 +2,9 @@
 // Pure. The actor keeps one timer for the earliest of these; what is due is decided afresh when it fires (rules TI-14 to TI-24).
 import { rfc3339 } from "#base/clock.ts";
 import { weekdayOf } from "#base/cron.ts";
-import type { Statement } from "#db/sql.ts";
-import { clearTimer, setTimer } from "#db/timers.ts";
-import type { WorkspaceRow } from "#db/workspaces.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import type { ActivityReason } from "#schema/schedule.ts";
 import { isRunning, nextAutostart } from "./deadline.ts";

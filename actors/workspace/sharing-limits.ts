@@ -1,10 +1,10 @@
 // What happens when an organization switches sharing off: each of its shared workspaces is told, and whoever had a part in it loses it
 // (rule SH-12). What a crash leaves over is told at the next start.
 import { log } from "#base/log.ts";
-import { listForbiddenSharing } from "#db/sharing.ts";
-import type { Store } from "#db/store.ts";
-import type { Directory } from "../directory.ts";
-import type { WorkspaceActor } from "./workspace-actor.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listForbiddenSharing } from "#db/workspaces/sharing.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { WorkspaceActor } from "./actor.ts";
 
 /** For one organization, or at start for all. Resolves when every workspace has answered. */
 export const endForbiddenSharing = async (

@@ -1,13 +1,13 @@
 // What can happen to a workspace and its builds, as a pure function: state and command in, next state, writes, events and effects
 // out (DESIGN section 3, rule 2; facts/platform 2.1). Used by the workspace actor alone; it reads no clock and no store.
 import { AppError, conflict } from "#base/errors.ts";
-import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/builds.ts";
-import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/jobs.ts";
-import { deletePortSharesOf } from "#db/port-shares.ts";
-import type { Statement } from "#db/sql.ts";
-import { guardTemplate } from "#db/templates.ts";
-import { clearTimer, setTimer } from "#db/timers.ts";
-import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { guardTemplate } from "#db/templates/templates.ts";
+import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "#db/workspaces/builds.ts";
+import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
+import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
+import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/build.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import { tagsWithPlace } from "#src/provisioners/external/tags.ts";

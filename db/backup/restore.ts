@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { MIGRATIONS } from "#db/migrations.ts";
+import { MIGRATIONS } from "../engine/migrations.ts";
 import { type Copied, type Flow, flushFolder } from "./flow.ts";
 import {
   BackupError,

@@ -1,4 +1,4 @@
-// Who changed what, when and from where. Written in the same batch as the change (db/audit.ts) and never changed; deleted only by
+// Who changed what, when and from where. Written in the same batch as the change (db/reports/audit/audit.ts) and never changed; deleted only by
 // retention (actors/audit/retention.ts). Refers to nothing: an entry outlives what it tells of.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
@@ -33,7 +33,7 @@ export const audit_logs = sqliteTable(
     request_id: text().notNull(),
   },
   // Each ends with the order of the list. Kind and reason stand before it wherever one may ask for them with something else, so that what
-  // is often there but never together is not looked for entry by entry (db/audit-plan.ts).
+  // is often there but never together is not looked for entry by entry (db/reports/audit/plan.ts).
   (table) => [
     index("audit_logs_time").on(table.time),
     index("audit_logs_kind").on(table.resource_type, table.action, table.build_reason, table.time),

@@ -1,5 +1,5 @@
 // The pull requests of chats: one row for each chat whose work was pushed to a git host that the deployment knows, with what that host
-// said of it last. Written by actors/chat/aside/diffs.ts alone, outside of the chats' mailboxes: nothing of a chat depends on it.
+// said of it last. Written by actors/chat/background/pull-requests.ts alone, outside of the chats' mailboxes: nothing of a chat depends on it.
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
 

@@ -1,5 +1,5 @@
 // Recorded model calls of chats whose owners want them recorded (facts/chats 4.18): a run is a turn or another errand of a chat, a step
-// one call of the model. Written by the recorder of actors/chat/aside/recorder.ts, outside of the chat's mailbox: nothing depends on them.
+// one call of the model. Written by the recorder of actors/chat/background/recorder.ts, outside of the chat's mailbox: nothing depends on them.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";

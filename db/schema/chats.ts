@@ -10,7 +10,7 @@ import { organizations, users } from "./users.ts";
 /** A tool that the client runs (facts/chats 3.5). */
 export type DynamicTool = { name: string; description: string; input_schema: unknown };
 
-/** A call without a result; `permission` as in actors/chat/decision.ts. */
+/** A call without a result; `permission` as in actors/chat/machine/decision.ts. */
 type PendingCallRow = {
   message_id: number;
   tool_call_id: string;
@@ -54,7 +54,7 @@ export const chats = sqliteTable(
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
 
-    // The execution state: changed by transitions alone (actors/chat/state.ts).
+    // The execution state: changed by transitions alone (actors/chat/machine/state.ts).
     status: text().notNull(),
     archived: integer({ mode: "boolean" }).notNull().default(false),
     last_error: text({ mode: "json" }).$type<ChatError>(),

@@ -1,4 +1,4 @@
-// Providers of language models and the models they serve. Written by actors/model-settings.ts alone. What is deleted stays, without
+// Providers of language models and the models they serve. Written by actors/models/model-settings.ts alone. What is deleted stays, without
 // its key, because messages name the model they were made with.
 import { sql } from "drizzle-orm";
 import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";

@@ -1,5 +1,5 @@
 // Who used what, for the reports of insights. Minutes come in as masks of half-hour buckets (facts/platform 6.1) and are folded, once a
-// bucket is over, into one packed row for each user, template and 32 days (db/usage-block.ts). Written by actors/usage/ only.
+// bucket is over, into one packed row for each user, template and 32 days (db/reports/usage/block.ts). Written by actors/usage/ only.
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 
 /** Integer keys of what usage is about. */
@@ -47,7 +47,7 @@ export const usage_latencies = sqliteTable(
 
 /** What reports over whole blocks need; small, so that a year of many users is read at once. */
 export const usage_digests = sqliteTable("usage_digests", {
-  /** Block, user and template in one number (db/usage-block.ts), so that rows lie in the order they are read. */
+  /** Block, user and template in one number (db/reports/usage/block.ts), so that rows lie in the order they are read. */
   id: integer().primaryKey(),
   digest: blob({ mode: "buffer" }).notNull(),
 });
@@ -58,13 +58,13 @@ export const usage_details = sqliteTable("usage_details", {
   detail: blob({ mode: "buffer" }).notNull(),
 });
 
-/** How often something of a block was written, so that what a report took from it can be kept until it changes (db/usage-parts.ts). */
+/** How often something of a block was written, so that what a report took from it can be kept until it changes (db/reports/usage/parts.ts). */
 export const usage_blocks = sqliteTable("usage_blocks", {
   block: integer().primaryKey(),
   version: integer().notNull(),
 });
 
-/** One row for each change of a user's status, made by triggers (db/user-status.sql) in the transaction of the change itself. */
+/** One row for each change of a user's status, made by triggers (db/engine/user-status.sql) in the transaction of the change itself. */
 export const user_status_changes = sqliteTable(
   "user_status_changes",
   {

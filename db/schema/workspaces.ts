@@ -44,7 +44,7 @@ export const workspaces = sqliteTable(
   (table) => [
     uniqueIndex("workspaces_name").on(table.owner_id, sql`lower(${table.name})`).where(sql`${table.deleted} = 0`),
     index("workspaces_template").on(table.template_id),
-    // What lists look for, and how they count (db/workspace-lists.ts).
+    // What lists look for, and how they count (db/workspaces/lists.ts).
     index("workspaces_list").on(table.owner_id, table.status, sql`lower(${table.name})`),
     index("workspaces_status").on(table.status, table.deleted, table.dormant_at, table.organization_id),
     index("workspaces_alive")

@@ -1,9 +1,9 @@
 // Small facts about this deployment that clients ask for at their start: looks, names for ssh, experiments, where applications are.
 import { Elysia, t } from "elysia";
 import { deploymentId } from "#db/settings.ts";
-import { callers } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
-import { fails } from "./responses.ts";
+import { callers } from "./http/caller.ts";
+import { fails } from "./http/responses.ts";
 import { HOSTNAME_SUFFIX } from "./tailnet/derp-map.ts";
 
 const tags = ["General"];

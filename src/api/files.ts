@@ -3,16 +3,16 @@
 import { Elysia, t } from "elysia";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { findFile } from "#db/files.ts";
+import { findFile } from "#db/templates/files.ts";
+import { mayManageTemplates } from "#domain/access.ts";
+import { mayReadFile, remember } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/file.ts";
 import { ArchiveError } from "#src/provisioners/archive.ts";
 import { zipOf } from "#src/provisioners/archive-convert.ts";
-import { mayManageTemplates } from "./access.ts";
-import { leaveUnread, ownParser, tooLarge, UPLOAD_LIMIT } from "./body.ts";
-import { callers, type UserCaller } from "./caller.ts";
 import type { ApiContext } from "./context.ts";
-import { fails } from "./responses.ts";
-import { mayReadFile, remember } from "./uploads.ts";
+import { leaveUnread, ownParser, tooLarge, UPLOAD_LIMIT } from "./http/body.ts";
+import { callers, type UserCaller } from "./http/caller.ts";
+import { fails } from "./http/responses.ts";
 
 const tags = ["Templates"];
 

@@ -1,7 +1,7 @@
 // For machines that watch this server: alive, and ready for work.
 import { Elysia, t } from "elysia";
 import type { ApiContext } from "./context.ts";
-import { Generic } from "./responses.ts";
+import { Generic } from "./http/responses.ts";
 
 const tags = ["General"];
 

@@ -1,4 +1,4 @@
-// The one error type of the product. Code below the HTTP edge throws `AppError`; the edge (src/api/errors.ts) is the only
+// The one error type of the product. Code below the HTTP edge throws `AppError`; the edge (src/api/http/errors.ts) is the only
 // place that turns a kind into a status. Anything else that is thrown is `internal`: logged, never shown.
 
 /** Every way a request can fail, with the HTTP status it becomes. A closed set: add here, nowhere else. */

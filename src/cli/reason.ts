@@ -3,8 +3,8 @@ import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
 import { EncryptionKeyError } from "#base/encryption.ts";
 import { TlsError } from "#base/tls.ts";
-import { LockedError } from "#db/lock.ts";
-import { NewerDatabaseError } from "#db/migrate.ts";
+import { LockedError } from "#db/engine/lock.ts";
+import { NewerDatabaseError } from "#db/engine/migrate.ts";
 import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 
 /** Words for what keeps `serve` from starting; undefined for a defect. */

@@ -7,14 +7,14 @@ import { type Random, systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import { PREBUILDS_USERNAME } from "#schema/prebuilds.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { type AgentApi, Connection, Stopped } from "./connection.ts";
+import { AgentSession } from "./connection/agent-session.ts";
+import { type AgentApi, Connection, Stopped } from "./connection/connection.ts";
+import { awaitClaim } from "./connection/reinit.ts";
+import { Reports } from "./connection/reports.ts";
 import { folderOf } from "./environment.ts";
-import { Lifecycle } from "./lifecycle.ts";
-import { Logs } from "./logs.ts";
 import { aborted, pause, within } from "./pause.ts";
-import { awaitClaim } from "./reinit.ts";
-import { Reports } from "./reports.ts";
-import { Work } from "./work.ts";
+import { Lifecycle } from "./scripts/lifecycle.ts";
+import { Logs } from "./scripts/logs.ts";
 
 export type DaemonOptions = {
   /** The server's access URL. */
@@ -39,7 +39,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const asked = new AbortController();
   const signal = AbortSignal.any([options.signal, asked.signal]);
   const held = holdProcess();
-  let work: Work | undefined;
+  let work: AgentSession | undefined;
   const connection = new Connection({
     url,
     token,
@@ -59,8 +59,8 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       }
     },
   });
-  const begin = (manifest: Manifest): Work =>
-    Work.begin({
+  const begin = (manifest: Manifest): AgentSession =>
+    AgentSession.begin({
       manifest,
       url,
       token,
@@ -74,7 +74,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       shutDown: () => asked.abort(),
     });
   /** Once the workspace is somebody's: what runs ends without its stop scripts, and everything begins as the new agent. */
-  const begunAnew = async (first: Work): Promise<void> => {
+  const begunAnew = async (first: AgentSession): Promise<void> => {
     if (!(await awaitClaim({ url, token, clock, random, signal }))) return;
     log("daemon").info("the workspace has an owner now, beginning anew");
     try {

@@ -1,5 +1,5 @@
 // What every cloud's check of an instance identity shares: the refusal, and the files an administrator trusts (setting
-// `identity_certificates`). Nothing is ever fetched. Used by src/api/instance-identity.ts.
+// `identity_certificates`). Nothing is ever fetched. Used by src/api/agents/instance-identity.ts.
 import { X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // The models an administrator has set up, behind the interface that turns use. Told anew of all of them after each change
-// (actors/model-settings.ts). While there is none, the built-in demo model answers.
+// (actors/models/model-settings.ts). While there is none, the built-in demo model answers.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -37,7 +37,7 @@ export type ConfiguredModel = {
   readonly model_config: CallConfig;
 };
 
-type Parts = {
+type Deps = {
   readonly clock: Clock;
   /** Which private addresses base URLs may lead to. */
   readonly mayReach: MayReach;
@@ -48,13 +48,13 @@ type Parts = {
 type Found = { readonly config: ConfiguredModel; readonly provider: ConfiguredProvider };
 
 export class ConfiguredModels implements LanguageModels {
-  readonly #parts: Parts;
+  readonly #parts: Deps;
   readonly #demo: DemoModels;
   readonly #fetch: GuardedFetch;
   #found = new Map<string, Found>();
   #adapters = new Map<string, Promise<LanguageModelV4>>();
 
-  constructor(parts: Parts) {
+  constructor(parts: Deps) {
     this.#parts = parts;
     this.#demo = new DemoModels(parts.clock);
     this.#fetch = guardedFetch(parts.mayReach);

@@ -6,7 +6,7 @@ import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, MAGIC } 
 import { PacketQueue } from "./packet-queue.ts";
 import type { Relay } from "./relay.ts";
 
-/** As `Socket` of src/api/socket.ts. */
+/** As `Socket` of src/api/http/socket.ts. */
 export interface RelaySocket {
   /** Bun's own answer: more than 0 sent, -1 taken but full (a `drain` follows), 0 dropped. */
   transmit(bytes: Uint8Array): number;

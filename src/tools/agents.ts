@@ -6,7 +6,7 @@ import type { ToolContext, ToolResult } from "./tool.ts";
 export const SUBAGENT_TYPES = ["general", "explore", "computer_use"] as const;
 export type SubagentType = (typeof SUBAGENT_TYPES)[number];
 
-export type SpawnWish = {
+export type SpawnInput = {
   readonly type: SubagentType;
   readonly prompt: string;
   readonly title?: string | undefined;
@@ -16,7 +16,7 @@ export type SpawnWish = {
 
 export interface Subagents {
   /** Starts a sub-chat; the same call never starts two, whatever happens in between. */
-  spawn(wish: SpawnWish): Promise<ToolResult>;
+  spawn(wish: SpawnInput): Promise<ToolResult>;
   /**
    * Resolves when the sub-chat's turn has ended, or after `timeout_ms`. What it says meanwhile is written to `live`. When `signal` fires
    * because the turn was interrupted, the sub-chat is interrupted, too.

@@ -20,7 +20,7 @@ export const attachFile = tool({
     },
     { additionalProperties: false },
   ),
-  async run({ agent, house }, { path, name: given }, signal) {
+  async run({ agent, services }, { path, name: given }, signal) {
     const query = new URLSearchParams({ path, limit: String(ATTACHED_LIMIT + 1) });
     const bytes = await agent.bytes(`/read-file?${query}`, ATTACHED_LIMIT + 1, signal);
     if (bytes.byteLength > ATTACHED_LIMIT) throw new ToolError(`The file is larger than ${ATTACHED_LIMIT} bytes.`);
@@ -30,7 +30,7 @@ export const attachFile = tool({
     if (name === "" || Buffer.byteLength(name) > LONGEST_NAME) {
       throw new ToolError(`The file needs a name of at most ${LONGEST_NAME} bytes: say one with name.`);
     }
-    const { file_id, media_type } = await house.attachFile(name, bytes);
+    const { file_id, media_type } = await services.attachFile(name, bytes);
     return { ok: true, path, file_id, name, media_type, size: bytes.byteLength };
   },
 });

@@ -10,14 +10,14 @@ export const computer = tool({
   description,
   input_schema: t.Object(DESKTOP_FIELDS, { additionalProperties: false }),
   gives_image: true,
-  async run({ agent, house, run_id }, args, signal) {
+  async run({ agent, services, run_id }, args, signal) {
     const json = { ...args, id: run_id };
     const { width, height, image } = await agent.call<DesktopPicture>({
       ...{ method: "POST", path: "/desktop/action", json, signal, patient: true },
     });
     const bytes = new Uint8Array(Buffer.from(String(image), "base64"));
     if (bytes.byteLength === 0) throw new ToolError("The desktop gave no picture.");
-    const { file_id, media_type } = await house.attachFile("screenshot.png", bytes);
+    const { file_id, media_type } = await services.attachFile("screenshot.png", bytes);
     return { action: args.action, image: { file_id, media_type, width, height } };
   },
 });

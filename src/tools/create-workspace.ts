@@ -15,5 +15,5 @@ export const createWorkspace = tool({
     },
     { additionalProperties: false },
   ),
-  run: ({ house }, wish, signal) => house.createWorkspace(wish, signal),
+  run: ({ services }, wish, signal) => services.createWorkspace(wish, signal),
 });

@@ -13,5 +13,5 @@ export const listTemplates = tool({
     },
     { additionalProperties: false },
   ),
-  run: ({ house }, { query = "", page = 1 }) => house.listTemplates(query, page),
+  run: ({ services }, { query = "", page = 1 }) => services.listTemplates(query, page),
 });

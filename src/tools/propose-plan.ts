@@ -18,7 +18,7 @@ export const proposePlan = tool({
     { path: t.String({ minLength: 1, description: "The plan's file, which ends in .md." }) },
     { additionalProperties: false },
   ),
-  async run({ agent, house }, { path }, signal) {
+  async run({ agent, services }, { path }, signal) {
     if (!path.toLowerCase().endsWith(".md")) throw new ToolError("The plan must be a file that ends in .md.");
     const query = new URLSearchParams({ path, offset: "1", limit: ALL_LINES });
     const read = await agent.call<FileLines>({ method: "GET", path: `/read-file-lines?${query}`, signal });
@@ -28,7 +28,7 @@ export const proposePlan = tool({
     }
     if (read.content.trim() === "") throw new ToolError("The plan is empty: write it first.");
     const name = path.slice(path.lastIndexOf("/") + 1);
-    const file_id = await house.keepFile({ name, media_type, bytes });
+    const file_id = await services.keepFile({ name, media_type, bytes });
     return { ok: true, path, kind: "plan", file_id, media_type };
   },
 });

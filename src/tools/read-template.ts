@@ -7,5 +7,5 @@ export const readTemplate = tool({
   name: "read_template",
   description,
   input_schema: t.Object({ template_id: t.String({ minLength: 1 }) }, { additionalProperties: false }),
-  run: ({ house }, { template_id }) => house.readTemplate(template_id),
+  run: ({ services }, { template_id }) => services.readTemplate(template_id),
 });

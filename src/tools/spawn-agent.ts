@@ -35,8 +35,8 @@ export const spawnAgent = tool({
     },
     { additionalProperties: false },
   ),
-  async run({ agents, house }, wish) {
-    if (!(await house.mayBeginChats())) throw new ToolError("The owner of this chat may begin no chats now.");
+  async run({ agents, services }, wish) {
+    if (!(await services.mayBeginChats())) throw new ToolError("The owner of this chat may begin no chats now.");
     return agents.spawn(wish);
   },
 });

@@ -10,5 +10,5 @@ export const startWorkspace = tool({
     { parameters: t.Optional(t.Record(t.String(), t.String(), { description: "Parameter name and new value." })) },
     { additionalProperties: false },
   ),
-  run: ({ house }, { parameters = {} }, signal) => house.startWorkspace(parameters, signal),
+  run: ({ services }, { parameters = {} }, signal) => services.startWorkspace(parameters, signal),
 });

@@ -7,5 +7,5 @@ export const stopWorkspace = tool({
   name: "stop_workspace",
   description,
   input_schema: t.Object({}, { additionalProperties: false }),
-  run: ({ house }, _, signal) => house.stopWorkspace(signal),
+  run: ({ services }, _, signal) => services.stopWorkspace(signal),
 });

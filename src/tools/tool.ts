@@ -3,7 +3,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
 import type { Subagents } from "./agents.ts";
-import type { ToolHouse } from "./house.ts";
+import type { ToolServices } from "./services.ts";
 import type { Skills } from "./skills.ts";
 
 /** A request to the daemon in the workspace. */
@@ -32,7 +32,7 @@ export type ToolResult = Readonly<Record<string, unknown>>;
 export type ToolContext = {
   readonly clock: Clock;
   readonly agent: ToolAgent;
-  readonly house: ToolHouse;
+  readonly services: ToolServices;
   readonly agents: Subagents;
   readonly skills: Skills;
   /** A UUID that is the same whenever this call is run again, after a crash too. */

@@ -1,4 +1,4 @@
-// The pages for people, by path. Bun bundles each with its script and style; src/api/pages.ts serves them.
+// The pages for people, by path. Bun bundles each with its script and style; src/api/http/pages.ts serves them.
 import cliAuth from "./cli-auth.html";
 import externalAuth from "./external-auth.html";
 import externalAuthLink from "./external-auth-link.html";

@@ -2,14 +2,14 @@
 
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { Actor } from "#actors/actor.ts";
-import { Directory, IDLE_MS } from "#actors/directory.ts";
-import { MAILBOX_LIMIT, Mailbox, outsideTurn } from "#actors/mailbox.ts";
-import { Scheduler } from "#actors/scheduler.ts";
+import { Actor } from "#actors/runtime/actor.ts";
+import { Directory, IDLE_MS } from "#actors/runtime/directory.ts";
+import { MAILBOX_LIMIT, Mailbox, outsideTurn } from "#actors/runtime/mailbox.ts";
+import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { type AppError, kindOf } from "#base/errors.ts";
-import { openLocalStore } from "#db/local.ts";
-import { CommitError, type Store } from "#db/store.ts";
-import { clearTimer, setTimer } from "#db/timers.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
@@ -48,7 +48,7 @@ class Counter extends Actor<number> {
     return Promise.resolve(0);
   }
   add({ by, after }: { by: number; after?: () => void }): Promise<number> {
-    return this.turn((state) => ({
+    return this.handle((state) => ({
       state: state + by,
       writes: [{ sql: "", rows: [[]] }],
       after,
@@ -56,7 +56,7 @@ class Counter extends Actor<number> {
     }));
   }
   hold({ gate }: { gate: Promise<void> }): Promise<number> {
-    return this.turn(async (state) => {
+    return this.handle(async (state) => {
       await gate;
       return { state, reply: state };
     });

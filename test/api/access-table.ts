@@ -1,7 +1,7 @@
-// The reviewed table of who may do what: every role against every question of src/api/access.ts. Read by access.test.ts, which asks
+// The reviewed table of who may do what: every role against every question of src/domain/access.ts. Read by access.test.ts, which asks
 // each, and by access-docs.ts, which prints it for people.
-import * as access from "#src/api/access.ts";
-import type { UserCaller } from "#src/api/caller.ts";
+import * as access from "#domain/access.ts";
+import type { UserCaller } from "#src/api/http/caller.ts";
 
 const ORG = "00000000-0000-4000-8000-0000000000aa";
 const caller = (roles: string[], organizations: Record<string, string[]> = { [ORG]: [] }): UserCaller => ({

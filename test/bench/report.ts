@@ -3,11 +3,11 @@ import type { Figures, Medians, Row, Verdict } from "./row.ts";
 import type { SideName } from "./sides.ts";
 
 /** All rounds of one row, per side. */
-export type Rounds = Partial<Record<SideName, Figures[]>>;
+export type PingTimer = Partial<Record<SideName, Figures[]>>;
 
 export interface RowResult {
   row: Row;
-  rounds: Rounds;
+  rounds: PingTimer;
 }
 
 /** Median; of an even count the mean of the two in the middle. NaN when there are none. */
@@ -18,7 +18,7 @@ export function median(values: number[]): number {
   return sorted.length % 2 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-function mediansOf(rounds: Rounds): Medians {
+function mediansOf(rounds: PingTimer): Medians {
   const of = (figures: Figures[] | undefined): Figures | undefined => {
     const names = Object.keys(figures?.[0] ?? {});
     return figures?.length

@@ -2,7 +2,7 @@
 // alive. The product alone; the targets are times.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { openLocalStore } from "#db/local.ts";
+import { openLocalStore } from "#db/engine/local.ts";
 import { seedMany } from "#test/support/seed-many.ts";
 import { type Product, startProduct } from "./product.ts";
 import { type Bench, type Figures, productFigure, type Row } from "./row.ts";

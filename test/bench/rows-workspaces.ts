@@ -2,7 +2,7 @@
 // compared is one read with another, or a figure with its target.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { openLocalStore } from "#db/local.ts";
+import { openLocalStore } from "#db/engine/local.ts";
 import { type Many, seedMany } from "#test/support/seed-many.ts";
 import type { PlanLine } from "./driver.ts";
 import { residentMiB } from "./machine.ts";

@@ -3,11 +3,11 @@
 import { parseArgs } from "node:util";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
-import { indexMessages, indexTitle, mergeSearch, readPieces, SEARCH_TABLES } from "#db/chat-search.ts";
-import { insertChat } from "#db/chats.ts";
-import { type LocalStore, openLocalStore } from "#db/local.ts";
-import { insertMessages } from "#db/messages.ts";
-import type { Statement } from "#db/sql.ts";
+import { insertChat } from "#db/chats/chats.ts";
+import { insertMessages } from "#db/chats/messages.ts";
+import { indexMessages, indexTitle, mergeSearch, readPieces, SEARCH_TABLES } from "#db/chats/search.ts";
+import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
+import type { Statement } from "#db/engine/sql.ts";
 
 export type SeededChats = {
   /** The chat with LONG messages. */

@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { openLocalStore } from "#db/local.ts";
+import { openLocalStore } from "#db/engine/local.ts";
 
 const LINE_BYTES = 400;
 /** What a line of that many bytes takes in the file at least, so that no more numbers are needed than were reserved. */

@@ -1,9 +1,8 @@
 // Twelve months of use by many people, put straight into a store as folding leaves it: for the row about insights. Half of the people
 // use a second template, one in ten both at the same time.
 import { uuid } from "#base/ids.ts";
-import type { Statement } from "#db/sql.ts";
-import type { Store } from "#db/store.ts";
-import { appText, insertUsageKeys, KEY_KINDS, listUsageKeys, savePacked } from "#db/usage.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
 import {
   ANY,
   BLOCK,
@@ -14,8 +13,9 @@ import {
   minutesOf,
   packDetail,
   packDigest,
-} from "#db/usage-block.ts";
-import { insertUser } from "#db/users.ts";
+} from "#db/reports/usage/block.ts";
+import { appText, insertUsageKeys, KEY_KINDS, listUsageKeys, savePacked } from "#db/reports/usage/usage.ts";
+import { insertUser } from "#db/users/users.ts";
 import { BUILTIN_APPS } from "#schema/usage-app.ts";
 
 const DAY_BUCKETS = 48;

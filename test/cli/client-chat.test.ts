@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat } from "#schema/chat.ts";
 import type { ChatEvent } from "#schema/chat-event.ts";
-import { ChatPrinter } from "#src/cli/chat/printer.ts";
-import { MarkReader, marksOf } from "#src/cli/workspaces/shell-command.ts";
-import { EscapeKeys } from "#src/cli/workspaces/shell-keys.ts";
+import { ChatPrinter } from "#src/cli/client/chat/printer.ts";
+import { MarkReader, marksOf } from "#src/cli/client/workspaces/shell-command.ts";
+import { EscapeKeys } from "#src/cli/client/workspaces/shell-keys.ts";
 import { Client } from "#src/client.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat } from "#schema/chat.ts";
 import type { ChatEvent } from "#schema/chat-event.ts";
-import { askedLine, askedText } from "#src/cli/chat/permission-text.ts";
+import { askedLine, askedText } from "#src/cli/client/chat/permission-text.ts";
 import { Client } from "#src/client.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 

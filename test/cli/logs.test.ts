@@ -1,7 +1,7 @@
 // `slipway logs` beside a real server.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { run } from "#src/cli/logs.ts";
+import { run } from "#src/cli/client/logs.ts";
 import { EXIT, type VerbInput } from "#src/cli/verb.ts";
 import type { Client } from "#src/client.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { VERSION } from "#base/version.ts";
 import { reasonForPeople } from "#src/cli/reason.ts";
-import { serve } from "#src/cli/serve.ts";
+import { serve } from "#src/cli/server/serve.ts";
 import type { VerbInput } from "#src/cli/verb.ts";
 
 /** A clock whose timers fire when the test says so. */

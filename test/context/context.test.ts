@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { build, query } from "#db/engine/sql.ts";
 import { context_snapshots } from "#db/schema/context.ts";
-import { build, query } from "#db/sql.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { UserSkill } from "#schema/user-skill.ts";
 import { contextOf } from "#test/support/seed.ts";

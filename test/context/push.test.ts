@@ -1,7 +1,7 @@
 // What the server takes of what an agent pushes, over a real connection.
 import { expect, test } from "bun:test";
 import { toldBy } from "#actors/chat/prompt/context-blocks.ts";
-import { findSnapshot, findWorkspaceContext } from "#db/context.ts";
+import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { skillFile, skillFiles } from "#src/daemon/context-http.ts";
-import { contextRoots, LIMITS, scanContext } from "#src/daemon/context-scan.ts";
-import { skillHead } from "#src/daemon/context-skill.ts";
+import { skillFile, skillFiles } from "#src/daemon/context/http.ts";
+import { contextRoots, LIMITS, scanContext } from "#src/daemon/context/scan.ts";
+import { skillHead } from "#src/daemon/context/skill.ts";
 
 let home: string;
 beforeEach(() => {

@@ -1,7 +1,8 @@
 // A process that changes things for ever, each with its entry of the audit log, and says which changes were answered. Killed by
 // audit.test.ts.
-import { audited } from "#db/audit.ts";
-import { openLocalStore } from "#db/local.ts";
+
+import { openLocalStore } from "#db/engine/local.ts";
+import { audited } from "#db/reports/audit/audit.ts";
 import { putSetting } from "#db/settings.ts";
 
 const store = openLocalStore({ directory: process.argv[2] ?? "", cacheMb: 4, now: 0, fatal: () => {} });

@@ -36,7 +36,7 @@ export class ChatReader {
   status = "";
   connections = 0;
   readonly options: ReaderOptions;
-  #episode: [number, number] | undefined;
+  #buffer: [number, number] | undefined;
   #seq = 0;
   /** Numbers that came in this connection, and those that it was to leave out. */
   #fresh = new Set<number>();
@@ -81,7 +81,7 @@ export class ChatReader {
     if (!this.options.resumes) this.messages.clear();
     this.#after = Math.max(0, ...this.messages.keys());
     this.#fresh.clear();
-    this.#episode = undefined;
+    this.#buffer = undefined;
     this.status = "";
   }
 
@@ -127,7 +127,7 @@ export class ChatReader {
         this.status = event.status.status;
         break;
       case "preview_reset":
-        this.#episode = undefined;
+        this.#buffer = undefined;
         break;
       case "message_part":
         this.#applyPart(event.message_part);
@@ -143,10 +143,10 @@ export class ChatReader {
   }
 
   #applyPart({ history_version, generation_attempt, seq, part }: Part): void {
-    const [history, attempt] = this.#episode ?? [history_version, generation_attempt];
+    const [history, attempt] = this.#buffer ?? [history_version, generation_attempt];
     if (history !== history_version || attempt !== generation_attempt) this.#say("a part without a preview_reset");
-    if (!this.#episode) this.#seq = 0;
-    this.#episode = [history_version, generation_attempt];
+    if (!this.#buffer) this.#seq = 0;
+    this.#buffer = [history_version, generation_attempt];
     this.#seq += 1;
     if (seq !== this.#seq) this.#say(`part ${seq} where ${this.#seq} was due`);
     this.options.ledger.same(`part ${history_version}/${generation_attempt}/${seq}`, part);

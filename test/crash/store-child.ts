@@ -4,11 +4,11 @@
 import { writeSync } from "node:fs";
 import { eq, sql } from "drizzle-orm";
 import { armFailpoint } from "#base/failpoint.ts";
-import { openLocalStore } from "#db/local.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import { build, insertInto, query, statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
 import { agent_logs } from "#db/schema/agents.ts";
 import { settings } from "#db/schema/core.ts";
-import { build, insertInto, query, statement } from "#db/sql.ts";
-import { CommitError } from "#db/store.ts";
 
 export type ChildOrder = {
   directory: string;

@@ -1,6 +1,6 @@
 // Knows what a writing process said it sent and what was acknowledged, and compares that with what a database holds
 // (RELIABILITY section 4, points 1 to 4 and 9, for the store alone).
-import { openDatabase } from "#db/open.ts";
+import { openDatabase } from "#db/engine/open.ts";
 
 type Sent = { client: number; n: number; first: number; count: number; fate: "unknown" | "acknowledged" | "refused" };
 

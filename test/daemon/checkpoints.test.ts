@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFile
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
-import { Checkpoints } from "#src/daemon/checkpoints.ts";
-import { ProcessGroups } from "#src/daemon/groups.ts";
+import { Checkpoints } from "#src/daemon/checkpoints/checkpoints.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { tempDirectory } from "#test/support/server.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { backoff } from "#src/daemon/backoff.ts";
-import { Connection, Stopped } from "#src/daemon/connection.ts";
+import { backoff } from "#src/daemon/connection/backoff.ts";
+import { Connection, Stopped } from "#src/daemon/connection/connection.ts";
 import { RpcError } from "#src/wire/drpc-frame.ts";
 import { eventually, settled, WatchedClock } from "./support/clock.ts";
 import { TOKEN } from "./support/daemon.ts";

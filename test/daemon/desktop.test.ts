@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { Desktop } from "#src/daemon/desktop.ts";
-import { actOn } from "#src/daemon/desktop-actions.ts";
-import { namedServer } from "#src/daemon/desktop-programs.ts";
-import { ProcessGroups } from "#src/daemon/groups.ts";
-import { keysymOf, keysymsOf } from "#src/daemon/keysyms.ts";
-import { pictureOf, scaleOf } from "#src/daemon/png.ts";
+import { actOn } from "#src/daemon/desktop/actions.ts";
+import { Desktop } from "#src/daemon/desktop/desktop.ts";
+import { keysymOf, keysymsOf } from "#src/daemon/desktop/keysyms.ts";
+import { pictureOf, scaleOf } from "#src/daemon/desktop/png.ts";
+import { namedServer } from "#src/daemon/desktop/programs.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 
 const clock = systemClock;

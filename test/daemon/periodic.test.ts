@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { create } from "@bufbuild/protobuf";
 import { watchApps } from "#src/daemon/apps.ts";
-import type { AgentApi } from "#src/daemon/connection.ts";
-import { ProcessGroups } from "#src/daemon/groups.ts";
-import { collectMetadata } from "#src/daemon/metadata.ts";
-import type { Script, ScriptRunner } from "#src/daemon/script-runner.ts";
-import { runCron } from "#src/daemon/scripts.ts";
-import { reportStats, trafficIn } from "#src/daemon/stats.ts";
+import type { AgentApi } from "#src/daemon/connection/connection.ts";
+import { reportStats, trafficIn } from "#src/daemon/connection/stats.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
+import { collectMetadata } from "#src/daemon/scripts/metadata.ts";
+import type { Script, ScriptRunner } from "#src/daemon/scripts/script-runner.ts";
+import { runCron } from "#src/daemon/scripts/scripts.ts";
 import { ManifestSchema, WorkspaceAgentScriptSchema } from "#src/wire/gen/agent_pb.ts";
 import { eventually, settled, WatchedClock } from "./support/clock.ts";
 import { tempFolder } from "./support/daemon.ts";

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { ProcessGroups } from "#src/daemon/groups.ts";
-import { type ProcessOptions, runProcess } from "#src/daemon/process.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
+import { type ProcessOptions, runProcess } from "#src/daemon/scripts/process.ts";
 import { eventually, WatchedClock } from "./support/clock.ts";
 import { isAlive, tempFolder } from "./support/daemon.ts";
 

@@ -1,7 +1,7 @@
 // A daemon that waits for whoever gets its workspace.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { awaitClaim } from "#src/daemon/reinit.ts";
+import { awaitClaim } from "#src/daemon/connection/reinit.ts";
 
 // A loaded machine may take its time.
 setDefaultTimeout(60_000);

@@ -1,9 +1,9 @@
 // The parts of a terminal in the daemon that need time to pass, and its small pieces: real programs, streams in memory, a clock that
 // stands still.
 import { describe, expect, test } from "bun:test";
-import { ProcessGroups } from "#src/daemon/groups.ts";
-import { OutputRing } from "#src/daemon/terminal-ring.ts";
-import { TerminalSessions, terminalEnvironment } from "#src/daemon/terminal-sessions.ts";
+import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
+import { OutputRing } from "#src/daemon/terminal/ring.ts";
+import { TerminalSessions, terminalEnvironment } from "#src/daemon/terminal/sessions.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";
 import { encodeTerminalRequest } from "#src/wire/terminal-protocol.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { folderOf, placeOf } from "#src/daemon/environment.ts";
-import { LineSplitter, MAX_LINE } from "#src/daemon/lines.ts";
+import { LineSplitter, MAX_LINE } from "#src/daemon/scripts/lines.ts";
 
 const split = (...chunks: (string | Uint8Array)[]): string[] => {
   const splitter = new LineSplitter();

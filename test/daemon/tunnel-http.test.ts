@@ -2,7 +2,7 @@
 // answers that no honest server gives.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { connectSocket } from "#src/daemon/tunnel-socket.ts";
+import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";
 import { HttpConnection, type HttpRequest } from "#src/wire/http-connection.ts";
 

@@ -3,9 +3,17 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type AuditSearch, auditReport, COUNT_CAP } from "#db/audit-find.ts";
-import { type AuditFilter, conditionsOf, firstBound, type Kind, nextStep, placeOf, thingsOf } from "#db/audit-plan.ts";
-import { openLocalStore } from "#db/local.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import { type AuditSearch, auditReport, COUNT_CAP } from "#db/reports/audit/find.ts";
+import {
+  type AuditFilter,
+  conditionsOf,
+  firstBound,
+  type Kind,
+  nextStep,
+  placeOf,
+  thingsOf,
+} from "#db/reports/audit/plan.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 type Found = { keys: number[]; count: number };

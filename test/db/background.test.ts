@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { Checkpointer } from "#db/checkpoint.ts";
-import { Readers } from "#db/readers.ts";
-import type { Query, Value } from "#db/sql.ts";
+import { Checkpointer } from "#db/engine/checkpoint.ts";
+import { Readers } from "#db/engine/readers.ts";
+import type { Query, Value } from "#db/engine/sql.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
 const rowsOf = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });

@@ -1,8 +1,8 @@
 // Statements and queries the store's tests write with: plain rows of the product's own tables.
 import { asc, eq, sql } from "drizzle-orm";
+import { build, deleteBy, insertInto, query, statement, updateBy } from "#db/engine/sql.ts";
 import { settings } from "#db/schema/core.ts";
 import { users } from "#db/schema/users.ts";
-import { build, deleteBy, insertInto, query, statement, updateBy } from "#db/sql.ts";
 
 export const putSetting = insertInto(settings);
 export const changeSetting = updateBy(settings, settings.key);

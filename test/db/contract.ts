@@ -1,8 +1,8 @@
 // What every implementation of `Store` promises, as one suite. A deployment gives a place on disk on which stores are opened one
 // after another; `crash` ends whatever process owns the place without warning.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Statement } from "#db/sql.ts";
-import { CommitError, type SequenceName, type Store } from "#db/store.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError, type SequenceName, type Store } from "#db/engine/store.ts";
 import {
   allSettings,
   changeSetting,

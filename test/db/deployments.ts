@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type LocalStore, openLocalStore } from "#db/local.ts";
+import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
 import type { Deployment } from "./contract.ts";
 import { type Faults, ProxyStore } from "./proxy-store.ts";
 

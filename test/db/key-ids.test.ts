@@ -3,8 +3,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isUuid } from "#base/ids.ts";
-import { migrate } from "#db/migrate.ts";
-import { MIGRATIONS } from "#db/migrations.ts";
+import { migrate } from "#db/engine/migrate.ts";
+import { MIGRATIONS } from "#db/engine/migrations.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
 const LIVE = "AbCdEf0123";

@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Migration, migrate, NewerDatabaseError } from "#db/migrate.ts";
-import { MIGRATIONS } from "#db/migrations.ts";
-import { openDatabase } from "#db/open.ts";
+import { type Migration, migrate, NewerDatabaseError } from "#db/engine/migrate.ts";
+import { MIGRATIONS } from "#db/engine/migrations.ts";
+import { openDatabase } from "#db/engine/open.ts";
 import { temporaryDirectory } from "./deployments.ts";
 import { STEPS } from "./steps.ts";
 

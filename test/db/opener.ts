@@ -1,5 +1,5 @@
 // A process that opens the data directory it is given, says how that went, and keeps it until its input ends.
-import { openDatabase } from "#db/open.ts";
+import { openDatabase } from "#db/engine/open.ts";
 
 try {
   const { db, unlock } = openDatabase(process.argv[2] ?? "", { cacheMb: 8, now: 1_700_000_000_000 });

@@ -3,9 +3,9 @@
 
 import { deserialize, serialize } from "bun:jsc";
 import { Database } from "bun:sqlite";
-import { openLocalStore } from "#db/local.ts";
-import type { Query, Value } from "#db/sql.ts";
-import { CommitError } from "#db/store.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import type { Query, Value } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
 
 /** A batch of plain SQL, or one read. */
 export type ProxyRequest =

@@ -3,9 +3,9 @@
 import { deserialize, serialize } from "bun:jsc";
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
-import { Sequences } from "#db/sequences.ts";
-import type { Query, Statement, Value } from "#db/sql.ts";
-import { CommitError, type Refusal, type SequenceName, type Store } from "#db/store.ts";
+import { Sequences } from "#db/engine/sequences.ts";
+import type { Query, Statement, Value } from "#db/engine/sql.ts";
+import { CommitError, type Refusal, type SequenceName, type Store } from "#db/engine/store.ts";
 import type { ProxyAnswer, ProxyRequest } from "./proxy-server.ts";
 
 /** How often of 1 each thing happens to a request. */

@@ -4,15 +4,15 @@ import { describe, expect, test } from "bun:test";
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
 import { getTableName, is } from "drizzle-orm";
 import { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { migrate } from "#db/migrate.ts";
-import { MIGRATIONS } from "#db/migrations.ts";
+import { migrate } from "#db/engine/migrate.ts";
+import { MIGRATIONS } from "#db/engine/migrations.ts";
+import { insertInto } from "#db/engine/sql.ts";
 import * as schema from "#db/schema/index.ts";
-import { insertInto } from "#db/sql.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
 const tables = Object.values(schema).flatMap((one) => (is(one, SQLiteTable) ? [one] : []));
 
-/** Virtual tables and what they keep: made by db/search.sql, which Drizzle does not know. */
+/** Virtual tables and what they keep: made by db/engine/search.sql, which Drizzle does not know. */
 const isByHand = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
 
 /** Columns, keys and indexes of each table. A column's place does not count: `alter table` can only add at the end. */

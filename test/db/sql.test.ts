@@ -13,7 +13,7 @@ import {
   statement,
   updateBy,
   type Value,
-} from "#db/sql.ts";
+} from "#db/engine/sql.ts";
 
 const boats = sqliteTable("boats", {
   id: integer().primaryKey(),

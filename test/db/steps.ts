@@ -3,7 +3,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { armFailpoint } from "#base/failpoint.ts";
-import { type Migration, migrate } from "#db/migrate.ts";
+import { type Migration, migrate } from "#db/engine/migrate.ts";
 
 export const STEPS: readonly Migration[] = [
   {

@@ -1,7 +1,7 @@
 // What tells readers that an answer they keep is still right: versions that rise with writes of what the answer was made from.
 import { expect, test } from "bun:test";
-import { openLocalStore } from "#db/local.ts";
-import type { Statement } from "#db/sql.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { changeSetting, putSetting, putUser, userNamed } from "./batches.ts";
 import { temporaryDirectory } from "./deployments.ts";
 

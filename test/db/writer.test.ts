@@ -2,8 +2,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { LocalStore } from "#db/local.ts";
-import { Writer } from "#db/writer.ts";
+import type { LocalStore } from "#db/engine/local.ts";
+import { Writer } from "#db/engine/writer.ts";
 import { allSettings, putSetting } from "./batches.ts";
 import { outcomeOf } from "./contract.ts";
 import { openIn, temporaryDirectory } from "./deployments.ts";

@@ -2,10 +2,10 @@
 // compared by Welch's t (RELIABILITY check 31). In full by `bun run torture`; CI only runs it in short, since there no time decides.
 import type { Clock } from "#base/clock.ts";
 import { keySecret } from "#base/ids.ts";
-import { AgentTokens } from "#src/api/agent-tokens.ts";
-import { identify } from "#src/api/identify.ts";
-import { UserKeys } from "#src/api/user-keys.ts";
-import { SetupLink } from "#src/api/users/first-user.ts";
+import { SetupLink } from "#domain/users/first-user.ts";
+import { AgentTokens } from "#src/api/http/agent-tokens.ts";
+import { identify } from "#src/api/http/identify.ts";
+import { UserKeys } from "#src/api/http/user-keys.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";

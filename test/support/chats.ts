@@ -102,7 +102,7 @@ export class Follower implements Disposable {
   /** Text of the unfinished message. */
   preview = "";
   readonly #socket: Source;
-  #episode = "";
+  #buffer = "";
   #seq = 0;
 
   private constructor(socket: Source) {
@@ -169,7 +169,7 @@ export class Follower implements Disposable {
         break;
       case "preview_reset":
         this.preview = "";
-        this.#episode = "";
+        this.#buffer = "";
         break;
       case "message_part":
         this.#applyPart(event.message_part);
@@ -178,10 +178,10 @@ export class Follower implements Disposable {
 
   #applyPart(message_part: Extract<ChatEvent, { type: "message_part" }>["message_part"]): void {
     const { history_version, generation_attempt, seq, part } = message_part;
-    const episode = `${history_version}/${generation_attempt}`;
-    if (this.#episode === "") this.#seq = 0;
-    else if (episode !== this.#episode) throw new Error(`part of ${episode} without a preview_reset`);
-    this.#episode = episode;
+    const buffer = `${history_version}/${generation_attempt}`;
+    if (this.#buffer === "") this.#seq = 0;
+    else if (buffer !== this.#buffer) throw new Error(`part of ${buffer} without a preview_reset`);
+    this.#buffer = buffer;
     this.#seq += 1;
     if (seq !== this.#seq) throw new Error(`part ${seq} where ${this.#seq} was due`);
     this.preview += part.text ?? "";

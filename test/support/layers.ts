@@ -9,7 +9,8 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/server.ts": ["src/context.ts", "src/api", "src/web"],
   "src/context.ts": ["src/make-provisioners.ts"],
   "src/make-provisioners.ts": ["src/api"],
-  "src/api": ["actors", "src/authentication", "src/starter"],
+  "src/api": ["src/domain"],
+  "src/domain": ["actors", "src/authentication", "src/starter"],
   actors: [
     "db",
     "src/llm",
@@ -64,6 +65,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   "#schema/": "src/schema/",
   "#actors/": "actors/",
   "#db/": "db/",
+  "#domain/": "src/domain/",
   "#src/": "src/",
   "#test/": "test/",
 };

@@ -2,20 +2,20 @@
 // of the lists, by the benchmark, and by hand: `bun test/support/seed-many.ts <data dir>` on the data of a server that is stopped.
 import { systemClock } from "#base/clock.ts";
 import { sha256, uuid } from "#base/ids.ts";
-import { insertAgent } from "#db/agents.ts";
-import { insertBuild, insertBuildParameters } from "#db/builds.ts";
-import { insertFile } from "#db/files.ts";
-import { insertJob } from "#db/jobs.ts";
-import { openLocalStore } from "#db/local.ts";
-import { insertMember } from "#db/members.ts";
-import { findDefaultOrganization } from "#db/organizations.ts";
+import { insertAgent } from "#db/agents/agents.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import { insertInto, type Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
 import { workspace_resources } from "#db/schema/workspaces.ts";
-import { insertInto, type Statement } from "#db/sql.ts";
-import type { Store } from "#db/store.ts";
-import { insertTemplateVersion } from "#db/template-versions.ts";
-import { insertTemplate } from "#db/templates.ts";
-import { insertUser } from "#db/users.ts";
-import { insertWorkspace } from "#db/workspaces.ts";
+import { insertFile } from "#db/templates/files.ts";
+import { insertTemplate } from "#db/templates/templates.ts";
+import { insertTemplateVersion } from "#db/templates/versions.ts";
+import { insertMember } from "#db/users/members.ts";
+import { findDefaultOrganization } from "#db/users/organizations.ts";
+import { insertUser } from "#db/users/users.ts";
+import { insertBuild, insertBuildParameters } from "#db/workspaces/builds.ts";
+import { insertJob } from "#db/workspaces/jobs.ts";
+import { insertWorkspace } from "#db/workspaces/workspaces.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 
 const insertResource = insertInto(workspace_resources);

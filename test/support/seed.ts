@@ -1,18 +1,18 @@
 // Workspaces and agents put straight into the store, for tests of what agents do once a build has made them. Used beside a real
 // server (test/support/server.ts); needs one that runs in this process.
 import { sha256, uuid } from "#base/ids.ts";
-import { insertAgentApp } from "#db/agent-apps.ts";
-import { insertAgentMetadata } from "#db/agent-metadata.ts";
-import { insertAgentScript } from "#db/agent-scripts.ts";
-import { insertAgent } from "#db/agents.ts";
-import { insertKey } from "#db/api-keys.ts";
-import { insertMember } from "#db/members.ts";
-import { insertOrganization } from "#db/organizations.ts";
+import { insertAgent } from "#db/agents/agents.ts";
+import { insertAgentApp } from "#db/agents/apps.ts";
+import { insertAgentMetadata } from "#db/agents/metadata.ts";
+import { insertAgentScript } from "#db/agents/scripts.ts";
+import { insertInto, type Statement, updateBy } from "#db/engine/sql.ts";
 import type { agent_apps, agent_metadata, agent_scripts, agents } from "#db/schema/agents.ts";
 import { templates } from "#db/schema/templates.ts";
 import { workspace_resources, workspaces } from "#db/schema/workspaces.ts";
-import { insertInto, type Statement, updateBy } from "#db/sql.ts";
-import { insertUser } from "#db/users.ts";
+import { insertKey } from "#db/users/api-keys.ts";
+import { insertMember } from "#db/users/members.ts";
+import { insertOrganization } from "#db/users/organizations.ts";
+import { insertUser } from "#db/users/users.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN, type TestServer } from "./server.ts";
 

@@ -9,7 +9,12 @@ interface SourceRule {
 }
 
 // Workers have no clock handed in, and pages run in a browser.
-const WORKERS_AND_PAGES = ["db/checkpoint.worker.ts", "db/reader.worker.ts", "src/api/swagger-page.ts", "src/web/"];
+const WORKERS_AND_PAGES = [
+  "db/engine/checkpoint.worker.ts",
+  "db/engine/reader.worker.ts",
+  "src/api/http/swagger-page.ts",
+  "src/web/",
+];
 
 const RULES: readonly SourceRule[] = [
   {

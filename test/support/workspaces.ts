@@ -1,12 +1,12 @@
 // Templates and workspaces for tests, made the short way: a template version is put into the store as an import would have left it,
 // and everything else goes through the public client.
 import { sha256, uuid } from "#base/ids.ts";
-import { insertFile } from "#db/files.ts";
-import { insertJob } from "#db/jobs.ts";
-import { findDefaultOrganization } from "#db/organizations.ts";
-import { insertTemplateVersion } from "#db/template-versions.ts";
-import { insertTemplate } from "#db/templates.ts";
-import { findUserByName } from "#db/users.ts";
+import { insertFile } from "#db/templates/files.ts";
+import { insertTemplate } from "#db/templates/templates.ts";
+import { insertTemplateVersion } from "#db/templates/versions.ts";
+import { findDefaultOrganization } from "#db/users/organizations.ts";
+import { findUserByName } from "#db/users/users.ts";
+import { insertJob } from "#db/workspaces/jobs.ts";
 import type { Build } from "#schema/build.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { CreateTemplate } from "#schema/template.ts";

@@ -1,7 +1,7 @@
 // Peers find each other: agents over their own connection, people's clients over theirs, everything over real sockets.
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
-import { updateWorkspace } from "#db/workspaces.ts";
+import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import { agentAddresses, singleAddress } from "#src/tailnet/addresses.ts";
 import {
   type CoordinateResponse_PeerUpdate,

@@ -1,7 +1,7 @@
 // What the private network tells beside who is there: the relay map in all its places, and a user's workspaces.
 import { expect, test } from "bun:test";
 import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
-import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces.ts";
+import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { Client } from "#src/client.ts";
 import { derpMap, derpMapJson } from "#src/tailnet/derp-map.ts";
 import { Workspace_Status as Status } from "#src/wire/agent-api.ts";

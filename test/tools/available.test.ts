@@ -1,8 +1,8 @@
 // The table of tools by kind of chat, and what sub-chats' words become while they are waited for: pure parts.
 import { expect, test } from "bun:test";
-import { SubagentText } from "#actors/chat/subagents/subagent-text.ts";
-import { Episode } from "#actors/chat/turn/episode.ts";
+import { SubagentText } from "#actors/chat/subagents/text.ts";
 import { modeOf } from "#actors/chat/turn/offer.ts";
+import { StreamBuffer } from "#actors/chat/turn/stream-buffer.ts";
 import { AVAILABLE, CHAT_MODES, type ChatMode, limitOf, planPathOf, useOf } from "#src/tools/available.ts";
 import { toolsFor } from "#src/tools/registry.ts";
 
@@ -79,18 +79,18 @@ test("[PM-1] a chat plans while it says so; a sub-chat that is told to plan only
 test("[SB-5] whatever is heard twice, late or of an older message, the waiting call shows the newest message once", () => {
   const said: string[] = [];
   const text = new SubagentText({ write: (more) => said.push(more), reset: () => said.push("<reset>") });
-  const episode = (history_version: number, ...parts: string[]) => {
-    const made = new Episode("chat", { history_version, generation_attempt: 1 }, () => {});
+  const buffer = (history_version: number, ...parts: string[]) => {
+    const made = new StreamBuffer("chat", { history_version, generation_attempt: 1 }, () => {});
     for (const part of parts) made.push({ type: "text", text: part });
     made.push({ type: "reasoning", text: "hm" });
     return made.copy();
   };
-  const first = episode(1, "a", "b", "c");
+  const first = buffer(1, "a", "b", "c");
   text.add({ ...first, events: first.events.slice(0, 2) });
   text.add(first);
   text.add({ ...first, first_seq: 3, events: first.events.slice(2) });
-  text.add(episode(2));
-  text.add(episode(3, "d"));
+  text.add(buffer(2));
+  text.add(buffer(3, "d"));
   text.add(first);
   expect(said).toEqual(["a", "b", "c", "<reset>", "d"]);
 });

@@ -1,7 +1,7 @@
 // The pure parts of the tools: what is cut, how times are written, and what edits and diffs make of texts.
 import { expect, test } from "bun:test";
-import { applyEdit } from "#src/daemon/edit-text.ts";
-import { unifiedDiff } from "#src/daemon/unified-diff.ts";
+import { unifiedDiff } from "#src/daemon/git/unified-diff.ts";
+import { applyEdit } from "#src/daemon/http/edit-text.ts";
 import { wholeCharacters } from "#src/daemon/whole-characters.ts";
 import { cutMiddle, cutResult, Gathered } from "#src/tools/cut.ts";
 import { durationOf } from "#src/tools/duration.ts";

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { updateBy } from "#db/engine/sql.ts";
 import { chats } from "#db/schema/chats.ts";
-import { updateBy } from "#db/sql.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
 

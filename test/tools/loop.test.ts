@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { sample } from "#actors/chat/print-table.ts";
-import { transition } from "#actors/chat/state.ts";
+import { sample } from "#actors/chat/machine/print-table.ts";
+import { transition } from "#actors/chat/machine/state.ts";
+import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { updateBy } from "#db/sql.ts";
-import { updateUser } from "#db/users.ts";
+import { updateUser } from "#db/users/users.ts";
 import type { Chat } from "#schema/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { contextOf } from "#test/support/seed.ts";

@@ -2,8 +2,8 @@
 // root is stopped, archived, deleted or taken up again after a crash.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
-import { putChatSetting, putModelOverride } from "#db/chat-settings.ts";
-import { updateUser } from "#db/users.ts";
+import { putChatSetting, putModelOverride } from "#db/chats/settings.ts";
+import { updateUser } from "#db/users/users.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";

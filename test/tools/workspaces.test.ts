@@ -12,7 +12,7 @@ import { callTools } from "./world.ts";
 type Named = { id: string; name: string };
 
 /** A server whose fresh install has its template `local`, and a chat of its first user that is bound to nothing. */
-const openHouse = async () => {
+const openServices = async () => {
   const models = new ScriptedModels();
   const world = await openWorld({ models, clock: systemClock });
   const [organization] = await world.admin.get<Named[]>("/api/v2/organizations");
@@ -26,38 +26,43 @@ const openHouse = async () => {
 };
 
 test("[TO-15] a chat without a workspace finds a template, makes a workspace, works in it, stops it and starts it", async () => {
-  await using house = await openHouse();
-  const { id, call } = await house.begin();
-  const found = await callTools(house, call, ["list_templates", { query: "local" }], ["list_templates", { page: 2 }]);
+  await using services = await openServices();
+  const { id, call } = await services.begin();
+  const found = await callTools(
+    services,
+    call,
+    ["list_templates", { query: "local" }],
+    ["list_templates", { page: 2 }],
+  );
   const [list, empty] = found.results as { templates: Named[]; recommended_template_id: string }[];
   expect(list?.templates).toMatchObject([{ name: "local" }]);
   expect(empty?.templates).toEqual([]);
   const template_id = list?.recommended_template_id;
   expect(template_id).toBe(list?.templates[0]?.id as string);
-  const read = await callTools(house, found.next, ["read_template", { template_id }]);
+  const read = await callTools(services, found.next, ["read_template", { template_id }]);
   expect(read.results).toMatchObject([
     { name: "local", parameters: expect.arrayContaining([expect.objectContaining({ name: "startup_script" })]) },
   ]);
-  const made = await callTools(house, read.next, ["create_workspace", { template_id, name: "made" }]);
+  const made = await callTools(services, read.next, ["create_workspace", { template_id, name: "made" }]);
   expect(made.results).toMatchObject([{ created: true, workspace_name: "made", status: "running" }]);
   const [{ workspace_id } = {}] = made.results;
-  expect(await house.owner.get<Chat>(`/api/v2/chats/${id}`)).toMatchObject({ workspace_id });
+  expect(await services.owner.get<Chat>(`/api/v2/chats/${id}`)).toMatchObject({ workspace_id });
   // The tools of the workspace are there from the next step on, and a second workspace is not made.
   const worked = await callTools(
-    house,
+    services,
     made.next,
     ["execute", { command: "echo here > file; cat file", timeout: "60s" }],
     ["create_workspace", { template_id }],
   );
   expect(worked.results).toMatchObject([{ output: "here\n" }, { created: false, existing: true, workspace_id }]);
-  const stopped = await callTools(house, worked.next, ["stop_workspace"]);
+  const stopped = await callTools(services, worked.next, ["stop_workspace"]);
   expect(stopped.results).toMatchObject([{ stopped: true, workspace_name: "made" }]);
-  const refused = await callTools(house, stopped.next, ["execute", { command: "true" }]);
+  const refused = await callTools(services, stopped.next, ["execute", { command: "true" }]);
   expect(refused.results).toMatchObject([{ error: expect.stringContaining("it is stopped") }]);
-  const started = await callTools(house, refused.next, ["start_workspace"]);
+  const started = await callTools(services, refused.next, ["start_workspace"]);
   expect(started.results).toMatchObject([{ started: true, workspace_id, status: "running" }]);
   const again = await callTools(
-    house,
+    services,
     started.next,
     ["execute", { command: "cat file", timeout: "60s" }],
     ["start_workspace"],
@@ -66,17 +71,17 @@ test("[TO-15] a chat without a workspace finds a template, makes a workspace, wo
 }, 60_000);
 
 test("[TO-16] templates and workspaces are the owner's to use, with the rights of now", async () => {
-  await using house = await openHouse();
-  const stranger = await seedUser(house.server);
+  await using services = await openServices();
+  const stranger = await seedUser(services.server);
   const other = await createChat(
-    { owner: new Client(house.server.url, stranger.token), organization_id: stranger.organization_id },
+    { owner: new Client(services.server.url, stranger.token), organization_id: stranger.organization_id },
     "go",
   );
-  const call = await house.models.next();
-  const seeded = await seedTemplate(house.server, ECHO);
+  const call = await services.models.next();
+  const seeded = await seedTemplate(services.server, ECHO);
   const { template_id } = seeded;
   const refused = await callTools(
-    house,
+    services,
     call,
     ["list_templates"],
     ["read_template", { template_id }],
@@ -88,11 +93,11 @@ test("[TO-16] templates and workspaces are the owner's to use, with the rights o
     { error: expect.stringContaining("not found") },
   ]);
   expect(
-    (await new Client(house.server.url, stranger.token).get<Chat>(`/api/v2/chats/${other.id}`)).workspace_id,
+    (await new Client(services.server.url, stranger.token).get<Chat>(`/api/v2/chats/${other.id}`)).workspace_id,
   ).toBeFalsy();
-  const wrong = await house.begin();
+  const wrong = await services.begin();
   const asked = await callTools(
-    house,
+    services,
     wrong.call,
     ["create_workspace", { template_id: seeded.template_id, name: "not a name" }],
     ["create_workspace", { template_id: seeded.template_id, parameters: { nothing: "1" } }],

@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { promptTokens } from "#src/llm/usage.ts";
 import { cutMiddle } from "#src/tools/cut.ts";
-import type { NewMessage, Usage } from "../decision.ts";
+import type { NewMessage, Usage } from "../machine/decision.ts";
 
 /** A row of the history as a model is given it; `replayed` is a number only in the row that stands for what came before it. */
 export type HistoryRow = Pick<NewMessage, "role" | "content" | "usage"> & { readonly replayed: number | null };

@@ -2,12 +2,12 @@
 // fails is logged and the turn goes on with the history as it is (rules CM-1 to CM-6).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { readCompactionThresholds } from "#db/chat-settings.ts";
-import { listPrompts } from "#db/messages.ts";
-import type { Store } from "#db/store.ts";
-import { organizationModel } from "../aside/organization-model.ts";
-import { askModel, type SideModel } from "../aside/side-model.ts";
-import type { NewMessage } from "../decision.ts";
+import { listPrompts } from "#db/chats/messages.ts";
+import { readCompactionThresholds } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import { organizationModel } from "../background/organization-model.ts";
+import { askModel, type SideModel } from "../background/side-model.ts";
+import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import {
   ASK_FOR_SUMMARY,
@@ -29,10 +29,10 @@ const PROMPTS = 2_000;
 /** How often it was done, and how often it failed, since the server was started. */
 export type CompactionCounts = { done: number; failed: number };
 
-type Parts = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
+type Deps = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
 
 export class Compactor {
-  readonly #parts: Parts;
+  readonly #parts: Deps;
   readonly #chat_id: string;
   #tries = 0;
   /** Then it is not tried again in this turn, unless the model refuses the history. */
@@ -40,7 +40,7 @@ export class Compactor {
   #threshold = 0;
   readonly call_id = `compaction-${uuid()}`;
 
-  constructor(parts: Parts, chat_id: string) {
+  constructor(parts: Deps, chat_id: string) {
     this.#parts = parts;
     this.#chat_id = chat_id;
   }

@@ -1,13 +1,13 @@
 // What a chat's model is told of its workspace: the instruction files and the list of skills that the chat has pinned, and its owner's
 // personal skills (facts/chats 5.4 blocks 3 and 4, 5.5). Snapshots never change, so what was made of one is kept for a while.
-import { findChatContext, findSnapshot } from "#db/context.ts";
-import type { Store } from "#db/store.ts";
-import { listUserSkillNames, listUserSkills } from "#db/user-skills.ts";
+import { findChatContext, findSnapshot } from "#db/chats/context.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listUserSkillNames, listUserSkills } from "#db/users/skills.ts";
 import type { StoredResource } from "#schema/chat-context.ts";
 import { namedSkills, type Skill, type Skills, type WorkspaceSkill } from "#src/tools/skills.ts";
 import type { BlockProvider } from "./prompt.ts";
 
-type Parts = Pick<Store, "get" | "all">;
+type Deps = Pick<Store, "get" | "all">;
 type Told = { readonly instructions: string; readonly skills: readonly WorkspaceSkill[] };
 
 const NOTHING: Told = { instructions: "", skills: [] };
@@ -15,7 +15,7 @@ const NOTHING: Told = { instructions: "", skills: [] };
 const KEPT = 64;
 
 /** Blocks 3 and 4 of the prompt (rules CX-9, CX-11). */
-export const contextBlocks = (store: Parts): BlockProvider => {
+export const contextBlocks = (store: Deps): BlockProvider => {
   const pinned = pinnedBy(store);
   return async ({ chat_key, owner_id }) => {
     const { instructions, skills } = await pinned(chat_key);
@@ -36,7 +36,7 @@ export const contextBlocks = (store: Parts): BlockProvider => {
 };
 
 /** The skills of a chat with their texts. */
-export const chatSkills = (store: Parts): ((of: { chat_key: number; owner_id: string }) => Skills) => {
+export const chatSkills = (store: Deps): ((of: { chat_key: number; owner_id: string }) => Skills) => {
   const pinned = pinnedBy(store);
   return ({ chat_key, owner_id }) => ({
     list: async () => {
@@ -50,7 +50,7 @@ export const chatSkills = (store: Parts): ((of: { chat_key: number; owner_id: st
   });
 };
 
-const pinnedBy = (store: Parts) => {
+const pinnedBy = (store: Deps) => {
   const known = new Map<string, Told>();
   return async (chat: number): Promise<Told> => {
     const pin = await store.get(findChatContext({ chat }));

@@ -1,7 +1,7 @@
 // The history a model goes on from: everything, or what stands for the past, what nobody had answered then, and what came since
 // (facts/chats 5.6). Used by turns.
-import { findMarker, listModelBefore, listModelHistory, listSystemRows, type MessageRow } from "#db/messages.ts";
-import type { Store } from "#db/store.ts";
+import { findMarker, listModelBefore, listModelHistory, listSystemRows, type MessageRow } from "#db/chats/messages.ts";
+import type { Store } from "#db/engine/store.ts";
 
 /** Oldest first. The row for the past stands before those it has left as they are, though it was written after them (rule CM-4). */
 export const readHistory = async (store: Store, chat: number): Promise<readonly MessageRow[]> => {

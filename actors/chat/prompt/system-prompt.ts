@@ -1,7 +1,7 @@
 // The blocks of a prompt that settings decide: Slipway's own words, the administrator's, and those of the chat's owner (facts/chats 5.4).
 // Read anew for each model call, so a change counts from the next call on, in old chats too.
-import { readChatSetting, readUserChatSetting } from "#db/chat-settings.ts";
-import type { Store } from "#db/store.ts";
+import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { BlockProvider } from "./prompt.ts";
 
 export const DEFAULT_SYSTEM_PROMPT = `You are the coding assistant of Slipway, a server for remote development workspaces.

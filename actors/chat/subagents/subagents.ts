@@ -1,25 +1,25 @@
 // The sub-chats of a root chat as its tools see them (facts/chats 5.1 and 5.9): started, waited for, spoken to, stopped and listed. Each is
 // a chat with an actor of its own; nothing here holds a mailbox while it waits. Refuses chats that are not this chat's own.
 
-import type { Directory } from "#actors/directory.ts";
-import type { Events } from "#actors/events.ts";
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuidFor } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
-import { type ChatRow, findChat, listChildren } from "#db/chats.ts";
-import { listNewestMessages } from "#db/messages.ts";
-import type { Store } from "#db/store.ts";
+import { type ChatRow, findChat, listChildren } from "#db/chats/chats.ts";
+import { listNewestMessages } from "#db/chats/messages.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import type { Live, SpawnWish, Subagents } from "#src/tools/agents.ts";
+import type { Live, SpawnInput, Subagents } from "#src/tools/agents.ts";
 import { INTERRUPTED, ToolError, type ToolResult } from "#src/tools/tool.ts";
-import { fallbackTitle } from "../aside/title-text.ts";
-import type { ChatActor } from "../chat-actor.ts";
-import type { PendingCall } from "../decision.ts";
-import { type Spawned, SUBAGENTS_LIMIT } from "./subagent-birth.ts";
-import { subagentModel, subagentModels } from "./subagent-model.ts";
-import { SubagentText } from "./subagent-text.ts";
+import type { Directory } from "../../runtime/directory.ts";
+import type { Events } from "../../runtime/events.ts";
+import type { ChatActor } from "../actor.ts";
+import { fallbackTitle } from "../background/title-text.ts";
+import type { PendingCall } from "../machine/decision.ts";
+import { type Spawned, SUBAGENTS_LIMIT } from "./create.ts";
+import { subagentModel, subagentModels } from "./model.ts";
+import { SubagentText } from "./text.ts";
 
 /** A wait looks again after so long, whatever it has heard (facts/chats 5.1). */
 const LOOK_MS = 5_000;
@@ -27,7 +27,7 @@ const LOOK_MS = 5_000;
 const NEWEST = 200;
 const TITLE_CHARS = 200;
 
-export type SubagentParts = {
+export type SubagentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
@@ -43,15 +43,15 @@ export type SubagentsOf = {
 };
 
 export class ChatSubagents implements Subagents {
-  readonly #parts: SubagentParts;
+  readonly #parts: SubagentDeps;
   readonly #of: SubagentsOf;
 
-  constructor(parts: SubagentParts, of: SubagentsOf) {
+  constructor(parts: SubagentDeps, of: SubagentsOf) {
     this.#parts = parts;
     this.#of = of;
   }
 
-  async spawn(wish: SpawnWish): Promise<ToolResult> {
+  async spawn(wish: SpawnInput): Promise<ToolResult> {
     const { store, chats } = this.#parts;
     const { chat_id, run_id, call } = this.#of;
     const id = uuidFor(`subagent ${run_id}`);
@@ -76,8 +76,8 @@ export class ChatSubagents implements Subagents {
       topics.subscribe("chat_parts", id, (batch) => text.add(batch)),
     ];
     try {
-      const { episode } = await chats().ask(id, "snapshot", {});
-      if (episode) text.add(episode);
+      const { buffer } = await chats().ask(id, "snapshot", {});
+      if (buffer) text.add(buffer);
       for (;;) {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
@@ -195,7 +195,7 @@ const REFUSALS: Readonly<Record<Exclude<Spawned, "done">, string>> = {
 
 const shown = ({ id, title, status }: ChatRow) => ({ chat_id: id, title, status });
 
-const titleOf = ({ title = "", prompt }: SpawnWish): string => {
+const titleOf = ({ title = "", prompt }: SpawnInput): string => {
   const wanted = [...title.replaceAll(/\s+/g, " ").trim()].slice(0, TITLE_CHARS).join("");
   return wanted === "" ? fallbackTitle([{ type: "text", text: prompt }]) : wanted;
 };

@@ -2,22 +2,22 @@
 // Used by turns, which keep them before the first tool runs, by edits that want them back, and when chats are deleted.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { findChatPlace } from "#db/chats.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
 import type { CheckpointTaken, Restored } from "#schema/checkpoint.ts";
-import type { HouseOf } from "#src/tools/house.ts";
+import type { ServicesOf } from "#src/tools/services.ts";
 import { ToolError } from "#src/tools/tool.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
-import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
+import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
 /** No tool waits longer for it; what takes longer is not kept. */
 const PATIENCE_MS = 10_000;
 
 type Of = PromptOf & { readonly chat_id: string };
-const houseOf = (of: Of): HouseOf => ({ ...of, run_id: of.chat_id });
+const servicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
 
 /** Keeps the files as they are for this message. `waits`: for a daemon that may not be back yet. Never rejects. */
 export const keepFiles = async (
-  parts: AgentParts,
+  parts: AgentDeps,
   of: Of,
   message_id: number,
   { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
@@ -26,7 +26,7 @@ export const keepFiles = async (
   const late = new AbortController();
   const limit = parts.clock.after(PATIENCE_MS, () => late.abort(new Error("it takes too long")));
   try {
-    const agent = new WorkspaceAgent(parts, houseOf(of), waits);
+    const agent = new WorkspaceAgent(parts, servicesOf(of), waits);
     const json = { chat_id: of.chat_id, message_id };
     const both = AbortSignal.any([signal, late.signal]);
     const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
@@ -42,10 +42,10 @@ export const keepFiles = async (
 };
 
 /** Brings back the files of this message. 409 in words, and then nothing has changed. */
-export const bringFilesBack = async (parts: AgentParts, of: Of, message_id: number): Promise<Restored> => {
+export const bringFilesBack = async (parts: AgentDeps, of: Of, message_id: number): Promise<Restored> => {
   try {
     const json = { chat_id: of.chat_id, message_id };
-    const agent = new WorkspaceAgent(parts, houseOf(of), false);
+    const agent = new WorkspaceAgent(parts, servicesOf(of), false);
     return await agent.call<Restored>({ method: "POST", path: "/checkpoints/restore", json });
   } catch (error) {
     if (error instanceof ToolError) throw new AppError("conflict", error.message);
@@ -54,7 +54,7 @@ export const bringFilesBack = async (parts: AgentParts, of: Of, message_id: numb
 };
 
 /** The workspace forgets the checkpoints of chats that are no more (rule UN-10). Never rejects: it is asked again another day. */
-const forgetGone = async ({ store }: AgentParts, agent: WorkspaceAgent, chats: readonly string[]): Promise<void> => {
+const forgetGone = async ({ store }: AgentDeps, agent: WorkspaceAgent, chats: readonly string[]): Promise<void> => {
   try {
     const found = await Promise.all(chats.map(async (id) => ((await store.get(findChatPlace({ id }))) ? [] : [id])));
     await forget(agent, found.flat());
@@ -68,10 +68,10 @@ const forget = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promi
 };
 
 /** The same at once for a chat that was just deleted, where its workspace runs. Never rejects. */
-export const forgetFiles = async (parts: AgentParts, of: Of): Promise<void> => {
+export const forgetFiles = async (parts: AgentDeps, of: Of): Promise<void> => {
   if (of.workspace_id === null || !of.is_root) return;
   try {
-    await forget(new WorkspaceAgent(parts, houseOf(of), false), [of.chat_id]);
+    await forget(new WorkspaceAgent(parts, servicesOf(of), false), [of.chat_id]);
   } catch (error) {
     log("chats").debug("checkpoints of chat {chat_id} are forgotten later: {error}", { chat_id: of.chat_id, error });
   }

@@ -4,9 +4,9 @@
 import { execute } from "#src/tools/execute.ts";
 import { endProcess } from "#src/tools/processes.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
-import type { PendingCall } from "../decision.ts";
+import type { PendingCall } from "../machine/decision.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
-import { type AgentParts, type ReachParts, WorkspaceAgent } from "./tool-agent.ts";
+import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 import { runIdOf } from "./tool-step.ts";
 
 /** Whose calls have no result yet, as of the interruption. */
@@ -16,10 +16,10 @@ export type Interrupted = {
   readonly about: PromptOf;
 };
 
-type Parts = ReachParts & Pick<AgentParts, "subagents">;
+type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 
 /** Resolves when all of them have ended, or cannot be reached for long. Never rejects. */
-export const endRuns = (parts: Parts, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
+export const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {
       const of = { chat_id, run_id: runIdOf(chat_id, call) };

@@ -2,7 +2,7 @@
 // Pure; used by turn.ts (rules MO-38, MO-39).
 import type { MessagePart } from "#schema/chat-part.ts";
 import { ModelError, type ModelEvent } from "#src/llm/model.ts";
-import type { NewMessage } from "../decision.ts";
+import type { NewMessage } from "../machine/decision.ts";
 
 type Finish = Extract<ModelEvent, { type: "finish" }>["reason"];
 

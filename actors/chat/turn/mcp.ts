@@ -4,9 +4,9 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { findSnapshot, findWorkspaceContext } from "#db/context.ts";
-import { listMcpServers, type McpServerRow } from "#db/mcp-servers.ts";
-import type { Store } from "#db/store.ts";
+import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listMcpServers, type McpServerRow } from "#db/models/mcp-servers.ts";
 import type { McpToolResult } from "#schema/agent-context.ts";
 import type { StoredTool } from "#schema/chat-context.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
@@ -15,14 +15,14 @@ import { type McpAnswer, type McpFile, SHOWN_TYPES } from "#src/mcp/content.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
 import { type ToolsOf, useOf } from "#src/tools/available.ts";
-import type { ToolHouse } from "#src/tools/house.ts";
+import type { ToolServices } from "#src/tools/services.ts";
 import { type Tool, ToolError, type ToolResult, tool } from "#src/tools/tool.ts";
 import { pause } from "../insist.ts";
 
 /** How to get at a server in the name of a person; undefined when the person has not signed in there. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
 
-export type McpParts = {
+export type McpDeps = {
   readonly store: Pick<Store, "get" | "all">;
   readonly clock: Clock;
   readonly pool: McpPool;
@@ -49,11 +49,11 @@ const MOST_WARNED = 1_000;
 const KEPT = 64;
 
 export class ChatMcp {
-  readonly #parts: McpParts;
+  readonly #parts: McpDeps;
   readonly #warnings = new Map<string, readonly string[]>();
   readonly #workspaces = new Map<string, readonly { server: string; tools: readonly StoredTool[] }[]>();
 
-  constructor(parts: McpParts) {
+  constructor(parts: McpDeps) {
     this.#parts = parts;
   }
 
@@ -198,7 +198,7 @@ const mcpTool = (
       const args = asksIntent || intent === undefined ? rest : { ...rest, [INTENT]: intent };
       try {
         const { result, is_error, files = [] } = await call(args, context, signal);
-        if (!is_error) return withFiles(result, await keptFiles(context.house, name, files));
+        if (!is_error) return withFiles(result, await keptFiles(context.services, name, files));
         const { error, ...more } = result;
         throw new ToolError(typeof error === "string" ? error : "The tool has failed.", more);
       } catch (error) {
@@ -212,13 +212,13 @@ const mcpTool = (
 type KeptFile = { readonly file_id: string; readonly media_type: string };
 
 /** Files of the chat, made of what is a picture or document; what is none stays named in the words. */
-const keptFiles = async (house: ToolHouse, tool_name: string, files: readonly McpFile[]): Promise<KeptFile[]> => {
+const keptFiles = async (services: ToolServices, tool_name: string, files: readonly McpFile[]): Promise<KeptFile[]> => {
   const kept: KeptFile[] = [];
   for (const [number, { media_type, data }] of files.entries()) {
     if (!SHOWN_TYPES.includes(media_type)) continue;
     const name = `${tool_name}-${number + 1}.${media_type.split("/")[1]}`;
     try {
-      kept.push(await house.attachFile(name, new Uint8Array(Buffer.from(data, "base64")), number));
+      kept.push(await services.attachFile(name, new Uint8Array(Buffer.from(data, "base64")), number));
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === "internal") throw error;
       log("chats").debug("a file of {tool_name} was not kept: {error}", { tool_name, error });

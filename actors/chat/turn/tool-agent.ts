@@ -2,13 +2,13 @@
 // reached; what may be asked twice waits a while for an agent that was there a moment ago (rules TO-6, TO-8).
 import { type Clock, sleep } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { listAgentsOfBuild } from "#db/agents.ts";
-import { findChatPlace } from "#db/chats.ts";
-import type { Store } from "#db/store.ts";
-import { findWorkspace } from "#db/workspaces.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { CHAT_HEADER } from "#schema/git-message.ts";
 import type { Subagents } from "#src/tools/agents.ts";
-import type { HouseOf, ToolHouse } from "#src/tools/house.ts";
+import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { Skills } from "#src/tools/skills.ts";
 import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway } from "#src/tools/tool.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
@@ -26,11 +26,11 @@ const ANSWER_MS = 60_000;
 /** Bytes of one answer. */
 const MOST = 16 * 1024 * 1024;
 
-export type AgentParts = {
+export type AgentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
-  readonly toolHouse: (of: HouseOf) => ToolHouse;
+  readonly toolServices: (of: ServicesOf) => ToolServices;
   readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
   readonly subagents: (of: SubagentsOf) => Subagents;
   /** When this server began: a daemon that was last heard before that may not be back yet. */
@@ -38,21 +38,21 @@ export type AgentParts = {
 };
 
 /** What it takes to reach a workspace. */
-export type ReachParts = Pick<AgentParts, "store" | "clock" | "agentHttp" | "toolHouse" | "opened_at">;
+export type ReachDeps = Pick<AgentDeps, "store" | "clock" | "agentHttp" | "toolServices" | "opened_at">;
 
 export class WorkspaceAgent implements ToolAgent {
-  readonly #parts: ReachParts;
+  readonly #parts: ReachDeps;
   readonly #workspace_id: string | null;
-  readonly #house: ToolHouse;
+  readonly #services: ToolServices;
   readonly #chat_id: string;
   #chats: Promise<string> | undefined;
   /** It has been there before. */
   #known: boolean;
 
-  constructor(parts: ReachParts, of: HouseOf, known: boolean) {
+  constructor(parts: ReachDeps, of: ServicesOf, known: boolean) {
     this.#parts = parts;
     this.#workspace_id = of.workspace_id;
-    this.#house = parts.toolHouse(of);
+    this.#services = parts.toolServices(of);
     this.#chat_id = of.chat_id;
     this.#known = known;
   }
@@ -118,7 +118,7 @@ export class WorkspaceAgent implements ToolAgent {
     const workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
     if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
     if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant: somebody must wake it first.");
-    if (!(await this.#house.mayUseWorkspace()))
+    if (!(await this.#services.mayUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const agent = agents.find(({ parent_id }) => parent_id === null);

@@ -7,14 +7,14 @@ import { execute } from "#src/tools/execute.ts";
 import { endsTurn, givesImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
-import type { NewMessage, PendingCall } from "../decision.ts";
-import { toolMessage } from "../draft.ts";
+import type { NewMessage, PendingCall } from "../machine/decision.ts";
+import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
-import type { Episode } from "./episode.ts";
 import type { McpOffer } from "./mcp.ts";
 import { serverOf } from "./mcp-turn.ts";
 import { toolsOf } from "./offer.ts";
-import { type AgentParts, WorkspaceAgent } from "./tool-agent.ts";
+import type { StreamBuffer } from "./stream-buffer.ts";
+import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
 /** Whoever interrupts these ends what they wait for: commands and sub-chats (rules TO-5, SB-7). */
 const ENDED_WITH: ReadonlySet<string> = new Set([execute.name, waitAgent.name]);
@@ -25,11 +25,11 @@ type WithMcp = { readonly mcp: McpOffer };
 type Answered = ToolAnswer & { readonly at: number };
 
 export class ToolStep {
-  readonly #parts: AgentParts;
+  readonly #parts: AgentDeps;
   readonly #chat_id: string;
   readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key" | "context_limit"> &
     WithMcp;
-  readonly #episode: Episode;
+  readonly #buffer: StreamBuffer;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
   #commands: Promise<unknown> = Promise.resolve();
@@ -37,12 +37,12 @@ export class ToolStep {
   /** The workspace was there before, for a server that is no more: it is waited for. */
   readonly #waits: boolean;
 
-  constructor(parts: AgentParts, chat_id: string, begun: StartedAttempt & WithMcp, episode: Episode, waits = false) {
+  constructor(parts: AgentDeps, chat_id: string, begun: StartedAttempt & WithMcp, buffer: StreamBuffer, waits = false) {
     this.#waits = waits;
     this.#parts = parts;
     this.#chat_id = chat_id;
     this.#begun = begun;
-    this.#episode = episode;
+    this.#buffer = buffer;
   }
 
   /** Resolves when every call has its answer. Rejects with the signal's reason as soon as it fires. */
@@ -91,18 +91,18 @@ export class ToolStep {
     const context = {
       ...{ clock, again, run_id, context_limit },
       agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
-      house: this.#parts.toolHouse(of),
+      services: this.#parts.toolServices(of),
       skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#parts.subagents({ chat_id: this.#chat_id, run_id, call }),
       reset: () => {
         if (signal.aborted) return;
         this.#written.set(call, new Gathered(PARTIAL_LIMIT));
-        this.#episode.push({ type: "tool-result", tool_call_id, tool_name, result_reset: true }, "tool");
+        this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_reset: true }, "tool");
       },
       write: (result_delta: string) => {
         if (signal.aborted) return;
         this.#written.get(call)?.add(result_delta);
-        this.#episode.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
+        this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
     const refusal = this.#begun.refused.get(tool_call_id);
@@ -126,7 +126,7 @@ export class ToolStep {
       ...serverOf(this.#begun.mcp, tool_name),
       created_at: rfc3339(at),
     } as const;
-    this.#episode.push(part, "tool");
+    this.#buffer.push(part, "tool");
   }
 
   /** Only what our own tools say is a picture is one; those of MCP servers are ours once they are kept. */

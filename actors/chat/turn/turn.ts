@@ -1,19 +1,19 @@
 // One turn of a chat, outside its mailbox: calls the model, streams what it says into the episode, and reports attempts, steps and
 // ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
 
-import type { Directory, Messages } from "#actors/directory.ts";
 import { log } from "#base/log.ts";
-import type { MessageRow } from "#db/messages.ts";
+import type { MessageRow } from "#db/chats/messages.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { chatErrorOf, LONGEST_WAIT_MS } from "#src/llm/failure.ts";
 import { mended } from "#src/llm/mend.ts";
 import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
 import { isServerTool } from "#src/tools/registry.ts";
-import type { EndOfCall, Recorder, Recording } from "../aside/recorder.ts";
-import type { ChatActor, StartedAttempt } from "../chat-actor.ts";
-import type { NewMessage, RetryState, Usage } from "../decision.ts";
-import { toolMessage } from "../draft.ts";
+import type { Directory, Messages } from "../../runtime/directory.ts";
+import type { ChatActor, StartedAttempt } from "../actor.ts";
+import type { EndOfCall, Recorder, Recording } from "../background/recorder.ts";
 import { insist, pause } from "../insist.ts";
+import type { NewMessage, RetryState, Usage } from "../machine/decision.ts";
+import { toolMessage } from "../machine/draft.ts";
 import { SUMMARIZED } from "../prompt/compact.ts";
 import { type CompactionCounts, Compactor } from "../prompt/compactor.ts";
 import { assemblePrompt, type BlockProvider } from "../prompt/prompt.ts";
@@ -21,15 +21,15 @@ import { readHistory } from "../prompt/prompt-history.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { afterCut, callsIn, isCutOff, MOST_CONTINUATIONS, problemOf } from "./ending.ts";
-import { Episode, type PartBatch } from "./episode.ts";
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
 import { EMPTY_RETRIES, RETRIES, retryDelay } from "./retry.ts";
-import type { AgentParts } from "./tool-agent.ts";
+import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
+import type { AgentDeps } from "./tool-agent.ts";
 import { ToolStep } from "./tool-step.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
 
-export type TurnParts = AgentParts & {
+export type TurnDeps = AgentDeps & {
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
   readonly mcp: ChatMcp;
@@ -54,12 +54,12 @@ type Tries = { failures: number; empty: number; continued: number };
 const STEPS = 1_200;
 
 export class Turn {
-  readonly #parts: TurnParts;
+  readonly #parts: TurnDeps;
   readonly #chat_id: string;
   readonly #abort = new AbortController();
   /** The history this turn goes on from. */
   history_version: number;
-  episode: Episode | undefined;
+  buffer: StreamBuffer | undefined;
   #collector: Collector | undefined;
   /** What is kept of the model calls for whoever looks for faults, where it is wanted. */
   readonly recording: Recording | undefined;
@@ -72,12 +72,7 @@ export class Turn {
   readonly #goesOn: boolean;
   readonly #retry: RetryState | null;
 
-  constructor(
-    parts: TurnParts,
-    chat_id: string,
-    history_version: number,
-    { goesOn = false, retry = null }: Begun = {},
-  ) {
+  constructor(parts: TurnDeps, chat_id: string, history_version: number, { goesOn = false, retry = null }: Begun = {}) {
     this.#goesOn = goesOn;
     this.#retry = retry;
     this.#parts = parts;
@@ -142,7 +137,7 @@ export class Turn {
   /** Ends it at once; tools learn the reason. */
   stop(reason: Error): void {
     this.#abort.abort(reason);
-    this.episode?.close();
+    this.buffer?.close();
   }
 
   /** What the model has said since the last step, as history: calls that were never made are answered as interrupted. */
@@ -165,9 +160,9 @@ export class Turn {
   async #call(begun: StartedAttempt, history: readonly MessageRow[]): Promise<unknown> {
     const { clock, models, publish } = this.#parts;
     const collector = new Collector();
-    const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
+    const buffer = new StreamBuffer(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
     this.#collector = collector;
-    this.episode = episode;
+    this.buffer = buffer;
     const silence = new AbortController();
     const signal = AbortSignal.any([this.#abort.signal, silence.signal]);
     const watch = watchSilence(clock, () => silence.abort(SILENT));
@@ -184,14 +179,14 @@ export class Turn {
       ended = await this.recording?.call(begun, request);
       for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
         watch.heard();
-        for (const part of collector.add(mended(event, tools), clock.now())) episode.push(withServer(part, this.#mcp));
+        for (const part of collector.add(mended(event, tools), clock.now())) buffer.push(withServer(part, this.#mcp));
       }
       return over(problemOf(collector.content(clock.now()), collector.finish));
     } catch (error) {
       return over(silence.signal.aborted ? SILENT : error);
     } finally {
       watch.cancel();
-      episode.close();
+      buffer.close();
     }
   }
 
@@ -208,9 +203,9 @@ export class Turn {
     const { clock, publish } = this.#parts;
     await this.#kept;
     if (this.isStopped) return false;
-    const episode = new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
-    const tools = new ToolStep(this.#parts, this.#chat_id, { ...begun, mcp: this.#mcp }, episode, this.#goesOn);
-    this.episode = episode;
+    const buffer = new StreamBuffer(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
+    const tools = new ToolStep(this.#parts, this.#chat_id, { ...begun, mcp: this.#mcp }, buffer, this.#goesOn);
+    this.buffer = buffer;
     this.#tools = tools;
     try {
       await tools.run(this.#abort.signal);
@@ -218,7 +213,7 @@ export class Turn {
       if (this.isStopped) return false;
       throw error;
     } finally {
-      episode.close();
+      buffer.close();
     }
     const messages = tools.messages(clock.now(), "The call has no result.");
     const then = begun.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
@@ -274,11 +269,11 @@ export class Turn {
     if (isWanted === "stale") return "over";
     if (!isWanted) return "none";
     this.#collector = undefined;
-    const episode = isForced
+    const buffer = isForced
       ? undefined
-      : new Episode(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
-    if (episode) this.episode = episode;
-    episode?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args: {} });
+      : new StreamBuffer(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
+    if (buffer) this.buffer = buffer;
+    buffer?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args: {} });
     try {
       const messages = await this.#compactor.rows(begun, history, stop);
       if (!messages) return isForced ? "none" : "again";
@@ -291,7 +286,7 @@ export class Turn {
       if (this.isStopped) return "over";
       throw error;
     } finally {
-      episode?.close();
+      buffer?.close();
     }
   }
 

@@ -1,11 +1,11 @@
 // `PATCH me/app-status`: an app of the workspace, such as an assistant, says how far it is (facts/platform 3.6, rules AP-1 to AP-4).
 import { Elysia } from "elysia";
 import { invalidField } from "#base/errors.ts";
+import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { PatchAppStatus, STATUS_MESSAGE } from "#schema/app.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic } from "../responses.ts";
-import { reportAppStatus } from "./app-status-report.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Generic } from "../http/responses.ts";
 
 const STORED: Generic = { message: "Status stored." };
 

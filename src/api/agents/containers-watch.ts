@@ -2,15 +2,15 @@
 // with the client, with the daemon and with the caller's right, and always lets the daemon know (rule CO-5).
 import { AppError } from "#base/errors.ts";
 import { secretBytes } from "#base/ids.ts";
+import { MAX_LISTING, refusal, shownListing } from "#domain/agents/containers.ts";
 import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { MAX_LISTING, refusal, shownListing } from "./containers-ask.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 const LIMIT_MS = 30_000;
 
-type Parts = Pick<ApiContext, "clock" | "agentHttp">;
+type Deps = Pick<ApiContext, "clock" | "agentHttp">;
 
 export class ContainerWatch implements SocketHandler {
   readonly #frames: WebSocketFrames;
@@ -23,7 +23,7 @@ export class ContainerWatch implements SocketHandler {
   }
 
   /** Asks the daemon first, so that its refusal is the answer. Throws as `askContainers`. */
-  static async begin({ clock, agentHttp }: Parts, agent_id: string, compat: boolean): Promise<ContainerWatch> {
+  static async begin({ clock, agentHttp }: Deps, agent_id: string, compat: boolean): Promise<ContainerWatch> {
     const late = new AbortController();
     const timer = clock.after(LIMIT_MS, () => late.abort());
     try {

@@ -2,16 +2,16 @@
 // 5.3, rules CO-1 to CO-6). Looking is no use of the workspace: it moves no deadline.
 import { Elysia, t } from "elysia";
 import { invalidField } from "#base/errors.ts";
+import { mayUseWorkspace } from "#domain/access.ts";
+import { askContainers, shownListing } from "#domain/agents/containers.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import { ContainerListing } from "#schema/container.ts";
-import { mayUseWorkspace } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenAccessLost } from "../revocation.ts";
-import { askContainers, shownListing } from "./containers-ask.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenAccessLost } from "../http/revocation.ts";
 import { ContainerWatch } from "./containers-watch.ts";
-import { usableAgentAt } from "./place.ts";
 
 const MOST_LABELS = 100;
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });

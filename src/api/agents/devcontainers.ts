@@ -2,12 +2,12 @@
 // who may change the workspace; its daemon does it.
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayUpdateWorkspace } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
+import { mayUpdateWorkspace } from "#domain/access.ts";
+import { askContainers } from "#domain/agents/containers.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic, NoContent } from "../responses.ts";
-import { askContainers } from "./containers-ask.ts";
-import { usableAgentAt } from "./place.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, Generic, NoContent } from "../http/responses.ts";
 
 const params = t.Object({
   workspaceagent: t.String({ format: "uuid", description: "Agent id." }),

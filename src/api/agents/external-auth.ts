@@ -6,10 +6,10 @@ import { rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, forbidden, invalid, notFound } from "#base/errors.ts";
 import { AgentExternalAuth } from "#schema/external-auth.ts";
 import { gitCredential, type Provider } from "#src/git/provider.ts";
-import { type AgentCaller, callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { flagOf, flagQuery } from "../query-flag.ts";
-import { fails } from "../responses.ts";
+import { type AgentCaller, callers } from "../http/caller.ts";
+import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { fails } from "../http/responses.ts";
 
 export const agentExternalAuth = (ctx: ApiContext) =>
   new Elysia().use(callers).get(

@@ -3,23 +3,23 @@
 import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { findGitSshKey, type GitSshKeyRow, insertGitSshKey, replaceGitSshKey } from "#db/git-ssh-keys.ts";
-import type { Statement } from "#db/sql.ts";
-import { CommitError } from "#db/store.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findGitSshKey, type GitSshKeyRow, insertGitSshKey, replaceGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { mayManageKeysOf } from "#domain/access.ts";
+import { userPath as params, userAt } from "#domain/users/user.ts";
 import { AgentGitSshKey, GitSshKey } from "#schema/git-ssh-key.ts";
 import { makeSshKeyPair } from "#src/identity/ssh-key.ts";
-import { mayManageKeysOf } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { userPath as params, userAt } from "../users/user.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 const contextOf = (user_id: string): string => `git_ssh_key:${user_id}`;
 
-type Parts = Pick<ApiContext, "store" | "clock" | "encryption">;
+type Deps = Pick<ApiContext, "store" | "clock" | "encryption">;
 
-const newPair = ({ clock, encryption }: Parts, user_id: string): GitSshKeyRow => {
+const newPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow => {
   const { public_key, private_key } = makeSshKeyPair();
   const now = clock.now();
   return {
@@ -38,7 +38,7 @@ const told = (made: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
   });
 
 /** The user's pair; made when there is none. Several who need the first one at once get the same. */
-const pairOf = async (ctx: Parts, user_id: string): Promise<GitSshKeyRow> => {
+const pairOf = async (ctx: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const known = await ctx.store.get(findGitSshKey({ user_id }));
   if (known) return known;
   const made = newPair(ctx, user_id);

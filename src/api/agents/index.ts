@@ -1,7 +1,7 @@
 // Workspace agents: what they send with their token, and what people read of them.
 import { Elysia } from "elysia";
+import { endWithParents } from "#domain/agents/sub-agents.ts";
 import type { ApiContext } from "../context.ts";
-import { instanceIdentity } from "../instance-identity.ts";
 import { agentCoordinate } from "../tailnet/coordinate.ts";
 import { agentConnection } from "../tailnet/derp-map.ts";
 import { agentAppStatus } from "./app-status.ts";
@@ -9,6 +9,7 @@ import { agentContainers } from "./containers.ts";
 import { agentDevcontainers } from "./devcontainers.ts";
 import { agentExternalAuth } from "./external-auth.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
+import { instanceIdentity } from "./instance-identity.ts";
 import { taskLogSnapshot } from "./log-snapshot.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
@@ -17,7 +18,6 @@ import { oneAgent } from "./one.ts";
 import { agentPorts } from "./ports.ts";
 import { agentReinit } from "./reinit.ts";
 import { agentRpc } from "./rpc/index.ts";
-import { endWithParents } from "./sub-agents.ts";
 import { agentTerminal } from "./terminal.ts";
 import { agentTunnel } from "./tunnel.ts";
 

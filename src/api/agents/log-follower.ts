@@ -2,13 +2,13 @@
 // (rules LG-6 to LG-10). Refuses clients that speak.
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { type AgentPlace, isSignedIn, placeOf } from "#domain/agents/find.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import type { ApiContext } from "../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type LogFollowers, worthCompressing } from "./log-followers.ts";
 import { logFrames, PAGE_LINES } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
-import { type AgentPlace, isSignedIn, placeOf } from "./place.ts";
 
 /** Bytes that may wait for the reader before the next page is read. */
 const ENOUGH_BYTES = 64 * 1024;

@@ -3,7 +3,7 @@
 import { log } from "#base/log.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import type { ApiContext } from "../context.ts";
-import { CLOSE, type Socket } from "../socket.ts";
+import { CLOSE, type Socket } from "../http/socket.ts";
 import { LogPages, logFrames } from "./log-pages.ts";
 
 /** Shorter frames are sent as they are: compressing costs more than it saves. */

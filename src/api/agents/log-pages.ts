@@ -1,9 +1,9 @@
 // Reading an agent's stored lines page by page, and packing them into JSON arrays of bounded size. Used by the plain read, the text
 // form and the start of every follower.
 import { rfc3339 } from "#base/clock.ts";
-import { type AgentLogRow, listAgentLogs } from "#db/agent-logs.ts";
-import { listLogSources } from "#db/log-sources.ts";
-import type { Store } from "#db/store.ts";
+import { listLogSources } from "#db/agents/log-sources.ts";
+import { type AgentLogRow, listAgentLogs } from "#db/agents/logs.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/agent-log.ts";
 import { DEFAULT_SOURCE } from "#schema/log-source.ts";

@@ -1,11 +1,11 @@
 // The plain answer of `GET {agent}/logs`: stored lines as one JSON array or as text, read and sent page by page.
 import { rfc3339 } from "#base/clock.ts";
-import type { AgentLogRow } from "#db/agent-logs.ts";
+import type { AgentLogRow } from "#db/agents/logs.ts";
+import type { AgentPlace } from "#domain/agents/find.ts";
 import { LOG_LEVELS } from "#schema/agent-log.ts";
 import { DEFAULT_SOURCE } from "#schema/log-source.ts";
 import { type LogPages, PAGE_LINES } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
-import type { AgentPlace } from "./place.ts";
 
 /** More is not answered at once; the caller goes on with `after`. */
 const MOST_LINES = 50_000;

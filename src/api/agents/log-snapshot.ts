@@ -2,10 +2,10 @@
 // There are no tasks yet, so every well-formed call is answered 404 (rule RI-5).
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { limitJson } from "../body.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { limitJson } from "../http/body.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 /** Fixed by the specification. */
 const LIMIT = 65_536;

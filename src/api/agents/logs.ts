@@ -1,18 +1,18 @@
 // Reading an agent's log lines: as JSON, as text, or as a WebSocket that goes on with what comes (facts/platform 4).
 import { Elysia, t } from "elysia";
+import { maySeeWorkspace } from "#domain/access.ts";
+import { agentAt } from "#domain/agents/find.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import { AgentLog } from "#schema/agent-log.ts";
-import { maySeeWorkspace } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { fails } from "../responses.ts";
-import { closeWhenAccessLost } from "../revocation.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { closeWhenAccessLost } from "../http/revocation.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogFollowers } from "./log-followers.ts";
 import { LogQuery, logRequest } from "./log-query.ts";
 import { readLogs } from "./log-read.ts";
 import { removed } from "./me.ts";
-import { agentAt } from "./place.ts";
 
 const tags = ["Agents"];
 const path = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });

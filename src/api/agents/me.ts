@@ -5,9 +5,9 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { PatchLogs } from "#schema/agent-log.ts";
 import { CreateLogSource, LogSource } from "#schema/log-source.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Generic } from "../http/responses.ts";
 
 const tags = ["Agents"];
 
@@ -17,7 +17,7 @@ export const agentReports = (ctx: ApiContext) =>
     .post(
       "/log-source",
       async ({ caller, body, status }) => {
-        await ctx.agents.ask(caller.agent_id, "create_log_source", body);
+        await ctx.agents.ask(caller.agent_id, "createLogSource", body);
         const source = {
           id: body.id,
           workspace_agent_id: caller.agent_id,
@@ -41,7 +41,7 @@ export const agentReports = (ctx: ApiContext) =>
     .patch(
       "/logs",
       async ({ caller, body, request }) => {
-        const outcome = await ctx.agents.ask(caller.agent_id, "append_logs", {
+        const outcome = await ctx.agents.ask(caller.agent_id, "appendLogs", {
           log_source_id: body.log_source_id,
           logs: body.logs,
           batch_id: idempotencyKey(request),

@@ -2,9 +2,9 @@
 // hears of changes at most once a second, and at least every 5 s because results grow older (facts/platform 5.8, rules MD-1 to MD-3).
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { listAgentMetadata } from "#db/agent-metadata.ts";
+import { listAgentMetadata } from "#db/agents/metadata.ts";
+import { showMetadata } from "#domain/agents/present.ts";
 import type { ApiContext } from "../context.ts";
-import { showMetadata } from "./show.ts";
 
 export interface MetadataWatcher {
   /** All of the agent's metadata as one line of JSON. */

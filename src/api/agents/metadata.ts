@@ -1,15 +1,15 @@
 // Watching the metadata of one agent, as server-sent events and as a WebSocket (facts/platform 5.8).
 import { Elysia, t } from "elysia";
-import { maySeeWorkspace } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
+import { maySeeWorkspace } from "#domain/access.ts";
+import { agentAt } from "#domain/agents/find.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
-import { eventStream } from "../event-stream.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenAccessLost, whenAccessLost } from "../revocation.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { eventStream } from "../http/event-stream.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { MetadataWatchers } from "./metadata-watchers.ts";
-import { agentAt } from "./place.ts";
 
 const tags = ["Agents"];
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });

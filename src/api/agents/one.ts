@@ -1,15 +1,15 @@
 // One agent, for whoever may see its workspace.
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { findAgent } from "#db/agents.ts";
+import { findAgent } from "#db/agents/agents.ts";
+import { agentAt } from "#domain/agents/find.ts";
+import { latencyOf } from "#domain/agents/latency.ts";
+import { showAgentRows } from "#domain/agents/present.ts";
+import { hasAppHosts } from "#domain/applications/names.ts";
 import { WorkspaceAgent } from "#schema/agent.ts";
-import { hasAppHosts } from "../applications/names.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { latencyOf } from "./latency.ts";
-import { agentAt } from "./place.ts";
-import { showAgentRows } from "./show.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 export const oneAgent = (ctx: ApiContext) =>
   new Elysia().use(callers).get(

@@ -2,11 +2,11 @@
 import { Value } from "@sinclair/typebox/value";
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
 import { ListeningPorts } from "#schema/listening-port.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { usableAgentAt } from "./place.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 const LIMIT_MS = 30_000;
 const MAX_ANSWER = 1024 * 1024;

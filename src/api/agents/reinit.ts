@@ -4,18 +4,18 @@
 import { Elysia, t } from "elysia";
 import { isClaim } from "#actors/workspace/claim.ts";
 import { AppError, conflict } from "#base/errors.ts";
-import { findAgent } from "#db/agents.ts";
-import { findBuild } from "#db/builds.ts";
-import { findJob } from "#db/jobs.ts";
+import { findAgent } from "#db/agents/agents.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { isLatest, placeOf } from "#domain/agents/find.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { ReinitEvent } from "#schema/reinit.ts";
-import { type AgentCaller, callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { eventStream } from "../event-stream.ts";
-import { flagOf, flagQuery } from "../query-flag.ts";
-import { fails } from "../responses.ts";
-import { isLatest, placeOf } from "./place.ts";
+import { type AgentCaller, callers } from "../http/caller.ts";
+import { eventStream } from "../http/event-stream.ts";
+import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { fails } from "../http/responses.ts";
 
 export const agentReinit = (ctx: ApiContext) =>
   new Elysia().use(callers).get(

@@ -9,7 +9,7 @@ import { encodeTerminalRequest, MAX_INPUT, type TerminalRequest } from "#src/wir
 import { Wakeup } from "#src/wire/wakeup.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 /** Input that waits for the workspace; beyond it the client is cut off. */
 const MAX_WAITING = 2 * MAX_INPUT;

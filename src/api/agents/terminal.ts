@@ -1,17 +1,17 @@
 // `GET {agent}/pty`: a terminal in the workspace (facts/platform 5.6).
 import { Elysia, t } from "elysia";
 import { invalidField } from "#base/errors.ts";
+import { mayUseWorkspace } from "#domain/access.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
+import { useOf } from "#domain/agents/use.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
+import { byUser } from "#domain/workspaces/changeable.ts";
 import { MAX_SIDE, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
-import { mayUseWorkspace } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenAccessLost } from "../revocation.ts";
-import { byUser } from "../workspaces/changeable.ts";
-import { usableAgentAt } from "./place.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenAccessLost } from "../http/revocation.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
-import { useOf } from "./use.ts";
 
 // Without bounds in the schema: Elysia reports those without the name of the parameter.
 const Side = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));

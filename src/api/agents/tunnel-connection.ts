@@ -2,11 +2,11 @@
 // the agent takes its place or the agent's build is no longer the latest (rules TN-4, TN-5).
 import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
+import { isSignedIn, placeOf } from "#domain/agents/find.ts";
 import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { isSignedIn, placeOf } from "./place.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 export class TunnelConnection implements SocketHandler {
   readonly #ctx: ApiContext;

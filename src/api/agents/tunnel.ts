@@ -1,9 +1,9 @@
 // `GET me/tunnel`: the connection through which the server reaches into the workspace. An extension of ours beside the protocol that
 // genuine agents speak; they never ask for it.
 import { Elysia } from "elysia";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Upgraded } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
 import { TunnelConnection } from "./tunnel-connection.ts";
 
 export const agentTunnel = (ctx: ApiContext) =>

@@ -1,10 +1,10 @@
 // Use of apps and ports as use of their workspace, at most once a minute, so that traffic does not become messages (facts/platform 2.7):
 // traffic of apps says that the workspace was used, a person on one of its ports also moves its deadline (rule AX-14).
 import { log } from "#base/log.ts";
-import type { UserCaller } from "../caller.ts";
+import type { AppPlace } from "#domain/applications/find.ts";
+import { byUser } from "#domain/workspaces/changeable.ts";
 import type { ApiContext } from "../context.ts";
-import { byUser } from "../workspaces/changeable.ts";
-import type { AppPlace } from "./place.ts";
+import type { UserCaller } from "../http/caller.ts";
 
 const EVERY_MS = 60_000;
 const MOST_KEPT = 10_000;
@@ -30,7 +30,7 @@ export class AppActivity {
     if (this.#noted.size >= MOST_KEPT) this.#noted.clear();
     this.#noted.set(key, at);
     const by = caller && byUser(caller);
-    workspaces.ask(workspace_id, "record_activity", { reason, at, agent_id, by }).catch((error) => {
+    workspaces.ask(workspace_id, "recordActivity", { reason, at, agent_id, by }).catch((error) => {
       log("applications").warn("the use of workspace {workspace_id} was not noted: {error}", { workspace_id, error });
     });
   }

@@ -3,7 +3,7 @@
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
-import { CLOSE, CUT_BYTES, type Socket, type SocketHandler } from "../socket.ts";
+import { CLOSE, CUT_BYTES, type Socket, type SocketHandler } from "../http/socket.ts";
 
 /** The longest message either way: what a socket takes at once. */
 export const MAX_MESSAGE = CUT_BYTES - 64 * 1024;

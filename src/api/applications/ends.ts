@@ -1,13 +1,13 @@
 // Ends what an app's user has open when they may no longer open it: the key or the sign-in behind it is void, roles, sharing or levels
 // have changed, or the workspace's build is another by now (rule AX-9).
-import { findKeyWithUser } from "#db/api-keys.ts";
-import { listMemberships } from "#db/members.ts";
-import type { UserCaller } from "../caller.ts";
+import { findKeyWithUser } from "#db/users/api-keys.ts";
+import { listMemberships } from "#db/users/members.ts";
+import { type AppPlace, placeOfApp } from "#domain/applications/find.ts";
+import type { AppName } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
-import { whenKeyGone } from "../revocation.ts";
+import type { UserCaller } from "../http/caller.ts";
+import { whenKeyGone } from "../http/revocation.ts";
 import type { AppCaller } from "./hand-over.ts";
-import type { AppName } from "./names.ts";
-import { type AppPlace, placeOfApp } from "./place.ts";
 
 const LOST = "you may no longer open this app";
 

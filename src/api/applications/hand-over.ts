@@ -2,12 +2,12 @@
 // and for that host only, exchanged there for a cookie that opens nothing else (facts/platform 8.4; rules AX-11 to AX-13).
 import { AppError } from "#base/errors.ts";
 import { keyId, keySecret } from "#base/ids.ts";
-import { findKeyWithUser, isKeyStill } from "#db/api-keys.ts";
-import { CommitError } from "#db/store.ts";
-import type { Identity, UserCaller } from "../caller.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { findKeyWithUser, isKeyStill } from "#db/users/api-keys.ts";
+import { newKey } from "#domain/users/keys.ts";
 import type { ApiContext } from "../context.ts";
-import { cookie, identify, type Who } from "../identify.ts";
-import { newKey } from "../users/keys.ts";
+import type { Identity, UserCaller } from "../http/caller.ts";
+import { cookie, identify, type Who } from "../http/identify.ts";
 import { APP_COOKIE, KEY_FORM, SECURE_APP_COOKIE } from "./headers.ts";
 
 /** The query parameter that carries the encrypted key. */

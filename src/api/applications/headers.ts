@@ -1,6 +1,6 @@
 // What a request takes along to an app, and what an answer brings back. The caller's credentials stay here, hop-by-hop headers concern
 // one connection only, and an app below the access URL may not speak for the whole origin (rules AX-6 to AX-8). Pure.
-import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";
+import { SESSION_COOKIE, SESSION_HEADER } from "../http/identify.ts";
 
 const UPSTREAM = "coder_session_token";
 /** The app's host keeps its session here; over TLS a name that no other host can set. */

@@ -1,13 +1,13 @@
 // Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
 import { Elysia, t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
+import { AppHosts, labelOf } from "#domain/applications/names.ts";
 import { ApplicationHost } from "#schema/application.ts";
-import { callers, userOf } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { wantsPage } from "../plain-page.ts";
-import { fails } from "../responses.ts";
+import { callers, userOf } from "../http/caller.ts";
+import { wantsPage } from "../http/plain-page.ts";
+import { fails } from "../http/responses.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
-import { AppHosts, labelOf } from "./names.ts";
 
 const tags = ["Applications"];
 

@@ -1,18 +1,18 @@
 // Passes requests on to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
 // AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
 import { AppError } from "#base/errors.ts";
+import { placeOfApp } from "#domain/applications/find.ts";
+import { AppHosts, type AppName, appPath, labelOf } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
-import { pathOf } from "../errors.ts";
-import { cookie, credentialOf, SESSION_COOKIE, type Who } from "../identify.ts";
-import { wantsPage } from "../plain-page.ts";
+import { pathOf } from "../http/errors.ts";
+import { cookie, credentialOf, SESSION_COOKIE, type Who } from "../http/identify.ts";
+import { wantsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, personOf } from "./hand-over.ts";
 import { appQuery } from "./headers.ts";
-import { AppHosts, type AppName, appPath, labelOf } from "./names.ts";
 import { isFromOwnPage } from "./origin.ts";
 import { type Trouble, troubleAnswer } from "./page.ts";
 import { type Passing, passOn } from "./pass.ts";
-import { placeOfApp } from "./place.ts";
 
 /** What is asked for, once it is known by which way. */
 type Asked = {

@@ -1,20 +1,20 @@
 // The audit log as a file: one JSON object a line, newest first, page by page as fast as the reader takes it, so that neither a long log
 // nor a slow reader costs memory (rule AU-13). It ends when its reader may not see it any more.
 import { AppError } from "#base/errors.ts";
-import { findKeyWithUser } from "#db/api-keys.ts";
-import type { AuditFilter } from "#db/audit-plan.ts";
-import type { AuditCursor } from "#db/audit-runs.ts";
-import { listAudit } from "#db/audit-search.ts";
-import type { UserCaller } from "../caller.ts";
+import type { AuditFilter } from "#db/reports/audit/plan.ts";
+import type { AuditCursor } from "#db/reports/audit/runs.ts";
+import { listAudit } from "#db/reports/audit/search.ts";
+import { findKeyWithUser } from "#db/users/api-keys.ts";
+import { showEntry } from "#domain/audit/present.ts";
 import type { ApiContext } from "../context.ts";
-import { showEntry } from "./show.ts";
+import type { UserCaller } from "../http/caller.ts";
 
 const PAGE = 250;
 
-type Parts = Pick<ApiContext, "store" | "clock" | "draining">;
+type Deps = Pick<ApiContext, "store" | "clock" | "draining">;
 
 /** What matches now; entries that come meanwhile are newer and not part of it. */
-export const exported = (ctx: Parts, filter: AuditFilter, caller: UserCaller): ReadableStream<Uint8Array> => {
+export const exported = (ctx: Deps, filter: AuditFilter, caller: UserCaller): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder();
   let cursor: AuditCursor | undefined;
   return new ReadableStream(
@@ -38,7 +38,7 @@ export const exported = (ctx: Parts, filter: AuditFilter, caller: UserCaller): R
 };
 
 /** The key is still there, its user active, and the roles those that the filter was made for. */
-const mayGoOn = async ({ store, clock, draining }: Parts, caller: UserCaller): Promise<boolean> => {
+const mayGoOn = async ({ store, clock, draining }: Deps, caller: UserCaller): Promise<boolean> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (draining || !key || key.deleted || key.status === "suspended" || key.expires_at <= clock.now()) return false;
   return caller.roles.every((role) => key.roles.includes(role));

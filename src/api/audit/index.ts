@@ -2,19 +2,19 @@
 // after an organization sees its entries (facts/platform 3.8 and 7). Nothing here can change an entry.
 import { Elysia, t } from "elysia";
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { COUNT_CAP } from "#db/audit-find.ts";
-import { findAuditCursor, listAudit } from "#db/audit-search.ts";
-import { putAuditRetention, readAuditRetention } from "#db/audit-settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { COUNT_CAP } from "#db/reports/audit/find.ts";
+import { findAuditCursor, listAudit } from "#db/reports/audit/search.ts";
+import { putAuditRetention, readAuditRetention } from "#db/reports/audit/settings.ts";
+import { isOwner } from "#domain/access.ts";
+import { showEntry } from "#domain/audit/present.ts";
+import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
 import { AuditLogs, AuditRetention, RESOURCE_TYPES } from "#schema/audit.ts";
-import { isOwner } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pageOf, pageQuery } from "../paging.ts";
-import { fails } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails } from "../http/responses.ts";
 import { exported } from "./export.ts";
-import { auditedPlaces, auditFilter } from "./query.ts";
-import { showEntry } from "./show.ts";
 
 const tags = ["Audit"];
 const user = true;

@@ -3,10 +3,10 @@
 import type { AnyElysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { lazyOrigin, type Origin, withOrigin } from "#base/origin.ts";
-import type { Addresses } from "../address.ts";
-import { type Identity, somebodyIn } from "../caller.ts";
-import { pathOf } from "../errors.ts";
-import { uuidOf } from "../request-id.ts";
+import type { Addresses } from "../http/address.ts";
+import { type Identity, somebodyIn } from "../http/caller.ts";
+import { pathOf } from "../http/errors.ts";
+import { uuidOf } from "../http/request-id.ts";
 
 /** Method and path -> the status that success is answered with. */
 export type Statuses = (method: string, path: string, compat: boolean) => number | undefined;

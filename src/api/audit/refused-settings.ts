@@ -1,8 +1,8 @@
 // Settings, models and links, looked up to tell of a change that was refused, as in ./refused-things.ts. What an administrator or
 // somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
-import { readCompactionThresholds } from "#db/chat-settings.ts";
-import { findLink } from "#db/external-auth.ts";
-import { listModelConfigs, listModelProviders } from "#db/models.ts";
+import { readCompactionThresholds } from "#db/chats/settings.ts";
+import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
+import { findLink } from "#db/users/external-auth.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/model-override.ts";
 import { type Asked, type Find, idIn, member, organization } from "./refused-things.ts";
 

@@ -1,22 +1,22 @@
 // The things that changes are made to, looked up to tell of a change that was refused: each finds what a path names, whoever asks, as
 // the entry of a change that succeeds would tell of it. Undefined: there is no such thing, and nothing is told (rule AU-16).
 import { isUuid, NIL_UUID } from "#base/ids.ts";
-import { findKey } from "#db/api-keys.ts";
-import type { AuditEntry } from "#db/audit.ts";
-import { findBuild } from "#db/builds.ts";
-import { findChatPlace } from "#db/chats.ts";
-import { findGitSshKey } from "#db/git-ssh-keys.ts";
-import { findMcpServer } from "#db/mcp-servers.ts";
-import { findMemberWithUser } from "#db/members.ts";
-import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/organizations.ts";
-import { listStoredPortShares } from "#db/port-shares.ts";
-import { findProvisionerKeyByName } from "#db/provisioners.ts";
-import type { Store } from "#db/store.ts";
-import { findTemplateVersion } from "#db/template-versions.ts";
-import { findTemplate } from "#db/templates.ts";
-import { findUserSkill } from "#db/user-skills.ts";
-import { findUser, findUserByName } from "#db/users.ts";
-import { findWorkspacePlace } from "#db/workspaces.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findMcpServer } from "#db/models/mcp-servers.ts";
+import type { AuditEntry } from "#db/reports/audit/audit.ts";
+import { findProvisionerKeyByName } from "#db/templates/provisioners.ts";
+import { findTemplate } from "#db/templates/templates.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import { findKey } from "#db/users/api-keys.ts";
+import { findGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { findMemberWithUser } from "#db/users/members.ts";
+import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/users/organizations.ts";
+import { findUserSkill } from "#db/users/skills.ts";
+import { findUser, findUserByName } from "#db/users/users.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
 import { TRANSITIONS } from "#schema/build.ts";
 

@@ -4,10 +4,10 @@ import { ParseError, ValidationError } from "elysia";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type OriginOf, originNow, withOrigin } from "#base/origin.ts";
-import { audited } from "#db/audit.ts";
-import type { Store } from "#db/store.ts";
-import { pathOf } from "../errors.ts";
-import { Throttle } from "../users/throttle.ts";
+import type { Store } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { Throttle } from "#domain/users/throttle.ts";
+import { pathOf } from "../http/errors.ts";
 import { type Asked, NEEDS_BODY, type RefusedOperation, refusedOperation } from "./refused-table.ts";
 
 /** Entries a minute for one caller. */

@@ -1,23 +1,23 @@
 // Builds by their id: reading, cancelling, logs, parameters, resources, timings (facts/platform 9.4).
 import { Elysia, t } from "elysia";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
-import { listBuildParameters } from "#db/builds.ts";
-import type { WorkspaceView } from "#db/workspace-views.ts";
+import { listBuildParameters } from "#db/workspaces/builds.ts";
+import type { WorkspaceView } from "#db/workspaces/views.ts";
+import { isOwner, mayStartStop } from "#domain/access.ts";
+import { latencyOf } from "#domain/agents/latency.ts";
+import { hasAppHosts } from "#domain/applications/names.ts";
+import { buildAt, showBuilds } from "#domain/builds/build.ts";
+import { resourcesOf } from "#domain/builds/resources.ts";
+import { timingsOf } from "#domain/builds/timings.ts";
 import { Build, BuildTimings, ParameterValue } from "#schema/build.ts";
 import { JobLog } from "#schema/job.ts";
 import { Resource } from "#schema/resource.ts";
-import { isOwner, mayStartStop } from "../access.ts";
-import { latencyOf } from "../agents/latency.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
-import { hasAppHosts } from "../applications/names.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, Generic } from "../http/responses.ts";
 import { jobLogs } from "../jobs/logs.ts";
-import { fails, Generic } from "../responses.ts";
-import { buildAt, showBuilds } from "./build.ts";
-import { resourcesOf } from "./resources.ts";
 import { buildState } from "./state.ts";
-import { timingsOf } from "./timings.ts";
 
 const tags = ["Builds"];
 const user = true;

@@ -2,14 +2,14 @@
 // place after a repair by hand. Only for those who look after templates: it may hold secrets (rules BD-5 and BD-6).
 import { Elysia, t } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
-import { findBuild } from "#db/builds.ts";
-import type { WorkspaceView } from "#db/workspace-views.ts";
-import { mayManageTemplates } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import type { WorkspaceView } from "#db/workspaces/views.ts";
+import { mayManageTemplates } from "#domain/access.ts";
+import { buildAt } from "#domain/builds/build.ts";
+import { STATE_LIMIT, stateFrom } from "#domain/builds/state-text.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { buildAt } from "./build.ts";
-import { STATE_LIMIT, stateFrom } from "./state-text.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Builds"];
 const user = true;

@@ -3,20 +3,20 @@
 import { Elysia } from "elysia";
 import { AppError, forbidden, invalid, type Validation } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
-import { type ChatShareChange, listChatShares } from "#db/chat-shares.ts";
-import type { ChatPlace } from "#db/chats.ts";
-import { findMemberWithUser } from "#db/members.ts";
-import { findSharingOff } from "#db/sharing.ts";
-import { listMinimalUsers } from "#db/users.ts";
+import type { ChatPlace } from "#db/chats/chats.ts";
+import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
+import { findMemberWithUser } from "#db/users/members.ts";
+import { listMinimalUsers } from "#db/users/users.ts";
+import { findSharingOff } from "#db/workspaces/sharing.ts";
+import { mayShareChat } from "#domain/access.ts";
+import { visibleChat } from "#domain/chats/find.ts";
+import { getOrganization } from "#domain/organizations/find.ts";
 import { EVERYONE } from "#schema/acl.ts";
 import { ChatAcl, PatchChatAcl } from "#schema/chat-acl.ts";
-import { mayShareChat } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { getOrganization } from "../organizations/organization.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { visibleChat } from "./place.ts";
 
 const user = true;
 const params = chatPath;
@@ -102,10 +102,10 @@ const show = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> =
 /** The wishes with ids in lower case; notes ids and roles that are none. */
 const changesOf = (
   kind: "user" | "group",
-  wishes: Readonly<Record<string, string>> = {},
+  input: Readonly<Record<string, string>> = {},
   problems: Validation[],
 ): ChatShareChange[] =>
-  Object.entries(wishes).flatMap(([id, text]): ChatShareChange[] => {
+  Object.entries(input).flatMap(([id, text]): ChatShareChange[] => {
     const field = `${kind}_roles.${id.slice(0, 64)}`;
     if (!isUuid(id)) problems.push({ field, detail: "must be a UUID" });
     else if (text !== "read" && text !== "") problems.push({ field, detail: "must be read or empty" });

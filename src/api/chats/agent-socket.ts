@@ -2,18 +2,18 @@
 // and desktop; everything is known before the caller's own request is upgraded.
 import { AppError, forbidden, invalid } from "#base/errors.ts";
 import { secretBytes } from "#base/ids.ts";
-import { listAgentsOfBuild } from "#db/agents.ts";
-import type { ChatPlace } from "#db/chats.ts";
-import { findWorkspace } from "#db/workspaces.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import type { ChatPlace } from "#db/chats/chats.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import { mayUseWorkspace } from "#domain/access.ts";
+import { refusal } from "#domain/agents/containers.ts";
+import { chatAccess } from "#domain/chats/find.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
-import { mayUseWorkspace } from "../access.ts";
-import { refusal } from "../agents/containers-ask.ts";
-import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { closeWhenAccessLost } from "../revocation.ts";
-import type { SocketHandler } from "../socket.ts";
-import { chatAccess } from "./place.ts";
+import type { UserCaller } from "../http/caller.ts";
+import { closeWhenAccessLost } from "../http/revocation.ts";
+import type { SocketHandler } from "../http/socket.ts";
 
 const LIMIT_MS = 30_000;
 

@@ -3,18 +3,18 @@ import { Elysia, t } from "elysia";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { type ChatPlace, listChildren } from "#db/chats.ts";
+import { type ChatPlace, listChildren } from "#db/chats/chats.ts";
+import { workspaceFor } from "#domain/chats/create.ts";
+import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
+import { labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
+import { permissionsOf } from "#domain/chats/permission-rules.ts";
+import { REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chat.ts";
-import type { UserCaller } from "../caller.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic, NoContent } from "../responses.ts";
-import { workspaceFor } from "./create.ts";
-import { labelsOf, planModeOf, titleOf } from "./input.ts";
+import type { UserCaller } from "../http/caller.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Generic, NoContent } from "../http/responses.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
-import { permissionsOf } from "./permission-rules.ts";
-import { changeableChat, ownChat, readChat } from "./place.ts";
-import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
 

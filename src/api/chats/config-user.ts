@@ -1,7 +1,6 @@
 // What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
 import { Elysia, t } from "elysia";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
 import {
   deleteCompactionThreshold,
   putCompactionThreshold,
@@ -9,14 +8,15 @@ import {
   readChatSetting,
   readCompactionThresholds,
   readUserChatSetting,
-} from "#db/chat-settings.ts";
+} from "#db/chats/settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { promptOf } from "#domain/chats/prompt-text.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chat-config.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { forced } from "./config.ts";
 import { tags } from "./paths.ts";
-import { promptOf } from "./prompt-text.ts";
 
 const user = true;
 const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;

@@ -3,15 +3,15 @@
 import { Elysia, type Static, type TSchema, t } from "elysia";
 import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { type ChatSettings, putChatSetting, readChatSetting } from "#db/chat-settings.ts";
+import { type ChatSettings, putChatSetting, readChatSetting } from "#db/chats/settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { mayConfigureChats } from "#domain/access.ts";
+import { promptOf } from "#domain/chats/prompt-text.ts";
 import { ChatConfig } from "#schema/chat-config.ts";
-import { mayConfigureChats } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { tags } from "./paths.ts";
-import { promptOf } from "./prompt-text.ts";
 
 const user = true;
 const MOST_DAYS = 3_650;

@@ -2,13 +2,13 @@
 // 5.5, rule CX-8).
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { findWorkspaceContext } from "#db/context.ts";
+import { findWorkspaceContext } from "#db/chats/context.ts";
+import { ownChat, readChat } from "#domain/chats/find.ts";
 import { Chat } from "#schema/chat.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { ownChat, readChat } from "./place.ts";
 
 export const chatContext = (ctx: ApiContext) =>
   new Elysia().use(callers).put(

@@ -1,13 +1,13 @@
 // What a chat with all its sub-chats has cost, from the usage that is stored with messages, those that have left the history included.
 // Models have no prices here, so every call is unpriced (facts/chats 6).
 import { Elysia } from "elysia";
-import { countUsage } from "#db/messages.ts";
+import { countUsage } from "#db/chats/messages.ts";
+import { changeableChat } from "#domain/chats/find.ts";
 import { ChatCost } from "#schema/chat-cost.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { changeableChat } from "./place.ts";
 
 export const chatCost = (ctx: ApiContext) =>
   new Elysia().use(callers).get(

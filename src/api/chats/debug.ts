@@ -2,14 +2,14 @@
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
-import { type ChatRunRow, type ChatRunStepRow, findRun, listRuns, listSteps } from "#db/chat-runs.ts";
-import type { ChatPlace } from "#db/chats.ts";
+import type { ChatPlace } from "#db/chats/chats.ts";
+import { type ChatRunRow, type ChatRunStepRow, findRun, listRuns, listSteps } from "#db/chats/runs.ts";
+import { changeableChat } from "#domain/chats/find.ts";
 import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chat-debug.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { changeableChat } from "./place.ts";
 
 const user = true;
 

@@ -1,14 +1,14 @@
 // Deleting a chat for good with its sub-chats, history and files (rules DL-1 to DL-4): an extension; others are archived and go in their
 // time (facts/chats 4.16).
 import { Elysia } from "elysia";
-import { readChat } from "#actors/chat/read.ts";
+import { readChat } from "#actors/chat/storage/read.ts";
 import { aboutOf } from "#actors/chat/turn/offer.ts";
 import { AppError, conflict } from "#base/errors.ts";
-import { callers } from "../caller.ts";
+import { changeableChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { changeableChat } from "./place.ts";
 
 export const deleteChat = (ctx: ApiContext) =>
   new Elysia().use(callers).delete(

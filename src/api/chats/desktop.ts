@@ -1,16 +1,16 @@
 // `GET /api/experimental/chats/{chat}/stream/desktop`: the bytes of the VNC server in the chat's workspace, both ways (facts/chats 2.12,
 // rules DT-2). For those who may see the chat and use its workspace; nothing is looked into and nothing kept.
 import { Elysia } from "elysia";
+import { noteUse, USE_EVERY_MS } from "#domain/agents/use.ts";
+import { visibleChat } from "#domain/chats/find.ts";
+import { byUser } from "#domain/workspaces/changeable.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
-import { noteUse, USE_EVERY_MS } from "../agents/use.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { byUser } from "../workspaces/changeable.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { agentOfChat, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
-import { visibleChat } from "./place.ts";
 import { Relay } from "./relay.ts";
 
 /** Bytes of one message of the daemon: as much as it reads at once. */

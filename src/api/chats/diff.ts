@@ -1,11 +1,11 @@
 // `GET /chats/{chat}/diff`: what the chat has pushed, as its git host shows it (facts/chats 6, rule PR-5).
 import { Elysia } from "elysia";
+import { visibleChat } from "#domain/chats/find.ts";
 import { ChatDiff } from "#schema/chat-diff.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { visibleChat } from "./place.ts";
 
 export const chatDiff = (ctx: ApiContext) =>
   new Elysia().use(callers).get(

@@ -3,20 +3,20 @@
 import { Elysia, t } from "elysia";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chat-files.ts";
-import { findChatPlace } from "#db/chats.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chats/files.ts";
+import { isOwner, mayCreateChat } from "#domain/access.ts";
+import { dispositionOf, fileNameOf } from "#domain/chats/file-name.ts";
+import { ANY_TYPE, checkedType, declaredType } from "#domain/chats/file-type.ts";
+import { maySeeChat } from "#domain/chats/find.ts";
+import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chat-file.ts";
-import { isOwner, mayCreateChat } from "../access.ts";
-import { leaveUnread, ownParser } from "../body.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { bounded } from "../files.ts";
-import { fails } from "../responses.ts";
-import { Throttle } from "../users/throttle.ts";
-import { dispositionOf, fileNameOf } from "./file-name.ts";
-import { ANY_TYPE, checkedType, declaredType } from "./file-type.ts";
+import { leaveUnread, ownParser } from "../http/body.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { tags } from "./paths.ts";
-import { maySeeChat } from "./place.ts";
 
 /** Bytes of one upload (specification, "Limits"). */
 const FILE_LIMIT = 10_485_760;

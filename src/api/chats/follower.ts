@@ -2,13 +2,13 @@
 // in order (rules CH-20 to CH-26). It subscribes before it reads; what comes meanwhile waits, bounded, and is told apart by its numbers.
 
 import type { ChatNotice } from "#actors/chat/messages.ts";
-import type { PartBatch } from "#actors/chat/turn/episode.ts";
+import type { PartBatch } from "#actors/chat/turn/stream-buffer.ts";
 import { log } from "#base/log.ts";
-import type { ChatPlace } from "#db/chats.ts";
-import { listMessages } from "#db/messages.ts";
+import type { ChatPlace } from "#db/chats/chats.ts";
+import { listMessages } from "#db/chats/messages.ts";
+import { showMessage } from "#domain/chats/present.ts";
 import type { ChatEvent } from "#schema/chat-event.ts";
 import type { ApiContext } from "../context.ts";
-import { showMessage } from "./show.ts";
 import { NOTHING_YET, type Synced, stateEvents } from "./sync.ts";
 
 /** Where a follower's frames go. */
@@ -85,11 +85,11 @@ export class ChatFollower {
   }
 
   async #begin(): Promise<void> {
-    const { picture, episode } = await this.#ctx.chats.ask(this.#place.id, "snapshot", {});
+    const { picture, buffer } = await this.#ctx.chats.ask(this.#place.id, "snapshot", {});
     this.#snapshot = picture.snapshot_version;
     await this.#sendHistory(this.#asked.after_id, picture.snapshot_version);
     this.#sendState(picture);
-    if (episode) this.#sendParts(episode);
+    if (buffer) this.#sendParts(buffer);
     this.#isBusy = false;
     this.#drain();
   }

@@ -2,16 +2,16 @@
 import { Elysia } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { findChatPlace } from "#db/chats.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
+import { readChat, visibleChat } from "#domain/chats/find.ts";
+import { titleOf } from "#domain/chats/input.ts";
+import { chatIdOf, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, ForkChat } from "#schema/chat.ts";
-import { mayCreateChat, mayDriveChat } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { titleOf } from "./input.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { readChat, visibleChat } from "./place.ts";
-import { chatIdOf, REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
 
 export const forkChat = (ctx: ApiContext) =>
   new Elysia().use(callers).post(

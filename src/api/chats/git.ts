@@ -2,16 +2,16 @@
 // GS-1 to GS-6). For those who may read the chat and use its workspace.
 import { Value } from "@sinclair/typebox/value";
 import { Elysia, t } from "elysia";
+import { visibleChat } from "#domain/chats/find.ts";
 import { GitMessage } from "#schema/git-message.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { WireError } from "#src/wire/wire-error.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import type { Socket, SocketHandler } from "../socket.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import type { Socket, SocketHandler } from "../http/socket.ts";
 import { agentOfChat, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
-import { visibleChat } from "./place.ts";
 import { Relay } from "./relay.ts";
 
 /** A little more than the daemon puts into one message. */

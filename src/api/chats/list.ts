@@ -1,6 +1,7 @@
 // The list of one's chats: reading the search text and the labels into a filter (facts/chats 4.2). 400 names what is wrong.
 import { invalid, invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
+import type { ChatRow } from "#db/chats/chats.ts";
 import {
   type ChatFilter,
   type ChatView,
@@ -9,15 +10,14 @@ import {
   listChildViews,
   listPinnedViews,
   searchTopViews,
-} from "#db/chat-views.ts";
-import type { ChatRow } from "#db/chats.ts";
+} from "#db/chats/views.ts";
+import { maySeeChat } from "#domain/chats/find.ts";
+import { showChat } from "#domain/chats/present.ts";
+import { searchOf } from "#domain/chats/search.ts";
 import type { Chat } from "#schema/chat.ts";
-import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pageOf } from "../paging.ts";
-import { maySeeChat } from "./place.ts";
-import { searchOf } from "./search.ts";
-import { showChat } from "./show.ts";
+import type { UserCaller } from "../http/caller.ts";
+import { pageOf } from "../http/paging.ts";
 
 const PAGE = 50;
 const SOURCES = ["created_by_me", "shared_with_me"] as const;

@@ -2,21 +2,21 @@
 import { Elysia, t } from "elysia";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
-import { findChat } from "#db/chats.ts";
-import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/messages.ts";
+import { findChat } from "#db/chats/chats.ts";
+import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
+import { attachablesOf } from "#domain/chats/attachments.ts";
+import { modelOf } from "#domain/chats/create.ts";
+import { ownChat, visibleChat } from "#domain/chats/find.ts";
+import { behaviorOf, contentOf, effortOf, planModeOf } from "#domain/chats/input.ts";
+import { chosenServers } from "#domain/chats/mcp-choice.ts";
+import { showMessage, showQueued } from "#domain/chats/present.ts";
+import { REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { restoreFiles } from "#domain/chats/restore-files.ts";
 import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chat.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { attachablesOf } from "./attachments.ts";
-import { modelOf } from "./create.ts";
-import { behaviorOf, contentOf, effortOf, planModeOf } from "./input.ts";
-import { chosenServers } from "./mcp-choice.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
-import { ownChat, visibleChat } from "./place.ts";
-import { REPEATABLE_IN_CHAT, requestKey } from "./repeat.ts";
-import { restoreFiles } from "./restore-files.ts";
-import { showMessage, showQueued } from "./show.ts";
 
 const PAGE = 50;
 const LONGEST_PAGE = 200;
@@ -24,7 +24,7 @@ const PROMPTS = 500;
 const MOST_PROMPTS = 2_000;
 const END = Number.MAX_SAFE_INTEGER;
 
-type Wishes = {
+type Input = {
   mcp_server_ids?: string[] | null | undefined;
   model_config_id?: string | undefined;
   plan_mode?: string | undefined;
@@ -32,8 +32,8 @@ type Wishes = {
 };
 
 /** What a message changes of its chat. */
-const patchOf = async (ctx: ApiContext, id: string, wishes: Wishes): Promise<ChatPatch> => {
-  const { model_config_id, reasoning_effort, mcp_server_ids, plan_mode } = wishes;
+const patchOf = async (ctx: ApiContext, id: string, input: Input): Promise<ChatPatch> => {
+  const { model_config_id, reasoning_effort, mcp_server_ids, plan_mode } = input;
   const chat = mcp_server_ids ? await ctx.store.get(findChat({ id })) : undefined;
   const patch: ChatPatch = {
     last_model_config_id: model_config_id === undefined ? undefined : modelOf(ctx, model_config_id),

@@ -1,14 +1,14 @@
 // The models chats can use: made and changed by the owner of the deployment, read by everybody as far as they can be used.
 import { Elysia, t } from "elysia";
-import type { ModelConfigRow, ModelProviderRow } from "#actors/model-settings.ts";
+import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
+import { checkModelAdmin, isOwner } from "#domain/access.ts";
+import { checkNumbers, kindOf, nameOf } from "#domain/chats/model-input.ts";
 import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/model-config.ts";
-import { checkModelAdmin, isOwner } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { checkNumbers, kindOf, nameOf } from "./model-input.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Models"];
 const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });

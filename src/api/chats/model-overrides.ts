@@ -2,17 +2,17 @@
 // a chat is made with when the request names no model.
 import { Elysia, t } from "elysia";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { putModelOverride, readChatSetting, readModelOverride, type SetOverride } from "#db/chat-settings.ts";
+import { putModelOverride, readChatSetting, readModelOverride, type SetOverride } from "#db/chats/settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { effortOf } from "#domain/chats/input.ts";
+import { overrideOf } from "#domain/chats/wanted-model.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { userAt, userPath } from "#domain/users/user.ts";
 import { ModelOverride, OVERRIDE_CONTEXTS, type OverrideContext, PutModelOverride } from "#schema/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt, organizationPath } from "../organizations/organization.ts";
-import { fails, NoContent } from "../responses.ts";
-import { userAt, userPath } from "../users/user.ts";
-import { effortOf } from "./input.ts";
-import { overrideOf } from "./wanted-model.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const user = true;
 const tags = ["Models"];

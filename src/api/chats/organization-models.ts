@@ -2,8 +2,11 @@
 // What a person wants for themselves counts before it.
 import { Elysia, t } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { putOrganizationModel, readOrganizationModel } from "#db/chat-settings.ts";
+import { putOrganizationModel, readOrganizationModel } from "#db/chats/settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { mayUpdateOrganization } from "#domain/access.ts";
+import { effortOf } from "#domain/chats/input.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import {
   ORGANIZATION_CONTEXTS,
   ORGANIZATION_MODES,
@@ -11,12 +14,9 @@ import {
   PutOrganizationOverride,
 } from "#schema/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
-import { mayUpdateOrganization } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt, organizationPath } from "../organizations/organization.ts";
-import { fails, NoContent } from "../responses.ts";
-import { effortOf } from "./input.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const user = true;
 const tags = ["Models"];

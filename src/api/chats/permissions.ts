@@ -2,16 +2,16 @@
 // begin with (rules PE-1 to PE-9).
 import { Elysia, t } from "elysia";
 import { invalid } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { putUserChatSetting, readUserChatSetting } from "#db/chat-settings.ts";
+import { putUserChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { ownChat } from "#domain/chats/find.ts";
+import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.ts";
 import { ChatPermissions, PermissionAnswers } from "#schema/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { COMMAND_PROBLEM, permissionsOf } from "./permission-rules.ts";
-import { ownChat } from "./place.ts";
 
 export const chatPermissions = (ctx: ApiContext) =>
   new Elysia().use(callers).post(

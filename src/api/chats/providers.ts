@@ -1,14 +1,14 @@
 // Who provides language models: the address and the key, which goes in and never comes out. For the owner of the deployment alone.
 import { Elysia, t } from "elysia";
-import type { ModelProviderRow } from "#actors/model-settings.ts";
+import type { ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
+import { checkModelAdmin } from "#domain/access.ts";
+import { baseUrlOf, keyOf, kindOf, nameOf } from "#domain/chats/model-input.ts";
 import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
 import { needsBaseUrl } from "#src/llm/adapters.ts";
-import { checkModelAdmin } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { baseUrlOf, keyOf, kindOf, nameOf } from "./model-input.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Models"];
 const params = t.Object({ provider: t.String({ format: "uuid", description: "Provider id." }) });

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
-import { CLOSE, type Socket } from "../socket.ts";
+import { CLOSE, type Socket } from "../http/socket.ts";
 
 /** A reader that takes nothing for this long is closed. */
 const STALLED_MS = 20_000;

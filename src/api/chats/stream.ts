@@ -4,16 +4,16 @@ import { Elysia, t } from "elysia";
 import type { Timer } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { ChatPlace } from "#db/chats.ts";
-import { callers, type UserCaller } from "../caller.ts";
+import type { ChatPlace } from "#db/chats/chats.ts";
+import { chatAccess, visibleChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
-import { eventStream } from "../event-stream.ts";
-import { fails } from "../responses.ts";
-import { closeWhenAccessLost, whenAccessLost } from "../revocation.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { eventStream } from "../http/event-stream.ts";
+import { fails } from "../http/responses.ts";
+import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type Asked, ChatFollower } from "./follower.ts";
 import { chatPath, tags } from "./paths.ts";
-import { chatAccess, visibleChat } from "./place.ts";
 
 /** Bytes that may wait for the reader before more history is read. */
 const ENOUGH_BYTES = 64 * 1024;

@@ -1,9 +1,9 @@
 // What a follower must be told to get from one picture of a chat to the next, in the order of facts/chats 2.3. Pure.
 import type { ChatPicture } from "#actors/chat/messages.ts";
 import { rfc3339 } from "#base/clock.ts";
+import { showQueued } from "#domain/chats/present.ts";
 import type { ActionRequired, ChatEvent } from "#schema/chat-event.ts";
 import { shownStatus } from "#schema/chat-status.ts";
-import { showQueued } from "./show.ts";
 
 /** What a follower has been told so far. */
 export type Synced = {
@@ -62,7 +62,7 @@ export const stateEvents = (
       },
     });
   }
-  if (isNewEpisode(synced, now)) events.push({ type: "preview_reset", chat_id });
+  if (isNewBuffer(synced, now)) events.push({ type: "preview_reset", chat_id });
   return {
     events,
     synced: {
@@ -78,7 +78,7 @@ export const stateEvents = (
 };
 
 /** The unfinished preview a follower may hold is void. */
-const isNewEpisode = (synced: Synced, { history_version, generation_attempt }: ChatPicture): boolean =>
+const isNewBuffer = (synced: Synced, { history_version, generation_attempt }: ChatPicture): boolean =>
   history_version !== synced.history_version ||
   (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
 

@@ -1,15 +1,15 @@
 // Asking for a title of what was said so far. Nothing is stored: the owner takes the proposal by changing the chat, or leaves it.
 import { Elysia, t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
-import { findChat } from "#db/chats.ts";
+import { findChat } from "#db/chats/chats.ts";
+import { modelOf } from "#domain/chats/create.ts";
+import { ownChat } from "#domain/chats/find.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { modelOf } from "./create.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
-import { ownChat } from "./place.ts";
 
 export const chatTitle = (ctx: ApiContext) =>
   new Elysia().use(callers).post(

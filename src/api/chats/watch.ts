@@ -1,17 +1,17 @@
 // Watching all of one's own chats: one JSON object per text frame, no snapshot, no cursor (facts/chats 2.10). Who comes back reads the
 // list again.
 import { Elysia } from "elysia";
-import type { Events } from "#actors/events.ts";
+import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
-import { findChatView } from "#db/chat-views.ts";
+import { findChatView } from "#db/chats/views.ts";
+import { showChat } from "#domain/chats/present.ts";
 import type { WatchEvent } from "#schema/chat-event.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenKeyGone } from "../revocation.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenKeyGone } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { tags } from "./paths.ts";
-import { showChat } from "./show.ts";
 import { actionRequired } from "./sync.ts";
 
 /** Events that may wait for their chat to be read. */

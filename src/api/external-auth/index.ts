@@ -3,7 +3,7 @@
 import { Elysia, t } from "elysia";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, invalid } from "#base/errors.ts";
-import { type LinkRow, listLinks } from "#db/external-auth.ts";
+import { type LinkRow, listLinks } from "#db/users/external-auth.ts";
 import {
   ExternalAuth,
   ExternalAuthCallback,
@@ -17,9 +17,9 @@ import {
 } from "#schema/external-auth.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { newState, openDevice, sealDevice, verifierIn } from "./web-flow.ts";
 
 const tags = ["External accounts"];

@@ -4,19 +4,19 @@ import type { Clock } from "#base/clock.ts";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { invalid } from "#base/errors.ts";
 import { linkToken } from "#base/ids.ts";
-import type { UserCaller } from "../caller.ts";
+import type { UserCaller } from "../http/caller.ts";
 
 type State = { readonly user_id: string; readonly key_id: string; readonly verifier: string; readonly until: number };
 
 /** As long as a person may take to sign in at the provider. */
 const LIFE_MS = 600_000;
 
-type Parts = { readonly clock: Clock; readonly encryption: Encryption };
+type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
 const contextOf = (provider_id: string): string => `external_auth_state:${provider_id}`;
 
 /** A new state and its verifier. */
-export const newState = ({ clock, encryption }: Parts, caller: UserCaller, provider_id: string) => {
+export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provider_id: string) => {
   const verifier = linkToken();
   const { user_id, key_id } = caller;
   const state: State = { user_id, key_id, verifier, until: clock.now() + LIFE_MS };
@@ -25,7 +25,7 @@ export const newState = ({ clock, encryption }: Parts, caller: UserCaller, provi
 
 /** The verifier in a state. 400 unless this session began it at this provider less than ten minutes ago. */
 export const verifierIn = (
-  { clock, encryption }: Parts,
+  { clock, encryption }: Deps,
   caller: UserCaller,
   provider_id: string,
   text: string,
@@ -42,11 +42,11 @@ const deviceContext = (provider_id: string, user_id: string): string =>
   `external_auth_device:${provider_id}:${user_id}`;
 
 /** The provider's device code, sealed so that nobody but this user can ask for its token. */
-export const sealDevice = ({ encryption }: Parts, caller: UserCaller, provider_id: string, code: string): string =>
+export const sealDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, code: string): string =>
   encryption.seal(JSON.stringify(code), deviceContext(provider_id, caller.user_id));
 
 /** The provider's device code. 400 when it is not this user's. */
-export const openDevice = ({ encryption }: Parts, caller: UserCaller, provider_id: string, text: string): string => {
+export const openDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, text: string): string => {
   const code = opened(encryption, text, deviceContext(provider_id, caller.user_id));
   if (typeof code === "string") return code;
   throw invalid("Validation failed.", [{ field: "device_code", detail: "was not given to you here" }]);

@@ -2,17 +2,17 @@
 import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { conflict, forbidden, invalid } from "#base/errors.ts";
-import { isKeyStill } from "#db/api-keys.ts";
 import { deleteFactorsOf } from "#db/second-factors.ts";
-import { isWithoutRolesStill, updateUser } from "#db/users.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import { isWithoutRolesStill, updateUser } from "#db/users/users.ts";
+import { isOwner, mayManageUser, mayResetPassword } from "#domain/access.ts";
+import { userChanged } from "#domain/users/audit.ts";
+import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
+import { type KnownUser, userAt, userPath } from "#domain/users/user.ts";
 import { Factors, RequireFactor } from "#schema/second-factor.ts";
-import { isOwner, mayManageUser, mayResetPassword } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { userChanged } from "../users/audit.ts";
-import { PREBUILDS_USER_ID } from "../users/first-user.ts";
-import { type KnownUser, userAt, userPath } from "../users/user.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { needsFactor } from "./policy.ts";
 import { mustBeProved } from "./proof.ts";
 

@@ -1,12 +1,12 @@
 // Confirming who one is, for what a session may do only for 15 minutes afterwards (rule FA-9).
 import { Elysia } from "elysia";
-import { isKeyStill } from "#db/api-keys.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import { userPath } from "#domain/users/user.ts";
 import { ConfirmRequest } from "#schema/second-factor.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { noteProof } from "../users/new-session.ts";
-import { userPath } from "../users/user.ts";
 import { ownAccountAt, prove } from "./proof.ts";
 
 export const confirmation = (ctx: ApiContext) =>

@@ -1,13 +1,13 @@
 // Proving again who one is. What removes or adds a way to sign in is done only by a session whose user has done so lately, with all they
 // have: a session that was made by the password alone cannot touch the second factor (rule FA-9).
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
-import { findKey } from "#db/api-keys.ts";
-import type { Statement } from "#db/sql.ts";
-import { isPasswordStill } from "#db/users.ts";
-import type { UserCaller } from "../caller.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { findKey } from "#db/users/api-keys.ts";
+import { isPasswordStill } from "#db/users/users.ts";
+import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
+import { type KnownUser, userAt } from "#domain/users/user.ts";
 import type { ApiContext } from "../context.ts";
-import { PREBUILDS_USER_ID } from "../users/first-user.ts";
-import { type KnownUser, userAt } from "../users/user.ts";
+import type { UserCaller } from "../http/caller.ts";
 
 /** How long a proof is good for. */
 const PROOF_MS = 900_000;

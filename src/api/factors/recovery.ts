@@ -1,12 +1,12 @@
 // New recovery codes in the place of the old ones (rule FA-5).
 import { Elysia } from "elysia";
 import { conflict } from "#base/errors.ts";
-import { isKeyStill } from "#db/api-keys.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import { userPath } from "#domain/users/user.ts";
 import { RecoveryCodes } from "#schema/second-factor.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { userPath } from "../users/user.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { mustBeProved, ownAccountAt } from "./proof.ts";
 
 export const recoveryCodes = (ctx: ApiContext) =>

@@ -3,12 +3,12 @@ import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { CommitError } from "#db/store.ts";
-import { findUser, isPasswordStill, type User } from "#db/users.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/second-factor.ts";
-import { ownParser, parsePublicJson } from "../body.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
+import { ownParser, parsePublicJson } from "../http/body.ts";
+import { fails } from "../http/responses.ts";
 import { openSession, signInEntry } from "../users/new-session.ts";
 
 const PURPOSE = "sign_in";

@@ -2,16 +2,16 @@
 // themselves (rules FA-1 to FA-4, FA-9).
 import { Elysia } from "elysia";
 import { conflict, invalid, invalidField } from "#base/errors.ts";
-import { isKeyStill } from "#db/api-keys.ts";
-import { CommitError } from "#db/store.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import { userPath } from "#domain/users/user.ts";
 import { ConfirmTotp, PasswordAndCode, RecoveryCodes, TotpEnrolment } from "#schema/second-factor.ts";
 import { qrSvg } from "#src/authentication/qr.ts";
 import { otpauthUri } from "#src/authentication/totp.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { noteProof } from "../users/new-session.ts";
-import { userPath } from "../users/user.ts";
 import { mustBeProved, ownAccountAt, prove } from "./proof.ts";
 
 const tags = ["Second factors"];

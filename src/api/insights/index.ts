@@ -2,16 +2,16 @@
 // computed in reader Workers, one report after the other.
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
+import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
+import { asJson, dausOf } from "#domain/insights/daus.ts";
+import { edgesOf, type Interval, rangeOf } from "#domain/insights/range.ts";
+import { statusCounts, zoneOf } from "#domain/insights/status-counts.ts";
+import { wrongQuery } from "#domain/insights/zones.ts";
 import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
-import { mayReadAllUsers, mayReadAudit } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { asJson, dausOf } from "./daus.ts";
-import { edgesOf, type Interval, rangeOf } from "./range.ts";
-import { statusCounts, zoneOf } from "./status-counts.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { checkKnown, listIn, templatesFor } from "./who.ts";
-import { wrongQuery } from "./zones.ts";
 
 const tags = ["Insights"];
 

@@ -1,11 +1,11 @@
 // Who may see which report, and for which templates (facts/platform 3.8): those who may not see it are told that it is not there.
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
-import { findTemplate } from "#db/templates.ts";
-import { mayViewInsights } from "../access.ts";
-import type { UserCaller } from "../caller.ts";
+import { findTemplate } from "#db/templates/templates.ts";
+import { mayViewInsights } from "#domain/access.ts";
+import { wrongQuery } from "#domain/insights/zones.ts";
 import type { ApiContext } from "../context.ts";
-import { wrongQuery } from "./zones.ts";
+import type { UserCaller } from "../http/caller.ts";
 
 const MOST_TEMPLATES = 500;
 

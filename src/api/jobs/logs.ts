@@ -1,15 +1,15 @@
 // Reading a provisioner job's log: as JSON, as text, or as a WebSocket that goes on with what comes, one line a message, and closes
 // when the job has ended and everything is sent (facts/wire 0). Used by builds and by template versions.
 import { showJobLog } from "#actors/job/logs.ts";
-import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/jobs.ts";
+import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/workspaces/jobs.ts";
+import { maySeeWorkspace } from "#domain/access.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import type { JobLog } from "#schema/job.ts";
-import { maySeeWorkspace } from "../access.ts";
 import type { LogRequest } from "../agents/log-query.ts";
-import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { closeWhenAccessLost, closeWhenKeyGone } from "../revocation.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import type { UserCaller } from "../http/caller.ts";
+import { closeWhenAccessLost, closeWhenKeyGone } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 export type LoggedJob = { readonly id: string; readonly key: number };
 

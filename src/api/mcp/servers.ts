@@ -4,8 +4,7 @@ import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { audited } from "#db/audit.ts";
-import { findLink } from "#db/external-auth.ts";
+import { CommitError } from "#db/engine/store.ts";
 import {
   deleteMcpServer,
   findMcpServer,
@@ -13,16 +12,17 @@ import {
   listMcpServers,
   type McpServerRow,
   updateMcpServer,
-} from "#db/mcp-servers.ts";
-import { CommitError } from "#db/store.ts";
+} from "#db/models/mcp-servers.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findLink } from "#db/users/external-auth.ts";
+import { mayUpdateOrganization } from "#domain/access.ts";
+import { type McpSecrets, openSecrets, sealSecrets } from "#domain/mcp/access.ts";
+import { columnsOf, headersOf, secretOf, slugOf } from "#domain/mcp/input.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { CreateMcpServer, McpServerConfig, UpdateMcpServer } from "#schema/mcp-server.ts";
-import { mayUpdateOrganization } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt, organizationPath } from "../organizations/organization.ts";
-import { fails, NoContent } from "../responses.ts";
-import { type McpSecrets, openSecrets, sealSecrets } from "./access.ts";
-import { columnsOf, headersOf, secretOf, slugOf } from "./input.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 export const tags = ["MCP servers"];
 export const serverPath = t.Object({

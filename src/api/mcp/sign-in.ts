@@ -2,17 +2,17 @@
 // MC-9). The state that travels with it counts ten minutes and only in the session that began.
 import { Elysia, t } from "elysia";
 import { AppError, invalid, notFound } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { deleteLink } from "#db/external-auth.ts";
-import type { McpServerRow } from "#db/mcp-servers.ts";
-import { CommitError } from "#db/store.ts";
+import { CommitError } from "#db/engine/store.ts";
+import type { McpServerRow } from "#db/models/mcp-servers.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteLink } from "#db/users/external-auth.ts";
+import { oauthProvider } from "#domain/mcp/access.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { newState, verifierIn } from "../external-auth/web-flow.ts";
-import { fails, NoContent } from "../responses.ts";
-import { oauthProvider } from "./access.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { serverAt, serverPath, tags } from "./servers.ts";
 
 /** Registered at the server by whoever administers it, so it has exactly this form. */

@@ -2,11 +2,11 @@
 // that must be counted as they happen.
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { watchMailboxes } from "#actors/mailbox.ts";
+import { watchMailboxes } from "#actors/runtime/mailbox.ts";
 import type { Labelled, Metrics } from "#base/metrics.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import type { ScheduledBackups } from "#db/backup/schedule.ts";
-import { LocalStore } from "#db/local.ts";
+import { LocalStore } from "#db/engine/local.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Registers every figure of this server. */

@@ -2,24 +2,24 @@
 import { Elysia, t } from "elysia";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { audited } from "#db/audit.ts";
-import { deleteMembersOf } from "#db/members.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteMembersOf } from "#db/users/members.ts";
 import {
   deleteOrganization,
   insertOrganization,
   listOrganizations,
   type OrganizationRow,
   updateOrganization,
-} from "#db/organizations.ts";
-import { CommitError } from "#db/store.ts";
+} from "#db/users/organizations.ts";
+import { mayCreateOrganizations, maySeeOrganization, mayUpdateOrganization } from "#domain/access.ts";
+import { getOrganization, organizationAt, organizationPath, showOrganization } from "#domain/organizations/find.ts";
+import { takenOr } from "#domain/users/taken.ts";
 import { CreateOrganizationRequest, Organization, UpdateOrganizationRequest } from "#schema/organization.ts";
-import { mayCreateOrganizations, maySeeOrganization, mayUpdateOrganization } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic } from "../responses.ts";
-import { takenOr } from "../users/taken.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Generic } from "../http/responses.ts";
 import { members } from "./members.ts";
-import { getOrganization, organizationAt, organizationPath, showOrganization } from "./organization.ts";
 import { sharing } from "./sharing.ts";
 
 const tags = ["Organizations"];

@@ -2,7 +2,8 @@
 import { Elysia, t } from "elysia";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { conflict, forbidden, invalid, notFound } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
 import {
   countMembers,
   deleteMember,
@@ -11,20 +12,19 @@ import {
   listMembers,
   type Member as MemberRow,
   updateMember,
-} from "#db/members.ts";
-import { CommitError, type Store } from "#db/store.ts";
-import type { User as UserRow } from "#db/users.ts";
+} from "#db/users/members.ts";
+import type { User as UserRow } from "#db/users/users.ts";
+import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "#domain/access.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { AssignableRole, assignable, ORGANIZATION_ROLES, organizationRoles } from "#domain/users/site-roles.ts";
+import { anyUserAt, showRole, userPath } from "#domain/users/user.ts";
 import { Member } from "#schema/member.ts";
 import type { Page } from "#schema/page.ts";
 import { UpdateRolesRequest } from "#schema/user.ts";
-import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pageOf, pageQuery } from "../paging.ts";
-import { fails, NoContent } from "../responses.ts";
-import { AssignableRole, assignable, ORGANIZATION_ROLES, organizationRoles } from "../users/site-roles.ts";
-import { anyUserAt, showRole, userPath } from "../users/user.ts";
-import { organizationAt, organizationPath } from "./organization.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Members"];
 const user = true;

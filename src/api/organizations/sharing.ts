@@ -1,15 +1,15 @@
 // Whether workspaces of an organization may be shared. Switching it off ends what is shared (rule SH-12).
 import { Elysia, t } from "elysia";
-import { endForbiddenChatSharing } from "#actors/chat/upkeep/sharing-limits.ts";
+import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { forbidden } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
-import { findSharingOff, setSharingOff } from "#db/sharing.ts";
-import { mayUpdateOrganization } from "../access.ts";
-import { callers } from "../caller.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
+import { mayUpdateOrganization } from "#domain/access.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { organizationAt, organizationPath } from "./organization.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 const tags = ["Organizations"];
 const Sharing = t.Object({

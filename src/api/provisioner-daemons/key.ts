@@ -3,9 +3,9 @@
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { keyId, linkToken, sameDigest, sha256, uuid } from "#base/ids.ts";
-import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/provisioners.ts";
-import type { Store } from "#db/store.ts";
-import { credentialOf } from "../identify.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
+import { credentialOf } from "../http/identify.ts";
 
 /** A fresh key: its UUID, the text to be shown once, and the prefix and hash to be kept. */
 export const freshKey = (): { id: string; key: string; prefix: string; secret_hash: string } => {

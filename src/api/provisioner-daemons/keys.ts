@@ -2,21 +2,21 @@
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
-import { audited } from "#db/audit.ts";
+import { audited } from "#db/reports/audit/audit.ts";
 import {
   deleteProvisionerKey,
   findProvisionerKeyByName,
   insertProvisionerKey,
   listProvisionerKeys,
   type ProvisionerKeyRow,
-} from "#db/provisioners.ts";
+} from "#db/templates/provisioners.ts";
+import { mayUpdateOrganization } from "#domain/access.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { takenOr } from "#domain/users/taken.ts";
 import { CreateProvisionerKeyRequest, NewProvisionerKey, ProvisionerKey } from "#schema/provisioner.ts";
-import { mayUpdateOrganization } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt, organizationPath } from "../organizations/organization.ts";
-import { fails, NoContent } from "../responses.ts";
-import { takenOr } from "../users/taken.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 import { freshKey } from "./key.ts";
 
 const tags = ["Provisioners"];

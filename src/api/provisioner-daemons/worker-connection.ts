@@ -1,10 +1,10 @@
 // One worker's socket: signs it on, passes on what it says, and signs it off however the connection ends (rules PV-10, PV-12).
 import { log } from "#base/log.ts";
-import { findProvisionerKey, updateProvisionerDaemon } from "#db/provisioners.ts";
+import { findProvisionerKey, updateProvisionerDaemon } from "#db/templates/provisioners.ts";
 import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
 import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
 import type { ApiContext } from "../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 export class WorkerConnection implements SocketHandler {
   readonly #ctx: ApiContext;

@@ -6,7 +6,7 @@ import { serveSession } from "#src/wire/drpc-server.ts";
 import { routerFor } from "#src/wire/service.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type TailnetCaller, tailnetService } from "./service.ts";
 
 /** A client has one stream for each of the five methods, and few calls at a time. */

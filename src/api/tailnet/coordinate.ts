@@ -1,14 +1,14 @@
 // `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). 404 before anything else for whoever may not enter the
 // workspace; the connection ends when that changes (rule SH-6).
 import { Elysia, t } from "elysia";
+import { mayUseWorkspace } from "#domain/access.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import { clientRules } from "#src/tailnet/peer-rules.ts";
-import { mayUseWorkspace } from "../access.ts";
-import { usableAgentAt } from "../agents/place.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenAccessLost } from "../revocation.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenAccessLost } from "../http/revocation.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
 

@@ -1,13 +1,13 @@
 // The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for whoever is about to reach an agent (facts/wire 2.5).
 import { Elysia, t } from "elysia";
+import { agentAt } from "#domain/agents/find.ts";
 import { AgentConnectionInfo } from "#schema/derp-map.ts";
 import { derpMapJson, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
-import { agentAt } from "../agents/place.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenKeyGone } from "../revocation.ts";
-import { CLOSE, type SocketHandler } from "../socket.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenKeyGone } from "../http/revocation.ts";
+import { CLOSE, type SocketHandler } from "../http/socket.ts";
 
 /** What the names of workspaces end with, for every client that asks: the usual one (facts/platform 5.7). */
 export const HOSTNAME_SUFFIX = "coder";

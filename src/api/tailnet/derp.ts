@@ -5,8 +5,8 @@ import { AppError } from "#base/errors.ts";
 import type { Relay } from "#src/tailnet/relay.ts";
 import type { RelayClient } from "#src/tailnet/relay-client.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Upgraded } from "../responses.ts";
-import type { Socket, SocketHandler } from "../socket.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import type { Socket, SocketHandler } from "../http/socket.ts";
 
 const tags = ["General"];
 const PROTOCOL = "derp";

@@ -1,15 +1,15 @@
 // `GET /tailnet`: a client of the network of all the agents its user may enter (facts/wire 2.1). Each tunnel is judged by itself and ends
 // when its user may no longer enter that workspace; the connection ends with the key. [TL-12]
 import { Elysia } from "elysia";
+import { isOwner, mayUseWorkspace } from "#domain/access.ts";
+import { placeOf } from "#domain/agents/find.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
 import type { Peer } from "#src/tailnet/peer.ts";
 import { clientRules } from "#src/tailnet/peer-rules.ts";
-import { isOwner, mayUseWorkspace } from "../access.ts";
-import { placeOf } from "../agents/place.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenKeyGone, whenAccessLost } from "../revocation.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenKeyGone, whenAccessLost } from "../http/revocation.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
 

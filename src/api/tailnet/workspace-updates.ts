@@ -1,8 +1,8 @@
 // The stream of a user's workspaces and agents for desktop clients: first all of them, then what has changed (facts/wire 2). A client that
 // reads slowly gets fewer, larger steps; nothing piles up. [TL-16]
 import { uuidBytes } from "#base/ids.ts";
-import { listAgentsOfBuild } from "#db/agents.ts";
-import { findOwnedWorkspace, listOwnedWorkspaces } from "#db/tailnet-views.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import { findOwnedWorkspace, listOwnedWorkspaces } from "#db/agents/tailnet-views.ts";
 import { BUILD_STATUSES } from "#schema/build.ts";
 import { type TailnetAgentInit, type TailnetWorkspaceInit, Workspace_Status } from "#src/wire/agent-api.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";

@@ -2,15 +2,15 @@
 // each request, by WebSocket or by POST; everything about the version is checked before the upgrade (rules DY-5 to DY-7).
 import { Value } from "@sinclair/typebox/value";
 import { Elysia, t } from "elysia";
+import { manifestOf, versionAt, versionPath } from "#domain/template-versions/version.ts";
 import { DynamicParameters, DynamicParametersRequest } from "#schema/dynamic-parameters.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { evaluate } from "#src/provisioners/dynamic.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { closeWhenKeyGone } from "../revocation.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { manifestOf, versionAt, versionPath } from "./version.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { closeWhenKeyGone } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 const tags = ["Templates"];
 const user = true;

@@ -1,6 +1,16 @@
 // Template versions: making, reading, changing, cancelling and archiving them, and what their template.yaml holds.
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
+import { versionExternalAuth } from "#domain/external-auth/version.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { createVersion } from "#domain/template-versions/create.ts";
+import {
+  managedVersionAt,
+  manifestOf,
+  showVersion,
+  versionAt,
+  versionPath,
+} from "#domain/template-versions/version.ts";
 import { VersionExternalAuth } from "#schema/external-auth.ts";
 import { Generic } from "#schema/generic.ts";
 import { JobLog } from "#schema/job.ts";
@@ -15,16 +25,12 @@ import {
 } from "#schema/template-version.ts";
 import { showParameters, showPlannedResources, showPresets, showVariables } from "#src/provisioners/planned.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { versionExternalAuth } from "../external-auth/version.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { jobLogs } from "../jobs/logs.ts";
-import { organizationAt, organizationPath } from "../organizations/organization.ts";
-import { fails } from "../responses.ts";
-import { createVersion } from "./create.ts";
 import { dryRuns } from "./dry-run.ts";
 import { dynamicParameters } from "./dynamic-parameters.ts";
-import { managedVersionAt, manifestOf, showVersion, versionAt, versionPath } from "./version.ts";
 
 const tags = ["Templates"];
 const reading = fails(400, 401, 404, 412);

@@ -1,13 +1,13 @@
 // How many people used a template's workspaces on each of the last days (facts/platform 6.2).
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
+import { mayManageTemplates, mayReadAudit } from "#domain/access.ts";
+import { dausOf } from "#domain/insights/daus.ts";
+import { templateAt, templatePath } from "#domain/templates/template.ts";
 import { Daus } from "#schema/insights.ts";
-import { mayManageTemplates, mayReadAudit } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { dausOf } from "../insights/daus.ts";
-import { fails } from "../responses.ts";
-import { templateAt, templatePath } from "./template.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 export const templateDaus = (ctx: ApiContext) =>
   new Elysia({ prefix: "/templates" }).use(callers).get(

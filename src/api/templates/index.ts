@@ -1,19 +1,19 @@
 // Templates: what workspaces are made from. Lists, one by id or name, making, changing, deleting; their versions are in versions.ts.
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { findTemplateByName, type ShownTemplate } from "#db/templates.ts";
+import { findTemplateByName, type ShownTemplate } from "#db/templates/templates.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { BuildTimes } from "#domain/templates/build-times.ts";
+import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "#domain/templates/change.ts";
+import { searchTemplates } from "#domain/templates/search.ts";
+import { managedTemplateAt, showTemplate, templateAt, templatePath } from "#domain/templates/template.ts";
 import { Generic } from "#schema/generic.ts";
 import { Manifest } from "#schema/manifest.ts";
 import { CreateTemplate, PatchTemplate, Template } from "#schema/template.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt, organizationPath } from "../organizations/organization.ts";
-import { fails } from "../responses.ts";
-import { BuildTimes } from "./build-times.ts";
-import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "./change.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 import { templateDaus } from "./daus.ts";
-import { searchTemplates } from "./search.ts";
-import { managedTemplateAt, showTemplate, templateAt, templatePath } from "./template.ts";
 import { templateVersionsOf } from "./versions.ts";
 
 const tags = ["Templates"];

@@ -1,15 +1,15 @@
 // The versions of one template: the list, one by name, and which is active.
 import { Elysia, t } from "elysia";
 import { kindOf, notFound } from "#base/errors.ts";
-import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/template-versions.ts";
+import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/templates/versions.ts";
+import { showVersion } from "#domain/template-versions/version.ts";
+import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/template.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/template-version.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pageOf, pageQuery } from "../paging.ts";
-import { fails } from "../responses.ts";
-import { showVersion } from "../template-versions/version.ts";
-import { managedTemplateAt, templateAt, templatePath } from "./template.ts";
+import { callers } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails } from "../http/responses.ts";
 
 const tags = ["Templates"];
 

@@ -3,22 +3,28 @@ import { Elysia, t } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { SearchQuery } from "#base/query.ts";
-import { insertMember } from "#db/members.ts";
-import { findOrganization } from "#db/organizations.ts";
-import type { Store } from "#db/store.ts";
-import { countUsers, findUser, insertUser, searchUsers, type UserFilter } from "#db/users.ts";
+import type { Store } from "#db/engine/store.ts";
+import { insertMember } from "#db/users/members.ts";
+import { findOrganization } from "#db/users/organizations.ts";
+import { countUsers, findUser, insertUser, searchUsers, type UserFilter } from "#db/users/users.ts";
+import {
+  mayCreateUsers,
+  mayGiveSiteRoles,
+  mayReadAllUsers,
+  mayReadMembers,
+  maySeeOrganization,
+} from "#domain/access.ts";
+import { userMade } from "#domain/users/audit.ts";
+import { defaultOrganization, PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
+import { siteRoles } from "#domain/users/site-roles.ts";
+import { takenOr, USER_NAMES } from "#domain/users/taken.ts";
+import { showUser } from "#domain/users/user.ts";
+import { checkUsername } from "#domain/users/usernames.ts";
 import { CreateUserRequest, SITE_ROLES, USER_STATUSES, User } from "#schema/user.ts";
-import { mayCreateUsers, mayGiveSiteRoles, mayReadAllUsers, mayReadMembers, maySeeOrganization } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pageOf, pageQuery } from "../paging.ts";
-import { fails } from "../responses.ts";
-import { userMade } from "./audit.ts";
-import { defaultOrganization, PREBUILDS_USER_ID } from "./first-user.ts";
-import { siteRoles } from "./site-roles.ts";
-import { takenOr, USER_NAMES } from "./taken.ts";
-import { showUser } from "./user.ts";
-import { checkUsername } from "./usernames.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
 

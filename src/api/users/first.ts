@@ -1,12 +1,12 @@
 // Setting up a fresh install from outside: is there a first user, and making it with the token of the setup link (rules ID-1, ID-2).
 import { Elysia, t } from "elysia";
 import { conflict, notFound } from "#base/errors.ts";
+import { createFirstUser, hasAnyUser } from "#domain/users/first-user.ts";
+import { checkUsername } from "#domain/users/usernames.ts";
 import { FirstUserRequest } from "#schema/user.ts";
-import { ownParser, parsePublicJson } from "../body.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic } from "../responses.ts";
-import { createFirstUser, hasAnyUser } from "./first-user.ts";
-import { checkUsername } from "./usernames.ts";
+import { ownParser, parsePublicJson } from "../http/body.ts";
+import { fails, Generic } from "../http/responses.ts";
 
 const tags = ["Users"];
 

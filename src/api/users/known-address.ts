@@ -1,8 +1,9 @@
 // Addresses where somebody has signed in before. Guesses from elsewhere do not count there (rule ID-19).
+
+import type { Statement } from "#db/engine/sql.ts";
 import { findKnownAddress, forgetAddresses, rememberAddress } from "#db/known-addresses.ts";
-import type { Statement } from "#db/sql.ts";
+import { networkOf } from "#domain/users/throttle.ts";
 import type { ApiContext } from "../context.ts";
-import { networkOf } from "./throttle.ts";
 
 const KNOWN_MS = 90 * 86_400_000;
 

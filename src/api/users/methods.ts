@@ -1,9 +1,9 @@
 // What people can sign in with, and whether a password would do: asked by pages before anybody is signed in.
 import { Elysia, t } from "elysia";
-import { ownParser, parsePublicJson } from "../body.ts";
+import { networkOf } from "#domain/users/throttle.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { networkOf } from "./throttle.ts";
+import { ownParser, parsePublicJson } from "../http/body.ts";
+import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
 

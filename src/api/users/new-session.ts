@@ -1,12 +1,13 @@
 // The session that a sign-in makes: its key, the cookie that carries it for browsers, and what the audit log tells of it.
-import { type ApiKey, updateKey } from "#db/api-keys.ts";
-import { audited } from "#db/audit.ts";
-import type { Statement } from "#db/sql.ts";
-import { touchUser, type User } from "#db/users.ts";
+
+import type { Statement } from "#db/engine/sql.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { type ApiKey, updateKey } from "#db/users/api-keys.ts";
+import { touchUser, type User } from "#db/users/users.ts";
+import { wokenUp } from "#domain/users/audit.ts";
+import { LOGIN_SECONDS, newKey } from "#domain/users/keys.ts";
 import type { ApiContext } from "../context.ts";
-import { SESSION_COOKIE } from "../identify.ts";
-import { wokenUp } from "./audit.ts";
-import { LOGIN_SECONDS, newKey } from "./keys.ts";
+import { SESSION_COOKIE } from "../http/identify.ts";
 import { rememberedAddress } from "./known-address.ts";
 
 /** The cookie lives as long as browsers keep it; how long its key counts is decided here, not there. */

@@ -2,25 +2,25 @@
 
 import { Elysia, t } from "elysia";
 import { conflict, forbidden, invalid } from "#base/errors.ts";
-import { deleteKeysOf } from "#db/api-keys.ts";
-import { deleteLinksOf } from "#db/external-auth.ts";
-import { deleteGitSshKey } from "#db/git-ssh-keys.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { deleteAddressesOf } from "#db/known-addresses.ts";
 import { deleteFactorsOf } from "#db/second-factors.ts";
-import { CommitError } from "#db/store.ts";
-import { setTimersOfOwner } from "#db/timers.ts";
-import { deleteUserSkillsOf } from "#db/user-skills.ts";
-import { deleteUser, isStillOwner, updateUser } from "#db/users.ts";
+import { deleteKeysOf } from "#db/users/api-keys.ts";
+import { deleteLinksOf } from "#db/users/external-auth.ts";
+import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { deleteUserSkillsOf } from "#db/users/skills.ts";
+import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
+import { isOwner, mayEditProfile, mayManageUser } from "#domain/access.ts";
+import { userChanged, userDeleted } from "#domain/users/audit.ts";
+import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
+import { takenOr, USER_NAMES } from "#domain/users/taken.ts";
+import { type KnownUser, userPath as params, showKnownUser, userAt } from "#domain/users/user.ts";
+import { checkUsername } from "#domain/users/usernames.ts";
 import { UpdateProfileRequest, User } from "#schema/user.ts";
-import { isOwner, mayEditProfile, mayManageUser } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic } from "../responses.ts";
-import { userChanged, userDeleted } from "./audit.ts";
-import { PREBUILDS_USER_ID } from "./first-user.ts";
-import { takenOr, USER_NAMES } from "./taken.ts";
-import { type KnownUser, userPath as params, showKnownUser, userAt } from "./user.ts";
-import { checkUsername } from "./usernames.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, Generic } from "../http/responses.ts";
 
 const tags = ["Users"];
 const statusPath = t.Object({

@@ -1,14 +1,14 @@
 // The organizations a user is a member of.
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { listOrganizations } from "#db/organizations.ts";
+import { listOrganizations } from "#db/users/organizations.ts";
+import { maySeeOrganization } from "#domain/access.ts";
+import { organizationAt, showOrganization } from "#domain/organizations/find.ts";
+import { userAt, userPath } from "#domain/users/user.ts";
 import { Organization } from "#schema/organization.ts";
-import { maySeeOrganization } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt, showOrganization } from "../organizations/organization.ts";
-import { fails } from "../responses.ts";
-import { userAt, userPath } from "./user.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
 

@@ -1,16 +1,16 @@
 // A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
 import { Elysia } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
-import { deleteKeysOf } from "#db/api-keys.ts";
-import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users.ts";
+import { deleteKeysOf } from "#db/users/api-keys.ts";
+import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users/users.ts";
+import { isOwner, mayResetPassword } from "#domain/access.ts";
+import { userChanged } from "#domain/users/audit.ts";
+import { userAt, userPath } from "#domain/users/user.ts";
 import { UpdatePasswordRequest } from "#schema/user.ts";
-import { isOwner, mayResetPassword } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { mustBeProved } from "../factors/proof.ts";
-import { fails, NoContent } from "../responses.ts";
-import { userChanged } from "./audit.ts";
-import { userAt, userPath } from "./user.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 export const userPassword = (ctx: ApiContext) =>
   new Elysia().use(callers).put(

@@ -1,16 +1,16 @@
 // Site roles: who has which, and giving them. Only an owner gives them, and never to oneself (rule ID-11).
 import { Elysia, t } from "elysia";
 import { forbidden, invalid } from "#base/errors.ts";
-import { isStillOwner, updateUser } from "#db/users.ts";
+import { isStillOwner, updateUser } from "#db/users/users.ts";
+import { mayGiveSiteRoles } from "#domain/access.ts";
+import { userChanged } from "#domain/users/audit.ts";
+import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
+import { AssignableRole, assignable, siteRoles } from "#domain/users/site-roles.ts";
+import { showKnownUser, userAt, userPath } from "#domain/users/user.ts";
 import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/user.ts";
-import { mayGiveSiteRoles } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { userChanged } from "./audit.ts";
-import { PREBUILDS_USER_ID } from "./first-user.ts";
-import { AssignableRole, assignable, siteRoles } from "./site-roles.ts";
-import { showKnownUser, userAt, userPath } from "./user.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
 

@@ -2,17 +2,17 @@
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { deleteKey } from "#db/api-keys.ts";
-import { audited } from "#db/audit.ts";
-import { CommitError } from "#db/store.ts";
-import { findUserByEmail, isPasswordStill } from "#db/users.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteKey } from "#db/users/api-keys.ts";
+import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
 import { LoginRefused } from "#schema/second-factor.ts";
 import { LoginRequest } from "#schema/user.ts";
-import { ownParser, parsePublicJson } from "../body.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
 import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
-import { fails, Generic } from "../responses.ts";
+import { ownParser, parsePublicJson } from "../http/body.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Generic } from "../http/responses.ts";
 import { isKnownAddress } from "./known-address.ts";
 import { cookieOf, openSession, signInEntry } from "./new-session.ts";
 

@@ -4,8 +4,8 @@ import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { audited } from "#db/audit.ts";
-import { CommitError } from "#db/store.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
 import {
   deleteUserSkill,
   findUserSkill,
@@ -13,13 +13,13 @@ import {
   listUserSkills,
   type UserSkillRow,
   updateUserSkill,
-} from "#db/user-skills.ts";
+} from "#db/users/skills.ts";
+import { takenOr } from "#domain/users/taken.ts";
+import { userAt, userPath } from "#domain/users/user.ts";
 import { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/user-skill.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { takenOr } from "./taken.ts";
-import { userAt, userPath } from "./user.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Skills"];
 const user = true;

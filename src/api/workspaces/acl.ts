@@ -4,17 +4,17 @@ import { Elysia } from "elysia";
 import type { RoleChanges } from "#actors/workspace/edits.ts";
 import { forbidden, invalid, type Validation } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
-import { findMemberWithUser } from "#db/members.ts";
-import { findSharingOff } from "#db/sharing.ts";
-import type { WorkspacePlace } from "#db/workspaces.ts";
+import { findMemberWithUser } from "#db/users/members.ts";
+import { findSharingOff } from "#db/workspaces/sharing.ts";
+import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { mayShareWorkspace } from "#domain/access.ts";
+import { getOrganization } from "#domain/organizations/find.ts";
+import { peopleOf } from "#domain/workspaces/shared-with.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { EVERYONE, PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl } from "#schema/acl.ts";
-import { mayShareWorkspace } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { getOrganization } from "../organizations/organization.ts";
-import { fails, NoContent } from "../responses.ts";
-import { peopleOf } from "./shared-with.ts";
-import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Workspaces"];
 const user = true;
@@ -111,9 +111,9 @@ const show = async ({ store }: ApiContext, place: WorkspacePlace): Promise<Works
 };
 
 /** The wishes with ids in lower case; notes ids and roles that are none. */
-const changesOf = (field: string, wishes: Record<string, string> = {}, problems: Validation[]): RoleChanges => {
+const changesOf = (field: string, input: Record<string, string> = {}, problems: Validation[]): RoleChanges => {
   const changes: Record<string, RoleChanges[string]> = {};
-  for (const [id, text] of Object.entries(wishes)) {
+  for (const [id, text] of Object.entries(input)) {
     const role = WORKSPACE_ROLES.find((known) => known === text) ?? (text === "" ? "" : undefined);
     if (!isUuid(id)) problems.push({ field: `${field}.${id.slice(0, 64)}`, detail: "must be a UUID" });
     else if (role === undefined) problems.push({ field: `${field}.${id}`, detail: "must be admin, use or empty" });

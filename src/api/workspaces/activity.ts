@@ -4,15 +4,15 @@ import { nextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
-import { findBuild } from "#db/builds.ts";
-import { findJob } from "#db/jobs.ts";
-import { listActivity } from "#db/workspace-activity.ts";
-import { findWorkspace } from "#db/workspaces.ts";
+import { listActivity } from "#db/workspaces/activity.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { type ActivityReason, WorkspaceActivity } from "#schema/schedule.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 export const activity = (ctx: ApiContext) =>
   new Elysia().use(callers).get(

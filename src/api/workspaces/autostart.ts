@@ -1,11 +1,11 @@
 // When a workspace starts by itself (facts/platform 2.7 and 3.4).
 import { Elysia } from "elysia";
+import { changeableAt } from "#domain/workspaces/changeable.ts";
+import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { UpdateAutostart } from "#schema/schedule.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { changeableAt } from "./changeable.ts";
-import { workspacePath } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 export const autostart = (ctx: ApiContext) =>
   new Elysia().use(callers).put(

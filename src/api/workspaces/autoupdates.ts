@@ -2,18 +2,18 @@
 // (facts/platform 3.4).
 import { Elysia, t } from "elysia";
 import { AppError, forbidden } from "#base/errors.ts";
-import { findBuild, listBuildParameters } from "#db/builds.ts";
-import { findTemplateVersion } from "#db/template-versions.ts";
-import { findTemplateEvenDeleted } from "#db/templates.ts";
-import { findWorkspace } from "#db/workspaces.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import { mayUpdateWorkspace } from "#domain/access.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { PutAutomaticUpdates } from "#schema/workspace.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
-import { mayUpdateWorkspace } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Workspaces"];
 

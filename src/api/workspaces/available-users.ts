@@ -2,16 +2,16 @@
 // (facts/platform 3.4).
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { searchUsers } from "#db/users.ts";
+import { searchUsers } from "#db/users/users.ts";
+import { mayCreateWorkspacesForAll } from "#domain/access.ts";
+import { organizationAt } from "#domain/organizations/find.ts";
+import { userAt } from "#domain/users/user.ts";
 import { MinimalUser } from "#schema/user.ts";
-import { mayCreateWorkspacesForAll } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt } from "../organizations/organization.ts";
-import { pageOf, pageQuery } from "../paging.ts";
-import { fails } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails } from "../http/responses.ts";
 import { userFilter } from "../users/collection.ts";
-import { userAt } from "../users/user.ts";
 
 export const availableUsers = (ctx: ApiContext) =>
   new Elysia().use(callers).get(

@@ -1,18 +1,18 @@
 // The builds of a workspace, and the timings of its latest one.
 import { Elysia, t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
-import { findBuild, listBuildIds } from "#db/builds.ts";
-import { findBuildView, listBuildViews } from "#db/workspace-views.ts";
+import { findBuild, listBuildIds } from "#db/workspaces/builds.ts";
+import { findBuildView, listBuildViews } from "#db/workspaces/views.ts";
+import { showBuilds } from "#domain/builds/build.ts";
+import { createBuild } from "#domain/builds/create.ts";
+import { timingsOf } from "#domain/builds/timings.ts";
+import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
 import { Build, BuildTimings, CreateBuild } from "#schema/build.ts";
-import { showBuilds } from "../builds/build.ts";
-import { createBuild } from "../builds/create.ts";
-import { timingsOf } from "../builds/timings.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pageOf, pageQuery } from "../paging.ts";
-import { flagOf, flagQuery } from "../query-flag.ts";
-import { fails } from "../responses.ts";
-import { gone, workspaceAt } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { fails } from "../http/responses.ts";
 
 const tags = ["Builds"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });

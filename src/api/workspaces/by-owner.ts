@@ -1,21 +1,21 @@
 // Workspaces as their owner's: making one (two paths, one behaviour), and finding one by name, with its builds by number.
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { findBuildByNumber } from "#db/builds.ts";
-import { findBuildView } from "#db/workspace-views.ts";
-import { findWorkspaceByName } from "#db/workspaces.ts";
+import { findBuildByNumber } from "#db/workspaces/builds.ts";
+import { findBuildView } from "#db/workspaces/views.ts";
+import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
+import { showBuilds } from "#domain/builds/build.ts";
+import { organizationAt } from "#domain/organizations/find.ts";
+import { anyUserAt, userAt } from "#domain/users/user.ts";
+import { createWorkspace } from "#domain/workspaces/create.ts";
+import { readWorkspace, workspaceAt } from "#domain/workspaces/workspace.ts";
 import { Build } from "#schema/build.ts";
 import { CreateWorkspace, Workspace } from "#schema/workspace.ts";
-import { showBuilds } from "../builds/build.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { organizationAt } from "../organizations/organization.ts";
-import { flagOf, flagQuery } from "../query-flag.ts";
-import { fails } from "../responses.ts";
-import { anyUserAt, userAt } from "../users/user.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { fails } from "../http/responses.ts";
 import { availableUsers } from "./available-users.ts";
-import { createWorkspace } from "./create.ts";
-import { readWorkspace, workspaceAt } from "./workspace.ts";
 
 const tags = ["Workspaces"];
 const user = t.String({ description: "User id, username or `me`." });

@@ -2,11 +2,11 @@
 // time, is the same and the time has changed nothing in it (rules WK-12 and WK-13). Bounded; whether the caller may see the
 // workspace is decided before this is asked.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
-import { findWorkspaceStamp, type WorkspaceStamp } from "#db/workspace-stamps.ts";
+import { findWorkspaceStamp, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
+import { readWorkspace, type Viewer } from "#domain/workspaces/workspace.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { ApiContext } from "../context.ts";
-import { readWorkspace, type Viewer } from "./workspace.ts";
 
 /** Bytes of text that are kept; the entries not used for longest go first. */
 const LIMIT_BYTES = 16 * 1024 * 1024;

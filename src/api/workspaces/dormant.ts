@@ -1,13 +1,13 @@
 // Making a workspace dormant and waking it (facts/platform 2.6). The answer is the workspace, also when nothing changes (10.1).
 import { Elysia } from "elysia";
 import { notFound } from "#base/errors.ts";
+import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
+import { readWorkspace, workspacePath } from "#domain/workspaces/workspace.ts";
 import { UpdateDormancy } from "#schema/schedule.ts";
 import { Workspace } from "#schema/workspace.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails } from "../responses.ts";
-import { byUser, changeableAt } from "./changeable.ts";
-import { readWorkspace, workspacePath } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
 
 export const dormant = (ctx: ApiContext) =>
   new Elysia().use(callers).put(

@@ -2,12 +2,12 @@
 import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { invalidField, notFound } from "#base/errors.ts";
+import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
+import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { ExtendWorkspace } from "#schema/schedule.ts";
-import { type Caller, callerOf, callers, userOf } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, Generic } from "../responses.ts";
-import { byUser, changeableAt } from "./changeable.ts";
-import { workspacePath } from "./workspace.ts";
+import { type Caller, callerOf, callers, userOf } from "../http/caller.ts";
+import { fails, Generic } from "../http/responses.ts";
 
 export const extend = (ctx: ApiContext) => {
   /** The workspace's id, and who asks. An agent's token is good for its own workspace only. */

@@ -1,11 +1,11 @@
 // The owner's mark on a workspace: it comes first in the owner's list (facts/platform 2.8).
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayFavourite } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
+import { mayFavourite } from "#domain/access.ts";
+import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { gone, workspaceAt } from "./workspace.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Workspaces"];
 const user = true;

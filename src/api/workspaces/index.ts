@@ -1,13 +1,14 @@
 // Workspaces under /workspaces: reading, listing, and their builds. Making one is beside its owner (by-owner.ts).
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
+import { maySeeWorkspace } from "#domain/access.ts";
+import { gone } from "#domain/workspaces/workspace.ts";
 import { Workspace, Workspaces } from "#schema/workspace.ts";
-import { maySeeWorkspace } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { pageOf, pageQuery } from "../paging.ts";
-import { flagOf, flagQuery } from "../query-flag.ts";
-import { fails } from "../responses.ts";
+import { callers } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { fails } from "../http/responses.ts";
 import { acl } from "./acl.ts";
 import { activity } from "./activity.ts";
 import { autostart } from "./autostart.ts";
@@ -23,7 +24,6 @@ import { rename } from "./rename.ts";
 import { ttl } from "./ttl.ts";
 import { usage } from "./usage.ts";
 import { watch } from "./watch.ts";
-import { gone } from "./workspace.ts";
 
 const tags = ["Workspaces"];
 

@@ -1,16 +1,16 @@
 // The list of workspaces: filtered, counted and ordered on a reader Worker, so that a large one stalls nobody. What is shown of each
 // comes from the answers made before, as far as they are still right; a whole page is used again while nothing at all has been
 // written that a list shows (rules WK-17, WK-18, WL-1 to WL-5).
-import type { WorkspaceFilter } from "#db/workspace-filter.ts";
-import { pageOfWorkspaces } from "#db/workspace-lists.ts";
-import { listWorkspaceStamps, type WorkspaceStamp } from "#db/workspace-stamps.ts";
-import { listWorkspaceViews } from "#db/workspace-views.ts";
+import type { WorkspaceFilter } from "#db/workspaces/filter.ts";
+import { pageOfWorkspaces } from "#db/workspaces/lists.ts";
+import { listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
+import { listWorkspaceViews } from "#db/workspaces/views.ts";
+import { workspaceFilter } from "#domain/workspaces/search.ts";
+import { showWorkspaces, type Viewer } from "#domain/workspaces/workspace.ts";
 import type { Page } from "#schema/page.ts";
-import type { UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
+import type { UserCaller } from "../http/caller.ts";
 import type { Made, WorkspaceCache } from "./cache.ts";
-import { workspaceFilter } from "./search.ts";
-import { showWorkspaces, type Viewer } from "./workspace.ts";
 
 const HEADERS = { "content-type": "application/json; charset=utf-8" };
 

@@ -1,14 +1,14 @@
 // Ports of a workspace that others may open (specification "Port sharing", facts/platform 3.5).
 import { Elysia } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { listPortShares } from "#db/port-shares.ts";
-import type { WorkspacePlace } from "#db/workspaces.ts";
+import { listPortShares } from "#db/workspaces/port-shares.ts";
+import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { mayUpdateWorkspace } from "#domain/access.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/port-share.ts";
-import { mayUpdateWorkspace } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { Done, fails } from "../responses.ts";
-import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { Done, fails } from "../http/responses.ts";
 
 const tags = ["Port sharing"];
 const user = true;

@@ -2,13 +2,13 @@
 // names (facts/platform 3.4).
 import { Elysia } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
+import { mayUpdateWorkspace } from "#domain/access.ts";
+import { nameProblem } from "#domain/workspaces/fields.ts";
+import { workspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { RenameWorkspace } from "#schema/workspace.ts";
-import { mayUpdateWorkspace } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { nameProblem } from "./fields.ts";
-import { workspaceAt, workspacePath } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 export const rename = (ctx: ApiContext) =>
   new Elysia().use(callers).patch(

@@ -1,12 +1,12 @@
 // How long a workspace runs after a start (facts/platform 2.7 and 3.4).
 import { Elysia } from "elysia";
 import { invalidField } from "#base/errors.ts";
+import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
+import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/schedule.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { byUser, changeableAt } from "./changeable.ts";
-import { workspacePath } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 export const ttl = (ctx: ApiContext) =>
   new Elysia().use(callers).put(

@@ -1,14 +1,14 @@
 // Clients say each minute that somebody works with a workspace (facts/platform 3.4).
 import { Elysia } from "elysia";
 import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
-import { findAgent } from "#db/agents.ts";
+import { findAgent } from "#db/agents/agents.ts";
+import { mayUpdateWorkspace } from "#domain/access.ts";
+import { byUser } from "#domain/workspaces/changeable.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { USAGE_APPS, WorkspaceUsage } from "#schema/workspace.ts";
-import { mayUpdateWorkspace } from "../access.ts";
-import { callers } from "../caller.ts";
 import type { ApiContext } from "../context.ts";
-import { fails, NoContent } from "../responses.ts";
-import { byUser } from "./changeable.ts";
-import { livingWorkspaceAt, workspacePath } from "./workspace.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
 
 export const usage = (ctx: ApiContext) =>
   new Elysia().use(callers).post(
@@ -19,7 +19,7 @@ export const usage = (ctx: ApiContext) =>
       const open = openOf(body);
       const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
       if (open && agent?.build_id !== place.latest_build_id) throw notFound();
-      await ctx.workspaces.ask(place.id, "record_activity", {
+      await ctx.workspaces.ask(place.id, "recordActivity", {
         reason: "usage",
         at: ctx.clock.now(),
         by: byUser(caller),

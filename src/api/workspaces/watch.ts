@@ -1,16 +1,16 @@
 // Watching one workspace, as server-sent events and as a WebSocket (facts/platform 5.1 and 5.2).
 import { Elysia, t } from "elysia";
-import { maySeeWorkspace } from "../access.ts";
-import { callers, type UserCaller } from "../caller.ts";
+import { maySeeWorkspace } from "#domain/access.ts";
+import { workspaceAccess } from "#domain/live-access.ts";
+import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
-import { eventStream } from "../event-stream.ts";
-import { workspaceAccess } from "../live-access.ts";
-import { fails, Upgraded } from "../responses.ts";
-import { whenAccessLost } from "../revocation.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../socket.ts";
-import { Beats } from "./beats.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { eventStream } from "../http/event-stream.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { whenAccessLost } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { Watchers } from "./watchers.ts";
-import { gone, workspaceAt } from "./workspace.ts";
 
 const tags = ["Workspaces"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
@@ -21,7 +21,7 @@ const PING = JSON.stringify({ type: "ping", data: null });
 
 export const watch = (ctx: ApiContext) => {
   const watchers = new Watchers(ctx);
-  const beats = new Beats(ctx.clock);
+  const beats = new Heartbeat(ctx.clock);
   /** The id to watch; 404 or 410 when there is nothing to see. */
   const watchable = async (id: string, caller: UserCaller): Promise<string> => {
     const place = await workspaceAt(ctx, id, caller);
@@ -86,14 +86,14 @@ export const watch = (ctx: ApiContext) => {
 class WorkspaceSocket implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #watchers: Watchers;
-  readonly #beats: Beats;
+  readonly #beats: Heartbeat;
   readonly #id: string;
   readonly #caller: UserCaller;
   #undo: (() => void)[] = [];
 
   constructor(
     ctx: ApiContext,
-    { watchers, beats }: { watchers: Watchers; beats: Beats },
+    { watchers, beats }: { watchers: Watchers; beats: Heartbeat },
     id: string,
     caller: UserCaller,
   ) {

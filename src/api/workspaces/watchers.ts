@@ -4,10 +4,10 @@
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
+import { readWorkspace, type Viewer } from "#domain/workspaces/workspace.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { ApiContext } from "../context.ts";
-import { Silences } from "./silences.ts";
-import { readWorkspace, type Viewer } from "./workspace.ts";
+import { SilenceTimer } from "./silence-timer.ts";
 
 export interface Watcher {
   readonly viewer: Viewer;
@@ -20,12 +20,12 @@ export interface Watcher {
 export class Watchers {
   readonly #ctx: ApiContext;
   readonly #watched = new Map<string, Watched>();
-  readonly #silences: Silences;
+  readonly #silences: SilenceTimer;
   readonly #pace = new Pace();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
-    this.#silences = new Silences(ctx.clock);
+    this.#silences = new SilenceTimer(ctx.clock);
   }
 
   /** The watcher gets the workspace now and after each change, until the returned function is called. */
@@ -58,10 +58,10 @@ class Watched {
   #changed = false;
   #reading = false;
   #statuses = "";
-  readonly #silences: Silences;
+  readonly #silences: SilenceTimer;
   readonly #pace: Pace;
 
-  constructor(ctx: ApiContext, id: string, silences: Silences, pace: Pace) {
+  constructor(ctx: ApiContext, id: string, silences: SilenceTimer, pace: Pace) {
     this.#pace = pace;
     this.#ctx = ctx;
     this.#id = id;

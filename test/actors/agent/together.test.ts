@@ -1,6 +1,6 @@
 // Messages that wait together go through one turn together.
 import { expect, mock, test } from "bun:test";
-import { Together, type Waiting } from "#actors/agent/together.ts";
+import { Batcher, type Waiting } from "#actors/agent/together.ts";
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -11,7 +11,7 @@ const recorder = (most: number) => {
   const groups: number[][] = [];
   const turns: PromiseWithResolvers<void>[] = [];
   const idle = mock();
-  const together = new Together<number, string>({
+  const together = new Batcher<number, string>({
     cost: (item) => item,
     most,
     async run(take) {
@@ -71,7 +71,7 @@ test("[LG-21] a failed commit refuses its whole group and nobody else", async ()
 test("[LG-21] a turn that cannot begin refuses all who wait; too many who wait are refused at once", async () => {
   const gate = Promise.withResolvers<() => void>();
   const idle = mock();
-  const together = new Together<number, string>({ cost: () => 1, most: 1, run: () => gate.promise, idle });
+  const together = new Batcher<number, string>({ cost: () => 1, most: 1, run: () => gate.promise, idle });
   const answers = Array.from({ length: 300 }, (_, i) => together.add(i).catch((error: Error) => error.message));
   expect(await answers[299]).toBe("Too many requests are waiting for this resource.");
   gate.reject(new Error("no such agent"));

@@ -2,11 +2,19 @@
 // prints the seed that repeats it.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Change, Command, CommandType, Execution, Message, NewMessage, Queued } from "#actors/chat/decision.ts";
+import type {
+  Change,
+  Command,
+  CommandType,
+  Execution,
+  Message,
+  NewMessage,
+  Queued,
+} from "#actors/chat/machine/decision.ts";
+import { pendingAfter } from "#actors/chat/machine/pending.ts";
+import { sample } from "#actors/chat/machine/print-table.ts";
+import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/machine/state.ts";
 import { nameOf } from "#actors/chat/names.ts";
-import { pendingAfter } from "#actors/chat/pending.ts";
-import { sample } from "#actors/chat/print-table.ts";
-import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/state.ts";
 import { AppError } from "#base/errors.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 

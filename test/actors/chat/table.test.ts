@@ -1,10 +1,10 @@
 // The chat's table in the code, on its page, and as written down by hand from the rules: all three say the same.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import type { Command } from "#actors/chat/decision.ts";
+import type { Command } from "#actors/chat/machine/decision.ts";
+import { commandTypes, printTable, sample, tableLines } from "#actors/chat/machine/print-table.ts";
+import { TABLE, transition } from "#actors/chat/machine/state.ts";
 import { STATE_NAMES } from "#actors/chat/names.ts";
-import { commandTypes, printTable, sample, tableLines } from "#actors/chat/print-table.ts";
-import { TABLE, transition } from "#actors/chat/state.ts";
 import { AppError, STATUS } from "#base/errors.ts";
 
 const BY_HAND = `

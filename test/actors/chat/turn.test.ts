@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { ChatNotice } from "#actors/chat/messages.ts";
 import { uuid } from "#base/ids.ts";
-import { findChat } from "#db/chats.ts";
-import { listMessages } from "#db/messages.ts";
+import { findChat } from "#db/chats/chats.ts";
+import { listMessages } from "#db/chats/messages.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED, ScriptedModels } from "#test/support/scripted-models.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
@@ -12,7 +12,7 @@ import { startTestServer, type TestServerOptions, tempDirectory } from "#test/su
 /** All that is ready to run has run. */
 const loopTurned = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-const openHouse = async (options: TestServerOptions = {}) => {
+const openServices = async (options: TestServerOptions = {}) => {
   const models = new ScriptedModels();
   const clock = new ManualClock();
   const server = await startTestServer({ models, clock, ...options });
@@ -48,13 +48,13 @@ const openHouse = async (options: TestServerOptions = {}) => {
   };
 };
 
-type House = Awaited<ReturnType<typeof openHouse>>;
+type Services = Awaited<ReturnType<typeof openServices>>;
 
-const newChat = async (house: House, text = "hello", tools: string[] = []): Promise<string> => {
-  const { user_id, organization_id } = await seedUser(house.server);
+const newChat = async (services: Services, text = "hello", tools: string[] = []): Promise<string> => {
+  const { user_id, organization_id } = await seedUser(services.server);
   const id = uuid();
-  house.follow(id);
-  await house.chats.ask(id, "create", {
+  services.follow(id);
+  await services.chats.ask(id, "create", {
     chat: {
       id,
       organization_id,
@@ -85,8 +85,8 @@ const newChat = async (house: House, text = "hello", tools: string[] = []): Prom
   return id;
 };
 
-const send = (house: House, id: string, text: string, behavior: "queue" | "interrupt" = "queue") =>
-  house.chats.ask(id, "send", {
+const send = (services: Services, id: string, text: string, behavior: "queue" | "interrupt" = "queue") =>
+  services.chats.ask(id, "send", {
     content: [{ type: "text", text }],
     created_by: uuid(),
     model_config_id: null,
@@ -96,20 +96,20 @@ const send = (house: House, id: string, text: string, behavior: "queue" | "inter
   });
 
 test("[CH-10] a turn stores what the model says and the chat waits again; queued messages follow in order", async () => {
-  await using house = await openHouse();
-  const id = await newChat(house, "one");
-  const first = await house.models.next();
-  expect((await send(house, id, "two")).queued).not.toBeNull();
-  expect((await send(house, id, "three")).queued).not.toBeNull();
+  await using services = await openServices();
+  const id = await newChat(services, "one");
+  const first = await services.models.next();
+  expect((await send(services, id, "two")).queued).not.toBeNull();
+  expect((await send(services, id, "three")).queued).not.toBeNull();
   first.say("an", "swer").finish();
-  const second = await house.models.next();
+  const second = await services.models.next();
   expect(second.prompt).toBe("two");
   second.say("b").finish();
-  const third = await house.models.next();
-  const done = house.status("waiting");
+  const third = await services.models.next();
+  const done = services.status("waiting");
   third.say("c").finish();
   expect((await done).queue).toEqual([]);
-  expect(await house.texts(id)).toEqual([
+  expect(await services.texts(id)).toEqual([
     "user: one",
     "assistant: answer",
     "user: two",
@@ -117,36 +117,36 @@ test("[CH-10] a turn stores what the model says and the chat waits again; queued
     "user: three",
     "assistant: c",
   ]);
-  const versions = house.notices.map(({ snapshot_version }) => snapshot_version);
+  const versions = services.notices.map(({ snapshot_version }) => snapshot_version);
   expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
 });
 
 test("[CH-11] interrupting keeps what was said and stops the model at once; nothing it says later counts", async () => {
-  await using house = await openHouse();
-  const id = await newChat(house);
-  const call = await house.models.next();
-  const heard = house.heard(id);
+  await using services = await openServices();
+  const id = await newChat(services);
+  const call = await services.models.next();
+  const heard = services.heard(id);
   call.say("half", " a sentence");
   await heard;
-  const stopped = house.status("waiting");
-  await house.chats.ask(id, "interrupt", {});
+  const stopped = services.status("waiting");
+  await services.chats.ask(id, "interrupt", {});
   await stopped;
   expect(call.request.signal.aborted).toBe(true);
   call.say("too late").finish();
-  expect(await house.texts(id)).toEqual(["user: hello", "assistant: half a sentence"]);
-  await house.chats.ask(id, "snapshot", {});
-  expect(house.generations.holds(id)).toBe(false);
+  expect(await services.texts(id)).toEqual(["user: hello", "assistant: half a sentence"]);
+  await services.chats.ask(id, "snapshot", {});
+  expect(services.generations.holds(id)).toBe(false);
 });
 
 test("[CH-12] editing makes the running turn obsolete and begins another on the shorter history", async () => {
-  await using house = await openHouse();
-  const id = await newChat(house, "wrong");
-  const old = await house.models.next();
+  await using services = await openServices();
+  const id = await newChat(services, "wrong");
+  const old = await services.models.next();
   old.say("nonsense");
-  const row = await house.store.get(findChat({ id }));
+  const row = await services.store.get(findChat({ id }));
   const page = { chat: row?.key, after: 0, before: 1e9, revision: 1e9, limit: 10 };
-  const [target] = await house.store.all(listMessages(page));
-  const edited = await house.chats.ask(id, "edit", {
+  const [target] = await services.store.all(listMessages(page));
+  const edited = await services.chats.ask(id, "edit", {
     message_id: target?.id ?? 0,
     content: [{ type: "text", text: "right" }],
     created_by: uuid(),
@@ -154,68 +154,68 @@ test("[CH-12] editing makes the running turn obsolete and begins another on the 
     patch: {},
   });
   expect(edited.deleted_ids).toEqual([target?.id ?? 0]);
-  const fresh = await house.models.next();
+  const fresh = await services.models.next();
   expect([fresh.prompt, old.request.signal.aborted]).toEqual(["right", true]);
-  const done = house.status("waiting");
+  const done = services.status("waiting");
   old.finish();
   fresh.say("good").finish();
   await done;
-  expect(await house.texts(id)).toEqual(["user: right", "assistant: good"]);
+  expect(await services.texts(id)).toEqual(["user: right", "assistant: good"]);
 });
 
 test("[CH-13] a passing failure is tried again after a growing wait, at least as long as the provider asks; a lasting one ends the turn", async () => {
-  await using house = await openHouse();
-  const id = await newChat(house);
+  await using services = await openServices();
+  const id = await newChat(services);
   const waits: number[] = [];
   for (const retry_after_ms of [0, 0, 9_000]) {
-    const failed = house.until(({ retry_state }) => retry_state !== null);
-    (await house.models.next()).say("par").fail("rate_limit", { retry_after_ms, status_code: 429 });
+    const failed = services.until(({ retry_state }) => retry_state !== null);
+    (await services.models.next()).say("par").fail("rate_limit", { retry_after_ms, status_code: 429 });
     const { retry_state } = await failed;
     waits.push(retry_state?.delay_ms ?? 0);
     await loopTurned();
-    house.clock.advance(retry_state?.delay_ms ?? 0);
+    services.clock.advance(retry_state?.delay_ms ?? 0);
   }
   expect(waits).toEqual([1_000, 2_000, 9_000]);
-  const over = house.status("error");
-  const last = await house.models.next();
+  const over = services.status("error");
+  const last = await services.models.next();
   expect(last.request.attempt).toBe(4);
   last.fail("auth", { status_code: 401 });
   expect((await over).last_error).toMatchObject({ kind: "auth", status_code: 401, retryable: false });
-  expect(await house.texts(id)).toEqual(["user: hello"]);
+  expect(await services.texts(id)).toEqual(["user: hello"]);
 });
 
 test("[CH-14] a model that falls silent or breaks off is tried again", async () => {
-  await using house = await openHouse();
-  await newChat(house);
-  await house.models.next();
-  const silent = house.until(({ retry_state }) => retry_state !== null);
-  house.clock.advance(600_000);
+  await using services = await openServices();
+  await newChat(services);
+  await services.models.next();
+  const silent = services.until(({ retry_state }) => retry_state !== null);
+  services.clock.advance(600_000);
   expect((await silent).retry_state?.kind).toBe("stream_silence_timeout");
   await loopTurned();
-  house.clock.advance(1_000);
-  const cut = house.until(({ retry_state }) => retry_state?.attempt === 2);
-  (await house.models.next()).say("this bre").end();
+  services.clock.advance(1_000);
+  const cut = services.until(({ retry_state }) => retry_state?.attempt === 2);
+  (await services.models.next()).say("this bre").end();
   expect((await cut).retry_state?.kind).toBe("timeout");
 });
 
 test("[CH-15] tools of the client: the chat waits for results, unknown tools are answered at once, the deadline gives up", async () => {
-  await using house = await openHouse();
-  const id = await newChat(house, "go", ["ask"]);
-  const asked = house.status("requires_action");
-  (await house.models.next()).callTool("one", "ask", { q: 1 }).callTool("two", "nothing").finish("tool_calls");
+  await using services = await openServices();
+  const id = await newChat(services, "go", ["ask"]);
+  const asked = services.status("requires_action");
+  (await services.models.next()).callTool("one", "ask", { q: 1 }).callTool("two", "nothing").finish("tool_calls");
   expect((await asked).pending_calls).toMatchObject([{ tool_call_id: "one", tool_name: "ask", args: { q: 1 } }]);
-  await house.chats.ask(id, "completeAction", {
+  await services.chats.ask(id, "completeAction", {
     results: [{ tool_call_id: "one", output: { a: 2 }, is_error: false }],
   });
-  const again = await house.models.next();
+  const again = await services.models.next();
   expect(again.request.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "tool"]);
-  const second = house.status("requires_action");
+  const second = services.status("requires_action");
   again.callTool("three", "ask").finish("tool_calls");
   await second;
-  house.clock.advance(301_000);
-  const third = await house.models.next();
+  services.clock.advance(301_000);
+  const third = await services.models.next();
   expect(third.request.messages.at(-1)?.content[0]).toMatchObject({ tool_call_id: "three", is_error: true });
-  const done = house.status("waiting");
+  const done = services.status("waiting");
   third.say("well").finish();
   await done;
 });
@@ -224,49 +224,49 @@ test("[CH-16] after a restart a running chat goes on with a new attempt and its 
   using place = tempDirectory();
   let id = "";
   {
-    await using house = await openHouse({ directory: place.path });
-    id = await newChat(house, "one");
-    (await house.models.next()).say("lost");
-    await send(house, id, "two");
+    await using services = await openServices({ directory: place.path });
+    id = await newChat(services, "one");
+    (await services.models.next()).say("lost");
+    await send(services, id, "two");
   }
-  await using house = await openHouse({ directory: place.path });
-  house.follow(id);
-  const call = await house.models.next();
+  await using services = await openServices({ directory: place.path });
+  services.follow(id);
+  const call = await services.models.next();
   expect([call.prompt, call.request.attempt]).toEqual(["one", 2]);
   call.say("a").finish();
-  const done = house.status("waiting");
-  (await house.models.next()).say("b").finish();
+  const done = services.status("waiting");
+  (await services.models.next()).say("b").finish();
   await done;
-  expect(await house.texts(id)).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
+  expect(await services.texts(id)).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
 });
 
 test("[CH-17] only so many turns run at once; the others wait their turn, and each ends its wait when a slot is free", async () => {
-  await using house = await openHouse({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
-  const one = await newChat(house, "one");
-  const two = await newChat(house, "two");
-  const first = await house.models.next();
-  expect([house.generations.isWaiting(one), house.generations.isWaiting(two)]).toEqual([false, true]);
+  await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
+  const one = await newChat(services, "one");
+  const two = await newChat(services, "two");
+  const first = await services.models.next();
+  expect([services.generations.isWaiting(one), services.generations.isWaiting(two)]).toEqual([false, true]);
   first.finish();
-  const second = await house.models.next();
-  expect([second.prompt, house.generations.isWaiting(two)]).toEqual(["two", false]);
+  const second = await services.models.next();
+  expect([second.prompt, services.generations.isWaiting(two)]).toEqual(["two", false]);
 });
 
 test("[CH-18] promoting while a turn runs stops it; the promoted message goes first and nothing is lost", async () => {
-  await using house = await openHouse();
-  const id = await newChat(house, "one");
-  const heard = house.heard(id);
-  (await house.models.next()).say("half");
+  await using services = await openServices();
+  const id = await newChat(services, "one");
+  const heard = services.heard(id);
+  (await services.models.next()).say("half");
   await heard;
-  await send(house, id, "two");
-  const { queued } = await send(house, id, "three");
-  await house.chats.ask(id, "promoteQueued", { queued_id: queued?.id ?? 0 });
-  const next = await house.models.next();
+  await send(services, id, "two");
+  const { queued } = await send(services, id, "three");
+  await services.chats.ask(id, "promoteQueued", { queued_id: queued?.id ?? 0 });
+  const next = await services.models.next();
   expect(next.prompt).toBe("three");
   next.finish();
-  const done = house.status("waiting");
-  (await house.models.next()).say("end").finish();
+  const done = services.status("waiting");
+  (await services.models.next()).say("end").finish();
   await done;
-  expect(await house.texts(id)).toEqual([
+  expect(await services.texts(id)).toEqual([
     "user: one",
     "assistant: half",
     "user: three",

@@ -1,7 +1,7 @@
 // A look at what is kept ready that does not come to its end.
 import { expect } from "bun:test";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
-import { dueTimers } from "#db/timers.ts";
+import { dueTimers } from "#db/engine/timers.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";

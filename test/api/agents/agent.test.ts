@@ -1,7 +1,7 @@
 // One agent as people see it: every field of the specification, derived fields, who may see it, and how time changes it.
 import { describe, expect, test } from "bun:test";
+import { showAgents } from "#domain/agents/present.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
-import { showAgents } from "#src/api/agents/show.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";

@@ -159,7 +159,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
   old.say({ data: "old\n" });
   await old.until(/old\r\nold/);
   const agent_token = uuid();
-  await contextOf(server).agents.ask(seeded.agent_id, "sign_in", { token_hash: sha256(agent_token) });
+  await contextOf(server).agents.ask(seeded.agent_id, "signIn", { token_hash: sha256(agent_token) });
   const third = await startAgentProcess(server, { ...seeded, agent_token }, home, wire.url);
   expect(await old.socket.closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/the agent has/) });
   await more(logs, third.process.pid, 5);

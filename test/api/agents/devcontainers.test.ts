@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { updateWorkspace } from "#db/workspaces.ts";
+import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { ContainerListing, Devcontainer } from "#schema/container.ts";
 import type { Generic } from "#schema/generic.ts";
 import type { ClientSocket } from "#src/client.ts";

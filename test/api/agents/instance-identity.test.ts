@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { updateBy } from "#db/engine/sql.ts";
 import { agents } from "#db/schema/agents.ts";
-import { updateBy } from "#db/sql.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

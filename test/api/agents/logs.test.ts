@@ -1,6 +1,6 @@
 // What an agent writes and what people read back, over real HTTP.
 import { describe, expect, test } from "bun:test";
-import { findAgent } from "#db/agents.ts";
+import { findAgent } from "#db/agents/agents.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import { Client } from "#src/client.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
@@ -105,7 +105,7 @@ describe("writing", () => {
     const { agents } = contextOf(server);
     const ids = Array.from({ length: 1000 }, () => crypto.randomUUID());
     // One is there already: External.
-    for (const id of ids.slice(1)) await agents.ask(seeded.agent_id, "create_log_source", { id });
+    for (const id of ids.slice(1)) await agents.ask(seeded.agent_id, "createLogSource", { id });
     const make = async (id: string | undefined) => (await agent.fetch("POST", SOURCES, { id })).status;
     expect([await make(ids[0]), await make(ids[1])]).toEqual([400, 200]);
   });

@@ -17,7 +17,7 @@ const METADATA = [
 ];
 const pathOf = ({ agent_id }: Seeded, kind: string) => `/api/v2/workspaceagents/${agent_id}/${kind}`;
 const report = (server: TestServer, { agent_id }: Seeded, value: string) =>
-  contextOf(server).agents.ask(agent_id, "report_metadata", { results: [{ key: "a", value, error: "" }] });
+  contextOf(server).agents.ask(agent_id, "reportMetadata", { results: [{ key: "a", value, error: "" }] });
 const measured = (metadata: Metadata | undefined) =>
   metadata?.find(({ description }) => description.key === "a")?.result.value;
 

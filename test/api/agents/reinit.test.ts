@@ -1,8 +1,8 @@
 // Waiting to be given to somebody, and the snapshot of a task's messages: what agents of today's workspaces are answered.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
+import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { updateBy } from "#db/sql.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { Client } from "#src/client.ts";
 import { type ReadEvent, readEvents } from "#test/support/event-reader.ts";

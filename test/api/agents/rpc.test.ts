@@ -255,7 +255,7 @@ describe("calling", () => {
     const seeded = await seedAgent(server);
     const { agents } = contextOf(server);
     const source = crypto.randomUUID();
-    await agents.ask(seeded.agent_id, "create_log_source", { id: source, display_name: "Build" });
+    await agents.ask(seeded.agent_id, "createLogSource", { id: source, display_name: "Build" });
     await using connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
     const logSourceId = uuidBytes(source);

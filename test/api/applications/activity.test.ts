@@ -1,7 +1,7 @@
 // What use of apps tells the workspace, and how often.
 import { expect, test } from "bun:test";
+import type { AppPlace } from "#domain/applications/find.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
-import type { AppPlace } from "#src/api/applications/place.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 test("[AX-14] traffic is told once a minute for each workspace, ports of a person apart; strangers move no deadline", () => {

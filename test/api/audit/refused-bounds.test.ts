@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { forbidden } from "#base/errors.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
-import { CommitError, type Store } from "#db/store.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
 import { refusedOperation } from "#src/api/audit/refused-table.ts";
 import { Client } from "#src/client.ts";

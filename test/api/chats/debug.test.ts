@@ -1,8 +1,8 @@
 // Recorded model calls: when they are recorded, what of them, who reads them, and that nothing waits for them.
 import { expect, setDefaultTimeout } from "bun:test";
-import { RECORD_BYTES, recordable, withoutSecrets } from "#actors/chat/aside/record-text.ts";
-import { RECORDED_STEPS } from "#actors/chat/aside/recorder.ts";
-import { interruptOpenRuns } from "#db/chat-runs.ts";
+import { RECORD_BYTES, recordable, withoutSecrets } from "#actors/chat/background/record-text.ts";
+import { RECORDED_STEPS } from "#actors/chat/background/recorder.ts";
+import { interruptOpenRuns } from "#db/chats/runs.ts";
 import type { ChatCost } from "#schema/chat-cost.ts";
 import type { ChatRun, ChatRunWithSteps } from "#schema/chat-debug.ts";
 import { Client } from "#src/client.ts";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import type { ClientSocket } from "#src/client.ts";
-import { RfbClient } from "#src/daemon/rfb.ts";
+import { RfbClient } from "#src/daemon/desktop/rfb.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { createChat } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

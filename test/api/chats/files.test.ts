@@ -1,12 +1,12 @@
 // Files of chats: what may be uploaded, how it comes back, whose it is, which messages may name it, and when it is forgotten.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { FileKeeper } from "#actors/chat/upkeep/file-keeper.ts";
-import { findChatFile, readAttachment } from "#db/chat-files.ts";
+import { FileKeeper } from "#actors/chat/background/file-keeper.ts";
+import { findChatFile, readAttachment } from "#db/chats/files.ts";
+import { dispositionOf, fileNameOf } from "#domain/chats/file-name.ts";
+import { checkedType } from "#domain/chats/file-type.ts";
 import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chat.ts";
 import type { Generic } from "#schema/generic.ts";
-import { dispositionOf, fileNameOf } from "#src/api/chats/file-name.ts";
-import { checkedType } from "#src/api/chats/file-type.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, openChatWorld, said } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

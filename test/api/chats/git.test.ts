@@ -1,8 +1,8 @@
 // The git stream of a chat: a real repository in a real workspace, tools that change it, and those who follow.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
+import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { updateBy } from "#db/sql.ts";
 import type { Generic } from "#schema/generic.ts";
 import type { GitMessage, GitRepository } from "#schema/git-message.ts";
 import type { Client, ClientSocket } from "#src/client.ts";

@@ -1,6 +1,6 @@
 // Lists of chats: who sees which, in which order, with which filters; pins and metadata.
 import { expect, test } from "bun:test";
-import { updateChat } from "#db/chats.ts";
+import { updateChat } from "#db/chats/chats.ts";
 import type { Chat, MessagePage } from "#schema/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
@@ -24,8 +24,8 @@ const openWith = async (...names: string[]) => {
 };
 
 test("[CH-19] pins are numbered without gaps, whatever is pinned, moved, unpinned or archived", async () => {
-  await using house = await openWith("one", "two", "three", "four");
-  const { world, ids } = house;
+  await using services = await openWith("one", "two", "three", "four");
+  const { world, ids } = services;
   const pin = (index: number, pin_order: number) => world.owner.patch(`/api/v2/chats/${ids[index]}`, { pin_order });
   const pins = async () =>
     (await world.owner.get<Chat[]>("/api/v2/chats")).flatMap((one) => (one.pin_order ? [one.title] : []));
@@ -43,8 +43,8 @@ test("[CH-19] pins are numbered without gaps, whatever is pinned, moved, unpinne
 });
 
 test("[CH-31] the list is in order of the last move, in pages, by cursor, and only one's own", async () => {
-  await using house = await openWith("one", "two", "three");
-  const { world, ids } = house;
+  await using services = await openWith("one", "two", "three");
+  const { world, ids } = services;
   // Turns begin in the order of the chats; wait until all of them are recorded, so that nothing moves any more.
   for (const id of ids) {
     using follower = await Follower.open(world.owner, id);
@@ -59,8 +59,8 @@ test("[CH-31] the list is in order of the last move, in pages, by cursor, and on
 });
 
 test("[CH-32] filters: title, archived, unread, source and labels; what is wrong is named", async () => {
-  await using house = await openWith("Fix the tests", "50% off", "other");
-  const { world } = house;
+  await using services = await openWith("Fix the tests", "50% off", "other");
+  const { world } = services;
   expect(await titles(world, "?q=title:TESTS")).toEqual(["Fix the tests"]);
   expect(await titles(world, `?q=${encodeURIComponent('title:"the tests"')}`)).toEqual(["Fix the tests"]);
   expect(await titles(world, `?q=${encodeURIComponent("title:0%")}`)).toEqual(["50% off"]);

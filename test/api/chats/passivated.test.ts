@@ -1,7 +1,7 @@
 // A chat that leaves memory at the very moment somebody speaks to it: at every step of the first message's way the idle are swept out
 // and a second message comes. Both count, once (RELIABILITY check 11).
 import { expect } from "bun:test";
-import { IDLE_MS } from "#actors/directory.ts";
+import { IDLE_MS } from "#actors/runtime/directory.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

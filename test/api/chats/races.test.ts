@@ -1,7 +1,7 @@
 // Two things at the same moment: whichever comes first, the outcome is one of those that the table allows, and nothing is lost or doubled.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
-import { findChatPlace } from "#db/chats.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { ChatEvent } from "#schema/chat-event.ts";
 import {

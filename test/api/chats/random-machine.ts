@@ -1,11 +1,11 @@
 // The pure machine beside a running chat: every commit that the chat announces must be explained by one command of the table (or by a
 // step and what follows from it), and from then on both must show the same. Used by random-run.ts.
-import type { Command, Execution, Message, NewMessage } from "#actors/chat/decision.ts";
+import type { Command, Execution, Message, NewMessage } from "#actors/chat/machine/decision.ts";
+import { transition } from "#actors/chat/machine/state.ts";
 import { type ChatNotice, pictureOf } from "#actors/chat/messages.ts";
 import { nameOf } from "#actors/chat/names.ts";
-import { readChat } from "#actors/chat/read.ts";
-import { transition } from "#actors/chat/state.ts";
-import type { ChatState } from "#actors/chat/writes.ts";
+import { readChat } from "#actors/chat/storage/read.ts";
+import type { ChatState } from "#actors/chat/storage/writes.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
@@ -14,7 +14,7 @@ type Moved = { readonly state: ChatState; readonly inserted: readonly Message[];
 const plain = ({ id: _, created_at: __, revision: ___, ...message }: Message): NewMessage => message;
 
 /** Every command, or two in one commit, that might have led from `before` to this notice. */
-function* wishes(before: Execution, { queue, messages, reset, retry_state, last_error }: ChatNotice): Iterable<Wish[]> {
+function* input(before: Execution, { queue, messages, reset, retry_state, last_error }: ChatNotice): Iterable<Wish[]> {
   const { history_version, generation_attempt, pending_calls } = before;
   const fence = { history_version, generation_attempt };
   const added = queue.find(({ id }) => !before.queue.some((one) => one.id === id));
@@ -114,7 +114,7 @@ export class Machine implements Disposable {
     const before = this.#state;
     if (!before) return void this.#early.push(notice);
     if (notice.snapshot_version <= before.snapshot_version) return;
-    for (const wish of wishes(before, notice)) {
+    for (const wish of input(before, notice)) {
       const after = moved(before, wish, notice);
       if (!after || !Bun.deepEquals(withoutColumns(shown(after)), notice)) continue;
       this.#state = after.state;

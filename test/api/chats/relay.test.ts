@@ -1,7 +1,7 @@
 // Handing a daemon's messages on to a client at the client's pace, with a client and a daemon that do what the test says.
 import { expect, test } from "bun:test";
 import { Relay } from "#src/api/chats/relay.ts";
-import type { Socket } from "#src/api/socket.ts";
+import type { Socket } from "#src/api/http/socket.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 

@@ -1,10 +1,10 @@
 // Chats that have had their time: silent ones are archived, archived ones deleted with all that belongs to them, a little at a time.
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync } from "node:fs";
-import { findChatFile } from "#db/chat-files.ts";
-import { insertRun, insertStep } from "#db/chat-runs.ts";
-import { type ChatSettings, putChatSetting } from "#db/chat-settings.ts";
-import { findChatPlace, updateChat } from "#db/chats.ts";
+import { findChatPlace, updateChat } from "#db/chats/chats.ts";
+import { findChatFile } from "#db/chats/files.ts";
+import { insertRun, insertStep } from "#db/chats/runs.ts";
+import { type ChatSettings, putChatSetting } from "#db/chats/settings.ts";
 import type { Chat } from "#schema/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -60,8 +60,8 @@ const archivedOf = (chat: Chat | number) => (typeof chat === "number" ? chat : c
 testInside(
   "[RT-1] silent chats are archived, unless pinned, active, or with a sub-chat that is not silent",
   async () => {
-    await using house = await openAged();
-    const { world, store, pass, look, set } = house;
+    await using services = await openAged();
+    const { world, store, pass, look, set } = services;
     const silent = await answered(world, "silent");
     const pinned = await answered(world, "pinned");
     await world.owner.patch(`/api/v2/chats/${pinned}`, { pin_order: 1 });
@@ -81,7 +81,7 @@ testInside(
     let call = await world.models.next();
     while (call.prompt !== "more") call = await world.models.next();
     call.finish();
-    using follower = await Follower.open(await house.admin(), child);
+    using follower = await Follower.open(await services.admin(), child);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 3);
     await pass(DAY + EVERY);
     const now = await Promise.all([silent, pinned, root, running].map(look));
@@ -92,8 +92,8 @@ testInside(
 );
 
 testInside("[RT-2] at most 1,000 chats are archived in one run, the longest silent first", async () => {
-  await using house = await openAged();
-  const { world, store, pass, set, count } = house;
+  await using services = await openAged();
+  const { world, store, pass, set, count } = services;
   await answered(world, "the first");
   const columns = (
     await store.all({ sql: "select name from pragma_table_info('chats')", params: [], map: ([name]) => String(name) })
@@ -113,8 +113,8 @@ testInside("[RT-2] at most 1,000 chats are archived in one run, the longest sile
 });
 
 testInside("[RT-3] chats archived for long go with everything of them, in slices; followers are told", async () => {
-  await using house = await openAged();
-  const { world, store, pass, look, set, count, admin } = house;
+  await using services = await openAged();
+  const { world, store, pass, look, set, count, admin } = services;
   const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
   const to = `/api/v2/chats/files?organization=${world.organization_id}`;
   const { id: file } = await world.owner.post<{ id: string }>(to, "words", { headers });
@@ -198,8 +198,8 @@ testInside("[RT-3] chats archived for long go with everything of them, in slices
 testInside(
   "[RT-3] what was brought back or archived again lately stays, and the bytes of deleted files go",
   async () => {
-    await using house = await openAged();
-    const { world, store, pass, look, set } = house;
+    await using services = await openAged();
+    const { world, store, pass, look, set } = services;
     const { chats, blobs } = contextOf(world.server);
     const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
     const to = `/api/v2/chats/files?organization=${world.organization_id}`;
@@ -213,7 +213,7 @@ testInside(
     await chats.ask(back, "archive", { archived: false });
     expect(await chats.ask(back, "purge", { before: Number.MAX_SAFE_INTEGER })).toBe("stale");
     await chats.ask(back, "archive", { archived: true });
-    expect(await chats.ask(back, "purge", { before: house.clock.now() - DAY })).toBe("stale");
+    expect(await chats.ask(back, "purge", { before: services.clock.now() - DAY })).toBe("stale");
     await pass(DAY);
     expect([await look(gone), archivedOf(await look(back))]).toEqual([404, true]);
     await pass(EVERY * 6);
@@ -223,8 +223,8 @@ testInside(
 );
 
 testInside("[RT-4] a deletion that was cut off goes on with the next run, and loses nothing else", async () => {
-  await using house = await openAged();
-  const { world, store, pass, look, set, count } = house;
+  await using services = await openAged();
+  const { world, store, pass, look, set, count } = services;
   const id = await answered(world, "cut");
   const kept = await answered(world, "kept");
   await sendMessage(world, id, "more");
@@ -249,8 +249,8 @@ testInside("[RT-4] a deletion that was cut off goes on with the next run, and lo
 });
 
 testInside("[RT-5] recorded model calls go after their own time, the chat stays; 0 days is never", async () => {
-  await using house = await openAged();
-  const { world, store, clock, pass, look, set, count } = house;
+  await using services = await openAged();
+  const { world, store, clock, pass, look, set, count } = services;
   const id = await answered(world, "recorded");
   const chat = (await store.get(findChatPlace({ id })))?.key as number;
   const run = (key: number, started_at: number) => [

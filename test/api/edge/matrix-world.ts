@@ -1,7 +1,7 @@
 // A small town for the authorization matrix: ada owns one of everything, and eleven callers knock at each of its doors. Used by
 // matrix.test.ts; needs a server in this process.
 import { sha256, uuid } from "#base/ids.ts";
-import { insertKey } from "#db/api-keys.ts";
+import { insertKey } from "#db/users/api-keys.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";

@@ -1,7 +1,7 @@
 // The OpenAPI document: valid, complete, and written for people.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { BODY_EXAMPLES } from "#src/api/examples.ts";
+import { BODY_EXAMPLES } from "#src/api/http/examples.ts";
 import { createApp } from "#src/server.ts";
 import { type Document, fetchDocument, type Operation, operationsOf, type Schema } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,6 +1,6 @@
 // Requests that never end, too many at once, and clients that are slow on purpose.
 import { describe, expect, test } from "bun:test";
-import { Requests } from "#src/api/requests.ts";
+import { Requests } from "#src/api/http/requests.ts";
 import { openContext } from "#src/context.ts";
 import { startServer } from "#src/server.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";

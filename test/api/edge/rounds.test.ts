@@ -1,11 +1,11 @@
 // Pings of what is open, by one timer for all.
 import { expect, test } from "bun:test";
-import { Rounds } from "#src/api/rounds.ts";
+import { PingTimer } from "#src/api/http/ping.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const HUNDREDTH = 150;
 
-const opened = (rounds: Rounds<{ ping(): void }>, count: number) =>
+const opened = (rounds: PingTimer<{ ping(): void }>, count: number) =>
   Array.from({ length: count }, () => {
     const one = { pings: 0, ping: () => void one.pings++ };
     rounds.add(one);
@@ -14,7 +14,7 @@ const opened = (rounds: Rounds<{ ping(): void }>, count: number) =>
 
 test("[SK-5] each of a thousand connections is pinged once in fifteen seconds, at most a fiftieth of them at a time", () => {
   const clock = new ManualClock();
-  const rounds = new Rounds(clock);
+  const rounds = new PingTimer(clock);
   const all = opened(rounds, 1000);
   for (let before = 0, slice = 0; slice < 100; slice++) {
     clock.advance(HUNDREDTH);
@@ -29,7 +29,7 @@ test("[SK-5] each of a thousand connections is pinged once in fifteen seconds, a
 
 test("[SK-5] a lone connection is left in peace for a whole period; one that is gone is pinged no more", () => {
   const clock = new ManualClock();
-  const rounds = new Rounds(clock);
+  const rounds = new PingTimer(clock);
   for (let again = 0; again < 3; again++) {
     const [one] = opened(rounds, 1);
     if (!one) throw new Error("nothing was opened");

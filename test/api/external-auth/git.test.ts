@@ -8,7 +8,7 @@ import type { AgentLog } from "#schema/agent-log.ts";
 import type { Build } from "#schema/build.ts";
 import type { GitSshKey } from "#schema/git-ssh-key.ts";
 import type { Workspace } from "#schema/workspace.ts";
-import { run as askpass } from "#src/cli/gitaskpass.ts";
+import { run as askpass } from "#src/cli/server/gitaskpass.ts";
 import { EXIT } from "#src/cli/verb.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

@@ -2,9 +2,9 @@
 // `bun test/api/insights/check-seed.ts 200` does it for many and names the seed that fails; test/README.md
 // keeps the last result.
 import { expect } from "bun:test";
-import { openLocalStore } from "#db/local.ts";
-import { usageReport } from "#db/usage.ts";
-import type { ReportArgs, ReportName } from "#db/usage-reports.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import type { ReportArgs, ReportName } from "#db/reports/usage/reports.ts";
+import { usageReport } from "#db/reports/usage/usage.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { DAY, DAYS, dice, makeMonth, NOW } from "./month.ts";
 import { slowActivity, slowDaus, slowLatency, slowTemplates } from "./slow.ts";

@@ -18,7 +18,7 @@ import {
   touches,
   unpackDetail,
   userIn,
-} from "#db/usage-block.ts";
+} from "#db/reports/usage/block.ts";
 import { checkSeed } from "./check-seed.ts";
 import { dice } from "./month.ts";
 

@@ -3,14 +3,14 @@
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { foldUsage } from "#actors/usage/folding.ts";
 import { uuid } from "#base/ids.ts";
-import { insertAgentApp } from "#db/agent-apps.ts";
-import { insertOrganization } from "#db/organizations.ts";
-import type { Statement } from "#db/sql.ts";
-import type { Store } from "#db/store.ts";
-import { insertTemplate } from "#db/templates.ts";
-import { BUCKET_MS } from "#db/usage-block.ts";
-import { insertUser } from "#db/users.ts";
-import { insertWorkspace } from "#db/workspaces.ts";
+import { insertAgentApp } from "#db/agents/apps.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { BUCKET_MS } from "#db/reports/usage/block.ts";
+import { insertTemplate } from "#db/templates/templates.ts";
+import { insertOrganization } from "#db/users/organizations.ts";
+import { insertUser } from "#db/users/users.ts";
+import { insertWorkspace } from "#db/workspaces/workspaces.ts";
 
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;

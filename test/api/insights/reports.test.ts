@@ -1,7 +1,7 @@
 // The reports as callers see them: what may be asked, by whom, and days, parameters and statuses.
 import { expect, setDefaultTimeout } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import { listTemplates } from "#db/templates.ts";
+import { listTemplates } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

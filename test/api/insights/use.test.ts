@@ -2,12 +2,12 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { uuid } from "#base/ids.ts";
+import { updateBy } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { updateBy } from "#db/sql.ts";
-import type { Store } from "#db/store.ts";
+import { useOf } from "#domain/agents/use.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
-import { useOf } from "#src/api/agents/use.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";

@@ -1,5 +1,5 @@
 // A server whose clock a test moves, with workspaces of a few people: for the stories of insights.
-import type { Store } from "#db/store.ts";
+import type { Store } from "#db/engine/store.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";

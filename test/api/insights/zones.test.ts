@@ -1,6 +1,6 @@
 // Where days begin, in zones whose clocks change and in those with odd offsets.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { fixedZone, namedZone } from "#src/api/insights/zones.ts";
+import { fixedZone, namedZone } from "#domain/insights/zones.ts";
 
 // On a machine with much else to do.
 setDefaultTimeout(60_000);

@@ -1,9 +1,9 @@
 // Wrong passwords of one account from everywhere, and who is hashed first.
 import { describe, expect, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
-import type { Guesser } from "#src/api/users/accounts.ts";
-import { Guesses } from "#src/api/users/guesses.ts";
-import { HashQueue } from "#src/api/users/hash-queue.ts";
+import type { Guesser } from "#domain/users/accounts.ts";
+import { Guesses } from "#domain/users/guesses.ts";
+import { HashQueue } from "#domain/users/hash-queue.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { accountsWith } from "./people.ts";
 

@@ -1,9 +1,9 @@
 // Hashing under a flood, and where a caller comes from.
 import { describe, expect, spyOn, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
-import { Addresses } from "#src/api/address.ts";
-import { Passwords } from "#src/api/users/passwords.ts";
-import { networkOf, Throttle } from "#src/api/users/throttle.ts";
+import { Passwords } from "#domain/users/passwords.ts";
+import { networkOf, Throttle } from "#domain/users/throttle.ts";
+import { Addresses } from "#src/api/http/address.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { accountsWith } from "./people.ts";
 

@@ -2,9 +2,9 @@
 
 import type { Clock } from "#base/clock.ts";
 import { Encryption } from "#base/encryption.ts";
-import type { Store } from "#db/store.ts";
+import type { Store } from "#db/engine/store.ts";
+import { Accounts } from "#domain/users/accounts.ts";
 import type { User } from "#schema/user.ts";
-import { Accounts } from "#src/api/users/accounts.ts";
 import type { Client } from "#src/client.ts";
 
 /** What counts guesses, without a server. */

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiKey } from "#schema/api-key.ts";
-import { closeWhenKeyGone } from "#src/api/revocation.ts";
-import type { Socket, SocketHandler } from "#src/api/socket.ts";
+import { closeWhenKeyGone } from "#src/api/http/revocation.ts";
+import type { Socket, SocketHandler } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -183,7 +183,7 @@ describe("at rest", () => {
   });
 
   test("[ID-8] digests are compared in constant time", async () => {
-    const source = await Bun.file(new URL("../../../src/api/identify.ts", import.meta.url)).text();
+    const source = await Bun.file(new URL("../../../src/api/http/identify.ts", import.meta.url)).text();
     expect(source).toContain("sameDigest(");
     expect(source).not.toMatch(/secret_hash\s*[!=]==|[!=]==\s*key\.secret_hash/);
     expect(await Bun.file(new URL("../../../src/base/ids.ts", import.meta.url)).text()).toContain("timingSafeEqual(");

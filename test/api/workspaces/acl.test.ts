@@ -1,7 +1,7 @@
 // Sharing a workspace with people: who may, what it gives them, and what happens when it ends.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import { setSharingOff } from "#db/sharing.ts";
+import { setSharingOff } from "#db/workspaces/sharing.ts";
 import type { WorkspaceAcl } from "#schema/acl.ts";
 import type { Workspace, Workspaces } from "#schema/workspace.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";

@@ -1,6 +1,6 @@
 // Workspaces that start by themselves: the schedule over HTTP, and what happens at its time, also when the clocks change.
 import { describe, expect, test } from "bun:test";
-import { updateTemplate } from "#db/templates.ts";
+import { updateTemplate } from "#db/templates/templates.ts";
 import type { Template } from "#schema/template.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";

@@ -1,7 +1,7 @@
 // Following the template: the choice, and whether a start by itself could work.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import { updateTemplate } from "#db/templates.ts";
+import { updateTemplate } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { contextOf } from "#test/support/seed.ts";

@@ -1,7 +1,7 @@
 // A server whose time a test moves, with one owner whose session does not end: for stories about what happens by itself.
 import { uuid } from "#base/ids.ts";
-import type { insertTemplate } from "#db/templates.ts";
-import { dueTimers } from "#db/timers.ts";
+import { dueTimers } from "#db/engine/timers.ts";
+import type { insertTemplate } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { WorkspaceActivity } from "#schema/schedule.ts";
 import type { Workspace } from "#schema/workspace.ts";

@@ -1,6 +1,6 @@
 // Workspaces on a running server, reached by the public client, whose time a test moves: the other real thing that the steps of
 // test/actors/workspace/life-commands.ts are played against. One server serves all runs, each with workspaces of its own.
-import { dueTimers } from "#db/timers.ts";
+import { dueTimers } from "#db/engine/timers.ts";
 import type { Build } from "#schema/build.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import type { Template } from "#schema/template.ts";

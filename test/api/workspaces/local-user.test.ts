@@ -30,14 +30,14 @@ testNeeding(
     const { organization_id = "", id: template_id } = local ?? {};
     const member = new Client(server.url, (await seedUser(server, { organization_id })).token);
     await createChat({ owner: member, organization_id }, "go");
-    const house = { ...world, models, owner: member, organization_id };
-    const made = await callTools(house, await models.next(), ["create_workspace", { template_id, name: "mine" }]);
+    const services = { ...world, models, owner: member, organization_id };
+    const made = await callTools(services, await models.next(), ["create_workspace", { template_id, name: "mine" }]);
     const [{ workspace_id = "" } = {}] = made.results as { workspace_id: string }[];
     const read = (path: string): [string, object] => ["read_file", { path }];
     const files = ["encryption.key", "slipway.db", "slipway.db-wal"];
     for (const file of files) expect(existsSync(join(server.directory, file))).toBe(true);
     const tried = await callTools(
-      house,
+      services,
       made.next,
       ...files.map((file) => read(`../../../${file}`)),
       read(join(server.directory, "encryption.key")),
@@ -52,7 +52,7 @@ testNeeding(
       `cat ../../../encryption.key /proc/${process.pid}/environ /proc/${process.pid}/mem 2>/dev/null | wc -c`,
       `kill -0 ${process.pid} 2>/dev/null || echo "no signals"`,
     ].join("\n");
-    const ran = await callTools(house, tried.next, ["execute", { command, timeout: "60s" }]);
+    const ran = await callTools(services, tried.next, ["execute", { command, timeout: "60s" }]);
     expect(ran.results).toMatchObject([{ output: "nobody\nnogroup\nmine\nlisted .\n0\nno signals\n" }]);
     await createBuild(admin, workspace_id, "delete");
     expect((await awaitBuild(admin, workspace_id)).latest_build.status).toBe("deleted");

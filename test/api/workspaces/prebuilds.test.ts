@@ -1,7 +1,7 @@
 // Workspaces that are kept ready and given away, through the public client against a running server; builds are done by the provisioner
 // `echo`, whose workspaces without agents are ready at once.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { listPrebuilds } from "#db/prebuilds.ts";
+import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import type { Workspace } from "#schema/workspace.ts";

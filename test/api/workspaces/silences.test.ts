@@ -1,8 +1,8 @@
 // One timer for all watched workspaces and one for all pings, however many are watched.
 import { expect, test } from "bun:test";
 import type { Timer } from "#base/clock.ts";
-import { Beats } from "#src/api/workspaces/beats.ts";
-import { Silences } from "#src/api/workspaces/silences.ts";
+import { Heartbeat } from "#src/api/workspaces/heartbeat.ts";
+import { SilenceTimer } from "#src/api/workspaces/silence-timer.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 /** Counts the timers that are set and have neither fired nor been cancelled. */
@@ -39,7 +39,7 @@ class CountingClock extends ManualClock {
 
 test("[WK-22] two thousand watched workspaces have one timer, each is looked at once when it is due, and none is left behind", () => {
   const clock = new CountingClock();
-  const silences = new Silences(clock);
+  const silences = new SilenceTimer(clock);
   const start = clock.now();
   const looked: number[] = [];
   const things = Array.from({ length: 2_000 }, (_, i) => ({ i }));
@@ -63,7 +63,7 @@ test("[WK-22] two thousand watched workspaces have one timer, each is looked at 
 
 test("[WK-23] two thousand streams are pinged by one timer, each every 15 seconds, and the timer ends with the last", () => {
   const clock = new CountingClock();
-  const beats = new Beats(clock);
+  const beats = new Heartbeat(clock);
   const pings = Array.from({ length: 2_000 }, () => 0);
   const leave = pings.map((_, i) => {
     if (i % 100 === 0) clock.advance(700);

@@ -1,6 +1,6 @@
 // How long workspaces run: the time to live over HTTP, and moving the deadline.
 import { expect, test } from "bun:test";
-import { updateTemplate } from "#db/templates.ts";
+import { updateTemplate } from "#db/templates/templates.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { answerOf, DAY, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
 

@@ -11,11 +11,11 @@ import { BackupError, backupName, MANIFEST } from "#db/backup/manifest.ts";
 import { restoreBackup } from "#db/backup/restore.ts";
 import { ScheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs } from "#db/blobs.ts";
-import { insertFile } from "#db/files.ts";
-import type { LocalStore } from "#db/local.ts";
+import type { LocalStore } from "#db/engine/local.ts";
+import { insertInto } from "#db/engine/sql.ts";
 import { settings } from "#db/schema/core.ts";
-import { insertInto } from "#db/sql.ts";
-import { insertUser } from "#db/users.ts";
+import { insertFile } from "#db/templates/files.ts";
+import { insertUser } from "#db/users/users.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { openIn, temporaryDirectory } from "../deployments.ts";
 

@@ -3,6 +3,8 @@
 import type { AgentReport } from "#actors/usage/usage.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { reportAppStatus } from "#domain/agents/app-status.ts";
+import { isLatest, placeOf } from "#domain/agents/find.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agent.ts";
 import { LOG_LEVELS } from "#schema/agent-log.ts";
 import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/app.ts";
@@ -10,8 +12,6 @@ import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
 import { count, msOf, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
-import { reportAppStatus } from "../app-status-report.ts";
-import { isLatest, placeOf } from "../place.ts";
 import { contextService } from "./context.ts";
 import { manifestOf } from "./manifest.ts";
 import { subAgentService } from "./sub-agents.ts";
@@ -37,7 +37,7 @@ export const agentService = (
   async updateStats({ stats }) {
     if (stats) {
       const report = statsOf(stats);
-      await ctx.agents.ask(agent_id, "report_stats", report);
+      await ctx.agents.ask(agent_id, "reportStats", report);
       if (hasConnections(report)) await noteUse(ctx, agent_id, report);
     }
     return { reportInterval: seconds(STATS_SECONDS) };
@@ -46,13 +46,13 @@ export const agentService = (
   async updateLifecycle({ lifecycle }) {
     if (!lifecycle) throw invalidField("lifecycle", "is missing");
     const state = wordOf(LIFECYCLE_STATES, lifecycle.state, 1, "state");
-    await ctx.agents.ask(agent_id, "report_lifecycle", { state, changed_at: msOf(lifecycle.changedAt) });
+    await ctx.agents.ask(agent_id, "reportLifecycle", { state, changed_at: msOf(lifecycle.changedAt) });
     return lifecycle;
   },
 
   async updateStartup({ startup }) {
     if (!startup) throw invalidField("startup", "is missing");
-    await ctx.agents.ask(agent_id, "report_startup", {
+    await ctx.agents.ask(agent_id, "reportStartup", {
       version: startup.version,
       expanded_directory: startup.expandedDirectory,
       subsystems: startup.subsystems.map((subsystem) => wordOf(SUBSYSTEMS, subsystem, 1, "subsystems")),
@@ -66,7 +66,7 @@ export const agentService = (
       id: idOf(id, "id"),
       health: wordOf(APP_HEALTHS, health, 1, "health"),
     }));
-    await ctx.agents.ask(agent_id, "report_app_health", { updates: healths });
+    await ctx.agents.ask(agent_id, "reportAppHealth", { updates: healths });
     return {};
   },
 
@@ -85,13 +85,13 @@ export const agentService = (
       value: result?.value ?? "",
       error: result?.error ?? "",
     }));
-    await ctx.agents.ask(agent_id, "report_metadata", { results });
+    await ctx.agents.ask(agent_id, "reportMetadata", { results });
     return {};
   },
 
   async batchCreateLogs(request) {
     for (const piece of piecesOf(request)) {
-      const outcome = await ctx.agents.ask(agent_id, "append_logs", piece);
+      const outcome = await ctx.agents.ask(agent_id, "appendLogs", piece);
       if (outcome === "overflow") return { logLimitExceeded: true };
     }
     return { logLimitExceeded: false };
@@ -101,7 +101,7 @@ export const agentService = (
     const started_at = msOf(timing?.start);
     const ended_at = msOf(timing?.end);
     if (!timing || started_at === undefined || ended_at === undefined) throw invalidField("timing", "is incomplete");
-    await ctx.agents.ask(agent_id, "script_completed", {
+    await ctx.agents.ask(agent_id, "reportScript", {
       script_id: idOf(timing.scriptId, "script_id"),
       started_at,
       ended_at,
@@ -143,7 +143,7 @@ const noteUse = async (ctx: ApiContext, agent_id: string, stats: AgentReport): P
   if (!place || !isLatest(place)) return;
   ctx.usage.noteReport(place.workspace_id, agent_id, stats);
   const report = { reason: "agent_stats" as const, at: ctx.clock.now(), agent_id };
-  await ctx.workspaces.ask(place.workspace_id, "record_activity", report).catch((error) => {
+  await ctx.workspaces.ask(place.workspace_id, "recordActivity", report).catch((error) => {
     log("agents").warn("the use of agent {agent_id} was not noted: {error}", { agent_id, error });
   });
 };

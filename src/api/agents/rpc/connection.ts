@@ -3,6 +3,7 @@
 import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { isSignedIn, placeOf } from "#domain/agents/find.ts";
 import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { Agent, Tailnet } from "#src/wire/agent-api.ts";
 import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
@@ -10,9 +11,8 @@ import { serveSession } from "#src/wire/drpc-server.ts";
 import { mergeRouters, routerFor } from "#src/wire/service.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../../socket.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../../http/socket.ts";
 import { tailnetService } from "../../tailnet/service.ts";
-import { isSignedIn, placeOf } from "../place.ts";
 import { agentService } from "./agent-service.ts";
 
 export type AgentConnectionOptions = {

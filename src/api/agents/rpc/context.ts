@@ -12,7 +12,7 @@ const MOST = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words
 
 export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHandlers, "pushContextState"> => ({
   async pushContextState(request) {
-    const accepted = await ctx.agents.ask(agent_id, "report_context", {
+    const accepted = await ctx.agents.ask(agent_id, "reportContext", {
       version: count(request.version),
       initial: request.initial,
       error: request.snapshotError.slice(0, MOST.words),

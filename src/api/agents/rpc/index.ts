@@ -1,9 +1,9 @@
 // `GET me/rpc`: the one connection over which an agent asks for everything (facts/wire 1.1).
 import { Elysia, t } from "elysia";
 import { invalid } from "#base/errors.ts";
-import { callers } from "../../caller.ts";
 import type { ApiContext } from "../../context.ts";
-import { fails, Upgraded } from "../../responses.ts";
+import { callers } from "../../http/caller.ts";
+import { fails, Upgraded } from "../../http/responses.ts";
 import { AgentConnection } from "./connection.ts";
 
 export const agentRpc = (ctx: ApiContext) =>

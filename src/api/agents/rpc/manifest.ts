@@ -1,10 +1,10 @@
 // What an agent is told to be: its manifest, made from its rows whenever it asks (facts/wire 1.5 and 1.6). Holds secrets: never logged.
 import { notFound } from "#base/errors.ts";
 import { uuidBytes } from "#base/ids.ts";
-import { type AgentAppRow, listAgentApps } from "#db/agent-apps.ts";
-import { listAgentMetadata } from "#db/agent-metadata.ts";
-import { type AgentScriptRow, listAgentScripts } from "#db/agent-scripts.ts";
-import { findAgent, findAgentPlace } from "#db/agents.ts";
+import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
+import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
+import { listAgentMetadata } from "#db/agents/metadata.ts";
+import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/app.ts";
 import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ManifestInit } from "#src/wire/agent-api.ts";
@@ -12,10 +12,10 @@ import { seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { numberOf } from "./translate.ts";
 
-type Parts = Pick<ApiContext, "store" | "accessUrl" | "links">;
+type Deps = Pick<ApiContext, "store" | "accessUrl" | "links">;
 
 /** The manifest of this agent. 404 when it has gone. */
-export const manifestOf = async ({ store, accessUrl, links }: Parts, agent_id: string): Promise<ManifestInit> => {
+export const manifestOf = async ({ store, accessUrl, links }: Deps, agent_id: string): Promise<ManifestInit> => {
   const [agent, place, apps, scripts, metadata] = await Promise.all([
     store.get(findAgent({ id: agent_id })),
     store.get(findAgentPlace({ id: agent_id })),

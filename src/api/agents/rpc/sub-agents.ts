@@ -2,7 +2,7 @@
 // 1.6, rules SA-1 to SA-4). A token is given once and stored as a digest only.
 import type { SubAgentApp } from "#actors/agent/sub-agents.ts";
 import { NIL_UUID, sha256, uuid, uuidBytes } from "#base/ids.ts";
-import { listSubAgents } from "#db/sub-agents.ts";
+import { listSubAgents } from "#db/agents/sub-agents.ts";
 import { SHARING_LEVELS } from "#schema/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { CreateSubAgentRequest_App } from "#src/wire/gen/agent_pb.ts";
@@ -22,7 +22,7 @@ export const subAgentService = (
 ): Handlers => ({
   async createSubAgent({ name, directory, architecture, operatingSystem, apps, displayApps }) {
     const [id, token] = [uuid(), uuid()];
-    const { refused } = await agents.ask(agent_id, "create_sub_agent", {
+    const { refused } = await agents.ask(agent_id, "createSubAgent", {
       ...{ id, token_hash: sha256(token), name, directory, architecture, operating_system: operatingSystem },
       display_apps: [...new Set(displayApps.map((one) => wordOf(DISPLAY_APPS, one, 0, "display_apps")))],
       apps: apps.map(appOf),
@@ -34,7 +34,7 @@ export const subAgentService = (
   },
 
   async deleteSubAgent({ id }) {
-    await agents.ask(agent_id, "delete_sub_agent", { id: idOf(id, "id") });
+    await agents.ask(agent_id, "deleteSubAgent", { id: idOf(id, "id") });
     return {};
   },
 

@@ -1,0 +1,361 @@
+// One workspace agent: the only writer of its rows after the build has made them. Takes what the agent reports over either edge,
+// stores its log lines, and tells watchers and followers after the commit. Refuses reports that break a rule.
+
+import type { Clock } from "#base/clock.ts";
+import { invalidField, notFound } from "#base/errors.ts";
+import { isUuid, NIL_UUID, uuid } from "#base/ids.ts";
+import type { Topics } from "#base/topics.ts";
+import {
+  type AgentStatsRow,
+  findAgent,
+  findAgentFacts,
+  listAgentsOfBuild,
+  updateAgent,
+  updateLogsLength,
+} from "#db/agents/agents.ts";
+import { listAgentApps } from "#db/agents/apps.ts";
+import { insertLogSource, listLogSources, noteBatch } from "#db/agents/log-sources.ts";
+import { insertAgentLogs } from "#db/agents/logs.ts";
+import { listAgentMetadata } from "#db/agents/metadata.ts";
+import { listAgentScripts } from "#db/agents/scripts.ts";
+import { deleteSubAgent, listSubAgents } from "#db/agents/sub-agents.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
+import { Actor, type Outcome } from "../runtime/actor.ts";
+import type { Events } from "../runtime/events.ts";
+import { type PushedContext, takeContext } from "./context.ts";
+import { type LogBatch, shownLines, storedLines } from "./log-lines.ts";
+import type { AgentState, Decision } from "./state.ts";
+import * as state from "./state.ts";
+import { type AppRefusal, checkSubAgent, type SubAgentInput, subAgentApps, subAgentRow } from "./sub-agents.ts";
+import { Batcher, type Waiting } from "./together.ts";
+
+export type AgentDeps = {
+  store: Store;
+  clock: Clock;
+  topics: Topics<Events>;
+  /** Bytes of log output an agent may store in its life; the setting `agent_log_limit`. */
+  log_limit: number;
+};
+
+/** `overflow`: the batch was refused whole, and so will be every later one (facts/platform 4). */
+export type AppendOutcome = "stored" | "overflow";
+
+/** Log sources an agent may have: each is a row and stays in memory (rule LG-22). */
+const SOURCES = 1000;
+
+/** Lines in one commit of an agent, unless one batch alone has more: a commit should block the loop for less than 2 ms. */
+const GROUP_LINES = 1000;
+
+export class AgentActor extends Actor<AgentState> {
+  readonly #parts: AgentDeps;
+  /** There while batches wait: an agent that says nothing has none. */
+  #appends: Batcher<LogBatch, AppendOutcome> | undefined;
+
+  constructor(id: string, parts: AgentDeps) {
+    super(id, parts.store);
+    this.#parts = parts;
+  }
+
+  protected override about({ agent }: AgentState): string {
+    return agent.workspace_id;
+  }
+
+  protected override async load(): Promise<AgentState | undefined> {
+    const { store } = this.#parts;
+    const agent = await store.get(findAgentFacts({ id: this.id }));
+    if (!agent) return undefined;
+    const of = { agent_id: this.id };
+    const [sources, apps, scripts, metadata] = await Promise.all([
+      store.all(listLogSources(of)),
+      store.all(listAgentApps(of)),
+      store.all(listAgentScripts(of)),
+      store.all(listAgentMetadata(of)),
+    ]);
+    return {
+      agent,
+      sources: new Map(sources.map(({ id, key, last_batch }) => [id, { key, last_batch }])),
+      apps: apps.map(({ id, slug, health, healthcheck_url }) => ({ id, slug, health, healthcheck_url })),
+      scripts: scripts.map(({ id, status, exit_code }) => ({ id, status, exit_code })),
+      metadata: metadata.map(({ key }) => ({ key })),
+      connection: undefined,
+    };
+  }
+
+  /**
+   * Stores a batch of lines whole or not at all; answers when it is on disk. Their ids are consecutive. A batch that comes again
+   * under the id of the newest one of its source is answered as stored. 400 for an unknown source or a malformed time. Batches that
+   * wait together share one turn and one commit, and reach the followers together.
+   */
+  appendLogs(batch: LogBatch): Promise<AppendOutcome> {
+    this.#appends ??= new Batcher<LogBatch, AppendOutcome>({
+      cost: ({ logs }) => logs.length,
+      most: GROUP_LINES,
+      run: (take) => this.#appendTurn(take),
+      idle: () => {
+        this.#appends = undefined;
+      },
+    });
+    return this.#appends.add(batch);
+  }
+
+  /** Answers when everything sent before has been stored and announced. */
+  async settle(_: Record<string, never>): Promise<void> {
+    await this.#appends?.drained();
+    return this.handle((now) => ({ state: now, reply: undefined }));
+  }
+
+  override async drained(): Promise<void> {
+    await this.#appends?.drained();
+    await super.drained();
+  }
+
+  protected override mayLeave(): boolean {
+    return this.#appends === undefined;
+  }
+
+  /** One turn for all batches it takes; a batch that breaks a rule is refused alone. */
+  #appendTurn(take: () => Waiting<LogBatch, AppendOutcome>[]): Promise<() => void> {
+    return this.handle<() => void>(async (now) => {
+      // What this turn of the event loop still brings in goes along.
+      await new Promise((resolve) => setImmediate(resolve));
+      let next = now;
+      const writes: Statement[] = [];
+      const after: (() => void)[] = [];
+      const answers: (() => void)[] = [];
+      for (const { item, resolve, reject } of take()) {
+        try {
+          const outcome = await this.#append(next, item);
+          next = outcome.state;
+          writes.push(...(outcome.writes ?? []));
+          if (outcome.after) after.push(outcome.after);
+          answers.push(() => resolve(outcome.reply));
+        } catch (error) {
+          answers.push(() => reject(error));
+        }
+      }
+      return {
+        state: next,
+        writes,
+        after: () => {
+          for (const announce of after) announce();
+        },
+        reply: () => {
+          for (const answer of answers) answer();
+        },
+      };
+    });
+  }
+
+  async #append(
+    now: AgentState,
+    { log_source_id, logs, batch_id }: LogBatch,
+  ): Promise<Outcome<AgentState, AppendOutcome>> {
+    const { store, clock, log_limit } = this.#parts;
+    const { agent } = now;
+    const source_id = sourceIdOf(log_source_id);
+    const known = now.sources.get(source_id);
+    if (!known && source_id !== DEFAULT_SOURCE.id) {
+      throw invalidField("log_source_id", "is not a log source of this agent");
+    }
+    if (batch_id !== undefined && known?.last_batch === batch_id) return { state: now, reply: "stored" };
+    if (agent.logs_overflowed) return { state: now, reply: "overflow" };
+    const { lines, bytes } = storedLines(logs, clock.now());
+    const logs_length = agent.logs_length + bytes;
+    if (logs_length > log_limit) return this.#overflow(now);
+    const { sources, key, writes } = known
+      ? { sources: now.sources, key: known.key, writes: [] }
+      : await this.#newSource(now, source_id, DEFAULT_SOURCE);
+    const first = await store.reserve("agent_logs", lines.length);
+    const batch: Statement[] = [
+      ...writes,
+      updateLogsLength(this.id, logs_length),
+      ...insertAgentLogs(first, agent.key, key, lines),
+    ];
+    if (batch_id !== undefined) batch.push(noteBatch({ key, batch_id }));
+    return {
+      state: {
+        ...now,
+        agent: { ...agent, logs_length },
+        sources: batch_id === undefined ? sources : new Map(sources).set(source_id, { key, last_batch: batch_id }),
+      },
+      writes: batch,
+      after: () => {
+        const { topics } = this.#parts;
+        if (topics.heard("agent_logs", this.id)) {
+          topics.publish("agent_logs", this.id, { logs: shownLines(lines, first, source_id) });
+        }
+        // The first lines of an agent change what its workspace shows.
+        if (agent.logs_length === 0 && bytes > 0) this.#announce(now);
+      },
+      reply: "stored",
+    };
+  }
+
+  /** Makes a log source; the same id again changes nothing. 400 when there are too many. */
+  createLogSource(source: CreateLogSource): Promise<void> {
+    return this.handle<void>(async (now) => {
+      const id = source.id.toLowerCase();
+      if (now.sources.has(id)) return { state: now, reply: undefined };
+      if (now.sources.size >= SOURCES) throw invalidField("id", `An agent has at most ${SOURCES} log sources.`);
+      const { sources, writes } = await this.#newSource(now, id, source);
+      return { state: { ...now, sources }, writes, after: () => this.#announce(now), reply: undefined };
+    });
+  }
+
+  /** A connection begins to speak for the agent; the one before it is told to go (topic `agent_connection`). */
+  connected(args: { connection_id: string; api_version: string }): Promise<void> {
+    return this.handle((now) => {
+      const outcome = this.#outcome(state.connected(now, { ...args, now: this.#parts.clock.now() }));
+      const { after } = outcome;
+      return {
+        ...outcome,
+        after: () => {
+          this.#parts.topics.publish("agent_connection", this.id, { connection_id: args.connection_id });
+          after?.();
+        },
+      };
+    });
+  }
+
+  heartbeat(args: { connection_id: string }): Promise<void> {
+    return this.#report((now) => state.heartbeat(now, { ...args, now: this.#parts.clock.now() }));
+  }
+
+  disconnected(args: { connection_id: string }): Promise<void> {
+    return this.#report((now) => state.disconnected(now, { ...args, now: this.#parts.clock.now() }));
+  }
+
+  reportLifecycle(args: Omit<Parameters<typeof state.lifecycle>[1], "now">): Promise<void> {
+    return this.#report((now) => state.lifecycle(now, { ...args, now: this.#parts.clock.now() }));
+  }
+
+  reportStartup(args: Parameters<typeof state.startup>[1]): Promise<void> {
+    return this.#report((now) => state.startup(now, args));
+  }
+
+  reportAppHealth(args: Parameters<typeof state.appHealths>[1]): Promise<void> {
+    return this.#report((now) => state.appHealths(now, args));
+  }
+
+  /** Makes the token with this digest the agent's only one. */
+  signIn(args: Parameters<typeof state.signIn>[1]): Promise<void> {
+    return this.#report((now) => state.signIn(now, args));
+  }
+
+  /** What an app says of itself; 400 for an app this agent does not have. */
+  reportAppStatus(args: Omit<Parameters<typeof state.appStatus>[1], "id" | "now">): Promise<void> {
+    return this.#report((now) => state.appStatus(now, { ...args, id: uuid(), now: this.#parts.clock.now() }));
+  }
+
+  reportMetadata(args: Omit<Parameters<typeof state.metadata>[1], "now">): Promise<void> {
+    return this.handle((now) => ({
+      ...this.#outcome(state.metadata(now, { ...args, now: this.#parts.clock.now() })),
+      after: () => this.#parts.topics.publish("agent_metadata", this.id, {}),
+    }));
+  }
+
+  reportStats(args: Omit<AgentStatsRow, "agent_id" | "collected_at">): Promise<void> {
+    return this.#report((now) => state.stats(now, { ...args, collected_at: this.#parts.clock.now() }));
+  }
+
+  /** What the workspace tells its chats; false when it comes too late. */
+  reportContext(args: PushedContext): Promise<boolean> {
+    return this.handle(async (now) => {
+      const { store, clock, topics } = this.#parts;
+      const at = { agent_id: this.id, workspace_id: now.agent.workspace_id, now: clock.now() };
+      const { accepted, writes, turned } = await takeContext(store, at, args);
+      const after = (): void => {
+        for (const { id, owner_id } of turned) {
+          topics.publish("owner_chats", owner_id, { kind: "context_dirty", chat_id: id });
+        }
+      };
+      return { state: now, writes, after, reply: accepted };
+    });
+  }
+
+  /** Makes an agent inside this one, with a token of its own; apps that cannot be are left out and named. 400, 409. */
+  createSubAgent(args: SubAgentInput & { id: string; token_hash: string }): Promise<{ refused: AppRefusal[] }> {
+    return this.handle(async (now) => {
+      const { store, clock } = this.#parts;
+      const parent = await store.get(findAgent({ id: this.id }));
+      if (!parent) throw notFound();
+      checkSubAgent(args, await store.all(listAgentsOfBuild({ build_id: parent.build_id })), parent);
+      const key = await store.reserve("agents", 1);
+      const { id, token_hash } = args;
+      const apps = subAgentApps(args.apps, id, uuid);
+      return {
+        state: now,
+        writes: [subAgentRow(args, parent, { id, key, token_hash, now: clock.now() }), ...apps.writes],
+        after: () => this.#announce(now),
+        reply: { refused: apps.refused },
+      };
+    });
+  }
+
+  /** Ends an agent inside this one, with all that belongs to it. 404 for any other. */
+  deleteSubAgent({ id }: { id: string }): Promise<void> {
+    return this.handle<void>(async (now) => {
+      const children = await this.#parts.store.all(listSubAgents({ parent_id: this.id }));
+      const child = children.find((one) => one.id === id);
+      if (!child) throw notFound();
+      return {
+        state: now,
+        writes: deleteSubAgent(child),
+        after: () => {
+          this.#parts.topics.publish("agent_gone", child.id, {});
+          this.#announce(now);
+        },
+        reply: undefined,
+      };
+    });
+  }
+
+  reportScript(args: Parameters<typeof state.scriptCompleted>[1]): Promise<void> {
+    return this.#report((now) => state.scriptCompleted(now, args));
+  }
+
+  #report(decide: (now: AgentState) => Decision): Promise<void> {
+    return this.handle((now) => this.#outcome(decide(now)));
+  }
+
+  #outcome(decision: Decision): Outcome<AgentState, void> {
+    return {
+      state: decision.state,
+      writes: decision.writes,
+      after: decision.visible ? () => this.#announce(decision.state) : undefined,
+      reply: undefined,
+    };
+  }
+
+  /** Refuses the batch and every later one, and tells watchers once. */
+  #overflow(now: AgentState): Outcome<AgentState, AppendOutcome> {
+    return {
+      state: { ...now, agent: { ...now.agent, logs_overflowed: true } },
+      writes: [updateAgent(this.id, { logs_overflowed: true }, { expect: 1 })],
+      after: () => this.#announce(now),
+      reply: "overflow",
+    };
+  }
+
+  async #newSource(
+    now: AgentState,
+    id: string,
+    { display_name = "", icon = "" }: { display_name?: string; icon?: string },
+  ): Promise<{ sources: AgentState["sources"]; key: number; writes: readonly Statement[] }> {
+    const key = await this.#parts.store.reserve("log_sources", 1);
+    const row = { key, agent_id: this.id, id, display_name, icon, created_at: this.#parts.clock.now() };
+    return { sources: new Map(now.sources).set(id, { key, last_batch: null }), key, writes: [insertLogSource(row)] };
+  }
+
+  #announce({ agent }: AgentState): void {
+    this.#parts.topics.publish("workspace_changed", agent.workspace_id, { agent_id: this.id });
+  }
+}
+
+const sourceIdOf = (given: string | undefined): string => {
+  if (given === undefined || given === "" || given === NIL_UUID) return DEFAULT_SOURCE.id;
+  if (!isUuid(given)) throw invalidField("log_source_id", "must be a UUID");
+  return given.toLowerCase();
+};

@@ -1,0 +1,157 @@
+// Records the model calls of turns for people who look for faults (facts/chats 4.18): only where the deployment or the chat's owner wants
+// it. Outside of the mailbox, and nothing waits for it: what cannot be written is lost (rules RM-1 to RM-7).
+import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } from "#db/chats/runs.ts";
+import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { ModelError, type ModelRequest } from "#src/llm/model.ts";
+import type { StartedAttempt } from "../messages.ts";
+import type { Collector } from "../turn/collector.ts";
+import { recordable, withoutSecrets } from "./record-text.ts";
+
+/** Steps of one run that are kept; a turn with more goes on without. */
+export const RECORDED_STEPS = 200;
+/** Commits that may wait; what comes on top is lost. */
+const WAITING_LIMIT = 64;
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** The deployment wants every chat recorded. */
+  readonly isForced: boolean;
+};
+
+export class Recorder {
+  readonly #parts: Deps;
+  #waiting = 0;
+
+  constructor(parts: Deps) {
+    this.#parts = parts;
+  }
+
+  /** The record of one turn, or of another errand of a chat; it begins with its first model call. */
+  run(kind: ChatRunRow["kind"]): Recording {
+    return new Recording(this.#parts, kind, (batch) => this.#write(batch));
+  }
+
+  #write(batch: readonly Statement[]): void {
+    if (this.#waiting >= WAITING_LIMIT) return;
+    this.#waiting += 1;
+    this.#parts.store
+      .commit(batch)
+      .catch((error) => log("chats").debug("a model call was not recorded: {error}", { error }))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
+  }
+}
+
+/** Whose call it is, and which model answers. */
+export type Recorded = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
+  readonly about: Pick<StartedAttempt["about"], "owner_id">;
+};
+
+/** What became of a model call. */
+export type CallEnd = { readonly collector: Collector; readonly failure: unknown; readonly isStopped: boolean };
+export type EndOfCall = (end: CallEnd) => void;
+
+export class Recording {
+  readonly #parts: Deps;
+  readonly #kind: ChatRunRow["kind"];
+  readonly #write: (batch: readonly Statement[]) => void;
+  /** Undefined before the first call; null when nothing is recorded. */
+  #run: ChatRunRow["key"] | null | undefined;
+  #steps = 0;
+  #last: ChatRunRow["status"] = "completed";
+
+  constructor(parts: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[]) => void) {
+    this.#parts = parts;
+    this.#kind = kind;
+    this.#write = write;
+  }
+
+  /** A model call begins; the answer is called at its end. Undefined, at once, when it is not recorded. Never rejects. */
+  async call(begun: Recorded, request: ModelRequest): Promise<EndOfCall | undefined> {
+    if (this.#run === undefined) this.#run = await this.#begin(begun).catch(() => null);
+    const run = this.#run;
+    if (run === null || this.#steps >= RECORDED_STEPS) return undefined;
+    const number = ++this.#steps;
+    const started_at = this.#parts.clock.now();
+    const { tools, messages, signal: _, ...asked } = request;
+    return ({ collector, failure, isStopped }) => {
+      const finished_at = this.#parts.clock.now();
+      const status = isStopped ? "interrupted" : failure === undefined ? "completed" : "error";
+      this.#last = status;
+      const content = collector.content(finished_at);
+      this.#write([
+        insertStep({
+          ...{
+            run,
+            number,
+            operation: this.#kind === "chat_turn" ? "stream" : "generate",
+            status,
+            started_at,
+            finished_at,
+          },
+          request: recordable({
+            ...asked,
+            tools: tools.map(({ name, description }) => ({ name, description })),
+            messages: messages.map(({ role, content }) => ({ role, content: content.map(withoutInsides) })),
+          }),
+          response: recordable({ content: content.map(withoutInsides), finish: collector.finish ?? null }),
+          usage: collector.usage as Record<string, number> | null,
+          error: failure === undefined ? null : recordable(errorOf(failure)),
+        }),
+        updateRun(run, { updated_at: finished_at }),
+      ]);
+    };
+  }
+
+  /** The turn is over. */
+  end(isStopped: boolean): void {
+    if (!this.#run) return;
+    const now = this.#parts.clock.now();
+    const status = isStopped ? "interrupted" : this.#last;
+    const summary = `${this.#steps} model ${this.#steps === 1 ? "call" : "calls"}`;
+    this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })]);
+  }
+
+  async #begin(begun: Recorded): Promise<number | null> {
+    if (!(await this.#isWanted(begun.about.owner_id))) return null;
+    const { store, clock } = this.#parts;
+    const key = await store.reserve("chat_runs", 1);
+    const [tips] = await store.scan(findHistoryTips({ chat: begun.chat_key }));
+    const now = clock.now();
+    this.#write([
+      insertRun({
+        ...{ key, id: uuid(), chat: begun.chat_key, kind: this.#kind, status: "in_progress" },
+        ...{ provider: begun.provider, model: begun.model_id, started_at: now, updated_at: now },
+        trigger_message_id: tips?.user ?? null,
+        history_tip_message_id: tips?.last ?? null,
+      }),
+    ]);
+    return key;
+  }
+
+  async #isWanted(owner_id: string): Promise<boolean> {
+    const { store, isForced } = this.#parts;
+    if (isForced) return true;
+    if (!(await readChatSetting(store, "allow_debug_logging"))) return false;
+    return readUserChatSetting(store, owner_id, "debug_logging");
+  }
+}
+
+/** What a provider keeps with its words is its own, and long. */
+const withoutInsides = <T extends object>(part: T): Omit<T, "provider_metadata"> => {
+  const { provider_metadata: _, ...shown } = part as T & { provider_metadata?: unknown };
+  return shown as Omit<T, "provider_metadata">;
+};
+
+const errorOf = (failure: unknown) => {
+  if (!(failure instanceof ModelError)) return { kind: "generic", message: "The model's adapter broke." };
+  const { kind, message, retryable, provider, status_code } = failure;
+  return { kind, message: withoutSecrets(message), retryable, provider, status_code: status_code ?? null };
+};

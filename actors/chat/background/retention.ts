@@ -1,0 +1,108 @@
+// Lets chats go in their time (facts/chats 4.16): archives those in which nothing was said for long, deletes those that have been archived
+// for long, and recorded model calls that are old. Each through its actor, one after another; 0 days is never (rules RT-1 to RT-5).
+
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { listForgottenChats, listSilentChats } from "#db/chats/purge.ts";
+import { deleteOldRunSlice, findOldRun } from "#db/chats/runs.ts";
+import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { Directory } from "../../runtime/directory.ts";
+import type { ChatActor } from "../actor.ts";
+import type { Chore } from "./upkeep.ts";
+
+const EVERY_MS = 600_000;
+const DAY_MS = 86_400_000;
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Pick<Clock, "now">;
+  readonly chats: () => Directory<ChatActor>;
+};
+
+export class Retention implements Chore {
+  readonly #parts: Deps;
+  #last: number;
+  #isStopped = false;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: Deps) {
+    this.#parts = parts;
+    this.#last = parts.clock.now();
+  }
+
+  sweep(): void {
+    const now = this.#parts.clock.now();
+    if (this.#isStopped || now - this.#last < EVERY_MS) return;
+    this.#last = now;
+    this.#running = this.#running.then(() => this.#run(now));
+  }
+
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.idle();
+  }
+
+  async #run(now: number): Promise<void> {
+    try {
+      await this.#archive(await this.#since(now, "auto_archive_days"));
+      await this.#purge(await this.#since(now, "retention_days"));
+      await this.#forgetRuns(await this.#since(now, "debug_retention_days"));
+    } catch (error) {
+      log("chats").warn("old chats were not let go: {error}", { error });
+    }
+  }
+
+  /** What is older has had its time; undefined for never. */
+  async #since(now: number, setting: KeptDays): Promise<number | undefined> {
+    const days = await readChatSetting(this.#parts.store, setting);
+    return days === 0 ? undefined : now - days * DAY_MS;
+  }
+
+  async #archive(before: number | undefined): Promise<void> {
+    if (before === undefined) return;
+    const { store, chats } = this.#parts;
+    let count = 0;
+    for (const { id } of await store.scan(listSilentChats({ before }))) {
+      if (this.#isStopped) return;
+      const done = await this.#each(id, () => chats().ask(id, "archive", { archived: true, silent_since: before }));
+      if (done) count += 1;
+    }
+    if (count > 0) log("chats").info("{count} silent chats were archived", { count });
+  }
+
+  async #purge(before: number | undefined): Promise<void> {
+    if (before === undefined) return;
+    const { store, chats } = this.#parts;
+    let count = 0;
+    for (const { id } of await store.scan(listForgottenChats({ before }))) {
+      if (this.#isStopped) return;
+      if (await this.#each(id, () => chats().ask(id, "purge", { before }))) count += 1;
+    }
+    if (count > 0) log("chats").info("{count} archived chats were deleted", { count });
+  }
+
+  async #forgetRuns(before: number | undefined): Promise<void> {
+    if (before === undefined) return;
+    const { store } = this.#parts;
+    while (!this.#isStopped && (await store.get(findOldRun({ before })))) await store.commit(deleteOldRunSlice(before));
+  }
+
+  /** False when the chat has moved meanwhile. One that cannot be let go does not hold up the others. */
+  async #each(id: string, work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      return (await work()) !== "stale";
+    } catch (error) {
+      const hasMoved = error instanceof AppError && (error.kind === "conflict" || error.kind === "not_found");
+      if (!hasMoved) log("chats").warn("chat {id} was not let go: {error}", { id, error });
+      return false;
+    }
+  }
+}
+
+type KeptDays = Extract<keyof ChatSettings, "auto_archive_days" | "retention_days" | "debug_retention_days">;

@@ -1,0 +1,101 @@
+// Asking a model something beside a chat's own answers: a title, a label, a summary of what came before. One answer of text, bounded in
+// time and length; a passing failure is tried again.
+import type { Clock } from "#base/clock.ts";
+import type { ChatRunRow } from "#db/chats/runs.ts";
+import { type LanguageModels, ModelError, type ModelRequest, type ModelUsage } from "#src/llm/model.ts";
+import { pause } from "../insist.ts";
+import { Collector } from "../turn/collector.ts";
+import { untilAborted } from "../turn/watch.ts";
+import type { Recorded, Recorder, Recording } from "./recorder.ts";
+
+const TRIES = 3;
+const PAUSE_MS = 1_000;
+
+export type SideModel = {
+  readonly clock: Clock;
+  readonly models: LanguageModels;
+  /** Absent: nothing is recorded. */
+  readonly recorder?: Recorder | undefined;
+};
+/** What a question is for, as it is recorded. */
+export type SideErrand = Recorded & { readonly kind: ChatRunRow["kind"] };
+export type SideQuestion = { readonly system: string; readonly text: string };
+export type SideAnswer = { readonly text: string; readonly usage: ModelUsage | null };
+/** How long all of it may take, and the characters after which an answer is long enough. */
+export type SideLimits = { readonly time_ms: number; readonly longest: number };
+
+const SMALL: SideLimits = { time_ms: 30_000, longest: 2_000 };
+
+/** The answer. Throws `ModelError`, of kind `timeout` when time is up, or the reason of `stop`. */
+export const askModel = async (
+  { clock, models, recorder }: SideModel,
+  errand: SideErrand,
+  question: SideQuestion,
+  stop: AbortSignal,
+  limits: SideLimits,
+): Promise<SideAnswer> => {
+  const late = new AbortController();
+  const timer = clock.after(limits.time_ms, () => late.abort(new ModelError("timeout", "The model took too long.")));
+  const signal = AbortSignal.any([late.signal, stop]);
+  const record = recorder?.run(errand.kind);
+  try {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await answerOf(models, errand, question, { attempt, signal, clock, record, longest: limits.longest });
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ModelError) || !error.retryable || attempt >= TRIES) throw error;
+        await pause(clock, PAUSE_MS * attempt, signal);
+        signal.throwIfAborted();
+      }
+    }
+  } finally {
+    timer.cancel();
+    record?.end(stop.aborted);
+  }
+};
+
+/** A small question: 30 seconds, 2,000 characters. */
+export const askSideModel = async (
+  parts: SideModel,
+  errand: SideErrand,
+  question: SideQuestion,
+  stop: AbortSignal,
+): Promise<string> => (await askModel(parts, errand, question, stop, SMALL)).text;
+
+type Try = Pick<ModelRequest, "attempt" | "signal"> & {
+  readonly clock: Clock;
+  readonly record: Recording | undefined;
+  readonly longest: number;
+};
+
+const answerOf = async (
+  models: LanguageModels,
+  errand: SideErrand,
+  { system, text }: SideQuestion,
+  { attempt, signal, clock, record, longest }: Try,
+): Promise<SideAnswer> => {
+  const messages = [
+    { role: "system", content: [{ type: "text", text: system }] },
+    { role: "user", content: [{ type: "text", text }] },
+  ] as const;
+  const request = { model_id: errand.model_id, messages, tools: [], reasoning_effort: "", attempt, signal };
+  const collector = new Collector();
+  const ended = await record?.call(errand, request);
+  let failure: unknown;
+  let answer = "";
+  try {
+    for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
+      collector.add(event, clock.now());
+      if (event.type === "text") answer += event.delta;
+      if (event.type === "text_was_reasoning") answer = "";
+      if (event.type === "finish" || answer.length >= longest) break;
+    }
+    return { text: answer, usage: collector.usage };
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    ended?.({ collector, failure, isStopped: signal.aborted });
+  }
+};

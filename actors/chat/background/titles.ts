@@ -1,0 +1,145 @@
+// Names chats and sums them up after their turns, outside of them: a title once, a label after each turn, a summary now and then. What
+// comes too late or is no good is thrown away, and a chat never waits for it (rules TT-1 to TT-5).
+
+import type { Clock } from "#base/clock.ts";
+import { kindOf } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { listNewestMessages } from "#db/chats/messages.ts";
+import type { Store } from "#db/engine/store.ts";
+import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
+import type { Directory } from "../../runtime/directory.ts";
+import type { ChatActor } from "../actor.ts";
+import type { ChatState } from "../storage/writes.ts";
+import { organizationModel } from "./organization-model.ts";
+import type { Recorder } from "./recorder.ts";
+import { askSideModel, type SideErrand } from "./side-model.ts";
+import { fallbackTitle, labelFrom, labelOf, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
+import type { Chore } from "./upkeep.ts";
+
+const TITLE = "Give this conversation a title of two to eight words. Answer with the title alone, without quotes.";
+const LABEL =
+  "Say in two to five words what the last answer came to, such as: fixed the flaky test. Answer with these words alone.";
+const SUMMARY = "Sum up this conversation in one to three sentences. Answer with the summary alone.";
+/** Chats that are looked after at once; beyond that a turn goes without new words. */
+const AT_ONCE = 16;
+/** Shorter conversations say more by themselves than a summary of them. */
+const SUMMARY_FROM = 200;
+const TURNS_BETWEEN = 3;
+const NEWEST = 200;
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly models: LanguageModels;
+  readonly chats: () => Directory<ChatActor>;
+  readonly recorder?: Recorder | undefined;
+  /** False: nothing is asked by itself, only titles that somebody wants proposed. */
+  readonly asks: boolean;
+};
+type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"> &
+  Pick<ChatState, "last_model_config_id" | "organization_id">;
+
+export class Titles implements Chore {
+  readonly #parts: Deps;
+  readonly #stopping = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(parts: Deps) {
+    this.#parts = parts;
+  }
+
+  /** A turn of the chat has ended. Does nothing where no model answers such questions. */
+  turnEnded(chat: Ended): void {
+    const { asks, models } = this.#parts;
+    const model = asks ? models.side?.(chat.last_model_config_id) : undefined;
+    if (!model || this.#stopping.signal.aborted || this.#running.size >= AT_ONCE) return;
+    const job = this.#lookAfter(chat, model).finally(() => this.#running.delete(job));
+    this.#running.add(job);
+  }
+
+  /** A title for what was said so far; stores nothing. 400 without a model, 504 in words when it takes too long. */
+  async propose(
+    chat: Pick<ChatState, "key" | "owner_id" | "organization_id" | "last_model_config_id">,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { store, models } = this.#parts;
+    const messages = await newest(store, chat.key);
+    const opening = fallbackTitle(messages.find(({ role }) => role === "user")?.content ?? []);
+    const wanted = await organizationModel(this.#parts, chat.organization_id, "title_generation");
+    const model = wanted && wanted !== "unusable" ? wanted.model : models.side?.(chat.last_model_config_id);
+    if (!model) return opening;
+    const asked = { system: TITLE, text: transcriptOf(messages) };
+    const answer = await askSideModel(this.#parts, errandOf(chat, model, "title_generation"), asked, signal);
+    return titleFrom(answer) ?? opening;
+  }
+
+  sweep(): void {}
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  stop(): Promise<void> {
+    this.#stopping.abort(new Error("the server is stopping"));
+    return this.idle();
+  }
+
+  /** Never rejects. */
+  async #lookAfter(chat: Ended, model: ModelInfo): Promise<void> {
+    const { store } = this.#parts;
+    try {
+      const messages = await newest(store, chat.key);
+      const prompts = messages.filter(({ role }) => role === "user");
+      const [prompt] = prompts;
+      const text = transcriptOf(messages);
+      const hasDefaultTitle = chat.title === "" || chat.title === fallbackTitle(prompt?.content ?? []);
+      if (prompts.length === 1 && hasDefaultTitle) await this.#title(chat, model, text);
+      await this.#write(chat, "last_turn_summary", labelFrom, model, LABEL, text, labelOf(chat.status));
+      const isDue = chat.parent_chat_id === null && (prompts.length - 1) % TURNS_BETWEEN === 0;
+      if (isDue && chat.status === "waiting" && text.length >= SUMMARY_FROM) {
+        await this.#write(chat, "summary", summaryFrom, model, SUMMARY, text);
+      }
+    } catch (error) {
+      if (this.#stopping.signal.aborted || kindOf(error) === "not_found") return;
+      log("chats").warn("chat {chat_id} got no new title or summary: {error}", { chat_id: chat.id, error });
+    }
+  }
+
+  /** By the organization's model for titles where there is one: when that fails there is no title. */
+  async #title(chat: Ended, model: ModelInfo, text: string): Promise<void> {
+    const wanted = await organizationModel(this.#parts, chat.organization_id, "title_generation");
+    if (wanted === "unusable") return;
+    await this.#write(chat, "title", titleFrom, wanted?.model ?? model, TITLE, text);
+  }
+
+  async #write(
+    chat: Ended,
+    field: "title" | "summary" | "last_turn_summary",
+    taken: (answer: string) => string | undefined,
+    model: ModelInfo,
+    system: string,
+    text: string,
+    otherwise?: string,
+  ): Promise<void> {
+    const errand = errandOf(chat, model, field === "title" ? "title_generation" : "quickgen");
+    const answer = await askSideModel(this.#parts, errand, { system, text }, this.#stopping.signal).catch((error) => {
+      if (error instanceof ModelError) return "";
+      throw error;
+    });
+    const value = taken(answer) ?? otherwise;
+    if (value === undefined) return;
+    const { id, title, history_version } = chat;
+    await this.#parts.chats().ask(id, "describe", { patch: { [field]: value }, title, history_version });
+  }
+}
+
+const errandOf = (
+  { key, owner_id }: Pick<ChatState, "key" | "owner_id">,
+  { id, provider }: ModelInfo,
+  kind: SideErrand["kind"],
+): SideErrand => ({ kind, chat_key: key, model_id: id, provider, about: { owner_id } });
+
+const newest = async (store: Store, chat: number) => {
+  const page = { chat, after: 0, before: Number.MAX_SAFE_INTEGER, limit: NEWEST };
+  return (await store.scan(listNewestMessages(page))).reverse();
+};

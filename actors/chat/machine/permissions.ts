@@ -1,0 +1,77 @@
+// Which of the calls that a turn is to run may run, which are refused and for which a person is asked, by the chat's rules and by the
+// answers that have been given (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
+import { invalid } from "#base/errors.ts";
+import { permissionFor, ruleOf } from "#src/tools/permission.ts";
+import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
+import type { ChatState } from "../storage/writes.ts";
+import type { PendingCall } from "./decision.ts";
+
+/** Rules that one chat can have. */
+export const RULES_LIMIT = 200;
+
+const DENIED = "The rules of this chat do not allow this call. Do not try to get around them; go on without it or ask.";
+const REFUSED = "The person in charge has refused this call. Go on without it, or ask what to do instead.";
+
+export type Permitted = {
+  /** To be run, or answered as refused, now. */
+  readonly calls: readonly PendingCall[];
+  readonly refused: ReadonlyMap<string, string>;
+  /** Ids of those that wait for a person. */
+  readonly asked: readonly string[];
+};
+
+/** Of the calls without a result; `own` are those that the turn runs, the others are the client's (rule PE-10). */
+export const permittedCalls = (
+  { permissions, pending_calls }: Pick<ChatState, "permissions" | "pending_calls">,
+  own: readonly PendingCall[],
+): Permitted => {
+  const verdicts = pending_calls.map((call) => ({ call, verdict: verdictOf(permissions, call) }));
+  const words = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
+  return {
+    // What the client may run is no business of the turn.
+    calls: verdicts.flatMap(({ call, verdict }) =>
+      verdict === "asked" || (verdict === "granted" && !own.includes(call)) ? [] : [call],
+    ),
+    refused: new Map(
+      verdicts.flatMap(({ call, verdict }) => {
+        const why = words[verdict];
+        return why === undefined ? [] : [[call.tool_call_id, why] as const];
+      }),
+    ),
+    asked: verdicts.flatMap(({ call, verdict }) => (verdict === "asked" ? [call.tool_call_id] : [])),
+  };
+};
+
+const verdictOf = (
+  permissions: ChatState["permissions"],
+  call: PendingCall,
+): "granted" | "asked" | "denied" | "refused" => {
+  if (call.permission !== undefined) return call.permission;
+  const action = permissionFor(permissions, call);
+  if (action === "allow") return "granted";
+  return action === "ask" ? "asked" : "denied";
+};
+
+/** The rules with those that answers want remembered in front. 400 for a command of which nothing can be remembered. */
+export const rememberedRules = (
+  { permissions, pending_calls }: Pick<ChatState, "permissions" | "pending_calls">,
+  answers: AnsweredPermissions["answers"],
+): ChatPatch => {
+  const rules = answers.flatMap(({ tool_call_id, decision, scope, command }, index) => {
+    const call = pending_calls.find((one) => one.tool_call_id === tool_call_id);
+    if (scope !== "always" || !call) return [];
+    const rule = ruleOf(call, decision, command);
+    if (rule) return [rule];
+    const detail =
+      "cannot be remembered: the command is not a plain one; name the words it must begin with in `command`";
+    throw invalid("Invalid answers.", [{ field: `answers.${index}`, detail }]);
+  });
+  if (rules.length === 0) return {};
+  const known = permissions ?? { default: "allow", rules: [] };
+  const all = [...rules, ...known.rules.filter((old) => !rules.some((one) => isSame(one, old)))];
+  if (all.length > RULES_LIMIT) throw invalid("The chat has too many rules already.", []);
+  return { permissions: { ...known, rules: all } };
+};
+
+type Rule = NonNullable<ChatState["permissions"]>["rules"][number];
+const isSame = (one: Rule, other: Rule): boolean => one.tool === other.tool && one.command === other.command;

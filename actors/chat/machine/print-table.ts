@@ -1,0 +1,217 @@
+// Prints the table of README.md from the code: every command is tried in every state, and what follows is put into words.
+// `bun actors/chat/machine/print-table.ts`; a test compares the page with it.
+
+import { nameOf, STATE_NAMES, type StateName } from "../names.ts";
+import type { Command, CommandType, Execution, NewMessage, Queued } from "./decision.ts";
+import { TABLE, transition } from "./state.ts";
+
+const text = (role: NewMessage["role"]): NewMessage => ({
+  role,
+  visibility: "both",
+  content: [{ type: "text", text: "hello" }],
+  created_by: null,
+  model_config_id: null,
+  usage: null,
+});
+
+const queued = (id: number): Queued => ({
+  id,
+  position: id,
+  content: [{ type: "text", text: `queued ${id}` }],
+  created_by: "user",
+  model_config_id: null,
+  reasoning_effort: "",
+  created_at: 0,
+});
+
+const STATUSES: Readonly<Record<string, string>> = {
+  W: "waiting",
+  E: "error",
+  R: "running",
+  I: "interrupting",
+  A: "requires_action",
+};
+
+/** A chat in the named state with `waiting` queued messages, where the state has a queue. */
+export const sample = (name: StateName, waiting: number): Execution => {
+  const letter = name.replace("X", "").charAt(0);
+  const isWaiting = letter === "A" || letter === "R";
+  return {
+    status: name === "invalid" ? "completed" : (STATUSES[letter] ?? ""),
+    archived: name.startsWith("X"),
+    queue: name.endsWith("1") ? Array.from({ length: waiting }, (_, index) => queued(index + 1)) : [],
+    pending_calls: isWaiting ? [{ message_id: 5, tool_call_id: "call", tool_name: "ask", args: {} }] : [],
+    last_error: letter === "E" ? { kind: "generic", message: "It failed.", retryable: false } : null,
+    retry_state: null,
+    requires_action_deadline: letter === "A" ? 0 : null,
+    snapshot_version: 9,
+    history_version: 8,
+    queue_version: 7,
+    retry_version: 0,
+    generation_attempt: 1,
+    last_assistant_id: 5,
+    updated_at: 0,
+  };
+};
+
+const at = { now: 1, first_id: 100 };
+const fence = { history_version: 8, generation_attempt: 1 };
+const { history_version } = fence;
+const message = { ...queued(50), created_by: "user" };
+
+/** One command of each kind that fits `sample`; the second queued row is the one that is chosen. */
+const TRIGGERS: readonly { readonly words: string; readonly command: (state: Execution) => Command }[] = [
+  {
+    words: "send, queue",
+    command: () => ({ ...at, type: "send", message, behavior: "queue" }),
+  },
+  {
+    words: "send, interrupt",
+    command: () => ({ ...at, type: "send", message, behavior: "interrupt" }),
+  },
+  {
+    words: "edit",
+    command: () => ({ ...at, type: "edit", from: 4, last_assistant_id: 0, message: text("user") }),
+  },
+  {
+    words: "delete queued",
+    command: ({ queue }) => ({ ...at, type: "delete_queued", queued_id: queue.at(-1)?.id ?? 0 }),
+  },
+  {
+    words: "promote queued",
+    command: ({ queue }) => ({ ...at, type: "promote_queued", queued_id: queue.at(-1)?.id ?? 0 }),
+  },
+  { words: "interrupt", command: () => ({ ...at, type: "interrupt" }) },
+  { words: "record attempt", command: () => ({ ...at, type: "record_attempt", history_version }) },
+  {
+    words: "record retry",
+    command: () => ({
+      ...at,
+      type: "record_retry",
+      fence,
+      retry: {
+        attempt: 1,
+        delay_ms: 1,
+        error: "",
+        kind: "generic",
+        provider: "",
+        retrying_at: 2,
+        status_code: null,
+      },
+    }),
+  },
+  {
+    words: "commit step",
+    command: () => ({ ...at, type: "commit_step", fence, messages: [text("assistant")] }),
+  },
+  { words: "enter requires action", command: () => ({ ...at, type: "enter_requires_action", history_version }) },
+  { words: "finish turn", command: () => ({ ...at, type: "finish_turn", history_version }) },
+  {
+    words: "finish error",
+    command: () => ({
+      ...at,
+      type: "finish_error",
+      fence,
+      error: { kind: "generic", message: "It failed.", retryable: false },
+      messages: [text("assistant")],
+    }),
+  },
+  {
+    words: "finish interruption",
+    command: () => ({ ...at, type: "finish_interruption", history_version, partial: [text("assistant")] }),
+  },
+  {
+    words: "complete requires action",
+    command: () => ({
+      ...at,
+      type: "complete_requires_action",
+      results: [{ tool_call_id: "call", output: 1, is_error: false }],
+    }),
+  },
+  {
+    words: "answer permissions",
+    command: ({ pending_calls }) => ({
+      ...at,
+      type: "answer_permissions",
+      answers: pending_calls.map(({ tool_call_id }) => ({ tool_call_id, isGranted: true })),
+    }),
+  },
+  { words: "cancel requires action", command: () => ({ ...at, type: "cancel_requires_action" }) },
+  { words: "archive", command: () => ({ ...at, type: "archive" }) },
+  { words: "unarchive", command: () => ({ ...at, type: "unarchive" }) },
+  { words: "reconcile invalid", command: () => ({ ...at, type: "reconcile_invalid" }) },
+];
+
+export type TableLine = {
+  readonly from: StateName;
+  readonly trigger: string;
+  readonly to: string;
+  readonly also: string;
+};
+
+/** Every move there is. States with a queue are tried with one row and with two. */
+export const tableLines = (): TableLine[] =>
+  STATE_NAMES.flatMap((from) => TRIGGERS.flatMap(({ words, command }) => line(from, words, command) ?? []));
+
+/** Where something is awaited, it may be a permission. */
+const asking = (state: Execution): Execution => ({
+  ...state,
+  pending_calls: state.pending_calls.map((call) => ({ ...call, permission: "asked" as const })),
+});
+
+const line = (from: StateName, trigger: string, make: (state: Execution) => Command): TableLine | undefined => {
+  // An unknown status may come with a queue or without.
+  const samples =
+    from === "invalid"
+      ? [sample(from, 0), { ...sample(from, 0), queue: [queued(1)] }]
+      : from.endsWith("1")
+        ? [sample(from, 1), sample(from, 2)]
+        : [sample(from, 0)];
+  const all = trigger === "answer permissions" ? samples.map(asking) : samples;
+  const moves = all.flatMap((state) => {
+    const decision = transition(state, make(state));
+    return decision.kind === "change" ? [{ to: nameOf(decision.state), also: effectsOf(state, decision) }] : [];
+  });
+  if (moves.length === 0) return undefined;
+  const names = [...new Set(moves.map(({ to }) => to))].sort();
+  return { from, trigger, to: names.join(" or "), also: moves.at(-1)?.also ?? "" };
+};
+
+type Changed = Extract<ReturnType<typeof transition>, { kind: "change" }>;
+
+const effectsOf = (before: Execution, { state, inserted, deleted_from, effects }: Changed): string => {
+  const ids = (of: Execution): number[] => of.queue.map(({ id }) => id);
+  const gone = ids(before).filter((id) => !ids(state).includes(id));
+  const roles = inserted.map(({ role }) => role);
+  const words: string[] = [];
+  if (deleted_from !== null) words.push("the message and all later ones leave the history");
+  if (ids(state).some((id) => !ids(before).includes(id))) words.push("queued at the tail");
+  if (gone.length > 1) words.push("queue emptied");
+  if (gone.length < ids(before).length && ids(state).length > 0 && ids(state)[0] === ids(before).at(-1)) {
+    if (gone.length === 0 && ids(before).length > 1) words.push("moved to the head");
+  }
+  if (roles.includes("assistant")) words.push("assistant message");
+  if (roles.includes("tool")) words.push(before.status === "requires_action" ? "tool results" : "calls cancelled");
+  if (roles.includes("user")) words.push(gone.length === 1 ? "queued message into the history" : "user message");
+  if (gone.length === 1 && !roles.includes("user")) words.push("queued message gone");
+  if (before.last_error && !state.last_error) words.push("error cleared");
+  if (!before.last_error && state.last_error) words.push("error stored");
+  if (state.requires_action_deadline !== null && before.requires_action_deadline === null) words.push("deadline set");
+  if (state.retry_state) words.push("retry stored");
+  if (state.generation_attempt > before.generation_attempt) words.push("attempt + 1");
+  for (const { do: what } of effects) words.push(what === "generate" ? "turn begins" : "turn is stopped");
+  return words.join("; ");
+};
+
+/** The table in Markdown. */
+export const printTable = (): string => {
+  const rows = tableLines().map(({ from, trigger, to, also }) => `| ${from} | ${trigger} | ${to} | ${also} |`);
+  return ["| from | on | to | also |", "|---|---|---|---|", ...rows, ""].join("\n");
+};
+
+/** What the table promises to hold, so that a new command cannot be forgotten above. */
+export const commandTypes = (): CommandType[] => [
+  ...new Set(Object.values(TABLE).flatMap((row) => Object.keys(row) as CommandType[])),
+];
+
+if (import.meta.main) process.stdout.write(printTable());

@@ -1,0 +1,347 @@
+// What can happen to a chat, as a table: in this state, on this command, that follows (facts/chats 1.3). A pure function over it
+// decides; it reads no clock and no store. What is not in the table is refused, and late reports of a turn are `stale`.
+import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
+import type { ChatError } from "#schema/chat-error.ts";
+import { nameOf, type StateName } from "../names.ts";
+import type { Command, CommandOf, CommandType, Decision, Execution, Fence, PendingCall } from "./decision.ts";
+import { Draft, QUEUE_LIMIT, toolMessage } from "./draft.ts";
+
+/** How long results of the client's tools are awaited (facts/chats 1.10). */
+export const ACTION_LIMIT_MS = 300_000;
+
+/** One cell of the table: changes the draft, or says why not. */
+type Rule<C extends CommandType> = (draft: Draft<Execution>, command: CommandOf<C>, before: Execution) => Outcome;
+type Outcome = AppError | "stale" | undefined;
+type Row = { readonly [C in CommandType]?: Rule<C> };
+
+const full = (): AppError =>
+  new AppError("too_many_requests", "The chat's queue is full.", {
+    detail: `At most ${QUEUE_LIMIT} messages can wait.`,
+  });
+
+const queue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome => {
+  if (draft.isQueueFull) return full();
+  draft.enqueue(message);
+  return undefined;
+};
+
+/** Nothing is going on: the message goes into the history and its turn begins. */
+const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_config_id } }) => {
+  draft.become("running");
+  draft.appendUser({ role: "user", visibility: "both", content, created_by, model_config_id, usage: null });
+  draft.generate();
+  return undefined;
+};
+
+/** After an error with a queue: the oldest message has waited longer, so it goes first. */
+const sendBehindHead: Rule<"send"> = (draft, command) => {
+  const refusal = queue(draft, command);
+  if (refusal) return refusal;
+  draft.become("running");
+  draft.promote();
+  draft.generate();
+  return undefined;
+};
+
+const sendToRunning: Rule<"send"> = (draft, command) => {
+  const refusal = queue(draft, command);
+  if (!refusal && command.behavior === "interrupt") draft.interrupt();
+  return refusal;
+};
+
+/** The message stays in the queue even when it interrupts: the model first sees that its calls were cancelled. */
+const sendToAwaiting: Rule<"send"> = (draft, command) => {
+  const refusal = queue(draft, command);
+  if (!refusal && command.behavior === "interrupt") giveUpCalls(draft);
+  return refusal;
+};
+
+const edit: Rule<"edit"> = (draft, { from, last_assistant_id, message }) => {
+  draft.become("running");
+  draft.deleteFrom(from, last_assistant_id);
+  draft.emptyQueue();
+  draft.appendUser(message);
+  draft.generate();
+  return undefined;
+};
+
+const deleteQueued: Rule<"delete_queued"> = (draft, { queued_id }) => {
+  if (!draft.queued(queued_id)) return notFound();
+  draft.removeQueued(queued_id);
+  return undefined;
+};
+
+/** The chosen message goes into the history at once. */
+const promoteNow: Rule<"promote_queued"> = (draft, { queued_id }) => {
+  if (!draft.queued(queued_id)) return notFound();
+  draft.become("running");
+  draft.promote(queued_id);
+  draft.generate();
+  return undefined;
+};
+
+/** The chosen message becomes the next one; with `stop` the turn that runs makes room for it. */
+const promoteNext =
+  (stop: boolean): Rule<"promote_queued"> =>
+  (draft, { queued_id }) => {
+    const row = draft.queued(queued_id);
+    if (!row) return notFound();
+    draft.moveToHead(row);
+    if (stop) draft.interrupt();
+    return undefined;
+  };
+
+const interrupt: Rule<"interrupt"> = (draft) => {
+  draft.interrupt();
+  return undefined;
+};
+
+const GIVEN_UP = "The client did not answer this call: it was cancelled.";
+
+/** The calls are answered as cancelled, and the model goes on from there. */
+const giveUpCalls = (draft: Draft<Execution>): undefined => {
+  draft.become("running");
+  draft.cancelCalls(GIVEN_UP);
+  draft.generate();
+};
+
+const recordAttempt: Rule<"record_attempt"> = (draft, { history_version }, before) => {
+  if (history_version !== before.history_version) return "stale";
+  draft.nextAttempt();
+  return undefined;
+};
+
+const recordRetry: Rule<"record_retry"> = (draft, { fence, retry }, before) => {
+  if (!isCurrent(fence, before)) return "stale";
+  draft.retry(retry);
+  return undefined;
+};
+
+const commitStep: Rule<"commit_step"> = (draft, { fence, messages }, before) => {
+  if (!isCurrent(fence, before)) return "stale";
+  for (const message of messages) draft.append(message);
+  return undefined;
+};
+
+const enterRequiresAction: Rule<"enter_requires_action"> = (draft, { history_version, asked = [], now }, before) => {
+  if (history_version !== before.history_version || before.pending_calls.length === 0) return "stale";
+  draft.markCalls((id) => (asked.includes(id) ? "asked" : undefined));
+  draft.awaitResultsUntil(now + ACTION_LIMIT_MS);
+  return undefined;
+};
+
+/** One message of the queue, if there is any, begins the next turn; the others wait for its end. */
+const endTurn = (draft: Draft<Execution>): undefined => {
+  if (draft.isQueueEmpty) {
+    draft.become("waiting");
+    return;
+  }
+  draft.become("running");
+  draft.promote();
+  draft.generate();
+};
+
+const finishTurn: Rule<"finish_turn"> = (draft, { history_version }, before) =>
+  history_version === before.history_version ? endTurn(draft) : "stale";
+
+const finishError: Rule<"finish_error"> = (draft, { fence, error, messages = [] }, before) => {
+  if (!isCurrent(fence, before)) return "stale";
+  for (const message of messages) draft.append(message);
+  draft.fail(error);
+  return undefined;
+};
+
+const finishInterruption: Rule<"finish_interruption"> = (draft, { history_version, partial }, before) => {
+  if (history_version !== before.history_version) return "stale";
+  for (const message of partial) draft.append(message);
+  draft.cancelCalls(WAS_INTERRUPTED);
+  return endTurn(draft);
+};
+
+const WAS_INTERRUPTED = "The call was interrupted.";
+
+const completeAction: Rule<"complete_requires_action"> = (draft, { results, now }, { pending_calls }) => {
+  if (pending_calls.some(isAsked)) return conflict("The chat waits for permission, not for tool results.");
+  const refusal = answersProblem("results", results, pending_calls);
+  if (refusal) return refusal;
+  draft.become("running");
+  for (const { tool_call_id, tool_name } of pending_calls) {
+    const { output, is_error } = results.find((one) => one.tool_call_id === tool_call_id) ?? { is_error: true };
+    draft.append(toolMessage({ tool_call_id, tool_name, result: output ?? null, is_error, now }));
+  }
+  draft.generate();
+  return undefined;
+};
+
+const isAsked = ({ permission }: PendingCall): boolean => permission === "asked";
+
+/** The calls that may run do so in the turn that goes on; those that may not are answered there. */
+const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pending_calls }) => {
+  const asked = pending_calls.filter(isAsked);
+  if (asked.length === 0) return conflict("The chat does not wait for permission.");
+  const refusal = answersProblem("answers", answers, asked);
+  if (refusal) return refusal;
+  const granted = new Map(answers.map(({ tool_call_id, isGranted }) => [tool_call_id, isGranted]));
+  draft.become("running");
+  draft.markCalls((id) => (granted.has(id) ? (granted.get(id) ? "granted" : "refused") : undefined));
+  draft.beginAnew();
+  draft.generate();
+  return undefined;
+};
+
+const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, { requires_action_deadline }) =>
+  requires_action_deadline !== null && now < requires_action_deadline ? "stale" : giveUpCalls(draft);
+
+const archive =
+  (archived: boolean): Rule<"archive"> & Rule<"unarchive"> =>
+  (draft) => {
+    draft.setArchived(archived);
+    return undefined;
+  };
+
+const reconcile: Rule<"reconcile_invalid"> = (draft) => {
+  draft.cancelCalls(GIVEN_UP);
+  draft.setArchived(false);
+  draft.fail(WAS_INVALID);
+  return undefined;
+};
+
+const WAS_INVALID: ChatError = {
+  kind: "generic",
+  message: "The chat was in an invalid state. Send a new message or edit an earlier one to go on.",
+  retryable: false,
+};
+
+const running: Row = {
+  record_attempt: recordAttempt,
+  record_retry: recordRetry,
+  commit_step: commitStep,
+  enter_requires_action: enterRequiresAction,
+  interrupt,
+  send: sendToRunning,
+  edit,
+  finish_turn: finishTurn,
+  finish_error: finishError,
+};
+const interrupting: Row = { send: queue, edit, finish_interruption: finishInterruption };
+const awaiting: Row = {
+  complete_requires_action: completeAction,
+  answer_permissions: answerPermissions,
+  interrupt: giveUpCalls,
+  cancel_requires_action: cancelAction,
+  send: sendToAwaiting,
+  edit,
+};
+
+/** The table. Every state has its row; a command that is not in the row cannot happen there. */
+export const TABLE: Readonly<Record<StateName, Row>> = {
+  W: { send: sendNow, edit, finish_error: finishError, archive: archive(true) },
+  E0: { send: sendNow, edit, archive: archive(true) },
+  E1: { send: sendBehindHead, edit, delete_queued: deleteQueued, promote_queued: promoteNow, archive: archive(true) },
+  R0: running,
+  R1: { ...running, delete_queued: deleteQueued, promote_queued: promoteNext(true) },
+  I0: interrupting,
+  I1: { ...interrupting, delete_queued: deleteQueued, promote_queued: promoteNext(false) },
+  A0: awaiting,
+  A1: { ...awaiting, delete_queued: deleteQueued, promote_queued: promoteNow },
+  XW: { unarchive: archive(false) },
+  XE0: { unarchive: archive(false) },
+  XE1: { unarchive: archive(false) },
+  invalid: { reconcile_invalid: reconcile },
+};
+
+/** Decides one command. Refusals are errors with their status; reports of another generation are `stale` (rules CH-1 to CH-9). */
+export const transition = <S extends Execution>(state: S, command: Command): Decision<S> => {
+  const rule = TABLE[nameOf(state)][command.type] as Rule<CommandType> | undefined;
+  if (!rule) {
+    return REPORTS.has(command.type) ? { kind: "stale" } : { kind: "refused", error: refusal(state, command.type) };
+  }
+  const draft = new Draft(state, command);
+  const outcome = rule(draft as unknown as Draft<Execution>, command as CommandOf<CommandType>, state);
+  if (outcome === "stale") return { kind: "stale" };
+  return outcome ? { kind: "refused", error: outcome } : draft.finish();
+};
+
+/** How many message numbers a command may need. */
+export const numbersFor = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
+  if (INSERT_NOTHING.has(command.type)) return 0;
+  const own = "messages" in command ? (command.messages as unknown[]).length : 0;
+  if (command.type === "finish_error") return own;
+  const partial = "partial" in command ? (command.partial as unknown[]).length : 0;
+  return pending_calls.length + own + partial + 1;
+};
+
+const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
+  "record_attempt",
+  "record_retry",
+  "enter_requires_action",
+  "answer_permissions",
+  "delete_queued",
+  "archive",
+  "unarchive",
+] as const);
+
+/** Commands that come from turns and timers, not from people: too late is no error. */
+const REPORTS: ReadonlySet<CommandType> = new Set([
+  "record_attempt",
+  "record_retry",
+  "commit_step",
+  "enter_requires_action",
+  "finish_turn",
+  "finish_error",
+  "finish_interruption",
+  "cancel_requires_action",
+] as const);
+
+const isCurrent = (fence: Fence, { history_version, generation_attempt }: Execution): boolean =>
+  fence.history_version === history_version && fence.generation_attempt === generation_attempt;
+
+type OfCall = { readonly tool_call_id: string };
+
+const answersProblem = (
+  field: "results" | "answers",
+  answers: readonly OfCall[],
+  awaited: readonly OfCall[],
+): AppError | undefined => {
+  const [given, pending] = [answers, awaited].map((all) => all.map(({ tool_call_id }) => tool_call_id)) as [
+    string[],
+    string[],
+  ];
+  const wrong = (detail: string) => invalid(`Invalid ${WHAT[field]}.`, [{ field, detail }]);
+  if (given.length === 0) return wrong("must not be empty");
+  const twice = given.find((id, index) => given.indexOf(id) !== index);
+  if (twice !== undefined) return wrong(`has the call ${twice} more than once`);
+  const unknown = given.find((id) => !pending.includes(id));
+  if (unknown !== undefined) return wrong(`names ${unknown}, which is not awaited`);
+  const missing = pending.find((id) => !given.includes(id));
+  return missing === undefined ? undefined : wrong(`lacks the call ${missing}`);
+};
+
+const WHAT = { results: "tool results", answers: "answers" } as const;
+
+const ARCHIVED_WRITES: readonly CommandType[] = [
+  "send",
+  "edit",
+  "interrupt",
+  "promote_queued",
+  "complete_requires_action",
+  "answer_permissions",
+];
+
+const refusal = (state: Execution, type: CommandType): AppError => {
+  if (type === "reconcile_invalid") return conflict("The chat is not in an invalid state.");
+  if (nameOf(state) === "invalid") return conflict("The chat is in an invalid state.");
+  if (type === "archive" && state.archived) return new AppError("invalid", "The chat is already archived.");
+  if (type === "unarchive") return new AppError("invalid", "The chat is not archived.");
+  if (state.archived && ARCHIVED_WRITES.includes(type)) return new AppError("invalid", "The chat is archived.");
+  return conflict(WORDS[type] ?? "The chat's present state does not allow this.");
+};
+
+const WORDS: { readonly [C in CommandType]?: string } = {
+  archive: "The chat or one of its sub-chats is active: interrupt it first.",
+  interrupt: "There is nothing to interrupt.",
+  complete_requires_action: "The chat does not wait for tool results.",
+  answer_permissions: "The chat does not wait for permission.",
+  delete_queued: "The chat has no queued messages.",
+  promote_queued: "The chat has no queued messages.",
+};

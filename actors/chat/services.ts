@@ -1,0 +1,120 @@
+// Puts the parts of chats together: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context.ts.
+import type { Clock } from "#base/clock.ts";
+import type { Outbound } from "#base/outbound.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Blobs } from "#db/blobs.ts";
+import { readChatSetting } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import type { Fetch } from "#src/mcp/http.ts";
+import { McpPool } from "#src/mcp/pool.ts";
+import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
+import type { AgentHttp } from "#src/wire/agent-http.ts";
+import { Directory } from "../runtime/directory.ts";
+import type { Events } from "../runtime/events.ts";
+import { ChatActor } from "./actor.ts";
+import { FileKeeper } from "./background/file-keeper.ts";
+import { Diffs, type GitAccounts } from "./background/pull-requests.ts";
+import { Recorder } from "./background/recorder.ts";
+import { Retention } from "./background/retention.ts";
+import { SearchUpkeep } from "./background/search-upkeep.ts";
+import { Titles } from "./background/titles.ts";
+import { ChatUpkeep, type Chore } from "./background/upkeep.ts";
+import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
+import { modeBlocks } from "./prompt/mode-prompt.ts";
+import { ownBlocks } from "./prompt/system-prompt.ts";
+import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
+import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
+import { Generations, type Slots } from "./turn/runner.ts";
+
+export type ChatServices = {
+  readonly chats: Directory<ChatActor>;
+  readonly generations: Generations;
+  readonly titles: Titles;
+  readonly diffs: Diffs;
+  readonly mcp: ChatMcp;
+  /** What is done beside the chats, now and then. */
+  readonly upkeep: Chore;
+};
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly models: LanguageModels;
+  readonly agentHttp: AgentHttp;
+  readonly toolServices: (of: ServicesOf) => ToolServices;
+  readonly blobs: Blobs;
+  readonly slots: Slots;
+  /** Whether the model calls of all chats are recorded. */
+  readonly recordsAll: boolean;
+  /** Who is linked at which git host, and the way there. */
+  readonly accounts: GitAccounts;
+  readonly outbound: Outbound;
+  /** Whether models are asked for titles and summaries. */
+  readonly asksTitles: boolean;
+  readonly copy?: (<T>(args: T) => T) | undefined;
+  /** How the organization's MCP servers are reached. */
+  readonly mcpAccess: McpAccess;
+  readonly mcpFetch: Fetch;
+};
+
+export const openChats = ({
+  store,
+  clock,
+  topics,
+  models,
+  agentHttp,
+  toolServices,
+  blobs,
+  slots,
+  recordsAll,
+  asksTitles,
+  accounts,
+  outbound,
+  copy,
+  mcpAccess,
+  mcpFetch,
+}: Deps): ChatServices => {
+  const pool = new McpPool({ clock, fetch: mcpFetch });
+  const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess });
+  const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
+  const recorder = new Recorder({ store, clock, isForced: recordsAll });
+  const subagents = (of: SubagentsOf) => new ChatSubagents({ store, clock, topics, models, chats: () => chats }, of);
+  const blocks = [modeBlocks, ownBlocks(store), contextBlocks(store)];
+  const compactions = { done: 0, failed: 0 };
+  const generations = new Generations(
+    {
+      store,
+      clock,
+      models,
+      agentHttp,
+      toolServices,
+      skills: chatSkills(store),
+      mcp,
+      subagents,
+      publish,
+      blocks,
+      compactions,
+      opened_at: clock.now(),
+      recorder,
+      chats: () => chats,
+    },
+    slots,
+  );
+  const index = new SearchUpkeep(store);
+  const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
+  const diffs = new Diffs({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
+  const parts = { store, clock, topics, models, generations, index, titles, diffs, chats: () => chats };
+  const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
+  const files = new FileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
+  const upkeep = new ChatUpkeep([
+    pool,
+    index,
+    files,
+    titles,
+    diffs,
+    new Retention({ store, clock, chats: () => chats }),
+  ]);
+  return { chats, generations, titles, mcp, diffs, upkeep };
+};

@@ -1,0 +1,43 @@
+// A new chat: its first state, already running, and its first messages (facts/chats 1.3, create). Pure.
+import type { Message } from "../machine/decision.ts";
+import type { CreateChat } from "../messages.ts";
+import type { ChatState } from "./writes.ts";
+
+/** Snapshot and history begin at 1, the queue at 0: never used. */
+export const creationOf = (
+  { chat, messages }: CreateChat,
+  { key, first_id, now }: { key: number; first_id: number; now: number },
+): { state: ChatState; inserted: Message[] } => {
+  const inserted = messages.map((message, index) => ({
+    ...message,
+    id: first_id + index,
+    created_at: now,
+    revision: 1,
+  }));
+  const state: ChatState = {
+    ...chat,
+    subagent_type: chat.subagent_type ?? null,
+    permissions: chat.permissions ?? null,
+    key,
+    summary: null,
+    last_turn_summary: "",
+    pin_order: 0,
+    read_cursor: 0,
+    created_at: now,
+    updated_at: now,
+    status: "running",
+    archived: false,
+    queue: [],
+    pending_calls: [],
+    last_error: null,
+    retry_state: null,
+    requires_action_deadline: null,
+    snapshot_version: 1,
+    history_version: 1,
+    queue_version: 0,
+    retry_version: 0,
+    generation_attempt: 0,
+    last_assistant_id: 0,
+  };
+  return { state, inserted };
+};

@@ -1,0 +1,127 @@
+// A chat that begins as the copy of another one up to a message (rules FK-1 to FK-4): history, files, labels and settings are its own
+// from then on. Used by the actor of the new chat; the old one is only read.
+import { notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { insertChat } from "#db/chats/chats.ts";
+import { pinContextOnce } from "#db/chats/context.ts";
+import { insertChatFile, listChatFiles } from "#db/chats/files.ts";
+import { findMessage, insertMessages, listHistoryUpTo, type MessageRow } from "#db/chats/messages.ts";
+import { indexMessages, indexTitle } from "#db/chats/search.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import { tellOwner } from "../announce.ts";
+import { chatMade } from "../audit.ts";
+import type { ChatDeps } from "../chat-core.ts";
+import type { Message, PendingCall } from "../machine/decision.ts";
+import { toolMessage } from "../machine/draft.ts";
+import { pendingAfter } from "../machine/pending.ts";
+import { creationOf } from "./create.ts";
+import { readChat } from "./read.ts";
+import type { ChatState } from "./writes.ts";
+
+export type ForkChat = {
+  readonly source_id: string;
+  /** The last message that is copied; the newest when absent. */
+  readonly message_id?: number | undefined;
+  readonly title?: string | undefined;
+};
+
+type Forked = { readonly state: ChatState; readonly writes: readonly Statement[]; readonly after: () => void };
+
+const NO_RESULT = "The chat was copied before this call had a result.";
+
+/** 404 when there is no such chat, or no such message that people can see. */
+export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promise<Forked> => {
+  const { store, clock, topics, index } = parts;
+  const source = await readChat(store, args.source_id);
+  if (!source) throw notFound();
+  const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to: await endOf(parts, source, args) }));
+  const files = await store.all(listChatFiles({ chat: source.key }));
+  const now = clock.now();
+  const owed = unanswered(rows);
+  const key = await store.reserve("chats", 1);
+  const first_id = await store.reserve("messages", rows.length + owed.length + 1);
+  const names = new Map(files.map((file) => [file.id, uuid()]));
+  const copies: MessageRow[] = [
+    ...rows.map((row) => ({ ...row, content: renamed(row.content, names) })),
+    ...owed.map((call) => cancelled(call, now)),
+  ].map((row, at) => ({ ...row, id: first_id + at, chat: key, revision: 1 }));
+  const state = stateOf(source, { id, key, first_id, now, title: args.title, copies });
+  const { queue: _, pending_calls, ...chat } = state;
+  return {
+    state,
+    writes: [
+      insertChat({ ...chat, pending_calls: [...pending_calls] }),
+      ...(state.workspace_id === null ? [] : [pinContextOnce(key, state.workspace_id, now)]),
+      ...(copies.length === 0 ? [] : [insertMessages(copies)]),
+      ...indexMessages(key, copies),
+      indexTitle(key, state.title),
+      ...(files.length === 0
+        ? []
+        : [insertChatFile(files.map((file) => ({ ...file, id: names.get(file.id) ?? uuid(), chat: key })))]),
+      chatMade(state, now),
+    ],
+    after: () => {
+      index.note();
+      tellOwner(topics, state, "created");
+    },
+  };
+};
+
+const endOf = async ({ store }: ChatDeps, { key }: ChatState, { message_id }: ForkChat): Promise<number> => {
+  if (message_id === undefined) return Number.MAX_SAFE_INTEGER;
+  const found = await store.get(findMessage({ chat: key, id: message_id }));
+  if (!found || found.deleted || found.visibility === "model") throw notFound();
+  return message_id;
+};
+
+/** Under the names that the files have in the new chat; results of tools name them, too. */
+const renamed = (content: MessagePart[], names: ReadonlyMap<string, string>): MessagePart[] => {
+  if (names.size === 0) return content;
+  const text = JSON.stringify(content).replaceAll(
+    /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g,
+    (id) => names.get(id) ?? id,
+  );
+  return JSON.parse(text) as MessagePart[];
+};
+
+const messageOf = ({ usage, ...row }: MessageRow): Message => ({ ...row, usage });
+
+const unanswered = (rows: readonly MessageRow[]): readonly PendingCall[] =>
+  rows.reduce<readonly PendingCall[]>((pending, row) => pendingAfter(pending, messageOf(row)), []);
+
+const cancelled = ({ tool_call_id, tool_name }: PendingCall, now: number): MessageRow => {
+  const { content, ...message } = toolMessage({
+    tool_call_id,
+    tool_name,
+    result: { error: NO_RESULT },
+    is_error: true,
+    now,
+  });
+  return {
+    ...{ ...message, content: [...content], usage: null, replayed: null },
+    ...{ id: 0, chat: 0, revision: 1, deleted: false, created_at: now },
+  };
+};
+
+type New = {
+  readonly id: string;
+  readonly key: number;
+  readonly first_id: number;
+  readonly now: number;
+  readonly title: string | undefined;
+  readonly copies: readonly MessageRow[];
+};
+
+/** At rest, and read: whoever copies it has seen it. */
+const stateOf = (source: ChatState, { id, title, copies, ...at }: New): ChatState => {
+  const { state } = creationOf({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
+  const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
+  return { ...state, ...OWN, id, key: at.key, status: "waiting", last_assistant_id: seen, read_cursor: seen };
+};
+
+/** What a copy does not take over, or begins anew. */
+const OWN = {
+  ...{ parent_chat_id: null, root_chat_id: null, pin_order: 0 },
+  ...{ archived: false, pending_calls: [], last_error: null, retry_state: null, requires_action_deadline: null },
+} as const;

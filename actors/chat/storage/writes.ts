@@ -1,0 +1,84 @@
+// From a transition to the statements that store it: the difference between the state before and after, as one batch. Pure.
+
+import { type ChatRow, movePin, pinChat, saveExecution, unpinChat, updateChat } from "#db/chats/chats.ts";
+import { deleteMessagesFrom, deleteQueued, insertMessages, insertQueued, updateQueued } from "#db/chats/messages.ts";
+import { forgetMessagesFrom, indexMessages, indexTitle } from "#db/chats/search.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import type { Change, Message, Queued } from "../machine/decision.ts";
+import type { ChatPatch } from "../messages.ts";
+
+/** A chat in memory: its row, and its queue in order. */
+export type ChatState = Omit<ChatRow, "last_error" | "retry_state"> &
+  Pick<Change["state"], "last_error" | "retry_state" | "queue">;
+
+/** The batch of one or more transitions that led from `before` to the state of `change`. */
+export const writesOf = (before: ChatState, { state, inserted, deleted_from }: Change<ChatState>): Statement[] => [
+  saveExecution(before.id, before.snapshot_version, { ...state, pending_calls: [...state.pending_calls] }),
+  ...(deleted_from === null
+    ? []
+    : [
+        deleteMessagesFrom({ chat: before.key, from: deleted_from, revision: state.snapshot_version }),
+        forgetMessagesFrom(before.key, deleted_from),
+      ]),
+  ...messageWrites(before.key, inserted),
+  ...queueWrites(before, state),
+  ...deadlineWrites(before, state),
+];
+
+/** New messages of the chat with this key, and their words in the index (rule FS-1). */
+export const messageWrites = (chat: number, messages: readonly Message[]): Statement[] =>
+  messages.length === 0
+    ? []
+    : [insertMessages(messages.map((row) => rowOf(chat, row))), ...indexMessages(chat, messages)];
+
+/** A history row as it is stored. */
+export const rowOf = (chat: number, { content, usage, ...row }: Message) => ({
+  ...row,
+  chat,
+  content: [...content],
+  usage: usage as Record<string, number> | null,
+});
+
+const queueWrites = ({ key, queue }: ChatState, { queue: next }: ChatState): Statement[] => {
+  if (queue === next) return [];
+  const old = new Map(queue.map((row) => [row.id, row]));
+  const kept = new Set(next.map(({ id }) => id));
+  const added: Queued[] = next.filter(({ id }) => !old.has(id));
+  const moved = next.filter(({ id, position }) => old.has(id) && old.get(id)?.position !== position);
+  return [
+    ...queue.filter(({ id }) => !kept.has(id)).map(({ id }) => deleteQueued(id)),
+    ...moved.map(({ id, position }) => updateQueued(id, { position }, { expect: 1 })),
+    ...(added.length === 0
+      ? []
+      : [insertQueued(added.map((row) => ({ ...row, content: [...row.content], chat: key })))]),
+  ];
+};
+
+const deadlineWrites = (
+  { id, requires_action_deadline: before }: ChatState,
+  { requires_action_deadline: next }: ChatState,
+): Statement[] => {
+  if (before === next) return [];
+  return [next === null ? clearTimer("chat", id, "deadline") : setTimer("chat", id, "deadline", next)];
+};
+
+/** Two transitions in one commit. */
+export const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
+  ...second,
+  inserted: [...first.inserted, ...second.inserted],
+  deleted_from: first.deleted_from ?? second.deleted_from,
+  effects: second.effects,
+});
+
+/** Metadata; the title goes to the index, too. */
+export const patchWrites = ({ id, key }: ChatState, patch: ChatPatch): Statement[] => [
+  ...(Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })]),
+  ...(patch.title === undefined ? [] : [indexTitle(key, patch.title)]),
+];
+
+/** In memory `pin_order` only says whether the chat is pinned: its place changes with those of others. */
+export const pinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {
+  if (pin === 0) return unpinChat(id, owner_id);
+  return pin_order === 0 ? pinChat(id, owner_id) : movePin(id, owner_id, pin);
+};

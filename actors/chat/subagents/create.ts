@@ -1,0 +1,49 @@
+// Whether a root chat may start a sub-chat now, and what the sub-chat takes over from it (facts/chats 5.9). Pure. Used by the root's actor.
+import type { SubagentType } from "#src/tools/agents.ts";
+import type { PendingCall } from "../machine/decision.ts";
+import type { CreateChat } from "../messages.ts";
+import type { ChatState } from "../storage/writes.ts";
+
+/** Sub-chats that one chat can have; those that have finished count, since they can be told to go on. */
+export const SUBAGENTS_LIMIT = 100;
+
+export type SpawnSubagent = {
+  /** The id the sub-chat will have: the same whenever the call is run again. */
+  readonly id: string;
+  readonly call: Pick<PendingCall, "message_id" | "tool_call_id">;
+  readonly type: SubagentType;
+  readonly prompt: string;
+  readonly title: string;
+  readonly model_config_id: string;
+  readonly reasoning_effort: string;
+};
+
+/** stale: nobody waits for the call any more, so nothing may come of it. */
+export type Spawned = "done" | "stale" | "full" | "planning";
+
+/** Why not; undefined when it may be made. `count` sub-chats are there. */
+export const spawnRefusal = (root: ChatState, { call, type }: SpawnSubagent, count: number): Spawned | undefined => {
+  const isOwed = root.pending_calls.some(
+    ({ message_id, tool_call_id }) => message_id === call.message_id && tool_call_id === call.tool_call_id,
+  );
+  if (!isOwed || root.archived || root.status !== "running" || root.parent_chat_id !== null) return "stale";
+  if (root.plan_mode !== null && type !== "explore") return "planning";
+  return count >= SUBAGENTS_LIMIT ? "full" : undefined;
+};
+
+/** It has the workspace, the servers, the owner and the permissions of its root, but none of what was said there and none of the client's tools. */
+export const subagentOf = (root: ChatState, wish: SpawnSubagent): CreateChat => ({
+  chat: {
+    ...{ id: wish.id, parent_chat_id: root.id, root_chat_id: root.id, subagent_type: wish.type },
+    ...{ organization_id: root.organization_id, owner_id: root.owner_id, workspace_id: root.workspace_id },
+    ...{ last_model_config_id: wish.model_config_id, last_reasoning_effort: wish.reasoning_effort },
+    ...{ title: wish.title, client_type: root.client_type, plan_mode: null, labels: {} },
+    ...{ mcp_server_ids: root.mcp_server_ids, permissions: root.permissions, dynamic_tools: [] },
+  },
+  messages: [
+    {
+      ...{ role: "user", visibility: "both", content: [{ type: "text", text: wish.prompt }] },
+      ...{ created_by: root.owner_id, model_config_id: wish.model_config_id, usage: null },
+    },
+  ],
+});

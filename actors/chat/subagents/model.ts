@@ -1,0 +1,60 @@
+// Which model a sub-chat speaks with: the one the call names, else the one its owner or organization wants for such sub-chats, else its root's
+// (facts/chats 4.19 and 5.9).
+
+import type { ChatRow } from "#db/chats/chats.ts";
+import { readChatSetting, readModelOverride } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listModelConfigs } from "#db/models/models.ts";
+import { effortsOf } from "#schema/model-config.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import type { SpawnInput } from "#src/tools/agents.ts";
+import { ToolError } from "#src/tools/tool.ts";
+
+import { organizationModel } from "../background/organization-model.ts";
+
+type Deps = { readonly store: Store; readonly models: LanguageModels };
+type Chosen = { readonly model_config_id: string; readonly reasoning_effort: string };
+
+/** Throws `ToolError` for a model that cannot be used. */
+export const subagentModel = async (parts: Deps, root: ChatRow, wish: SpawnInput): Promise<Chosen> => {
+  const { model_config_id, reasoning_effort } = wish;
+  if (model_config_id !== undefined) {
+    const model = parts.models.resolve(model_config_id.trim().toLowerCase());
+    if (!model) throw new ToolError("There is no model of this model_config_id that can be used. Leave it out.");
+    return { model_config_id: model.id, reasoning_effort: reasoning_effort ?? "" };
+  }
+  const wanted = await overrideOf(parts, root, wish.type);
+  const { last_model_config_id, last_reasoning_effort } = root;
+  const chosen = wanted ?? { model_config_id: last_model_config_id, reasoning_effort: last_reasoning_effort };
+  return reasoning_effort === undefined ? chosen : { ...chosen, reasoning_effort };
+};
+
+/** What `spawn` can be told to use; the one that answers while none is set up, when that is so. */
+export const subagentModels = async ({ store, models }: Deps) => {
+  const rows = (await store.all(listModelConfigs())).filter(({ id }) => models.resolve(id) !== undefined);
+  const [only] = rows.length === 0 ? [models.resolve(null)] : [];
+  return [
+    ...rows.map(({ id, display_name, model, is_default, model_config }) => ({
+      ...{ model_config_id: id, display_name, model, is_default, reasoning_efforts: effortsOf(model_config) },
+    })),
+    ...(only ? [{ model_config_id: only.id, display_name: only.display_name, is_default: true }] : []),
+  ];
+};
+
+/** Undefined when nothing is wanted, or what is wanted cannot be used now. */
+const overrideOf = async (
+  { store, models }: Deps,
+  { organization_id, owner_id: user_id }: ChatRow,
+  type: SpawnInput["type"],
+): Promise<Chosen | undefined> => {
+  const context = type === "explore" ? "explore" : "general";
+  const isAllowed = await readChatSetting(store, "allow_model_overrides");
+  const set = isAllowed ? await readModelOverride(store, { organization_id, user_id, context }) : undefined;
+  if (set?.mode === "chat_default") return undefined;
+  if (set?.mode === "model" && set.model_config_id !== undefined && models.resolve(set.model_config_id)) {
+    return { model_config_id: set.model_config_id, reasoning_effort: set.reasoning_effort ?? "" };
+  }
+  const wanted = await organizationModel({ store, models }, organization_id, context);
+  if (wanted === undefined || wanted === "unusable") return undefined;
+  return { model_config_id: wanted.model.id, reasoning_effort: wanted.reasoning_effort };
+};

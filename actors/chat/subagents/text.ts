@@ -1,0 +1,48 @@
+// What a sub-chat says while its root waits for it, as the live text of the waiting call: each message of the sub-chat takes the place
+// of the one before (facts/chats 2.6). Knows nothing of stores; fed with the batches that its followers get, in any overlap.
+import type { Live } from "#src/tools/agents.ts";
+import type { PartBatch } from "../turn/stream-buffer.ts";
+
+export class SubagentText {
+  readonly #live: Live;
+  #history = 0;
+  #attempt = 0;
+  #seq = 0;
+  /** Something stands there that another message has said. */
+  #isOld = false;
+  #isEmpty = true;
+
+  constructor(live: Live) {
+    this.#live = live;
+  }
+
+  add({ history_version, generation_attempt, first_seq, events }: PartBatch): void {
+    const isOlder = history_version < this.#history;
+    const isSame = history_version === this.#history;
+    if (isOlder || (isSame && generation_attempt < this.#attempt)) return;
+    if (!isSame || generation_attempt > this.#attempt) {
+      this.#history = history_version;
+      this.#attempt = generation_attempt;
+      this.#seq = 0;
+      this.#isOld = !this.#isEmpty;
+    }
+    const known = Math.max(0, this.#seq + 1 - first_seq);
+    for (const event of events.slice(known)) this.#say(textIn(event));
+    this.#seq = Math.max(this.#seq, first_seq + events.length - 1);
+  }
+
+  #say(text: string): void {
+    if (text === "") return;
+    if (this.#isOld) this.#live.reset();
+    this.#isOld = false;
+    this.#isEmpty = false;
+    this.#live.write(text);
+  }
+}
+
+/** The text of a stream event; empty for parts of other kinds. */
+const textIn = (event: string): string => {
+  if (!event.includes('"type":"text"')) return "";
+  const { message_part } = JSON.parse(event) as { message_part: { part: { type: string; text?: string } } };
+  return message_part.part.type === "text" ? (message_part.part.text ?? "") : "";
+};

@@ -1,0 +1,163 @@
+// The turns that run or wait for a slot, by chat. Chats start and stop them here; each ends by itself. Nothing of this is stored: what
+// a crash takes away is begun again from the chat's own state (rule CH-16).
+
+import { log } from "#base/log.ts";
+import type { Restored } from "#schema/checkpoint.ts";
+import { INTERRUPTED } from "#src/tools/tool.ts";
+import { Capacity, type Pool } from "../../runtime/capacity.ts";
+import { insist, pause } from "../insist.ts";
+import type { NewMessage } from "../machine/decision.ts";
+import type { CompactionCounts } from "../prompt/compactor.ts";
+import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
+import { endRuns, type Interrupted } from "./end-runs.ts";
+import type { PartBatch } from "./stream-buffer.ts";
+import { type Begun, Turn, type TurnDeps } from "./turn.ts";
+
+/** Turns at once (facts/chats 1.12). */
+export type Slots = Readonly<Record<Pool, number>>;
+type Job = { readonly turn: Turn; release: () => void; done: Promise<void> };
+
+export class Generations {
+  readonly #parts: TurnDeps;
+  readonly #capacity: Capacity;
+  readonly #jobs = new Map<string, Job>();
+  readonly #stopping = new AbortController();
+  readonly #reports = new Set<Promise<unknown>>();
+  /** Turns that were given a slot since the start. */
+  begun = 0;
+
+  constructor(parts: TurnDeps, slots: Slots) {
+    this.#parts = parts;
+    this.#capacity = new Capacity(slots);
+  }
+
+  /**
+   * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. `goesOn`: it
+   * was begun by a server that is no more, which may have been waiting for the time of `retry`.
+   */
+  start(chat_id: string, pool: Pool, history_version: number, begun: Begun = {}): void {
+    if (this.#stopping.signal.aborted) return;
+    const old = this.#jobs.get(chat_id);
+    if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
+    this.#end(old);
+    const turn = new Turn(this.#parts, chat_id, history_version, begun);
+    const job: Job = { turn, release: () => {}, done: Promise.resolve() };
+    this.#jobs.set(chat_id, job);
+    const release = this.#capacity.request(pool, chat_id, () => {
+      this.begun += 1;
+      job.done = this.#run(chat_id, job);
+    });
+    job.release = release;
+    if (turn.isStopped) release();
+  }
+
+  /**
+   * Stops the turn and reports what it has said on this history. What it says from now on is lost. What its commands have started is
+   * ended first, and where no turn runs them, what an earlier server has left of them; that is waited for only a moment.
+   */
+  interrupt(chat: Interrupted, history_version: number): void {
+    const { id: chat_id } = chat;
+    const job = this.#jobs.get(chat_id);
+    if (job?.turn.isStopped) return;
+    const isCurrent = job?.turn.buffer?.fence.history_version === history_version;
+    const commands = job?.turn.commands;
+    this.#end(job);
+    const ended = commands ?? endRuns(this.#parts, chat);
+    const partial = isCurrent ? job.turn.partial(this.#parts.clock.now()) : [];
+    const report = this.#reportInterruption(chat_id, history_version, partial, ended);
+    this.#reports.add(report);
+    void report.finally(() => this.#reports.delete(report));
+  }
+
+  /** What the turn has said so far of its present step. */
+  buffer(chat_id: string): PartBatch | undefined {
+    return this.#jobs.get(chat_id)?.turn.buffer?.copy();
+  }
+
+  get compactions(): CompactionCounts {
+    return this.#parts.compactions;
+  }
+
+  /** Brings back the files of the workspace as they were at this message of the chat. 409 in words. */
+  restoreFiles(of: Parameters<typeof bringFilesBack>[1], message_id: number): Promise<Restored> {
+    return bringFilesBack(this.#parts, of, message_id);
+  }
+
+  /** The workspace forgets the files it has kept of a chat that is no more; not waited for. */
+  forgetFiles(of: Parameters<typeof forgetFiles>[1]): void {
+    void forgetFiles(this.#parts, of);
+  }
+
+  /** How many turns run, wait or are being stopped. */
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  /** How many of them wait for a slot. */
+  get waiting(): number {
+    return this.#capacity.waiting;
+  }
+
+  /** True while a turn runs, waits or is being stopped. */
+  holds(chat_id: string): boolean {
+    return this.#jobs.has(chat_id);
+  }
+
+  /** True while the chat's turn waits for a slot. */
+  isWaiting(chat_id: string): boolean {
+    return this.#capacity.isWaiting(chat_id);
+  }
+
+  /** Ends all turns without a report: they are begun again after the next start. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error("the server is stopping"));
+    const jobs = [...this.#jobs.values()];
+    for (const job of jobs) this.#end(job, LEAVING);
+    await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
+    this.#jobs.clear();
+  }
+
+  async #run(chat_id: string, job: Job): Promise<void> {
+    try {
+      await job.turn.run();
+    } catch (error) {
+      log("chats").error("the turn of chat {chat_id} broke: {error}", { chat_id, error });
+    } finally {
+      job.release();
+      job.turn.recording?.end(job.turn.isStopped);
+      // One that was interrupted stays until its end is reported, so that late joiners still see what it has said.
+      if (!job.turn.isStopped) this.#forget(chat_id, job);
+    }
+  }
+
+  async #reportInterruption(
+    chat_id: string,
+    history_version: number,
+    partial: NewMessage[],
+    ended: Promise<unknown>,
+  ): Promise<void> {
+    const job = this.#jobs.get(chat_id);
+    const { clock, chats } = this.#parts;
+    const over = new AbortController();
+    void ended.then(() => over.abort());
+    await pause(clock, ENDING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));
+    if (this.#stopping.signal.aborted && !over.signal.aborted) return;
+    const args = { history_version, partial };
+    await insist(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
+    if (job) this.#forget(chat_id, job);
+  }
+
+  /** Unless the server is leaving, what the turn's tools have started ends, too (rule TO-5). */
+  #end(job: Job | undefined, reason = INTERRUPTED): void {
+    job?.turn.stop(reason);
+    job?.release();
+  }
+
+  #forget(chat_id: string, job: Job): void {
+    if (this.#jobs.get(chat_id) === job) this.#jobs.delete(chat_id);
+  }
+}
+
+/** Until then the chat is `interrupting`, so that a server that dies meanwhile ends the commands after its start. */
+const ENDING_MS = 1_000;
+const LEAVING = new Error("the server is stopping");

@@ -1,0 +1,66 @@
+// What one model call has said so far, part by part: numbered, bounded, and told to followers once per turn of the event loop. Its
+// parts never pass the mailbox; whoever joins late gets a copy (DESIGN section 7, facts/chats 2.5 to 2.7).
+import { type MessagePart, showPart } from "#schema/chat-part.ts";
+import type { Fence } from "../machine/decision.ts";
+
+/** Characters of JSON kept of one episode; what comes after is dropped, the message itself is whole in the end. */
+export const EPISODE_LIMIT = 1_048_576;
+/** Events in one frame (facts/chats 2.1). */
+export const FRAME_EVENTS = 256;
+
+/** Parts as they go to followers: stream events as JSON, numbered from `first_seq` without gaps. */
+export type PartBatch = Fence & { readonly first_seq: number; readonly events: readonly string[] };
+
+export class StreamBuffer {
+  readonly fence: Fence;
+  readonly #head: string;
+  readonly #publish: (batch: PartBatch) => void;
+  readonly #events: string[] = [];
+  #told = 0;
+  #chars = 0;
+  #isScheduled = false;
+  #isClosed = false;
+
+  constructor(chat_id: string, fence: Fence, publish: (batch: PartBatch) => void) {
+    this.fence = fence;
+    this.#publish = publish;
+    const { history_version, generation_attempt } = fence;
+    this.#head = `{"type":"message_part","chat_id":"${chat_id}","message_part":{"history_version":${history_version},"generation_attempt":${generation_attempt},"seq":`;
+  }
+
+  /** `role` of the message that the part will stand in. */
+  push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
+    if (this.#isClosed || this.#chars > EPISODE_LIMIT) return;
+    const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(showPart(part, false))}}}`;
+    this.#events.push(event);
+    this.#chars += event.length;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (!this.#isClosed) this.flush();
+    });
+  }
+
+  /** Tells followers what they have not heard. */
+  flush(): void {
+    while (this.#told < this.#events.length) {
+      const events = this.#events.slice(this.#told, this.#told + FRAME_EVENTS);
+      const first_seq = this.#told + 1;
+      this.#told += events.length;
+      this.#publish({ ...this.fence, first_seq, events });
+    }
+  }
+
+  /** Tells the rest and takes nothing more. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.flush();
+    this.#isClosed = true;
+  }
+
+  /** Everything so far, for somebody who has just come. What is not yet told is told to them again, with the same numbers. */
+  copy(): PartBatch {
+    return { ...this.fence, first_seq: 1, events: [...this.#events] };
+  }
+}

@@ -1,0 +1,235 @@
+// The providers of language models and their models: the only writer of their rows. Changes are made one after another, each in one
+// commit, and the models that turns use learn of it before the caller is answered. Keys are sealed here and opened by whoever calls a
+// provider; nothing here logs or returns one.
+import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import { AppError, conflict, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import {
+  clearDefaultModel,
+  insertModelConfig,
+  insertModelProvider,
+  listModelConfigs,
+  listModelProviders,
+  type ModelConfigRow,
+  type ModelProviderRow,
+  updateModelConfig,
+  updateModelProvider,
+} from "#db/models/models.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { ConfiguredModels } from "#src/llm/configured.ts";
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly encryption: Encryption;
+  readonly models: ConfiguredModels;
+};
+
+export type NewProvider = Pick<ModelProviderRow, "provider" | "display_name" | "base_url" | "enabled"> & {
+  /** Empty: none. */
+  readonly api_key: string;
+};
+/** An absent `api_key` stays as it is, an empty one is removed. */
+export type ProviderPatch = Partial<Omit<NewProvider, "provider">>;
+
+export type NewModel = Omit<ModelConfigRow, "id" | "created_at" | "updated_at" | "deleted">;
+export type ModelPatch = Partial<Omit<NewModel, "provider_id">>;
+
+type Everything = { readonly providers: ModelProviderRow[]; readonly models: ModelConfigRow[] };
+
+export class ModelSettings {
+  readonly #parts: Deps;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: Deps) {
+    this.#parts = parts;
+  }
+
+  /** All that is not deleted, oldest first. */
+  async list(): Promise<Everything> {
+    const { store } = this.#parts;
+    return { providers: await store.all(listModelProviders()), models: await store.all(listModelConfigs()) };
+  }
+
+  /** Before the first turn: the models learn what there is. */
+  load(): Promise<void> {
+    return this.#next(() => this.#tell());
+  }
+
+  /** 409 when the kind has one of that name. */
+  addProvider({ api_key, ...given }: NewProvider): Promise<ModelProviderRow> {
+    return this.#next(async () => {
+      const now = this.#parts.clock.now();
+      const id = uuid();
+      const row = { id, ...given, sealed_api_key: this.#seal(id, api_key), created_at: now, updated_at: now };
+      await this.#write([insertModelProvider(row), tellProvider(row, "create", { after: row }, now)], PROVIDER_TAKEN);
+      return { ...row, deleted: false };
+    });
+  }
+
+  /** 404, 409. A key does not go along to another place: 400 unless it is given anew (rule MO-5). */
+  changeProvider(id: string, { api_key, ...patch }: ProviderPatch): Promise<ModelProviderRow> {
+    return this.#next(async () => {
+      const row = await this.#provider(id);
+      if (row.sealed_api_key !== "" && api_key === undefined && originOf(patch.base_url) !== originOf(row.base_url)) {
+        if (patch.base_url !== undefined) {
+          throw new AppError("invalid", "Validation failed.", {
+            validations: [{ field: "api_key", detail: "must be given again when the base URL leads to another place" }],
+          });
+        }
+      }
+      const sealed = api_key === undefined ? {} : { sealed_api_key: this.#seal(id, api_key) };
+      const changed = { ...patch, ...sealed, updated_at: this.#parts.clock.now() };
+      const told = tellProvider(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
+      await this.#write([updateModelProvider(id, changed, { expect: 1 }), told], PROVIDER_TAKEN);
+      return { ...row, ...changed };
+    });
+  }
+
+  /** Its models go with it, its key is forgotten. 404. */
+  removeProvider(id: string): Promise<void> {
+    return this.#next(async () => {
+      const row = await this.#provider(id);
+      const { models } = await this.list();
+      const gone = models.filter((one) => one.provider_id === id);
+      const left = models.filter((one) => one.provider_id !== id);
+      const now = this.#parts.clock.now();
+      await this.#write([
+        ...gone.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
+        ...heirOf(gone, left),
+        updateModelProvider(id, { deleted: true, sealed_api_key: "", updated_at: now }, { expect: 1 }),
+        tellProvider(row, "delete", { before: row }, now),
+        ...gone.map((one) => tellModel(one, "delete", { before: one }, now)),
+      ]);
+    });
+  }
+
+  /** The first model becomes the default. 409 for one the provider has already, 412 when the provider is not there or disabled. */
+  addModel(given: NewModel): Promise<ModelConfigRow> {
+    return this.#next(async () => {
+      await this.#provider(given.provider_id, unusable, true);
+      const { models } = await this.list();
+      const now = this.#parts.clock.now();
+      const is_default = given.is_default || !models.some((one) => one.is_default);
+      const row = { ...given, id: uuid(), is_default, created_at: now, updated_at: now, deleted: false };
+      const told = tellModel(row, "create", { after: row }, now);
+      await this.#write([...(is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), told], MODEL_TAKEN);
+      return row;
+    });
+  }
+
+  /** There is always one default: it is taken away only by naming another (400). 404, 409, 412. */
+  changeModel(id: string, patch: ModelPatch): Promise<ModelConfigRow> {
+    return this.#next(async () => {
+      const { models } = await this.list();
+      const row = models.find((one) => one.id === id);
+      if (!row) throw notFound();
+      if (row.is_default && patch.is_default === false) {
+        throw new AppError("invalid", "Validation failed.", {
+          validations: [{ field: "is_default", detail: "is changed by making another model the default" }],
+        });
+      }
+      if (patch.enabled === true) await this.#provider(row.provider_id, unusable, true);
+      const changed = { ...patch, updated_at: this.#parts.clock.now() };
+      const becomes = patch.is_default === true && !row.is_default;
+      const update = updateModelConfig(id, changed, { expect: 1 });
+      const told = tellModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
+      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, told], MODEL_TAKEN);
+      return { ...row, ...changed };
+    });
+  }
+
+  /** When it was the default, the oldest one that is left and enabled becomes it. 404. */
+  removeModel(id: string): Promise<void> {
+    return this.#next(async () => {
+      const { models } = await this.list();
+      const row = models.find((one) => one.id === id);
+      if (!row) throw notFound();
+      const left = models.filter((one) => one.id !== id);
+      const gone = { deleted: true, is_default: false, updated_at: this.#parts.clock.now() };
+      const told = tellModel(row, "delete", { before: row }, gone.updated_at);
+      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...heirOf([row], left), told]);
+    });
+  }
+
+  async #provider(id: string, otherwise = notFound, mustBeEnabled = false): Promise<ModelProviderRow> {
+    const { providers } = await this.list();
+    const row = providers.find((one) => one.id === id);
+    if (!row || (mustBeEnabled && !row.enabled)) throw otherwise();
+    return row;
+  }
+
+  async #write(batch: readonly Statement[], taken = ""): Promise<void> {
+    try {
+      await this.#parts.store.commit(batch);
+    } catch (error) {
+      if (error instanceof CommitError && error.reason === "constraint" && taken !== "") throw conflict(taken);
+      throw error;
+    }
+    await this.#tell();
+  }
+
+  async #tell(): Promise<void> {
+    const { encryption, models } = this.#parts;
+    const all = await this.list();
+    models.replace(
+      all.providers.map(({ id, provider, display_name, base_url, enabled, sealed_api_key }) => ({
+        ...{ id, provider, display_name, base_url, enabled },
+        has_api_key: sealed_api_key !== "",
+        key: () => (sealed_api_key === "" ? "" : encryption.open(sealed_api_key, placeOf(id))),
+      })),
+      all.models,
+    );
+  }
+
+  #seal(id: string, key: string): string {
+    return key === "" ? "" : this.#parts.encryption.seal(key, placeOf(id));
+  }
+
+  /** One after another, whatever became of the one before. */
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(work, work);
+    this.#last = mine.catch(() => {});
+    return mine;
+  }
+}
+
+const PROVIDER_TAKEN = "There is a provider of this kind and name already.";
+const MODEL_TAKEN = "The provider has this model already.";
+
+const placeOf = (id: string): string => `model_provider:${id}`;
+
+const unusable = (): AppError => new AppError("precondition_failed", "The provider is missing or disabled.");
+
+const originOf = (base_url: string | undefined): string => (base_url ? new URL(base_url).origin : "");
+
+type Told = "create" | "write" | "delete";
+type Rows = { readonly before?: object; readonly after?: object };
+
+const tellProvider = (
+  { id, display_name, provider }: Pick<ModelProviderRow, "id" | "display_name" | "provider">,
+  action: Told,
+  rows: Rows,
+  now: number,
+): Statement =>
+  audited({ now, action, resource_type: "ai_provider", resource_id: id, target: display_name || provider, ...rows });
+
+const tellModel = (
+  { id, display_name, model }: Pick<ModelConfigRow, "id" | "display_name" | "model">,
+  action: Told,
+  rows: Rows,
+  now: number,
+): Statement =>
+  audited({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
+
+/** Who becomes the default when these go. */
+const heirOf = (gone: readonly ModelConfigRow[], left: readonly ModelConfigRow[]): Statement[] => {
+  if (!gone.some((one) => one.is_default)) return [];
+  const heir = left.find((one) => one.enabled) ?? left[0];
+  return heir ? [updateModelConfig(heir.id, { is_default: true })] : [];
+};
+
+export type { ModelConfigRow, ModelProviderRow };

@@ -1,0 +1,65 @@
+// Every event that is announced inside the process, by kind of topic. The topic's id is the id of the actor that announced it.
+
+import type { PendingCall } from "../chat/machine/decision.ts";
+import type { ChatNotice } from "../chat/messages.ts";
+import type { PartBatch } from "../chat/turn/stream-buffer.ts";
+
+export type Events = {
+  /** A transition of the chat has been committed. */
+  chat: ChatNotice;
+  /** More of what the chat's turn says, before it is a message. */
+  chat_parts: PartBatch;
+  /** Something about a chat of the user with the topic's id that lists show. */
+  owner_chats: { kind: OwnerChatKind; chat_id: string; pending_calls?: readonly PendingCall[] };
+  /** Something a watcher of the workspace can see has been committed; `version` is the workspace's own counter. */
+  workspace: { version: number; latest_build_id: string };
+  /** Log lines of a provisioner job; `done` once the job has ended and nothing follows. The topic's id is the job's. */
+  job: { logs: readonly JobLogLine[]; done: boolean };
+  /** Log lines of an agent, in the order of their ids. */
+  agent_logs: { logs: readonly AgentLogLine[] };
+  /** Something of an agent that its workspace shows has been committed; the topic's id is the workspace's. */
+  workspace_changed: { agent_id: string };
+  /** This connection speaks for the agent from now on; any other ends. */
+  agent_connection: { connection_id: string };
+  /** A workspace that was kept ready was given to this owner: its agents begin anew. The topic's id is the workspace's. */
+  reinit: { owner_id: string };
+  /** The user with the topic's id has linked an account at this external-auth provider. */
+  external_auth: { provider_id: string };
+  /** New results of the agent's metadata have been committed. */
+  agent_metadata: Record<string, never>;
+  /** The API key with the topic's id, or every key of the user with that id except one, counts no more: what it opened ends. */
+  key_gone: { except?: string };
+  /** Who may do what with the workspace or chat, or what the user may do (the topic's id is either's), has changed: streams look again. */
+  access_changed: Record<string, never>;
+  /** The agent's build is no longer the latest: its token is void and its streams end. */
+  agent_gone: Record<string, never>;
+};
+
+/** Kinds of events of the stream `/chats/watch` (facts/chats 2.10). */
+export type OwnerChatKind =
+  | "created"
+  | "deleted"
+  | "status_change"
+  | "title_change"
+  | "summary_change"
+  | "chat_summary_change"
+  | "diff_status_change"
+  | "action_required"
+  | "context_dirty";
+
+export type JobLogLine = {
+  id: number;
+  created_at: string;
+  log_source: "provisioner_daemon" | "provisioner";
+  log_level: "trace" | "debug" | "info" | "warn" | "error";
+  stage: string;
+  output: string;
+};
+
+export type AgentLogLine = {
+  id: number;
+  created_at: string;
+  level: "trace" | "debug" | "info" | "warn" | "error";
+  output: string;
+  source_id: string;
+};

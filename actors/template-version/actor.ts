@@ -1,0 +1,294 @@
+// The actor of one template version: the only writer of its row and of its import job. Turning a version into a template, or making it
+// the active one, passes through here too, so that it cannot be archived meanwhile (rules TP-13 to TP-18).
+import type { Clock } from "#base/clock.ts";
+import { AppError, conflict, invalidField } from "#base/errors.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { setTimer } from "#db/engine/timers.ts";
+import type { AuditEntry } from "#db/reports/audit/audit.ts";
+import { findTemplate, insertTemplate, type TemplateRow, updateTemplate } from "#db/templates/templates.ts";
+import {
+  adoptVersion,
+  findTemplateVersion,
+  insertTemplateVersion,
+  updateTemplateVersion,
+} from "#db/templates/versions.ts";
+import { findJob, insertJob } from "#db/workspaces/jobs.ts";
+import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
+import { jobStatus } from "#schema/job.ts";
+import type { NewLogLine } from "../job/logs.ts";
+import { reapDue } from "../job/state.ts";
+import { Actor, type Outcome } from "../runtime/actor.ts";
+import type { Events } from "../runtime/events.ts";
+import { templateActivated, templateMade, versionEntries } from "./audit.ts";
+import type { ImportFailure } from "./import.ts";
+import { type NewTemplateVersion, newJob } from "./new-job.ts";
+import {
+  ACTOR,
+  type Imported,
+  REAP,
+  transition,
+  type VersionChange,
+  type VersionCommand,
+  type VersionState,
+} from "./state.ts";
+
+/** Where the work of imports goes (actors/template-version/import-runner.ts). */
+export interface Imports {
+  submit(job: { version_id: string; job_id: string; created_at: number; tags: Readonly<Record<string, string>> }): void;
+  cancel(job_id: string): void;
+}
+
+export type TemplateVersionDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly imports: Imports;
+};
+
+/** The template's row without what the version decides. */
+export type NewTemplate = Omit<
+  TemplateRow,
+  "active_version_id" | "provisioner" | "created_at" | "updated_at" | "deleted"
+>;
+
+/** What a worker is given; "stale" when the job no longer waits for one. */
+export type StartedImport =
+  | { readonly file_id: string; readonly variable_values: Readonly<Record<string, string>> }
+  | "stale";
+
+/** A report that came too late is a value, not an error. */
+export type Late = "done" | "stale";
+
+export class TemplateVersionActor extends Actor<VersionState> {
+  readonly #parts: TemplateVersionDeps;
+
+  constructor(id: string, parts: TemplateVersionDeps) {
+    super(id, parts.store);
+    this.#parts = parts;
+  }
+
+  protected async load(): Promise<VersionState | undefined> {
+    const { store } = this.#parts;
+    const row = await store.get(findTemplateVersion({ id: this.id }));
+    const job = row && (await store.get(findJob({ id: row.job_id })));
+    if (!row || !job) return undefined;
+    const { manifest: _manifest, readme: _readme, ...version } = row;
+    return { version, job };
+  }
+
+  protected override entries(
+    before: VersionState | undefined,
+    { state }: Outcome<VersionState, unknown>,
+  ): readonly AuditEntry[] {
+    return versionEntries(before, state, this.#now());
+  }
+
+  /** Makes the version with its import job, which begins as soon as a worker is free. 409 when the template has one of that name. */
+  create(input: NewTemplateVersion): Promise<void> {
+    return this.birth(async () => {
+      const now = this.#now();
+      const job = newJob(input, { version_id: this.id, key: await this.#parts.store.reserve("jobs", 1), now });
+      const { job_id, tags, ...rest } = input;
+      const version = { ...rest, id: this.id, job_id, archived: false, created_at: now, updated_at: now };
+      return {
+        state: { version, job },
+        writes: [
+          insertJob(job),
+          insertTemplateVersion({ ...version, manifest: null }),
+          setTimer(ACTOR, this.id, REAP, reapDue(job)),
+        ],
+        after: () => this.#parts.imports.submit({ version_id: this.id, job_id, created_at: now, tags: input.tags }),
+        reply: undefined,
+      };
+    }).catch(nameTaken);
+  }
+
+  /** A worker takes the import. "stale" when it no longer waits for one. */
+  startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedImport> {
+    return this.handle((state) => {
+      const { file_id, variable_values } = state.version;
+      const reply = { file_id, variable_values: { ...variable_values } };
+      return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
+    });
+  }
+
+  /** Lines of the running import. */
+  say({ logs }: { readonly logs: readonly NewLogLine[] }): Promise<Late> {
+    return this.handle(async (state) => {
+      const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
+      return this.#late(state, { type: "say", now: this.#now(), first_id, logs });
+    });
+  }
+
+  /** The import has succeeded; when it was cancelled meanwhile, cancelled it stays. */
+  imported(result: Imported): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "imported", now: this.#now(), ...result }));
+  }
+
+  failJob(failure: ImportFailure): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "failed", now: this.#now(), ...failure }));
+  }
+
+  /** The work has ended because it was told to. */
+  completeJob(_: Record<string, never>): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "complete", now: this.#now() }));
+  }
+
+  /** After a start of the server: what waited waits again, what ran begins again. */
+  resume(_: Record<string, never>): Promise<Late> {
+    return this.handle((state) => {
+      if (jobStatus(state.job) === "pending") {
+        return { state, after: () => this.#submit(state), reply: "done" as const };
+      }
+      return this.#late(state, { type: "requeue", now: this.#now() });
+    });
+  }
+
+  /** The timer of a job nothing has been heard of. */
+  reap(_: Record<string, never>): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "reap", now: this.#now() }));
+  }
+
+  /** 412 when the import has ended or was asked to end before. */
+  cancel(_: Record<string, never>): Promise<void> {
+    return this.handle((state) => {
+      const status = jobStatus(state.job);
+      if (status === "canceling") throw new AppError("precondition_failed", "The job is being cancelled already.");
+      if (status !== "pending" && status !== "running") {
+        throw new AppError("precondition_failed", "The job has already ended.");
+      }
+      return this.#settle(state, { type: "cancel", now: this.#now() }, undefined, undefined);
+    });
+  }
+
+  /** Changes name and message. 409 when the template has another version of that name. */
+  edit(patch: { readonly name?: string; readonly message?: string }): Promise<void> {
+    return this.handle<void>((state) => {
+      const { name = state.version.name, message = state.version.message } = patch;
+      if (name === state.version.name && message === state.version.message) return { state, reply: undefined };
+      const changed = { name, message, updated_at: this.#now() };
+      return {
+        state: { ...state, version: { ...state.version, ...changed } },
+        writes: [updateTemplateVersion(this.id, changed, { expect: 1 })],
+        reply: undefined,
+      };
+    }).catch(nameTaken);
+  }
+
+  /** Hides the version from new builds, or takes that back. 400 for the active version of a template. */
+  archive({ archived }: { readonly archived: boolean }): Promise<void> {
+    return this.handle<void>(async (state) => {
+      const { version } = state;
+      if (version.archived === archived) return { state, reply: undefined };
+      const template = version.template_id && (await this.#parts.store.get(findTemplate({ id: version.template_id })));
+      if (archived && template && template.active_version_id === this.id) {
+        throw new AppError("invalid", "The active version of a template cannot be archived.");
+      }
+      const changed = { archived, updated_at: this.#now() };
+      return {
+        state: { ...state, version: { ...version, ...changed } },
+        writes: [updateTemplateVersion(this.id, changed, { expect: 1 })],
+        reply: undefined,
+      };
+    });
+  }
+
+  /** Makes a template of this version. 400 or 412 when the version cannot be one; 409 when the name is taken. */
+  makeTemplate(template: NewTemplate): Promise<void> {
+    return this.handle<void>(async (state) => {
+      const { version } = state;
+      if (version.template_id !== null) {
+        throw invalidField("template_version_id", "belongs to a template already");
+      }
+      this.#usable(state, "template_version_id");
+      const now = this.#now();
+      const row = await this.#parts.store.get(findTemplateVersion({ id: this.id }));
+      const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
+      const at = { created_at: now, updated_at: now };
+      const made = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at };
+      return this.#committing({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
+        insertTemplate(made),
+        templateMade(made, now),
+        adoptVersion({ id: this.id, template_id: template.id, updated_at: now }),
+        lookAtPrebuilds(template.id, now),
+      ]);
+    }).catch(templateNameTaken);
+  }
+
+  /** New workspaces of the template are made from this version from now on. 400 when it is not the template's or not usable. */
+  activate({ template_id }: { readonly template_id: string }): Promise<void> {
+    return this.handle<void>(async (state) => {
+      if (state.version.template_id !== template_id) throw invalidField("id", "is not a version of this template");
+      this.#usable(state, "id");
+      const row = await this.#parts.store.get(findTemplateVersion({ id: this.id }));
+      const template = await this.#parts.store.get(findTemplate({ id: template_id }));
+      const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
+      const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
+      const look = lookAtPrebuilds(template_id, patch.updated_at);
+      const told = template ? [templateActivated(template, patch)] : [];
+      return this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...told]);
+    });
+  }
+
+  /** Refuses what no workspace could be made from. */
+  #usable({ version, job }: VersionState, field: string): void {
+    const status = jobStatus(job);
+    if (status === "failed" || status === "canceled") {
+      const detail = status === "failed" ? `its import failed: ${job.error}` : "its import was cancelled";
+      throw invalidField(field, detail.slice(0, 500));
+    }
+    if (status !== "succeeded") {
+      throw new AppError("precondition_failed", "The template version is still being imported.");
+    }
+    if (version.archived) throw invalidField(field, "is archived");
+  }
+
+  #committing(state: VersionState, writes: readonly Statement[]): Outcome<VersionState, void> {
+    return { state, writes, reply: undefined };
+  }
+
+  #now(): number {
+    return this.#parts.clock.now();
+  }
+
+  #late(state: VersionState, command: VersionCommand): Outcome<VersionState, Late> {
+    return this.#settle<Late>(state, command, "done", "stale");
+  }
+
+  #settle<Reply>(
+    state: VersionState,
+    command: VersionCommand,
+    reply: Reply,
+    stale: Reply,
+  ): Outcome<VersionState, Reply> {
+    const change = transition(state, command);
+    if (change === "stale") return { state, reply: stale };
+    return { state: change.state, writes: change.writes, after: () => this.#announce(change), reply };
+  }
+
+  #announce({ state, announce, effect }: VersionChange): void {
+    if (announce) this.#parts.topics.publish("job", state.job.id, announce);
+    if (effect === "cancel") this.#parts.imports.cancel(state.job.id);
+    if (effect === "submit") this.#submit(state);
+  }
+
+  #submit({ job, version }: VersionState): void {
+    const { id, created_at, tags } = job;
+    this.#parts.imports.submit({ version_id: version.id, job_id: id, created_at, tags });
+  }
+}
+
+const isConstraint = (error: unknown): error is CommitError =>
+  error instanceof CommitError && error.reason === "constraint";
+
+const nameTaken = (error: unknown): never => {
+  if (!isConstraint(error)) throw error;
+  throw conflict("The template has a version of this name already.", [{ field: "name", detail: "must be unique" }]);
+};
+
+const templateNameTaken = (error: unknown): never => {
+  if (!isConstraint(error)) throw error;
+  throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+};

@@ -1,0 +1,321 @@
+// The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces,
+// and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
+import { AppError, conflict } from "#base/errors.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import type { AuditEntry } from "#db/reports/audit/audit.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
+import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import { isActive, jobStatus } from "#schema/job.ts";
+import type { ShareLevel, UpsertPortShare } from "#schema/port-share.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { Said } from "../job/report.ts";
+import { reapDue } from "../job/state.ts";
+import type { Outcome } from "../runtime/actor.ts";
+import type { Urgency } from "../runtime/job-queue.ts";
+import { outsideTurn } from "../runtime/mailbox.ts";
+import { tellState, workspaceEntries } from "./audit.ts";
+import { type Claim, claimed, isClaim } from "./claim.ts";
+import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
+import { planBuild } from "./plan.ts";
+import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
+import { runningAgents, type ScheduleDeps, ScheduledActor } from "./schedule-actor.ts";
+import { loadRules } from "./schedule-rules.ts";
+import { create, transition } from "./state.ts";
+
+/** Where the work of builds goes (actors/workspace/build-runner.ts). */
+export interface Builds {
+  submit(build: SubmittedBuild): void;
+  cancel(job_id: string): void;
+}
+
+export type SubmittedBuild = {
+  readonly workspace_id: string;
+  readonly job_id: string;
+  readonly created_at: number;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly urgency: Urgency;
+};
+
+export type WorkspaceDeps = ScheduleDeps & {
+  readonly builds: Builds;
+  /** Where the workspace reaches the server. */
+  readonly accessUrl: () => URL;
+};
+
+/** What became of a message that may come too late: "stale" is a value, not an error. */
+export type Late = "done" | "stale";
+
+export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild };
+
+/** What a worker gets to do; "stale" when the job no longer waits for one. */
+export type StartedJob =
+  | { readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean }
+  | "stale";
+
+export class WorkspaceActor extends ScheduledActor {
+  readonly #parts: WorkspaceDeps;
+
+  constructor(id: string, parts: WorkspaceDeps) {
+    super(id, parts);
+    this.#parts = parts;
+  }
+
+  protected async load(): Promise<WorkspaceState | undefined> {
+    const { store } = this.#parts;
+    const workspace = await store.get(findWorkspace({ id: this.id }));
+    const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
+    const job = build && (await store.get(findJob({ id: build.job_id })));
+    if (!workspace || !build || !job) return undefined;
+    const { id, key, created_at, updated_at, started_at, canceled_at, completed_at, error, error_code } = job;
+    const { worker_id, worker_name, attempts, logs_length, logs_overflowed, timings } = job;
+    const times = { created_at, updated_at, started_at, canceled_at, completed_at };
+    const counts = { attempts, logs_length, logs_overflowed };
+    // A build whose commit could not be confirmed may be on disk and in no queue; the queue takes each job once.
+    if (jobStatus(job) === "pending") {
+      const waiting = { workspace_id: this.id, job_id: id, created_at, tags: job.tags, urgency: urgencyOf(build) };
+      outsideTurn(() => this.#parts.builds.submit(waiting));
+    }
+    return {
+      workspace,
+      build,
+      job: { id, key, ...times, error, error_code, worker_id, worker_name, ...counts },
+      tags: job.tags,
+      timings,
+      agent_ids: build.transition === "start" || isActive(job) ? await runningAgents(store, this.id) : [],
+    };
+  }
+
+  protected override entries(
+    before: WorkspaceState | undefined,
+    { state }: Outcome<WorkspaceState, unknown>,
+  ): readonly AuditEntry[] {
+    return workspaceEntries(before, state, this.#parts.clock.now());
+  }
+
+  /** Makes the workspace with its first build. 409 when the owner has one of that name. */
+  create({ workspace, build }: CreateWorkspace): Promise<void> {
+    return this.birth(() => this.outcome(create(workspace, build, this.#parts.clock.now()), undefined)).catch(
+      nameTaken,
+    );
+  }
+
+  /** Queues a build. 409 while another is active, or when `after` is no longer the latest build. */
+  createBuild({ build, after }: { readonly build: NewBuild; readonly after: string }): Promise<void> {
+    return this.handle(async (state) => {
+      if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
+      if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
+      const known = { ...state, agent_ids: await runningAgents(this.#parts.store, this.id) };
+      const decision = transition(known, { type: "build", now: this.#parts.clock.now(), build });
+      return this.#settle(known, decision, undefined, undefined);
+    });
+  }
+
+  /** Gives a workspace that was kept ready to an owner; "stale" when it is not to be had. 409 when the owner has one of that name. */
+  claim(claim: Claim): Promise<Late> {
+    return this.handle<Late>(async (state) => {
+      const { store, clock, accessUrl } = this.#parts;
+      const now = clock.now();
+      const agents = await store.all(listAgentsOfBuild({ build_id: state.build.id }));
+      const change = claimed({ ...state, agent_ids: agents.map(({ id }) => id) }, claim, now);
+      if (!change) return { state, reply: "stale" };
+      const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
+      const known = { kept, parameters: claim.build.parameters };
+      const { rows, agent_ids } = await planBuild(store, change.state, now, accessUrl().href, known);
+      const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows] };
+      return this.#settle<Late>(state, next, "done", "stale");
+    }).catch(nameTaken);
+  }
+
+  /** A worker takes the job: gives it everything it needs, and makes the rows of what it will bring to life. */
+  startJob(args: { readonly job_id: string; readonly worker: { id: string; name: string } }): Promise<StartedJob> {
+    return this.handle<StartedJob>(async (state) => {
+      if (state.job.id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
+      const { store, clock, accessUrl } = this.#parts;
+      const now = clock.now();
+      const { workspace, build } = state;
+      // The agents of a claim were made with it; what runs has their tokens.
+      const made = (await isClaim(store, workspace, build))
+        ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
+        : {};
+      const plan = await planBuild(store, state, now, accessUrl().href, made);
+      const { request, rows, agent_ids, daily_cost } = plan;
+      const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
+      return this.#settle<StartedJob>(
+        state,
+        decision,
+        { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug" },
+        "stale",
+      );
+    });
+  }
+
+  /** Lines and timings of a running job. */
+  say({ job_id, logs, timings }: Said & { readonly job_id: string }): Promise<Late> {
+    return this.handle(async (state) => {
+      if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
+      const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
+      return this.#late(state, { type: "say", now: this.#parts.clock.now(), job_id, first_id, logs, timings });
+    });
+  }
+
+  /** The job is still being worked on. */
+  touchJob({ job_id }: { readonly job_id: string }): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "touch", now: this.#parts.clock.now(), job_id }));
+  }
+
+  /** The work has ended; `state` is what the next build must be told. */
+  completeJob(args: { readonly job_id: string; readonly state: string | null }): Promise<Late> {
+    return this.handle(async (state) => {
+      const rules = await loadRules(this.#parts.store, state.workspace);
+      const claimed = await isClaim(this.#parts.store, state.workspace, state.build);
+      return this.#late(state, { type: "complete", now: this.#parts.clock.now(), ...args, rules, claimed });
+    });
+  }
+
+  failJob(args: { readonly job_id: string; readonly error: string; readonly error_code: string }): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "fail", now: this.#parts.clock.now(), ...args }));
+  }
+
+  /** Replaces what a build has left behind. 409 while the workspace has an active build, which may be told it just now. */
+  putBuildState(args: { readonly build_id: string; readonly state: string | null }): Promise<void> {
+    return this.handle((state) => {
+      const { build_id } = args;
+      if (isActive(state.job)) throw conflict("A build of the workspace is active.");
+      const patch = { state: args.state, updated_at: this.#parts.clock.now() };
+      const isLatest = build_id === state.build.id;
+      return {
+        state: isLatest ? { ...state, build: { ...state.build, ...patch } } : state,
+        writes: [updateBuild(build_id, patch, { expect: 1 }), tellState(state, build_id, patch.updated_at)],
+        reply: undefined,
+      };
+    });
+  }
+
+  /** Cancels a build. 400 when it has ended or was asked to before, 412 when it is not in the status the caller expects. */
+  cancelBuild(args: { readonly build_id: string; readonly expect_status?: "running" | "pending" }): Promise<void> {
+    return this.handle((state) => {
+      const { build_id, expect_status } = args;
+      const status = state.build.id === build_id ? jobStatus(state.job) : "succeeded";
+      if (expect_status !== undefined && status !== expect_status) {
+        throw new AppError("precondition_failed", `The job is not ${expect_status}.`, { detail: `It is ${status}.` });
+      }
+      if (state.build.id !== build_id) throw new AppError("invalid", "The job has already ended.");
+      const decision = transition(state, { type: "cancel", now: this.#parts.clock.now(), job_id: state.job.id });
+      return this.#settle(state, decision, undefined, undefined);
+    });
+  }
+
+  /** Sets or clears the owner's mark; "stale" when it is so already. */
+  favor({ favorite }: { readonly favorite: boolean }): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "favor", favorite }));
+  }
+
+  /** A change that is no build; "stale" when it changes nothing. 409 for a name that is taken, 410 when it is deleted. */
+  edit(edit: WorkspaceEdit): Promise<Late> {
+    return this.handle((state) => this.#decided(state, editWorkspace(state, edit, this.#parts.clock.now()))).catch(
+      nameTaken,
+    );
+  }
+
+  /** Shares a port, or shares it in another way. 400 as in facts/platform 3.5, 409 when the template changes meanwhile. */
+  sharePort(share: UpsertPortShare): Promise<Late> {
+    return this.handle(async (state) => this.#decided(state, sharePort(state, share, await this.#ports(state))));
+  }
+
+  /** 404 when it is not shared. */
+  unsharePort(port: { readonly agent_name: string; readonly port: number }): Promise<Late> {
+    return this.handle(async (state) => this.#decided(state, unsharePort(state, port, await this.#ports(state))));
+  }
+
+  /** The template may allow less by now. */
+  lowerPorts(_: Record<string, never>): Promise<Late> {
+    return this.handle(async (state) => this.#decided(state, lowerPorts(state, await this.#ports(state))));
+  }
+
+  async #ports({ workspace, build }: WorkspaceState): Promise<KnownPorts> {
+    const { store, clock } = this.#parts;
+    const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
+    const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
+    return {
+      most: (template?.max_port_share_level ?? "owner") as ShareLevel,
+      agents: agents.map(({ name }) => name),
+      shares: await store.all(listStoredPortShares({ workspace_id: workspace.id })),
+      now: clock.now(),
+    };
+  }
+
+  #decided(state: WorkspaceState, decision: Decision): Outcome<WorkspaceState, Late> {
+    return this.#settle<Late>(state, decision, "done", "stale");
+  }
+
+  /** Nobody works on this job any more: the server has started again, or its worker was lost. */
+  requeueJob(args: { readonly job_id: string; readonly lost?: string }): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), ...args }));
+  }
+
+  /** The timer of rule JB-6: ends a job nothing has been heard of. */
+  reap(_: Record<string, never>): Promise<Late> {
+    return this.handle(async (state) => {
+      const now = this.#parts.clock.now();
+      const due = isActive(state.job) && now >= reapDue(state.job);
+      const first_id = due ? await this.#parts.store.reserve("job_logs", 5) : 0;
+      return this.#late(state, { type: "reap", now, first_id });
+    });
+  }
+
+  #late(state: WorkspaceState, command: Parameters<typeof transition>[1]): Outcome<WorkspaceState, Late> {
+    return this.#decided(state, transition(state, command));
+  }
+
+  #settle<Reply>(
+    state: WorkspaceState,
+    decision: Decision,
+    reply: Reply,
+    stale: Reply,
+  ): Outcome<WorkspaceState, Reply> {
+    if (decision.kind === "refused") throw decision.error;
+    if (decision.kind === "stale") return { state, reply: stale };
+    return this.outcome(decision, reply);
+  }
+
+  protected outcome<Reply>(change: Change, reply: Reply): Outcome<WorkspaceState, Reply> {
+    return { state: change.state, writes: change.writes, after: () => this.#announce(change), reply };
+  }
+
+  #announce({ state, events, effects }: Change): void {
+    const { topics, builds } = this.#parts;
+    for (const event of events) {
+      if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
+      else if (event.topic === "agent_gone") topics.publish("agent_gone", event.agent_id, {});
+      else if (event.topic === "access_changed") topics.publish("access_changed", this.id, {});
+      else if (event.topic === "reinit") topics.publish("reinit", this.id, { owner_id: event.owner_id });
+      else {
+        const { version, latest_build_id } = event;
+        topics.publish("workspace", this.id, { version, latest_build_id });
+      }
+    }
+    for (const effect of effects) {
+      const { job_id } = effect;
+      if (effect.do === "cancel") builds.cancel(job_id);
+      else {
+        const { build, job, tags } = state;
+        builds.submit({ workspace_id: this.id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build) });
+      }
+    }
+  }
+}
+
+/** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */
+const urgencyOf = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
+  initiator_id === PREBUILDS_USER_ID ? "background" : "person";
+
+const nameTaken = (error: unknown): never => {
+  const constraint = (error as { constraint?: unknown }).constraint;
+  if (constraint !== "workspaces_name") throw error;
+  throw conflict("A workspace of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+};

@@ -1,0 +1,135 @@
+// Workspace agents and their newest statistics. Inserted by the build that made them, then written by the agent actor only.
+import { asc, eq, sql } from "drizzle-orm";
+import { build, insertInto, query, type RowOfQuery, statement, updateBy } from "../engine/sql.ts";
+import { agent_stats, agents } from "../schema/agents.ts";
+import { users } from "../schema/users.ts";
+import { workspaces } from "../schema/workspaces.ts";
+import { isOfStartBefore, isSignedIn, mayRun } from "../signed-in.ts";
+
+export type AgentRow = typeof agents.$inferSelect;
+export type AgentStatsRow = typeof agent_stats.$inferSelect;
+
+export const findAgent = query(
+  build
+    .select()
+    .from(agents)
+    .where(eq(agents.id, sql.placeholder("id"))),
+);
+
+/** What the agent's actor decides by; the rest of the row is written and shown, but not kept in memory. */
+export type AgentFacts = RowOfQuery<typeof findAgentFacts>;
+
+export const findAgentFacts = query(
+  build
+    .select({
+      key: agents.key,
+      id: agents.id,
+      workspace_id: agents.workspace_id,
+      token_hash: agents.token_hash,
+      connection_timeout_seconds: agents.connection_timeout_seconds,
+      created_at: agents.created_at,
+      lifecycle_state: agents.lifecycle_state,
+      lifecycle_changed_at: agents.lifecycle_changed_at,
+      started_at: agents.started_at,
+      ready_at: agents.ready_at,
+      first_connected_at: agents.first_connected_at,
+      last_connected_at: agents.last_connected_at,
+      disconnected_at: agents.disconnected_at,
+      logs_length: agents.logs_length,
+      logs_overflowed: agents.logs_overflowed,
+    })
+    .from(agents)
+    .where(eq(agents.id, sql.placeholder("id"))),
+);
+
+/** What decides who may see or use an agent, whether its build is still the latest, and whether its token counts (1 or 0). */
+export const findAgentPlace = query(
+  build
+    .select({
+      agent_id: agents.id,
+      agent_key: agents.key,
+      agent_name: agents.name,
+      build_id: agents.build_id,
+      workspace_id: workspaces.id,
+      workspace_name: workspaces.name,
+      owner_id: workspaces.owner_id,
+      owner_username: users.username,
+      organization_id: workspaces.organization_id,
+      user_acl: workspaces.user_acl,
+      group_acl: workspaces.group_acl,
+      latest_build_id: workspaces.latest_build_id,
+      signed_in: sql<number>`${isSignedIn}`,
+      deleted: workspaces.deleted,
+      dormant_at: workspaces.dormant_at,
+    })
+    .from(agents)
+    .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
+    .innerJoin(users, eq(users.id, workspaces.owner_id))
+    .where(eq(agents.id, sql.placeholder("id"))),
+);
+
+/** The agents of several resources in the order they are shown; `resource_ids` is a JSON array. */
+export const listAgentsOfResources = query(
+  build
+    .select()
+    .from(agents)
+    .where(sql`${agents.resource_id} in (select value from json_each(${sql.placeholder("resource_ids")}))`)
+    .orderBy(asc(agents.display_order), asc(agents.name)),
+);
+
+/** The agents of one build in the order they are shown. */
+export const listAgentsOfBuild = query(
+  build
+    .select()
+    .from(agents)
+    .where(eq(agents.build_id, sql.placeholder("build_id")))
+    .orderBy(asc(agents.display_order), asc(agents.name)),
+);
+
+/** The agents of the start build before this stop or delete build: {build_id}. */
+export const listAgentsEndedBy = query(
+  build.select().from(agents).where(isOfStartBefore).orderBy(asc(agents.display_order), asc(agents.name)),
+);
+
+/** The agents of a workspace that may run: those that a stop or delete build ends; {workspace_id}. */
+export const listRunningAgents = query(
+  build.select().from(agents).where(mayRun).orderBy(asc(agents.display_order), asc(agents.name)),
+);
+
+/** `key` comes from the sequence `agents`. */
+export const insertAgent = insertInto(agents);
+export const updateAgent = updateBy(agents, agents.id);
+
+/** Bytes of log output stored so far; written with every batch of lines. */
+export const updateLogsLength = (id: string, logs_length: number) => ({
+  sql: "update agents set logs_length = ? where id = ?",
+  rows: [[logs_length, id]],
+  expect: 1,
+});
+
+const place = sql.placeholder;
+/** Replaces the newest statistics of an agent. */
+export const saveAgentStats = statement<AgentStatsRow>(
+  build
+    .insert(agent_stats)
+    .values({
+      agent_id: place("agent_id"),
+      collected_at: place("collected_at"),
+      connection_count: place("connection_count"),
+      connection_median_latency_ms: place("connection_median_latency_ms"),
+      rx_bytes: place("rx_bytes"),
+      tx_bytes: place("tx_bytes"),
+      session_counts: place("session_counts") as never,
+    })
+    .onConflictDoUpdate({
+      target: agent_stats.agent_id,
+      set: {
+        collected_at: sql`excluded.collected_at`,
+        connection_count: sql`excluded.connection_count`,
+        connection_median_latency_ms: sql`excluded.connection_median_latency_ms`,
+        rx_bytes: sql`excluded.rx_bytes`,
+        tx_bytes: sql`excluded.tx_bytes`,
+        session_counts: sql`excluded.session_counts`,
+      },
+    }),
+);

@@ -1,0 +1,74 @@
+// Where a named app of a workspace is, found with few reads for each request that goes to one. Read only.
+import { and, asc, eq, sql } from "drizzle-orm";
+import { build, query } from "../engine/sql.ts";
+import { agent_apps, agents } from "../schema/agents.ts";
+import { jobs } from "../schema/jobs.ts";
+import { users } from "../schema/users.ts";
+import { workspace_builds, workspaces } from "../schema/workspaces.ts";
+
+/** A living workspace by the names of its owner and itself, with its latest build: {username, name}, letter case ignored. */
+export const findNamedWorkspace = query(
+  build
+    .select({
+      id: workspaces.id,
+      name: workspaces.name,
+      owner_id: workspaces.owner_id,
+      organization_id: workspaces.organization_id,
+      user_acl: workspaces.user_acl,
+      group_acl: workspaces.group_acl,
+      dormant_at: workspaces.dormant_at,
+      build_id: workspaces.latest_build_id,
+      transition: workspace_builds.transition,
+      started_at: jobs.started_at,
+      completed_at: jobs.completed_at,
+      error: jobs.error,
+    })
+    .from(users)
+    .innerJoin(workspaces, eq(workspaces.owner_id, users.id))
+    .leftJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
+    .leftJoin(jobs, eq(jobs.id, workspace_builds.job_id))
+    .where(
+      and(
+        sql`lower(${users.username}) = lower(${sql.placeholder("username")})`,
+        eq(users.deleted, false),
+        sql`lower(${workspaces.name}) = lower(${sql.placeholder("name")})`,
+        eq(workspaces.deleted, false),
+      ),
+    )
+    .limit(1),
+);
+const named = findNamedWorkspace({ username: "", name: "" }).map;
+export type NamedWorkspace = ReturnType<typeof named>;
+
+/** The agents of a build that apps may be on: {build_id}. */
+export const listNamedAgents = query(
+  build
+    .select({ id: agents.id, name: agents.name, parent_id: agents.parent_id })
+    .from(agents)
+    .where(eq(agents.build_id, sql.placeholder("build_id")))
+    .orderBy(asc(agents.display_order), asc(agents.name)),
+);
+
+/** {agent_id, slug}, letter case ignored. */
+export const findAgentApp = query(
+  build
+    .select()
+    .from(agent_apps)
+    .where(
+      and(
+        eq(agent_apps.agent_id, sql.placeholder("agent_id")),
+        sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`,
+      ),
+    )
+    .limit(1),
+);
+
+/** The names that the hosts of several agents' apps are made of; `agent_ids` is a JSON array. */
+export const listAgentNames = query(
+  build
+    .select({ agent_id: agents.id, agent: agents.name, workspace: workspaces.name, user: users.username })
+    .from(agents)
+    .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
+    .innerJoin(users, eq(users.id, workspaces.owner_id))
+    .where(sql`${agents.id} in (select value from json_each(${sql.placeholder("agent_ids")}))`),
+);

@@ -1,0 +1,62 @@
+// What apps say of themselves. Written by the agent actor; a reader gets the newest first.
+import { and, desc, eq, sql } from "drizzle-orm";
+import { build, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { agent_apps, agents } from "../schema/agents.ts";
+import { app_statuses } from "../schema/app-statuses.ts";
+
+export type AppStatusRow = typeof app_statuses.$inferSelect;
+
+/** How many statuses of one app are kept: a chatty app must not make its workspace too large to show. */
+export const KEPT_STATUSES = 50;
+
+/** The statuses of several agents, the newest first; `agent_ids` is a JSON array. */
+export const listAppStatusesOf = query(
+  build
+    .select()
+    .from(app_statuses)
+    .where(sql`${app_statuses.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))`)
+    .orderBy(desc(app_statuses.key)),
+);
+
+/** What an app of an agent has said last: {agent_id, slug}. */
+export const findNewestAppState = query(
+  build
+    .select({ state: app_statuses.state })
+    .from(app_statuses)
+    .innerJoin(agent_apps, eq(agent_apps.id, app_statuses.app_id))
+    .where(and(eq(app_statuses.agent_id, sql.placeholder("agent_id")), eq(agent_apps.slug, sql.placeholder("slug"))))
+    .orderBy(desc(app_statuses.key))
+    .limit(1),
+);
+
+const insert = insertInto(app_statuses);
+
+const prune = statement<{ app_id: string }>(
+  build
+    .delete(app_statuses)
+    .where(
+      sql`${app_statuses.app_id} = ${sql.placeholder("app_id")} and ${app_statuses.key} <= (select ${sql.raw(
+        '"older"."key"',
+      )} from ${app_statuses} ${sql.raw('"older"')} where ${sql.raw('"older"."app_id"')} = ${sql.placeholder(
+        "app_id",
+      )} order by ${sql.raw('"older"."key"')} desc limit 1 offset ${sql.raw(String(KEPT_STATUSES))})`,
+    ),
+);
+
+/** Adds a status; what is older than the newest KEPT_STATUSES of its app goes. */
+export const insertAppStatus = (row: Omit<AppStatusRow, "key">): Statement[] => [
+  insert(row),
+  prune({ app_id: row.app_id }),
+];
+
+const wipe = statement<{ build_id: string }>(
+  build.delete(app_statuses).where(
+    sql`${app_statuses.agent_id} in ${build
+      .select({ id: agents.id })
+      .from(agents)
+      .where(eq(agents.build_id, sql.placeholder("build_id")))}`,
+  ),
+);
+
+/** Everything the apps of this build's agents have said; run before the agents go. */
+export const deleteAppStatusesOfBuild = (build_id: string): Statement => wipe({ build_id });

@@ -1,0 +1,36 @@
+// Log sources of agents. Log lines refer to them by their integer key.
+import { asc, eq, sql } from "drizzle-orm";
+import { build, insertInto, query, statement } from "../engine/sql.ts";
+import { agent_log_sources } from "../schema/agents.ts";
+
+export type LogSourceRow = typeof agent_log_sources.$inferSelect;
+
+/** The sources of one agent, the oldest first. */
+export const listLogSources = query(
+  build
+    .select()
+    .from(agent_log_sources)
+    .where(eq(agent_log_sources.agent_id, sql.placeholder("agent_id")))
+    .orderBy(asc(agent_log_sources.key)),
+);
+
+/** The sources of several agents; `agent_ids` is a JSON array. */
+export const listLogSourcesOf = query(
+  build
+    .select()
+    .from(agent_log_sources)
+    .where(sql`${agent_log_sources.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))`)
+    .orderBy(asc(agent_log_sources.key)),
+);
+
+/** `key` comes from the sequence `log_sources`. */
+export const insertLogSource = insertInto(agent_log_sources);
+
+/** Remembers the newest batch of a source, written with its lines. */
+export const noteBatch = statement<{ key: number; batch_id: string }>(
+  build
+    .update(agent_log_sources)
+    .set({ last_batch: sql`${sql.placeholder("batch_id")}` })
+    .where(eq(agent_log_sources.key, sql.placeholder("key"))),
+  { expect: 1 },
+);

@@ -1,0 +1,44 @@
+// Metadata of agents: what the template wants measured, and the newest result.
+import { asc, eq, sql } from "drizzle-orm";
+import { build, insertInto, query, statement } from "../engine/sql.ts";
+import { agent_metadata } from "../schema/agents.ts";
+
+export type AgentMetadataRow = typeof agent_metadata.$inferSelect;
+
+const order = [asc(agent_metadata.display_order), asc(agent_metadata.key)] as const;
+
+/** The metadata of one agent as it is shown. */
+export const listAgentMetadata = query(
+  build
+    .select()
+    .from(agent_metadata)
+    .where(eq(agent_metadata.agent_id, sql.placeholder("agent_id")))
+    .orderBy(...order),
+);
+
+/** The metadata of several agents; `agent_ids` is a JSON array. */
+export const listAgentMetadataOf = query(
+  build
+    .select()
+    .from(agent_metadata)
+    .where(sql`${agent_metadata.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))`)
+    .orderBy(...order),
+);
+
+export const insertAgentMetadata = insertInto(agent_metadata);
+
+const place = sql.placeholder;
+/** The newest result of one key. */
+export const updateAgentMetadata = statement<{
+  agent_id: string;
+  key: string;
+  value: string;
+  error: string;
+  collected_at: number;
+}>(
+  build
+    .update(agent_metadata)
+    .set({ value: sql`${place("value")}`, error: sql`${place("error")}`, collected_at: sql`${place("collected_at")}` })
+    .where(sql`${agent_metadata.agent_id} = ${place("agent_id")} and ${agent_metadata.key} = ${place("key")}`),
+  { expect: 1 },
+);

@@ -1,0 +1,84 @@
+// Scripts of agents and how long they took. Inserted by the build; the agent reports how they ended.
+import { and, asc, eq, lt, sql } from "drizzle-orm";
+import { build, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { agent_script_timings, agent_scripts } from "../schema/agents.ts";
+
+export type AgentScriptRow = typeof agent_scripts.$inferSelect;
+export type AgentScriptTimingRow = typeof agent_script_timings.$inferSelect;
+
+const order = [asc(agent_scripts.display_order), asc(agent_scripts.display_name), asc(agent_scripts.id)] as const;
+
+/** The scripts of one agent in the order of the template. */
+export const listAgentScripts = query(
+  build
+    .select()
+    .from(agent_scripts)
+    .where(eq(agent_scripts.agent_id, sql.placeholder("agent_id")))
+    .orderBy(...order),
+);
+
+/** The scripts of several agents; `agent_ids` is a JSON array. */
+export const listAgentScriptsOf = query(
+  build
+    .select()
+    .from(agent_scripts)
+    .where(sql`${agent_scripts.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))`)
+    .orderBy(...order),
+);
+
+export const insertAgentScript = insertInto(agent_scripts);
+export const updateAgentScript = updateBy(agent_scripts, agent_scripts.id);
+
+const sameStage = sql`(${sql.placeholder("stage")} = '' or stage = ${sql.placeholder("stage")})`;
+
+/**
+ * The newest run of each script of several agents, the oldest first: {agent_ids: a JSON array, stage: `start`, `stop`, `cron`, or empty
+ * for the newest of all}.
+ */
+export const listScriptTimingsOf = query(
+  build
+    .select()
+    .from(agent_script_timings)
+    .where(
+      sql`${agent_script_timings.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))
+        and ${agent_script_timings.started_at} = (select max(n.started_at) from ${agent_script_timings} n
+          where n.script_id = ${agent_script_timings}.script_id and ${sameStage})`,
+    )
+    .orderBy(asc(agent_script_timings.started_at), asc(agent_script_timings.script_id))
+    .limit(10_000),
+);
+
+const place = sql.placeholder;
+const dropRunsBefore = statement<{ script_id: string; stage: string; started_at: number }>(
+  build
+    .delete(agent_script_timings)
+    .where(
+      and(
+        eq(agent_script_timings.script_id, place("script_id")),
+        eq(agent_script_timings.stage, place("stage")),
+        lt(agent_script_timings.started_at, place("started_at")),
+      ),
+    ),
+);
+
+/** Keeps this run and lets those before it at the same stage go: nobody reads them, and cron scripts have many. */
+export const keepScriptTiming = (run: AgentScriptTimingRow): Statement[] => [
+  dropRunsBefore({ script_id: run.script_id, stage: run.stage, started_at: run.started_at }),
+  saveScriptTiming(run),
+];
+
+/** The same run reported twice (a lost answer, then a repeat) is one row. */
+const saveScriptTiming = statement<AgentScriptTimingRow>(
+  build
+    .insert(agent_script_timings)
+    .values({
+      script_id: place("script_id"),
+      agent_id: place("agent_id"),
+      started_at: place("started_at"),
+      ended_at: place("ended_at"),
+      exit_code: place("exit_code"),
+      stage: place("stage"),
+      status: place("status"),
+    })
+    .onConflictDoNothing(),
+);

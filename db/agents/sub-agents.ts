@@ -1,0 +1,48 @@
+// Agents inside agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor.
+import { asc, eq, sql } from "drizzle-orm";
+import { build, query, type Statement, statement } from "../engine/sql.ts";
+import {
+  agent_apps,
+  agent_log_sources,
+  agent_logs,
+  agent_metadata,
+  agent_script_timings,
+  agent_scripts,
+  agent_stats,
+  agents,
+} from "../schema/agents.ts";
+import { app_statuses } from "../schema/app-statuses.ts";
+
+/** The children of an agent, by name. */
+export const listSubAgents = query(
+  build
+    .select({ id: agents.id, key: agents.key, name: agents.name })
+    .from(agents)
+    // By the build, which has an index; a child is of its parent's build.
+    .where(
+      sql`${agents.build_id} = (select "p"."build_id" from ${agents} "p" where "p"."id" = ${sql.placeholder("parent_id")}) and ${agents.parent_id} = ${sql.placeholder("parent_id")}`,
+    )
+    .orderBy(asc(agents.name)),
+);
+
+type OfAgent = { agent_id: string };
+const wipe = [
+  app_statuses,
+  agent_apps,
+  agent_log_sources,
+  agent_metadata,
+  agent_scripts,
+  agent_script_timings,
+  agent_stats,
+].map((table) => statement<OfAgent>(build.delete(table).where(eq(table.agent_id, sql.placeholder("agent_id")))));
+const wipeLogs = statement<{ key: number }>(
+  build.delete(agent_logs).where(eq(agent_logs.agent, sql.placeholder("key"))),
+);
+const wipeAgent = statement<{ id: string }>(build.delete(agents).where(eq(agents.id, sql.placeholder("id"))));
+
+/** An agent and all that belongs to it; `key` is its integer key. */
+export const deleteSubAgent = ({ id, key }: { id: string; key: number }): Statement[] => [
+  ...wipe.map((one) => one({ agent_id: id })),
+  wipeLogs({ key }),
+  wipeAgent({ id }),
+];

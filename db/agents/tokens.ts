@@ -1,0 +1,22 @@
+// Signing in a workspace agent: its token counts as long as the agent does (facts/platform 8.2).
+import { and, eq, sql } from "drizzle-orm";
+import { build, query } from "../engine/sql.ts";
+import { agents } from "../schema/agents.ts";
+import { workspaces } from "../schema/workspaces.ts";
+import { isSignedIn } from "../signed-in.ts";
+
+export const findAgentByToken = query(
+  build
+    .select({
+      agent_id: agents.id,
+      agent_key: agents.key,
+      agent_name: agents.name,
+      build_id: agents.build_id,
+      workspace_id: agents.workspace_id,
+      owner_id: workspaces.owner_id,
+      api_key_scope: agents.api_key_scope,
+    })
+    .from(agents)
+    .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
+    .where(and(eq(agents.token_hash, sql.placeholder("token_hash")), isSignedIn)),
+);

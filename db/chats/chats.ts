@@ -1,0 +1,168 @@
+// Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in chat-lists.ts.
+import { and, asc, eq, inArray, sql } from "drizzle-orm";
+import { build, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { chats } from "../schema/chats.ts";
+
+export type ChatRow = typeof chats.$inferSelect;
+export type { DynamicTool } from "../schema/chats.ts";
+
+/** {id}. */
+export const findChat = query(
+  build
+    .select()
+    .from(chats)
+    .where(eq(chats.id, sql.placeholder("id"))),
+);
+
+/** What decides who may see it: {id}. */
+export const findChatPlace = query(
+  build
+    .select({
+      id: chats.id,
+      key: chats.key,
+      owner_id: chats.owner_id,
+      organization_id: chats.organization_id,
+      parent_chat_id: chats.parent_chat_id,
+      workspace_id: chats.workspace_id,
+      archived: chats.archived,
+    })
+    .from(chats)
+    .where(eq(chats.id, sql.placeholder("id"))),
+);
+export type ChatPlace = Pick<
+  ChatRow,
+  "id" | "key" | "owner_id" | "organization_id" | "parent_chat_id" | "workspace_id" | "archived"
+>;
+
+/** The sub-chats of a root chat, newest first: {root}. */
+export const listChildren = query(
+  build
+    .select()
+    .from(chats)
+    .where(eq(chats.parent_chat_id, sql.placeholder("root")))
+    .orderBy(sql`${chats.created_at} desc`),
+);
+
+/** Chats whose turn or interruption a start must take up. */
+export const listBusyChats = query(
+  build
+    .select({ id: chats.id, status: chats.status })
+    .from(chats)
+    .where(inArray(chats.status, ["running", "interrupting"]))
+    .orderBy(asc(chats.updated_at)),
+);
+
+export const insertChat = insertInto(chats);
+/** Metadata only; the execution state goes through `saveExecution`. */
+export const updateChat = updateBy(chats, chats.id);
+
+/** The columns that transitions change. */
+export type ExecutionColumns = Pick<
+  ChatRow,
+  | "status"
+  | "archived"
+  | "last_error"
+  | "retry_state"
+  | "requires_action_deadline"
+  | "pending_calls"
+  | "snapshot_version"
+  | "history_version"
+  | "queue_version"
+  | "retry_version"
+  | "generation_attempt"
+  | "last_assistant_id"
+  | "updated_at"
+>;
+
+const EXECUTION = [
+  "status",
+  "archived",
+  "last_error",
+  "retry_state",
+  "requires_action_deadline",
+  "pending_calls",
+  "snapshot_version",
+  "history_version",
+  "queue_version",
+  "retry_version",
+  "generation_attempt",
+  "last_assistant_id",
+  "updated_at",
+] as const satisfies readonly (keyof ExecutionColumns)[];
+
+const save = statement<ExecutionColumns & { id: string; expected: number }>(
+  build
+    .update(chats)
+    .set(Object.fromEntries(EXECUTION.map((name) => [name, sql.placeholder(name)])) as never)
+    .where(and(eq(chats.id, sql.placeholder("id")), eq(chats.snapshot_version, sql.placeholder("expected")))),
+  { expect: 1 },
+);
+
+/** The execution state after a transition; `stale` when somebody else has moved the chat since version `expected`. */
+export const saveExecution = (id: string, expected: number, next: ExecutionColumns): Statement =>
+  save({
+    ...(Object.fromEntries(EXECUTION.map((name) => [name, next[name]])) as ExecutionColumns),
+    id,
+    expected,
+  });
+
+const read = statement<{ id: string }>(
+  build
+    .update(chats)
+    .set({ read_cursor: sql`max(${chats.read_cursor}, ${chats.last_assistant_id})` })
+    .where(eq(chats.id, sql.placeholder("id"))),
+);
+/** The owner has seen everything up to now. */
+export const markChatRead = (id: string): Statement => read({ id });
+
+const pinLast = statement<{ id: string; owner_id: string }>(
+  build
+    .update(chats)
+    .set({
+      pin_order: sql`(select coalesce(max(p.pin_order), 0) + 1 from chats p where p.owner_id = ${sql.placeholder("owner_id")})`,
+    })
+    .where(and(eq(chats.id, sql.placeholder("id")), eq(chats.pin_order, 0))),
+);
+const takePin = statement<{ id: string; owner_id: string }>(
+  build
+    .update(chats)
+    .set({ pin_order: sql`${chats.pin_order} - 1` })
+    .where(
+      sql`${chats.owner_id} = ${sql.placeholder("owner_id")} and ${chats.pin_order} > (select nullif(p.pin_order, 0) from chats p where p.id = ${sql.placeholder("id")})`,
+    ),
+);
+const dropPin = statement<{ id: string }>(
+  build
+    .update(chats)
+    .set({ pin_order: 0 })
+    .where(eq(chats.id, sql.placeholder("id"))),
+);
+const makeRoom = statement<{ owner_id: string; at: number }>(
+  build
+    .update(chats)
+    .set({ pin_order: sql`${chats.pin_order} + 1` })
+    .where(
+      sql`${chats.owner_id} = ${sql.placeholder("owner_id")} and ${chats.pin_order} >= ${sql.placeholder("at")} and ${chats.pin_order} > 0`,
+    ),
+);
+const putPin = statement<{ id: string; owner_id: string; at: number }>(
+  build
+    .update(chats)
+    .set({
+      pin_order: sql`min(${sql.placeholder("at")}, (select count(*) + 1 from chats p where p.owner_id = ${sql.placeholder("owner_id")} and p.pin_order > 0))`,
+    })
+    .where(eq(chats.id, sql.placeholder("id"))),
+);
+
+/** Pins a chat that is not pinned as the owner's last one; no change for one that is. */
+export const pinChat = (id: string, owner_id: string): Statement[] => [pinLast({ id, owner_id })];
+
+/** Unpins it and closes the gap. */
+export const unpinChat = (id: string, owner_id: string): Statement[] => [takePin({ id, owner_id }), dropPin({ id })];
+
+/** Moves a pinned chat to place `at`, counted from 1; beyond the last it becomes the last. */
+export const movePin = (id: string, owner_id: string, at: number): Statement[] => [
+  ...unpinChat(id, owner_id),
+  makeRoom({ owner_id, at }),
+  putPin({ id, owner_id, at }),
+];

@@ -1,0 +1,120 @@
+// Contexts of workspaces and chats: what an agent has pushed last, what a chat has pinned, and since when the two differ (facts/chats
+// 5.5, rules CX-6 to CX-10). Everything that depends on another row's newest value is decided in SQL, inside the batch.
+import { eq, sql } from "drizzle-orm";
+import { build, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { chat_contexts, context_snapshots, workspace_contexts } from "../schema/context.ts";
+
+export type WorkspaceContextRow = typeof workspace_contexts.$inferSelect;
+export type SnapshotRow = typeof context_snapshots.$inferSelect;
+
+/** {workspace_id}. */
+export const findWorkspaceContext = query(
+  build
+    .select()
+    .from(workspace_contexts)
+    .where(eq(workspace_contexts.workspace_id, sql.placeholder("workspace_id"))),
+);
+
+/** {id}. */
+export const findSnapshot = query(
+  build
+    .select()
+    .from(context_snapshots)
+    .where(eq(context_snapshots.id, sql.placeholder("id"))),
+);
+
+/** What the chat with the key {chat} has pinned. */
+export const findChatContext = query(
+  build
+    .select({
+      agent_id: chat_contexts.agent_id,
+      snapshot: chat_contexts.snapshot,
+      pinned_at: chat_contexts.pinned_at,
+      dirty_since: chat_contexts.dirty_since,
+      hash: context_snapshots.hash,
+      error: context_snapshots.error,
+    })
+    .from(chat_contexts)
+    .innerJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot))
+    .where(eq(chat_contexts.chat, sql.placeholder("chat"))),
+);
+
+const insert = insertInto(context_snapshots);
+/** The snapshot, unless it is there already. */
+export const keepSnapshot = (row: SnapshotRow): Statement => {
+  const made = insert(row);
+  return { ...made, sql: `${made.sql} on conflict do nothing` };
+};
+
+/** What the workspace's agent tells from now on. */
+export const putWorkspaceContext = statement<WorkspaceContextRow>(
+  build
+    .insert(workspace_contexts)
+    .values({
+      workspace_id: sql.placeholder("workspace_id"),
+      agent_id: sql.placeholder("agent_id"),
+      version: sql.placeholder("version") as never,
+      snapshot: sql.placeholder("snapshot"),
+      updated_at: sql.placeholder("updated_at") as never,
+    })
+    .onConflictDoUpdate({
+      target: workspace_contexts.workspace_id,
+      set: {
+        agent_id: sql`excluded.agent_id`,
+        version: sql`excluded.version`,
+        snapshot: sql`excluded.snapshot`,
+        updated_at: sql`excluded.updated_at`,
+      },
+    }),
+);
+
+/** Snapshots that neither a workspace nor a chat names go. */
+export const dropSnapshots = (): Statement => ({
+  sql: `delete from context_snapshots where id in (select s.id from context_snapshots s
+    where not exists (select 1 from workspace_contexts w where w.snapshot = s.id)
+    and not exists (select 1 from chat_contexts c where c.snapshot = s.id))`,
+  rows: [[]],
+});
+
+/** Chats of the workspace that have pinned something and are dirty where they were not, or the other way round, once it tells `hash`. */
+export const listChatsTurned = (workspace_id: string, hash: string) => turned({ workspace_id, hash });
+const turned = query(
+  build
+    .select({ id: sql<string>`ch.id`.as("id"), owner_id: sql<string>`ch.owner_id`.as("owner_id") })
+    .from(sql`chats ch join chat_contexts c on c.chat = ch.key join context_snapshots s on s.id = c.snapshot`)
+    .where(
+      sql`ch.workspace_id = ${sql.placeholder("workspace_id")} and ch.archived = 0
+        and (s.hash <> ${sql.placeholder("hash")}) <> (c.dirty_since is not null)`,
+    ),
+);
+
+/** Every chat of the workspace is dirty, or clean, by what it tells now; the time at which a chat became dirty stays. */
+export const markDirty = (workspace_id: string, hash: string, now: number): Statement => ({
+  sql: `update chat_contexts set dirty_since =
+      case when (select s.hash from context_snapshots s where s.id = chat_contexts.snapshot) = ?2 then null
+           else coalesce(dirty_since, ?3) end
+    where chat in (select key from chats where workspace_id = ?1)`,
+  rows: [[workspace_id, hash, now]],
+});
+
+const PIN = `insert into chat_contexts (chat, agent_id, snapshot, pinned_at, dirty_since)
+  select ?1, w.agent_id, w.snapshot, ?3, null from workspace_contexts w where w.workspace_id = ?2`;
+
+/** Pins what the workspace tells now, unless the chat has pinned something or the workspace has told nothing yet. */
+export const pinContextOnce = (chat: number, workspace_id: string, now: number): Statement => ({
+  sql: `${PIN} on conflict do nothing`,
+  rows: [[chat, workspace_id, now]],
+});
+
+/** Forgets what the chat has pinned, and pins what `workspace_id` tells now, if anything. */
+export const repinContext = (chat: number, workspace_id: string | null, now: number): Statement[] => [
+  { sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
+  ...(workspace_id === null ? [] : [pinContextOnce(chat, workspace_id, now)]),
+  dropSnapshots(),
+];
+
+/** The chat has pinned nothing any more. */
+export const forgetChatContext = (chat: number): Statement[] => [
+  { sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
+  dropSnapshots(),
+];

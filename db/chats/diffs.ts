@@ -1,0 +1,84 @@
+// The pull requests of chats: reading one, keeping what a host has said, and the conditions of lists that ask for them. Written by
+// actors/chat/background/pull-requests.ts alone.
+import { eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
+import { build, deleteBy, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
+import { clearTimer, setTimer } from "../engine/timers.ts";
+import { chat_diffs } from "../schema/chat-diffs.ts";
+import { chats } from "../schema/chats.ts";
+import { forgetPull, indexPull } from "./search.ts";
+
+export type ChatDiffRow = typeof chat_diffs.$inferSelect;
+
+const { kept: _kept, failures: _failures, ...shown } = getTableColumns(chat_diffs);
+
+/** What callers see of it. */
+export const shownDiff = shown;
+export type ShownDiff = Omit<ChatDiffRow, "kept" | "failures">;
+
+/** {id}: the chat, and its pull request if there is one. */
+export const findChatDiff = query(
+  build
+    .select({
+      chat: {
+        key: chats.key,
+        owner_id: chats.owner_id,
+        organization_id: chats.organization_id,
+        workspace_id: chats.workspace_id,
+        archived: chats.archived,
+      },
+      diff: chat_diffs,
+    })
+    .from(chats)
+    .leftJoin(chat_diffs, eq(chat_diffs.chat, chats.key))
+    .where(eq(chats.id, sql.placeholder("id"))),
+);
+export type FoundChatDiff = RowOfQuery<typeof findChatDiff>;
+
+const TIMER = "chat_diff";
+const drop = deleteBy(chat_diffs, chat_diffs.chat);
+const insert = insertInto(chat_diffs);
+
+/** The row as it is now, in the place of the old one, and when the host is asked again; null: not by itself. */
+export const putChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
+  drop(row.chat),
+  insert(row),
+  row.pr_number === null ? forgetPull(row.chat) : indexPull(row.chat, `${row.pr_number} ${row.pr_title}`),
+  askPullLater(chat_id, due),
+];
+
+/** Moves the next question to the host. */
+export const askPullLater = (chat_id: string, due: number | null): Statement =>
+  due === null ? clearTimer(TIMER, chat_id, "refresh") : setTimer(TIMER, chat_id, "refresh", due);
+
+export type PullFilter = {
+  readonly statuses: readonly ("draft" | "open" | "merged" | "closed")[];
+  readonly repo?: string | undefined;
+  readonly title?: string | undefined;
+  readonly number?: number | undefined;
+  /** Of the chat or of one of its sub-chats. */
+  readonly url?: string | undefined;
+};
+
+/** Conditions on the table `chats` of a query; texts in lower case. */
+export const pullConditions = ({ statuses, repo, title, number, url }: PullFilter): (SQL | undefined)[] => [
+  statuses.length === 0 ? undefined : of(or(...statuses.map((one) => STATUS[one]))),
+  repo === undefined
+    ? undefined
+    : of(sql`(instr(lower(d.remote_origin), ${repo}) > 0 or instr(lower(d.url), ${repo}) > 0)`),
+  title === undefined ? undefined : of(sql`d.pr_number is not null and instr(lower(d.pr_title), ${title}) > 0`),
+  number === undefined ? undefined : of(sql`d.pr_number = ${number}`),
+  url === undefined
+    ? undefined
+    : sql`exists (select 1 from chat_diffs d join chats f on f.key = d.chat
+        where lower(d.url) = ${url} and (f.key = ${chats.key} or f.parent_chat_id = ${chats.id}))`,
+];
+
+const of = (condition: SQL | undefined): SQL =>
+  sql`exists (select 1 from chat_diffs d where d.chat = ${chats.key} and ${condition})`;
+
+const STATUS = {
+  draft: sql`(d.pr_state = 'open' and d.pr_draft = 1)`,
+  open: sql`(d.pr_state = 'open' and d.pr_draft = 0)`,
+  merged: sql`d.pr_state = 'merged'`,
+  closed: sql`d.pr_state = 'closed'`,
+} as const;

@@ -1,0 +1,77 @@
+// Files of chats: rows for the bytes in the blob store. A file belongs to nobody's chat at first, and to one chat for ever once a
+// message of it has named the file; a chat keeps its newest fifty.
+import { and, asc, eq, sql } from "drizzle-orm";
+import type { Blobs } from "../blobs.ts";
+import { build, insertInto, query, type Statement } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
+import { chat_files } from "../schema/chat-files.ts";
+import { chats } from "../schema/chats.ts";
+
+export type ChatFileRow = typeof chat_files.$inferSelect;
+
+/** Files one chat keeps (facts/chats 3.4). */
+export const CHAT_FILES_LIMIT = 50;
+
+/** {id}. */
+export const findChatFile = query(
+  build
+    .select()
+    .from(chat_files)
+    .where(eq(chat_files.id, sql.placeholder("id"))),
+);
+
+/** The id of the chat with this key: {key}. */
+export const findChatIdByKey = query(
+  build
+    .select({ id: chats.id })
+    .from(chats)
+    .where(eq(chats.key, sql.placeholder("key"))),
+);
+
+/** The files of a chat, the oldest first: {chat}. */
+export const listChatFiles = query(
+  build
+    .select()
+    .from(chat_files)
+    .where(and(eq(chat_files.chat, sql.placeholder("chat"))))
+    .orderBy(asc(chat_files.created_at), asc(chat_files.id)),
+);
+
+export const insertChatFile = insertInto(chat_files);
+
+/**
+ * These files belong to the chat from now on, and the ones used longest ago make room for them. `stale` when one of them is gone or
+ * another chat was quicker.
+ */
+export const linkChatFiles = (chat: number, ids: readonly string[], now: number): Statement[] =>
+  ids.length === 0
+    ? []
+    : [
+        {
+          sql: "update chat_files set chat = ?1, linked_at = ?2 where id = ?3 and (chat is null or chat = ?1)",
+          rows: ids.map((id) => [chat, now, id]),
+          expect: 1,
+        },
+        {
+          sql: `delete from chat_files where chat = ?1 and id not in
+            (select id from chat_files where chat = ?1 order by linked_at desc, created_at desc, id limit ${CHAT_FILES_LIMIT})`,
+          rows: [[chat]],
+        },
+      ];
+
+/** Files that no message has named since this time are forgotten, a bounded number at once. */
+export const deleteOrphansBefore = (time: number): Statement => ({
+  sql: "delete from chat_files where id in (select id from chat_files where chat is null and created_at < ?1 limit 1000)",
+  rows: [[time]],
+});
+
+/** A file as a model is given it; undefined when it is no longer there. */
+export const readAttachment = async (
+  { store, blobs }: { readonly store: Store; readonly blobs: Blobs },
+  id: string,
+): Promise<{ name: string; media_type: string; bytes: Uint8Array } | undefined> => {
+  const row = await store.get(findChatFile({ id }));
+  if (!row) return undefined;
+  const { name, media_type, hash } = row;
+  return { name, media_type, bytes: await Bun.file(blobs.pathOf(hash)).bytes() };
+};

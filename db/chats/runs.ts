@@ -1,0 +1,100 @@
+// Recorded model calls: the statements of the recorder, and the reads of whoever looks into a chat (facts/chats 4.18).
+import { and, asc, desc, eq, sql } from "drizzle-orm";
+import { build, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
+import { chat_run_steps, chat_runs } from "../schema/chat-runs.ts";
+import { messages } from "../schema/chats.ts";
+
+export type ChatRunRow = typeof chat_runs.$inferSelect;
+export type ChatRunStepRow = typeof chat_run_steps.$inferSelect;
+
+/** Runs in one answer. */
+const RUNS_SHOWN = 100;
+/** Steps that go in one commit. */
+const SLICE = 100;
+
+export const insertRun = insertInto(chat_runs);
+export const updateRun = updateBy(chat_runs, chat_runs.key);
+export const insertStep = insertInto(chat_run_steps);
+
+/** The newest first: {chat}. */
+export const listRuns = query(
+  build
+    .select()
+    .from(chat_runs)
+    .where(eq(chat_runs.chat, sql.placeholder("chat")))
+    .orderBy(desc(chat_runs.key))
+    .limit(RUNS_SHOWN),
+);
+
+/** {id}. */
+export const findRun = query(
+  build
+    .select()
+    .from(chat_runs)
+    .where(eq(chat_runs.id, sql.placeholder("id"))),
+);
+
+/** In order: {run}. */
+export const listSteps = query(
+  build
+    .select()
+    .from(chat_run_steps)
+    .where(eq(chat_run_steps.run, sql.placeholder("run")))
+    .orderBy(asc(chat_run_steps.number)),
+);
+
+/** The newest message of all and the newest one of a user: {chat}. For `scan`. */
+export const findHistoryTips = query(
+  build
+    .select({
+      last: sql<number | null>`max(${messages.id})`.as("last"),
+      user: sql<number | null>`max(case when ${messages.role} = 'user' then ${messages.id} end)`.as("user"),
+    })
+    .from(messages)
+    .where(and(eq(messages.chat, sql.placeholder("chat")), eq(messages.deleted, false))),
+);
+
+/** {chat}. */
+export const findAnyStep = query(
+  build
+    .select({ run: chat_run_steps.run })
+    .from(chat_run_steps)
+    .innerJoin(chat_runs, eq(chat_runs.key, chat_run_steps.run))
+    .where(eq(chat_runs.chat, sql.placeholder("chat")))
+    .limit(1),
+);
+
+export const deleteRunSlice = (chat: number): Statement => ({
+  sql: `delete from chat_run_steps where (run, number) in
+    (select s.run, s.number from chat_run_steps s join chat_runs r on r.key = s.run where r.chat = ?1 limit ${SLICE})`,
+  rows: [[chat]],
+});
+
+/** One run that began before {before}. */
+export const findOldRun = query(
+  build
+    .select({ key: chat_runs.key })
+    .from(chat_runs)
+    .where(sql`${chat_runs.started_at} < ${sql.placeholder("before")}`)
+    .limit(1),
+);
+
+/** Some steps of old runs, and the old runs that have none any more. */
+export const deleteOldRunSlice = (before: number): Statement[] => [
+  {
+    sql: `delete from chat_run_steps where (run, number) in
+      (select s.run, s.number from chat_runs r join chat_run_steps s on s.run = r.key where r.started_at < ?1 limit ${SLICE})`,
+    rows: [[before]],
+  },
+  {
+    sql: `delete from chat_runs where key in (select r.key from chat_runs r where r.started_at < ?1
+      and not exists (select 1 from chat_run_steps s where s.run = r.key) limit ${SLICE})`,
+    rows: [[before]],
+  },
+];
+
+/** Runs that were going on when the server ended; nobody ends them any more. */
+export const interruptOpenRuns = (now: number): Statement => ({
+  sql: "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'",
+  rows: [[now]],
+});

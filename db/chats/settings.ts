@@ -1,0 +1,124 @@
+// What administrators and users have set for chats, as values of the table `settings`. Whoever has set nothing has the default.
+import type { ChatPermissions } from "#schema/chat-permissions.ts";
+import type {
+  ModelOverride,
+  OrganizationContext,
+  OrganizationOverride,
+  OverrideContext,
+} from "#schema/model-override.ts";
+import type { Statement } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
+import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";
+
+/** Of the deployment (facts/chats 4.15). */
+export type ChatSettings = {
+  auto_archive_days: number;
+  debug_retention_days: number;
+  retention_days: number;
+  workspace_ttl_ms: number;
+  allow_debug_logging: boolean;
+  allow_model_overrides: boolean;
+  plan_mode_instructions: string;
+  system_prompt: { text: string; include_default: boolean };
+};
+
+export const CHAT_DEFAULTS: Readonly<ChatSettings> = {
+  auto_archive_days: 0,
+  debug_retention_days: 30,
+  retention_days: 30,
+  workspace_ttl_ms: 0,
+  allow_debug_logging: false,
+  allow_model_overrides: false,
+  plan_mode_instructions: "",
+  system_prompt: { text: "", include_default: true },
+};
+
+/** Of one user. */
+export type UserChatSettings = {
+  prompt: string;
+  debug_logging: boolean;
+  /** Of chats that are begun without any; null: everything is allowed. */
+  permissions: ChatPermissions | null;
+};
+
+export const USER_CHAT_DEFAULTS: Readonly<UserChatSettings> = {
+  prompt: "",
+  debug_logging: false,
+  permissions: null,
+};
+
+export const readChatSetting = async <K extends keyof ChatSettings>(store: Store, name: K): Promise<ChatSettings[K]> =>
+  (await valueAt<ChatSettings[K]>(store, keyOf(name))) ?? CHAT_DEFAULTS[name];
+
+export const putChatSetting = <K extends keyof ChatSettings>(name: K, value: ChatSettings[K]): Statement =>
+  putSetting({ key: keyOf(name), value: JSON.stringify(value) });
+
+export const readUserChatSetting = async <K extends keyof UserChatSettings>(
+  store: Store,
+  user_id: string,
+  name: K,
+): Promise<UserChatSettings[K]> =>
+  (await valueAt<UserChatSettings[K]>(store, keyOf(name, user_id))) ?? USER_CHAT_DEFAULTS[name];
+
+export const putUserChatSetting = <K extends keyof UserChatSettings>(
+  user_id: string,
+  name: K,
+  value: UserChatSettings[K],
+): Statement => putSetting({ key: keyOf(name, user_id), value: JSON.stringify(value) });
+
+/** From how many percent of its context on a user's chats with a model are compacted, by model id. */
+export const readCompactionThresholds = async (store: Store, user_id: string): Promise<[string, number][]> => {
+  const from = thresholdKey(user_id, "");
+  const rows = await store.all(listSettings({ from, to: `${from}~` }));
+  return rows.map(({ key, value }) => [key.slice(from.length), JSON.parse(value) as number]);
+};
+
+export const putCompactionThreshold = (user_id: string, model_id: string, percent: number): Statement =>
+  putSetting({ key: thresholdKey(user_id, model_id), value: JSON.stringify(percent) });
+
+export const deleteCompactionThreshold = (user_id: string, model_id: string): Statement =>
+  deleteSetting(thresholdKey(user_id, model_id));
+
+/** Which model a user wants in an organization, for what. */
+export type OverridePlace = {
+  readonly organization_id: string;
+  readonly user_id: string;
+  readonly context: OverrideContext;
+};
+export type SetOverride = Omit<ModelOverride, "context">;
+
+export const readModelOverride = (store: Store, place: OverridePlace): Promise<SetOverride | undefined> =>
+  valueAt<SetOverride>(store, overrideKey(place));
+
+export const putModelOverride = (place: OverridePlace, set: SetOverride): Statement =>
+  putSetting({ key: overrideKey(place), value: JSON.stringify(set) });
+
+/** Which model an organization wants, for what. */
+export const readOrganizationModel = (
+  store: Store,
+  organization_id: string,
+  context: OrganizationContext,
+): Promise<Omit<OrganizationOverride, "context"> | undefined> =>
+  valueAt(store, organizationKey(organization_id, context));
+
+export const putOrganizationModel = (
+  organization_id: string,
+  context: OrganizationContext,
+  set: Omit<OrganizationOverride, "context">,
+): Statement => putSetting({ key: organizationKey(organization_id, context), value: JSON.stringify(set) });
+
+const organizationKey = (organization_id: string, context: OrganizationContext): string =>
+  `chats.organization_model.${organization_id}.${context}`;
+
+const overrideKey = ({ organization_id, user_id, context }: OverridePlace): string =>
+  `chats.model_override.${organization_id}.${user_id}.${context}`;
+
+const thresholdKey = (user_id: string, model_id: string): string => `chats.compaction.${user_id}.${model_id}`;
+
+const keyOf = (name: string, user_id?: string): string =>
+  user_id === undefined ? `chats.${name}` : `chats.${name}.${user_id}`;
+
+const valueAt = async <T>(store: Store, key: string): Promise<T | undefined> => {
+  const row = await store.get(findSetting({ key }));
+  return row && (JSON.parse(row.value) as T);
+};

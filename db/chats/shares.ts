@@ -1,0 +1,95 @@
+// With whom chats are shared: looked up by the chat, and by who reads. The chat actor writes them; who may read sub-chats is asked of
+// their root (rules CS-1 to CS-9).
+import { and, eq, sql } from "drizzle-orm";
+import { build, query, type Statement, statement } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
+import { chat_shares } from "../schema/chat-shares.ts";
+import { chats } from "../schema/chats.ts";
+import { organizations } from "../schema/users.ts";
+import { findSharingOff } from "../workspaces/sharing.ts";
+
+export type ChatShareRow = typeof chat_shares.$inferSelect;
+/** A wish: who is to be what; null takes it away. */
+export type ChatShareChange = Pick<ChatShareRow, "subject" | "kind"> & { readonly role: "read" | null };
+
+/** {chat}: the key of a root chat. */
+export const listChatShares = query(
+  build
+    .select()
+    .from(chat_shares)
+    .where(eq(chat_shares.chat, sql.placeholder("chat"))),
+);
+
+const found = query(
+  build
+    .select({ role: chat_shares.role })
+    .from(chat_shares)
+    .innerJoin(chats, eq(chats.key, chat_shares.chat))
+    .where(
+      and(
+        eq(chats.id, sql.placeholder("root")),
+        sql`${chat_shares.subject} in (select value from json_each(${sql.placeholder("subjects")}))`,
+      ),
+    )
+    .limit(1),
+);
+
+/** True when the root chat of this id is shared with one of these people and groups. */
+export const isSharedWith = async (
+  store: Pick<Store, "get">,
+  root: string,
+  subjects: readonly string[],
+): Promise<boolean> =>
+  subjects.length > 0 && (await store.get(found({ root, subjects: JSON.stringify(subjects) }))) !== undefined;
+
+const put = statement<{ chat: number; subject: string; kind: string; role: string }>(
+  build
+    .insert(chat_shares)
+    .values({
+      chat: sql.placeholder("chat") as never,
+      subject: sql.placeholder("subject") as never,
+      kind: sql.placeholder("kind") as never,
+      role: sql.placeholder("role") as never,
+    })
+    .onConflictDoNothing(),
+);
+const drop = statement<{ chat: number; subject: string }>(
+  build
+    .delete(chat_shares)
+    .where(and(eq(chat_shares.chat, sql.placeholder("chat")), eq(chat_shares.subject, sql.placeholder("subject")))),
+);
+const clear = statement<{ chat: number }>(
+  build.delete(chat_shares).where(eq(chat_shares.chat, sql.placeholder("chat"))),
+);
+
+export const changeChatShares = (chat: number, changes: readonly ChatShareChange[]): Statement[] =>
+  changes.map(({ subject, kind, role }) =>
+    role === null ? drop({ chat, subject }) : put({ chat, subject, kind, role }),
+  );
+
+export const clearChatShares = (chat: number): Statement => clear({ chat });
+
+/** Chats that are shared in an organization where nothing may be: {organization_id}. For `scan`. */
+const sharedIn = query(
+  build
+    .selectDistinct({ id: chats.id })
+    .from(chat_shares)
+    .innerJoin(chats, eq(chats.key, chat_shares.chat))
+    .where(eq(chats.organization_id, sql.placeholder("organization_id")))
+    .limit(10_000),
+);
+const allOrganizations = query(build.select({ id: organizations.id }).from(organizations));
+
+/** Chats that are shared where they may not be; null looks everywhere. */
+export const listForbiddenShares = async (
+  store: Pick<Store, "get" | "all" | "scan">,
+  organization_id: string | null,
+): Promise<string[]> => {
+  const places = organization_id === null ? await store.scan(allOrganizations()) : [{ id: organization_id }];
+  const found: string[] = [];
+  for (const { id } of places) {
+    if (!(await store.get(findSharingOff({ organization_id: id })))) continue;
+    found.push(...(await store.scan(sharedIn({ organization_id: id }))).map((chat) => chat.id));
+  }
+  return found;
+};

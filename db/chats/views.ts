@@ -1,0 +1,237 @@
+// Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
+import { aliasedTable, and, asc, desc, eq, inArray, isNull, notExists, or, type SQL, sql } from "drizzle-orm";
+import { build, type Query, query } from "../engine/sql.ts";
+import { chat_diffs } from "../schema/chat-diffs.ts";
+import { chats } from "../schema/chats.ts";
+import { chat_contexts, context_snapshots } from "../schema/context.ts";
+import { users } from "../schema/users.ts";
+import type { ChatRow } from "./chats.ts";
+import { type PullFilter, pullConditions, type ShownDiff, shownDiff } from "./diffs.ts";
+import { type Matching, matchingRoots, rootMatches } from "./search.ts";
+
+export type ChatView = {
+  readonly chat: ChatRow;
+  readonly owner_username: string;
+  readonly owner_name: string;
+  /** Where the chat works now: the newest build of its workspace, and the agent of it that tools use; null while there is none. */
+  readonly build_id: string | null;
+  readonly agent_id: string | null;
+  /** The chat, or its root, is shared with somebody. */
+  readonly shared: boolean;
+  /** What the chat has pinned of its workspace; null while that is nothing. */
+  readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
+  /** Null while nothing of the chat was pushed. */
+  readonly diff: ShownDiff | null;
+};
+
+const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat = ${chats.key})
+  or (${chats.parent_chat_id} is not null and exists
+    (select 1 from chats root join chat_shares s on s.chat = root.key where root.id = ${chats.parent_chat_id}))`.mapWith(
+  Boolean,
+);
+
+const buildId = sql<string | null>`(select w.latest_build_id from workspaces w
+  where w.id = ${chats.workspace_id} and not w.deleted)`;
+const agentId = sql<string | null>`(select a.id from workspaces w join agents a on a.build_id = w.latest_build_id
+  where w.id = ${chats.workspace_id} and not w.deleted and a.parent_id is null
+  order by a.display_order, a.name limit 1)`;
+
+const select = () =>
+  build
+    .select({
+      ...{ chat: chats, owner_username: users.username, owner_name: users.name, shared: isShared },
+      ...{ build_id: buildId, agent_id: agentId },
+      context: {
+        snapshot: chat_contexts.snapshot,
+        error: context_snapshots.error,
+        dirty_since: chat_contexts.dirty_since,
+      },
+      diff: shownDiff,
+    })
+    .from(chats)
+    .innerJoin(users, eq(users.id, chats.owner_id))
+    .leftJoin(chat_contexts, eq(chat_contexts.chat, chats.key))
+    .leftJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot))
+    .leftJoin(chat_diffs, eq(chat_diffs.chat, chats.key));
+
+const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
+
+const byId = query(select().where(eq(chats.id, sql.placeholder("id"))));
+export const findChatView = (id: string): Query<ChatView> => cast(byId({ id }));
+
+/** Sub-chats of these root chats, newest first. */
+export const listChildViews = (roots: readonly string[]): Query<ChatView> =>
+  cast(
+    query(
+      select()
+        .where(inArray(chats.parent_chat_id, [...roots]))
+        .orderBy(desc(chats.created_at), desc(chats.id)),
+    )(),
+  );
+
+export type ChatFilter = {
+  readonly owner_id: string;
+  /** One's own chats, those of others that are shared with one of these (the user and the user's organizations), or both. */
+  readonly mine: boolean;
+  readonly shared_with: readonly string[];
+  readonly archived: boolean;
+  readonly has_unread?: boolean | undefined;
+  readonly title?: string | undefined;
+  readonly labels: readonly { readonly key: string; readonly value: string }[];
+  /** What must be said in the chat or its title. */
+  readonly search?: Matching | undefined;
+  /** What must be true of its pull request. */
+  readonly pull: PullFilter;
+};
+
+/** One's own pinned root chats by their place; from behind `after` on. */
+export const listPinnedViews = (filter: ChatFilter, after?: ChatRow | undefined): Query<ChatView> =>
+  cast(
+    query(
+      select()
+        .where(
+          and(
+            ...conditions({ ...filter, shared_with: [] }),
+            sql`${chats.pin_order} > ${sql.raw(String(after?.pin_order ?? 0))}`,
+          ),
+        )
+        .orderBy(asc(chats.pin_order), desc(chats.id)),
+    )(),
+  );
+
+/** So many chats at the top of a list are asked one by one for a search before the index is read from end to end. */
+const WINDOW = 300;
+
+/**
+ * The same page of a search, but only of what is found among the first chats of the list: a full page of it is the page. Words that are
+ * everywhere are found so in a few milliseconds; reading all their matches took half a second.
+ */
+export const searchTopViews = (
+  filter: ChatFilter,
+  search: Matching,
+  { limit, offset, after }: { limit: number; offset: number; after?: ChatRow | undefined },
+): Query<ChatView> => {
+  const plain = [...conditions({ ...filter, search: undefined }), isUnpinned(filter)];
+  const top = build
+    .select({ key: chats.key })
+    .from(chats)
+    .where(and(...plain, after ? behind(after) : undefined))
+    .orderBy(desc(chats.updated_at), desc(chats.id))
+    .limit(WINDOW);
+  return cast(
+    query(
+      select()
+        .where(and(inArray(chats.key, top), rootMatches(search)))
+        .orderBy(desc(chats.updated_at), desc(chats.id))
+        .limit(limit)
+        .offset(offset),
+    )(),
+  );
+};
+
+/** Root chats that are not pinned, the one that moved last first; from behind `after` on. Reads no more of the index than it returns. */
+export const listChatViews = (
+  filter: ChatFilter,
+  { limit, offset, after }: { limit: number; offset: number; after?: ChatRow | undefined },
+): Query<ChatView> =>
+  cast(
+    query(
+      select()
+        .where(and(...conditions(filter), isUnpinned(filter), after ? behind(after) : undefined))
+        .orderBy(desc(chats.updated_at), desc(chats.id))
+        .limit(limit)
+        .offset(offset),
+    )(),
+  );
+
+const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
+  const { archived, has_unread, title, labels, search, pull } = filter;
+  return [
+    sourceOf(filter),
+    eq(chats.archived, archived),
+    isNull(chats.parent_chat_id),
+    has_unread === undefined
+      ? undefined
+      : sql`(${chats.last_assistant_id} > ${chats.read_cursor}) = ${Number(has_unread)}`,
+    title === undefined ? undefined : sql`instr(lower(${chats.title}), ${title}) > 0`,
+    ...labels.map(
+      ({ key, value }) =>
+        sql`exists (select 1 from json_each(${chats.labels}) l where l.key = ${key} and l.value = ${value})`,
+    ),
+    ...pullConditions(pull),
+    search === undefined ? undefined : found(filter, search),
+  ];
+};
+
+/** Chats of others are found by whom they are shared with, one's own by the index of the list. */
+const sourceOf = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
+  const own = eq(chats.owner_id, owner_id);
+  if (mine && shared_with.length === 0) return own;
+  const shared = sql`(${chats.owner_id} <> ${owner_id} and ${chats.organization_id} in ${[...shared_with]} and ${chats.key} in
+    (select s.chat from chat_shares s where s.subject in ${[...shared_with]}))`;
+  return shared_with.length === 0 ? sql`0` : mine ? or(own, shared) : shared;
+};
+
+/** Others' pins are their own affair. */
+const isUnpinned = ({ owner_id, shared_with }: ChatFilter): SQL =>
+  shared_with.length === 0
+    ? sql`${chats.pin_order} = 0`
+    : sql`(${chats.pin_order} = 0 or ${chats.owner_id} <> ${owner_id})`;
+
+const found = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => {
+  // The plus: the list is walked in its order and each key is looked up among the matches, never the other way round.
+  const own = sql`+${chats.key} in (${matchingRoots(owner_id, search)})`;
+  if (shared_with.length === 0) return own;
+  return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${rootMatches(search)} end`;
+};
+
+/** Rows that come after this one in the order of the list. */
+const behind = ({ updated_at, id }: ChatRow): SQL => sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;
+
+const newer = aliasedTable(chats, "newer");
+
+/** One's own, or shared with one of these, itself or by its root. */
+const readable = (
+  chat: typeof chats | typeof newer,
+  owner_id: string,
+  shared_with: readonly string[],
+): SQL | undefined =>
+  shared_with.length === 0
+    ? eq(chat.owner_id, owner_id)
+    : or(
+        eq(chat.owner_id, owner_id),
+        sql`${chat.organization_id} in ${[...shared_with]} and exists (select 1 from chat_shares s join chats root on root.key = s.chat
+          where root.id = coalesce(${chat.parent_chat_id}, ${chat.id}) and s.subject in ${[...shared_with]})`,
+      );
+
+/** For each workspace the chat that this user may read and that moved last. */
+export const listChatsOfWorkspaces = (
+  owner_id: string,
+  shared_with: readonly string[],
+  workspaces: readonly string[],
+) => {
+  const laterOne = build
+    .select({ one: sql`1` })
+    .from(newer)
+    .where(
+      and(
+        eq(newer.workspace_id, chats.workspace_id),
+        eq(newer.archived, false),
+        readable(newer, owner_id, shared_with),
+        sql`(${newer.updated_at}, ${newer.id}) > (${chats.updated_at}, ${chats.id})`,
+      ),
+    );
+  return query(
+    build
+      .select({ id: chats.id, workspace_id: chats.workspace_id })
+      .from(chats)
+      .where(
+        and(
+          readable(chats, owner_id, shared_with),
+          eq(chats.archived, false),
+          inArray(chats.workspace_id, [...workspaces]),
+          notExists(laterOne),
+        ),
+      ),
+  )();
+};

@@ -1,0 +1,21 @@
+// The steps in order. A released step is never edited; `bun run migration` writes the next one, which is then listed here.
+
+import init from "../migrations/0000_init.sql" with { type: "text" };
+import reports from "../migrations/0001_reports.sql" with { type: "text" };
+import provisionerKeyIds from "../migrations/0002_provisioner_key_ids.sql" with { type: "text" };
+import signIn from "../migrations/0003_sign_in.sql" with { type: "text" };
+import secondFactors from "../migrations/0004_second_factors.sql" with { type: "text" };
+import type { Migration } from "./migrate.ts";
+import search from "./search.sql" with { type: "text" };
+import userStatus from "./user-status.sql" with { type: "text" };
+
+export const MIGRATIONS: readonly Migration[] = [
+  { name: "0000_init", sql: init },
+  // Written by hand: what Drizzle does not know.
+  { name: "0000_search", sql: search },
+  { name: "0000_user_status", sql: userStatus },
+  { name: "0001_reports", sql: reports },
+  { name: "0002_provisioner_key_ids", sql: provisionerKeyIds },
+  { name: "0003_sign_in", sql: signIn },
+  { name: "0004_second_factors", sql: secondFactors },
+];

@@ -1,0 +1,61 @@
+// Runs lists, searches and reports on a read-only connection of its own, so that none of them stops the event loop
+// (PERFORMANCE section 2h). Bounded in rows; one query at a time.
+import { Database } from "bun:sqlite";
+import { auditReport } from "../reports/audit/find.ts";
+import { Deps } from "../reports/usage/parts.ts";
+import { REPORTS } from "../reports/usage/reports.ts";
+import type { Query } from "./sql.ts";
+
+declare const self: Worker;
+
+type ReportName = NonNullable<Query<unknown>["report"]>;
+type Order = { open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number; report?: ReportName };
+
+let db: Database | undefined;
+let parts: Deps | undefined;
+let file = "";
+
+/** Opened at the first query, so that a failure is that query's answer and not the end of the Worker. */
+const connection = (): Database => {
+  if (!db) {
+    db = new Database(file, { readonly: true });
+    db.run("pragma busy_timeout=1000");
+    db.run("pragma query_only=on");
+  }
+  return db;
+};
+
+/** All that a report reads is of one moment. */
+const reportOf = (name: ReportName, args: string): string => {
+  const db = connection();
+  db.run("begin");
+  try {
+    if (name === "audit") return auditReport(db, JSON.parse(args));
+    parts ??= new Deps(db);
+    return REPORTS[name](db, JSON.parse(args), parts);
+  } finally {
+    db.run("commit");
+  }
+};
+
+self.onmessage = ({ data }: MessageEvent<Order>) => {
+  if (data.open) {
+    file = data.open;
+    return;
+  }
+  const { id, sql = "", params = [], limit = 0, report } = data;
+  try {
+    if (report) {
+      self.postMessage({ id, rows: [[reportOf(report, String(params[0]))]] });
+      return;
+    }
+    // The bound is part of the query: what is above it never comes into memory.
+    const rows = connection()
+      .query(`select * from (${sql}) limit ${limit + 1}`)
+      .values(...(params as never[]));
+    if (rows.length > limit) self.postMessage({ id, error: `more than ${limit} rows` });
+    else self.postMessage({ id, rows });
+  } catch (error) {
+    self.postMessage({ id, error: (error as Error).message });
+  }
+};

@@ -1,0 +1,230 @@
+// From Drizzle to plain values: statements (writes) and queries (reads) are compiled once from Drizzle builders with
+// placeholders and then only bound. What comes out is data, so the same batch can run here, on a Worker or on another machine.
+import { Column, eq, getTableColumns, getTableName, is, Param, Placeholder, SQL, sql, type Table } from "drizzle-orm";
+import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { drizzle } from "drizzle-orm/sqlite-proxy";
+import type { ReportName } from "../reports/usage/reports.ts";
+
+/** What SQLite stores. Booleans travel as 0 and 1, times as milliseconds, JSON as text. */
+export type Value = string | number | bigint | null | Uint8Array;
+
+/**
+ * One write: the SQL is run once for each row of parameters. With `expect`, every run must change exactly that many rows,
+ * else the whole batch is refused as `stale`.
+ */
+export type Statement = {
+  readonly sql: string;
+  readonly rows: readonly (readonly Value[])[];
+  readonly expect?: number;
+};
+
+/** One read: SQL, its parameters, and how a row of values becomes an object. */
+export type Query<T> = {
+  readonly sql: string;
+  readonly params: readonly Value[];
+  readonly map: (row: Value[]) => T;
+  /** For `scan` only: a report that a reader computes from many rows (db/reports/usage/reports.ts, db/reports/audit/find.ts), instead of the SQL. */
+  readonly report?: ReportName | "audit";
+};
+
+/** Builds SQL and never runs it: the callback is unreachable because nothing here is awaited. */
+export const build = drizzle(async () => ({ rows: [] }));
+
+type Compilable = { toSQL(): { sql: string; params: unknown[] } };
+type Bindings = Record<string, unknown>;
+
+const encodersOf = (params: unknown[]): ((values: Bindings) => Value)[] =>
+  params.map((param) => {
+    if (is(param, Placeholder)) return (values) => bound(values, param.name);
+    if (is(param, Param) && is(param.value, Placeholder)) {
+      const { name } = param.value;
+      return (values) => {
+        const value = bound(values, name);
+        return value === null ? null : (param.encoder.mapToDriverValue(value) as Value);
+      };
+    }
+    return () => param as Value;
+  });
+
+/** Made on the first use: the program knows hundreds of queries and a start needs a few of them (45 ms of 300, test/bench). */
+const lazily = <T>(make: () => T): (() => T) => {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+};
+
+const bound = (values: Bindings, name: string): Value => {
+  if (!(name in values)) throw new Error(`no value for placeholder "${name}"`);
+  const value = values[name] ?? null;
+  return typeof value === "boolean" ? Number(value) : (value as Value);
+};
+
+/**
+ * Compiles a write with placeholders. Call the result with one set of values, or with an array of them to run the same SQL
+ * many times in the batch.
+ */
+export const statement = <V extends Bindings>(
+  builder: Compilable,
+  options: { expect?: number } = {},
+): ((values: V | readonly V[]) => Statement) => {
+  const compiled = lazily(() => {
+    const { sql: text, params } = builder.toSQL();
+    return { text, encoders: encodersOf(params) };
+  });
+  return (values) => {
+    const { text, encoders } = compiled();
+    return {
+      sql: text,
+      rows: (Array.isArray(values) ? values : [values]).map((one) => encoders.map((encode) => encode(one))),
+      ...options,
+    };
+  };
+};
+
+type Columns = Record<string, Column>;
+
+/** The insert of whole rows: columns the row leaves out get their default, or null. */
+export const insertInto = <T extends SQLiteTable>(
+  table: T,
+): ((rows: T["$inferInsert"] | readonly T["$inferInsert"][]) => Statement) => {
+  const compiled = lazily(() => compileInsert(table));
+  return (rows) => {
+    const { text, encoders } = compiled();
+    return {
+      sql: text,
+      rows: (Array.isArray(rows) ? rows : [rows]).map((row) => encoders.map((encode) => encode(row as Bindings))),
+    };
+  };
+};
+
+const compileInsert = <T extends SQLiteTable>(table: T): { text: string; encoders: ((row: Bindings) => Value)[] } => {
+  const columns = getTableColumns(table as Table) as Columns;
+  const names = Object.keys(columns);
+  const placeholders = Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
+  const text = build
+    .insert(table)
+    .values(placeholders as T["$inferInsert"])
+    .toSQL().sql;
+  const encoders = names.map((name) => {
+    const column = columns[name] as Column;
+    if (is(column.default, SQL)) throw new Error(`${column.name}: a default made by SQL is not supported`);
+    const fallback = column.default ?? null;
+    return (row: Bindings): Value => {
+      const given = row[name];
+      const value = given === undefined ? fallback : given;
+      return value === null ? null : (column.mapToDriverValue(value) as Value);
+    };
+  });
+  return { text, encoders };
+};
+
+/** The update of some columns of the row with this key. With `expect: 1` a missing row refuses the batch. */
+export const updateBy = <T extends SQLiteTable>(
+  table: T,
+  key: AnySQLiteColumn,
+): ((id: string | number, patch: Partial<T["$inferInsert"]>, options?: { expect?: number }) => Statement) => {
+  const compiled = new Map<string, (values: Bindings) => Statement>();
+  return (id, patch, options = {}) => {
+    const entries = Object.entries(patch).filter(([, value]) => value !== undefined);
+    if (entries.length === 0) throw new Error(`empty update of ${getTableName(table)}`);
+    const shape = entries.map(([name]) => name).join(",");
+    let bind = compiled.get(shape);
+    if (!bind) {
+      const set = Object.fromEntries(entries.map(([name]) => [name, sql.placeholder(`set_${name}`)]));
+      bind = statement(
+        build
+          .update(table)
+          .set(set as never)
+          .where(eq(key, sql.placeholder("key"))),
+      );
+      compiled.set(shape, bind);
+    }
+    const values: Bindings = { key: id };
+    for (const [name, value] of entries) values[`set_${name}`] = value;
+    return { ...bind(values), ...options };
+  };
+};
+
+/** The deletion of the rows with this key. */
+export const deleteBy = <T extends SQLiteTable>(
+  table: T,
+  key: AnySQLiteColumn,
+): ((id: string | number) => Statement) => {
+  const bind = statement<{ key: string | number }>(build.delete(table).where(eq(key, sql.placeholder("key"))));
+  return (id) => bind({ key: id });
+};
+
+/** The fields as they were asked for: `getSelectedFields` wraps them in a proxy that refuses expressions without an alias. */
+type Selecting = Compilable & { readonly config: { readonly fields: Record<string, unknown> } };
+/** The row type of a Drizzle select. */
+export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
+
+/** The row type of a compiled query. */
+export type RowOfQuery<Q> = Q extends (...values: never[]) => Query<infer R> ? R : never;
+
+/** Compiles a select with placeholders; the result binds values. Fields are flat or one level deep (joined tables). */
+export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bindings) => Query<RowOf<B>>) => {
+  const compiled = lazily(() => {
+    const selecting = builder as unknown as Selecting;
+    const { sql: text, params } = selecting.toSQL();
+    return { text, encoders: encodersOf(params), map: mapperOf<RowOf<B>>(selecting.config.fields) };
+  });
+  return (values = {}) => {
+    const { text, encoders, map } = compiled();
+    return { sql: text, params: encoders.map((encode) => encode(values)), map };
+  };
+};
+
+type Decode = ((value: unknown) => unknown) | undefined;
+
+const decoderOf = (field: unknown): Decode => {
+  if (is(field, Column)) {
+    const plain = ["SQLiteText", "SQLiteInteger", "SQLiteReal"].includes(field.columnType);
+    return plain ? undefined : (value) => field.mapFromDriverValue(value);
+  }
+  if (is(field, SQL)) {
+    const { decoder } = field as unknown as { decoder: { mapFromDriverValue(value: unknown): unknown } };
+    return (value) => decoder.mapFromDriverValue(value);
+  }
+  const inner = (field as { sql?: unknown }).sql;
+  return inner ? decoderOf(inner) : undefined;
+};
+
+const mapperOf = <T>(fields: Record<string, unknown>): ((row: Value[]) => T) => {
+  const slots: { group?: string; name: string; decode: Decode }[] = [];
+  for (const [name, field] of Object.entries(fields)) {
+    const leaf = is(field, Column) || is(field, SQL) || is(field, SQL.Aliased);
+    if (leaf) slots.push({ name, decode: decoderOf(field) });
+    else {
+      const columns = getTableColumnsOf(field);
+      for (const [inner, column] of Object.entries(columns))
+        slots.push({ group: name, name: inner, decode: decoderOf(column) });
+    }
+  }
+  const groups = [...new Set(slots.flatMap((slot) => (slot.group ? [slot.group] : [])))];
+  return (row) => {
+    const out: Record<string, unknown> = {};
+    for (const group of groups) out[group] = null;
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i] as (typeof slots)[number];
+      const raw = row[i] ?? null;
+      const value = raw === null || !slot.decode ? raw : slot.decode(raw);
+      if (!slot.group) out[slot.name] = value;
+      else if (out[slot.group] !== null) (out[slot.group] as Bindings)[slot.name] = value;
+      else if (value !== null) out[slot.group] = { ...emptyGroup(slots, slot.group), [slot.name]: value };
+    }
+    return out as T;
+  };
+};
+
+const emptyGroup = (slots: { group?: string; name: string }[], group: string): Bindings =>
+  Object.fromEntries(slots.filter((slot) => slot.group === group).map((slot) => [slot.name, null]));
+
+const getTableColumnsOf = (field: unknown): Record<string, unknown> =>
+  is(field, Column)
+    ? {}
+    : "getSQL" in (field as object)
+      ? getTableColumns(field as Table)
+      : (field as Record<string, unknown>);

@@ -1,0 +1,67 @@
+// The door to everything that lasts. Actors hand in batches; a batch is on disk, whole, when `commit` resolves.
+// Implementations: db/engine/local.ts (SQLite in this process) and, in tests, one that talks to another process.
+import type { Query, Statement } from "./sql.ts";
+
+/**
+ * Why a batch was not acknowledged.
+ * `constraint` a UNIQUE or CHECK refused it; `stale` a guarded statement did not touch what it had to; both: nothing was written.
+ * `overloaded` the queue is full, `closed` the store is stopping: nothing was written, try later.
+ * `full` no space on the disk: nothing was acknowledged.
+ * `unknown` the commit failed or its answer was lost: the batch may or may not be there (PERFORMANCE section 3, rule 5).
+ * A statement that SQLite cannot run at all (a mistake of ours) is `unknown` too, and hurts nobody but its own batch.
+ */
+export type Refusal = "constraint" | "stale" | "overloaded" | "closed" | "full" | "unknown";
+
+export class CommitError extends Error {
+  override readonly name = "CommitError";
+  readonly reason: Refusal;
+  /** For `constraint`: the columns, such as `api_keys.id`, or for an index over expressions its name, such as `users_username`. */
+  readonly constraint: string;
+
+  constructor(reason: Refusal, message: string, options: { constraint?: string; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.reason = reason;
+    this.constraint = options.constraint ?? "";
+  }
+}
+
+/** Names of the sequences whose numbers callers can see. */
+export type SequenceName =
+  | "agents"
+  | "log_sources"
+  | "agent_logs"
+  | "jobs"
+  | "job_logs"
+  | "chats"
+  | "messages"
+  | "queued_messages"
+  | "chat_runs";
+
+export interface Store {
+  /** Raised at every start; each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
+  readonly epoch: number;
+  /**
+   * Raised before `commit` resolves, for each batch that writes anything lists of workspaces show; what was read at a version is right
+   * while it lasts. Undefined where writes of others would not be seen.
+   */
+  readonly shownVersion?: number;
+  /** The same for what decides who a caller is: keys, users and memberships. */
+  readonly callersVersion?: number;
+  /** The same for what is shown of one workspace; what only agents of others have written leaves it alone. */
+  versionOf?(workspace_id: string): number;
+  /**
+   * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once.
+   * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`).
+   */
+  commit(batch: readonly Statement[], about?: string): Promise<void>;
+  /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */
+  get<T>(query: Query<T>): Promise<T | undefined>;
+  /** A handful of rows by key, read fresh on the main thread. */
+  all<T>(query: Query<T>): Promise<T[]>;
+  /** Lists, searches and reports: read on a reader Worker, bounded in rows and time. */
+  scan<T>(query: Query<T>): Promise<T[]>;
+  /** The first of `count` consecutive numbers that nobody has had or will have, also after a crash. Gaps are possible. */
+  reserve(sequence: SequenceName, count: number): Promise<number>;
+  /** Finishes what was submitted, then closes. Later calls are refused as `closed`. */
+  close(): Promise<void>;
+}

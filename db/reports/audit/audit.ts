@@ -1,0 +1,73 @@
+// Entries of the audit log. `audited` makes the insert that whoever changes something puts into the batch of the change, so that there is
+// never the one without the other (rule AU-1). Nothing else writes entries; how they are read is in audit-search.ts.
+import { NIL_UUID, uuid } from "#base/ids.ts";
+import { originNow } from "#base/origin.ts";
+import type { AuditAction, ResourceType } from "#schema/audit.ts";
+import { insertInto, type Statement } from "../../engine/sql.ts";
+import { audit_logs } from "../../schema/audit.ts";
+import { diffOf } from "./diff.ts";
+
+/** One change, as whoever makes it knows it. */
+export type AuditEntry = {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly action: AuditAction;
+  readonly resource_type: ResourceType;
+  /** UUID; the zero UUID for what has none. */
+  readonly resource_id?: string;
+  /** What it is called. */
+  readonly target: string;
+  readonly icon?: string;
+  readonly organization_id?: string | null;
+  /** The workspace that it belongs to, or is. */
+  readonly workspace_id?: string;
+  /** The rows; only fields that are told of are looked at (audit-diff.ts). A create has no `before`, a delete no `after`. */
+  readonly before?: object | undefined;
+  readonly after?: object | undefined;
+  readonly build_reason?: string;
+  readonly additional?: Readonly<Record<string, unknown>>;
+  /** In the place of whoever the work is done for. */
+  readonly user_id?: string | null;
+  /** In the place of what the request is answered with. */
+  readonly status_code?: number;
+};
+
+const insertAuditLog = insertInto(audit_logs);
+
+/** The insert of one entry, told with the origin of the work that is being done (src/base/origin.ts). */
+export const audited = (entry: AuditEntry): Statement => {
+  const origin = originNow()?.();
+  const { action, resource_type, before, after } = entry;
+  const status_code = entry.status_code ?? origin?.status_code ?? 200;
+  const tells = status_code < 400 && action !== "login" && action !== "logout";
+  const user_id = entry.user_id === undefined ? (origin?.user_id ?? null) : entry.user_id;
+  const note = origin ? origin.note : user_id === null ? { automatic: "true" } : {};
+  return insertAuditLog({
+    id: uuid(),
+    time: entry.now,
+    organization_id: entry.organization_id ?? null,
+    user_id,
+    ip: origin?.ip ?? null,
+    user_agent: (origin?.user_agent ?? "").slice(0, LONGEST),
+    action,
+    resource_type,
+    resource_id: entry.resource_id ?? NIL_UUID,
+    resource_target: entry.target.slice(0, LONGEST),
+    resource_icon: entry.icon ?? "",
+    workspace_id: entry.workspace_id ?? null,
+    build_reason: entry.build_reason ?? "",
+    diff: tells ? diffOf(resource_type, before as Row, after as Row) : {},
+    additional_fields: { ...entry.additional, ...note },
+    status_code,
+    request_id: origin?.request_id ?? NIL_UUID,
+  });
+};
+
+type Row = Readonly<Record<string, unknown>> | undefined;
+
+/** Of a name, and of what a client calls itself. */
+const LONGEST = 1024;
+
+/** True when the change is one that the log tells of. */
+export const isTold = (resource_type: ResourceType, before: object, after: object): boolean =>
+  Object.keys(diffOf(resource_type, before as Row, after as Row)).length > 0;

@@ -1,0 +1,124 @@
+// What changed, field by field: which fields of which kind of thing are told of, and which only by name (facts/platform 7). Pure.
+import { rfc3339 } from "#base/clock.ts";
+import type { ResourceType } from "#schema/audit.ts";
+import type { AuditDiff } from "../../schema/audit.ts";
+
+/** Column -> how it is told: as it is, as a time, as a secret, or under another name. */
+type Tracked = Readonly<Record<string, { as?: string; kind?: "time" | "secret" }>>;
+
+const plain = (...columns: string[]): Tracked => Object.fromEntries(columns.map((column) => [column, {}]));
+const times = (...columns: string[]): Tracked =>
+  Object.fromEntries(columns.map((column) => [column, { kind: "time" as const }]));
+
+/** A kind that is not here tells of every field it is given, none of which may be a secret (rule AU-5). */
+const TRACKED: Partial<Record<ResourceType, Tracked>> = {
+  user: {
+    ...plain("id", "email", "username", "name", "status", "login_type", "avatar_url", "second_factor_required"),
+    roles: { as: "rbac_roles" },
+    password_hash: { as: "hashed_password", kind: "secret" },
+  },
+  api_key: {
+    ...plain("user_id", "token_name", "login_type", "scope", "lifetime_seconds"),
+    ...times("created_at", "expires_at", "last_used"),
+    secret_hash: { as: "hashed_secret", kind: "secret" },
+  },
+  second_factor: { ...plain("kind"), recovery_codes: { kind: "secret" } },
+  git_ssh_key: { ...plain("user_id", "public_key"), sealed_private_key: { as: "private_key", kind: "secret" } },
+  organization: plain("id", "name", "display_name", "description", "icon", "sharing_disabled"),
+  organization_member: plain("user_id", "organization_id", "username", "roles"),
+  template: plain(
+    ...["id", "name", "display_name", "description", "icon", "active_version_id", "deprecation_message"],
+    ...["default_ttl_ms", "activity_bump_ms", "autostop_requirement_days", "autostop_requirement_weeks"],
+    ...["autostart_requirement_days", "failure_ttl_ms", "time_til_dormant_ms", "time_til_dormant_autodelete_ms"],
+    ...["allow_user_cancel_workspace_jobs", "allow_user_autostart", "allow_user_autostop", "require_active_version"],
+    ...["max_port_share_level", "use_classic_parameter_flow", "cors_behavior", "created_by"],
+  ),
+  template_version: {
+    ...plain("id", "template_id", "name", "message", "file_id", "archived", "created_by"),
+    canceled_at: { kind: "time" },
+  },
+  workspace: {
+    ...plain("id", "owner_id", "template_id", "name", "autostart_schedule", "automatic_updates", "favorite"),
+    ...plain("user_acl", "group_acl"),
+    ...times("dormant_at", "deleting_at", "next_start_at", "deadline"),
+    ttl_ms: { as: "ttl" },
+  },
+  workspace_build: { ...plain("template_version_id"), canceled_at: { kind: "time" }, state: { kind: "secret" } },
+  port_share: plain("agent_name", "port", "protocol", "share_level"),
+  chat: plain("id", "owner_id", "title", "archived", "labels", "permissions", "workspace_id", "user_acl", "group_acl"),
+  ai_provider: {
+    ...plain("id", "provider", "display_name", "base_url", "enabled"),
+    sealed_api_key: { as: "api_key", kind: "secret" },
+  },
+  ai_model: plain(
+    ...["id", "provider_id", "model", "display_name", "enabled", "is_default", "context_limit"],
+    ...["compression_threshold", "model_config"],
+  ),
+  external_auth_link: {
+    ...plain("user_id", "provider_id"),
+    ...times("expires_at"),
+    sealed_tokens: { as: "tokens", kind: "secret" },
+  },
+  // What people tell their own chats is theirs.
+  user_chat_settings: {
+    ...plain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
+    prompt: { kind: "secret" },
+  },
+  mcp_server: {
+    ...plain("id", "organization_id", "slug", "display_name", "description", "icon", "url", "transport", "auth_type"),
+    ...plain("api_key_header", "oauth2", "tool_allow_list", "tool_deny_list", "availability", "enabled"),
+    ...plain("model_intent", "allow_in_plan_mode"),
+    sealed_secrets: { as: "secrets", kind: "secret" },
+  },
+  provisioner_key: { ...plain("id", "organization_id", "name", "tags"), secret_hash: { as: "key", kind: "secret" } },
+  file: plain("id", "hash", "mimetype", "size", "created_by"),
+};
+
+const KNOWN = new Map(
+  Object.entries(TRACKED).map(([type, tracked]) => [type as ResourceType, Object.entries(tracked)]),
+);
+
+type Row = Readonly<Record<string, unknown>>;
+
+/**
+ * What is different between two states of a thing; without `before` it was made, without `after` deleted. Secrets are named with both
+ * values empty. Times are milliseconds in rows and RFC 3339 in the diff.
+ */
+export const diffOf = (type: ResourceType, before: Row | undefined, after: Row | undefined): AuditDiff => {
+  const tracked = KNOWN.get(type) ?? Object.entries(plain(...Object.keys({ ...before, ...after })));
+  const diff: Record<string, AuditDiff[string]> = {};
+  for (const [column, { as: name = column, kind }] of tracked) {
+    // Actors ask after each turn: as a rule nothing of it has changed.
+    if (before && after && Object.is(before[column], after[column])) continue;
+    const known = after?.[column] ?? before?.[column];
+    if (known === undefined) continue;
+    const was = columnOf(before, column, known);
+    const is = columnOf(after, column, known);
+    if (Bun.deepEquals(was, is)) continue;
+    diff[name] =
+      kind === "secret"
+        ? { old: zeroOf(known), new: zeroOf(known), secret: true }
+        : { old: shown(was, kind), new: shown(is, kind), secret: false };
+  }
+  return diff;
+};
+
+/** A column that a state does not name is zero there. */
+const columnOf = (row: Row | undefined, column: string, known: unknown): unknown => {
+  const value = row?.[column];
+  return value === undefined ? zeroOf(known) : value;
+};
+
+const zeroOf = (value: unknown): unknown => {
+  if (typeof value === "string") return "";
+  if (typeof value === "number") return 0;
+  if (typeof value === "boolean") return false;
+  if (Array.isArray(value)) return [];
+  return value === null ? null : {};
+};
+
+/** A time that has not happened is null. */
+const shown = (value: unknown, kind: "time" | "secret" | undefined): unknown => {
+  if (kind !== "time") return value;
+  return typeof value === "number" && value > 0 ? rfc3339(value) : null;
+};

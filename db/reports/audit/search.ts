@@ -1,0 +1,114 @@
+// What is shown of entries of the audit log that audit-find.ts has found, whom a search means, where a page begins, and what retention
+// lets go.
+import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
+import type { AuditAction, ResourceType } from "#schema/audit.ts";
+import { BUILD_REASONS } from "#schema/build.ts";
+import { build, query, type RowOfQuery, statement } from "../../engine/sql.ts";
+import type { Store } from "../../engine/store.ts";
+import { audit_logs } from "../../schema/audit.ts";
+import { chats } from "../../schema/chats.ts";
+import { model_configs, model_providers } from "../../schema/models.ts";
+import { provisioner_keys } from "../../schema/provisioners.ts";
+import { template_versions, templates } from "../../schema/templates.ts";
+import { api_keys, organization_members, organizations, users } from "../../schema/users.ts";
+import { workspaces } from "../../schema/workspaces.ts";
+import { type AuditSearch, findAudit } from "./find.ts";
+
+export type AuditRow = typeof audit_logs.$inferSelect;
+
+const newestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
+
+const owners = alias(users, "owners");
+
+/** What a row is shown with: who did it, where, and what has become of the thing since. */
+const shownColumns = {
+  entry: getTableColumns(audit_logs),
+  user: getTableColumns(users),
+  organization: {
+    id: organizations.id,
+    name: organizations.name,
+    display_name: organizations.display_name,
+    icon: organizations.icon,
+  },
+  workspace: { name: workspaces.name, deleted: workspaces.deleted },
+  owner: { username: owners.username },
+  /** 1 when it is gone; null for kinds that are not looked up. */
+  gone: sql<number | null>`case ${audit_logs.resource_type}
+    when 'user' then not exists (select 1 from ${users} x where x.id = ${audit_logs.resource_id} and not x.deleted)
+    when 'organization' then not exists (select 1 from ${organizations} x where x.id = ${audit_logs.resource_id} and not x.deleted)
+    when 'template' then not exists (select 1 from ${templates} x where x.id = ${audit_logs.resource_id} and not x.deleted)
+    when 'template_version' then not exists (select 1 from ${template_versions} x where x.id = ${audit_logs.resource_id})
+    when 'chat' then not exists (select 1 from ${chats} x where x.id = ${audit_logs.resource_id})
+    when 'ai_provider' then not exists (select 1 from ${model_providers} x where x.id = ${audit_logs.resource_id} and not x.deleted)
+    when 'ai_model' then not exists (select 1 from ${model_configs} x where x.id = ${audit_logs.resource_id} and not x.deleted)
+    when 'provisioner_key' then not exists (select 1 from ${provisioner_keys} x where x.id = ${audit_logs.resource_id})
+    when 'organization_member' then not exists (select 1 from ${organization_members} x
+      where x.organization_id = ${audit_logs.organization_id} and x.user_id = ${audit_logs.resource_id})
+    when 'api_key' then json_extract(${audit_logs.additional_fields}, '$.key_id') is not null
+      and not exists (select 1 from ${api_keys} x where x.id = json_extract(${audit_logs.additional_fields}, '$.key_id'))
+    end`.as("gone"),
+} as const;
+
+/** What findAudit has found, newest first: {keys}, a JSON array of them. For `scan`. */
+export const listShownAudit = query(
+  build
+    .select(shownColumns)
+    .from(audit_logs)
+    .leftJoin(users, eq(users.id, audit_logs.user_id))
+    .leftJoin(organizations, eq(organizations.id, audit_logs.organization_id))
+    .leftJoin(workspaces, eq(workspaces.id, audit_logs.workspace_id))
+    .leftJoin(owners, eq(owners.id, workspaces.owner_id))
+    .where(sql`${audit_logs.key} in (select value from json_each(${sql.placeholder("keys")}))`)
+    .orderBy(...newestFirst),
+);
+
+export type ShownEntry = RowOfQuery<typeof listShownAudit>;
+
+/** A page, newest first, and how many match when that is asked for (audit-find.ts). */
+export const listAudit = async (
+  store: Pick<Store, "scan">,
+  search: AuditSearch,
+): Promise<{ rows: ShownEntry[]; count: number }> => {
+  const [{ keys, count } = { keys: [], count: 0 }] = await store.scan(findAudit(search));
+  const rows = keys.length === 0 ? [] : await store.scan(listShownAudit({ keys: JSON.stringify(keys) }));
+  return { rows, count };
+};
+
+/** Where a page begins: {id}. */
+export const findAuditCursor = query(
+  build
+    .select({ time: audit_logs.time, key: audit_logs.key })
+    .from(audit_logs)
+    .where(eq(audit_logs.id, sql.placeholder("id"))),
+);
+
+/** Ids of everybody who has or had this username, or this e-mail address; deleted users, too. For `scan`. */
+export const listUsersCalled = query(
+  build
+    .select({ id: users.id })
+    .from(users)
+    .where(sql`lower(${users.username}) = ${sql.placeholder("name")}`),
+);
+export const listUsersAt = query(
+  build
+    .select({ id: users.id })
+    .from(users)
+    .where(sql`lower(${users.email}) = ${sql.placeholder("email")}`),
+);
+
+/** Entries of a kind that are older, for retention: {resource_type, action, before}. Every reason by itself, since it stands before the time. */
+const old = and(
+  eq(audit_logs.resource_type, sql.placeholder("resource_type")),
+  eq(audit_logs.action, sql.placeholder("action")),
+  inArray(audit_logs.build_reason, ["", ...BUILD_REASONS]),
+  lt(audit_logs.time, sql.placeholder("before")),
+);
+export const findOldAudit = query(build.select({ key: audit_logs.key }).from(audit_logs).where(old).limit(1));
+
+/** A slice of them, small enough that nobody waits for it. */
+export const deleteOldAudit = statement<{ resource_type: ResourceType; action: AuditAction; before: number }>(
+  build
+    .delete(audit_logs)
+    .where(inArray(audit_logs.key, build.select({ key: audit_logs.key }).from(audit_logs).where(old).limit(200))),
+);

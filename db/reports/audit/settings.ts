@@ -1,0 +1,25 @@
+// How long entries of the audit log are kept: one value of the table `settings`. For ever when nobody has said anything.
+import type { AuditAction, AuditRetention, ResourceType } from "#schema/audit.ts";
+import type { Statement } from "../../engine/sql.ts";
+import type { Store } from "../../engine/store.ts";
+import { findSetting, putSetting } from "../../settings.ts";
+
+const KEY = "audit.retention";
+const FOR_EVER: AuditRetention = { days: 0, sign_in_days: null, kinds: {} };
+
+export const readAuditRetention = async (store: Pick<Store, "get">): Promise<AuditRetention> => {
+  const row = await store.get(findSetting({ key: KEY }));
+  return row ? { ...FOR_EVER, ...(JSON.parse(row.value) as AuditRetention) } : FOR_EVER;
+};
+
+export const putAuditRetention = (retention: AuditRetention): Statement =>
+  putSetting({ key: KEY, value: JSON.stringify(retention) });
+
+const SIGN_INS: readonly AuditAction[] = ["login", "logout"];
+
+/** Days that an entry of this kind is kept; 0 is for ever. What is said of signing in goes before what is said of keys. */
+export const daysKept = (retention: AuditRetention, type: ResourceType, action: AuditAction): number => {
+  const { days, sign_in_days, kinds } = retention;
+  if (SIGN_INS.includes(action) && sign_in_days !== null) return sign_in_days;
+  return kinds[type] ?? days;
+};

@@ -1,0 +1,54 @@
+// Minutes of any use by user, and with which templates: a minute counts once, and no bucket has more than 30 (facts/platform 6.2). For
+// the reports of insights.
+import { ANY, MOST } from "./block.ts";
+import type { Part } from "./parts.ts";
+import type { Group } from "./walk.ts";
+
+export type UserActivity = { minutes: number; readonly templates: Set<number> };
+
+export class Activity implements Part {
+  readonly #users = new Map<number, UserActivity>();
+
+  get weight(): number {
+    return this.#users.size * 300;
+  }
+
+  add(group: Group): void {
+    const { user, low, high, rows } = group;
+    let minutes = 0;
+    const found: number[] = [];
+    const sums = group.apart ? undefined : new Uint16Array(high);
+    for (const { digest, detail, template } of rows) {
+      let own = 0;
+      if (group.covered && !sums) own = digest.minutes;
+      else {
+        detail().each(ANY, low, high, (i, one) => {
+          own += one;
+          if (sums) sums[i] = (sums[i] as number) + one;
+        });
+      }
+      if (own > 0) found.push(template);
+      minutes += own;
+    }
+    if (sums) minutes = sums.reduce((sum, one) => sum + Math.min(MOST, one), 0);
+    if (minutes > 0) this.#count(user, minutes, found);
+  }
+
+  #count(user: number, minutes: number, templates: Iterable<number>): void {
+    let row = this.#users.get(user);
+    if (!row) {
+      row = { minutes: 0, templates: new Set() };
+      this.#users.set(user, row);
+    }
+    row.minutes += minutes;
+    for (const template of templates) row.templates.add(template);
+  }
+
+  static joined(parts: readonly Activity[]): ReadonlyMap<number, UserActivity> {
+    const all = new Activity();
+    for (const part of parts) {
+      for (const [user, { minutes, templates }] of part.#users) all.#count(user, minutes, templates);
+    }
+    return all.#users;
+  }
+}

@@ -1,0 +1,174 @@
+// Use of each app for the report of templates: minutes, how often it was begun, and with which templates (facts/platform 6.2). Several
+// templates at once count at most 30 minutes of a bucket, and buckets that adjoin are one use whatever template they were with.
+import type { Database } from "bun:sqlite";
+import { BUILTIN_APPS } from "#schema/usage-app.ts";
+import { ANY, BLOCK, MOST, runsIn } from "./block.ts";
+import type { Part } from "./parts.ts";
+import { appText, KEY_KINDS } from "./usage.ts";
+import type { Group } from "./walk.ts";
+
+type Figures = { minutes: number; runs: number; templates: Set<number> };
+
+/** User and app in one number. */
+const useOf = (user: number, app: number): number => user * APPS + app;
+const appIn = (use: number): number => use % APPS;
+const APPS = 2 ** 28;
+
+export class AppFigures implements Part {
+  readonly #from: number;
+  readonly #to: number;
+  readonly #figures = new Map<number, Figures>();
+  /** Use -> the bucket after a block at whose end it went on. */
+  readonly #open = new Map<number, number>();
+  /** What was in use in the first and in the last bucket: it may go on from a neighbour, or in one. */
+  readonly #atStart = new Set<number>();
+  #atEnd = new Set<number>();
+
+  /** Buckets [from, to). */
+  constructor(from: number, to: number) {
+    this.#from = from;
+    this.#to = to;
+  }
+
+  get weight(): number {
+    return this.#figures.size * 200 + (this.#open.size + this.#atStart.size + this.#atEnd.size) * 32;
+  }
+
+  /** Groups come by block. */
+  add(group: Group): void {
+    if (!group.apart) this.#addTogether(group);
+    else if (group.covered) this.#addDigests(group);
+    else this.#addApart(group);
+  }
+
+  #of(app: number): Figures {
+    let one = this.#figures.get(app);
+    if (!one) {
+      one = { minutes: 0, runs: 0, templates: new Set() };
+      this.#figures.set(app, one);
+    }
+    return one;
+  }
+
+  /** A run goes on over the edge between two blocks. */
+  #join(group: Group, app: number, figures: Figures, atStart: boolean, atEnd: boolean): void {
+    const use = useOf(group.user, app);
+    if (atStart) {
+      if (group.start + group.low === this.#from) this.#atStart.add(use);
+      else if (this.#open.get(use) === group.start) figures.runs--;
+    }
+    if (!atEnd) return;
+    if (group.start + group.high === this.#to) this.#atEnd.add(use);
+    else this.#open.set(use, group.start + BLOCK);
+  }
+
+  #addDigests(group: Group): void {
+    const edges = new Map<number, { start: boolean; end: boolean }>();
+    for (const { digest, template } of group.rows) {
+      digest.eachApp((app, minutes, runs, atStart, atEnd) => {
+        const figures = this.#of(app);
+        figures.minutes += minutes;
+        figures.runs += runs;
+        figures.templates.add(template);
+        if (!atStart && !atEnd) return;
+        const edge = edges.get(app);
+        edges.set(app, { start: atStart || edge?.start === true, end: atEnd || edge?.end === true });
+      });
+    }
+    for (const [app, { start, end }] of edges) this.#join(group, app, this.#of(app), start, end);
+  }
+
+  /** Nothing has to be added up by bucket. */
+  #addApart(group: Group): void {
+    const { low, high, rows } = group;
+    for (const { detail, template } of rows) {
+      const read = detail();
+      for (const app of read.apps) {
+        if (app === ANY) continue;
+        let [sum, runs, first, last] = [0, 0, -1, -2];
+        read.each(app, low, high, (i, minutes) => {
+          sum += minutes;
+          if (i !== last + 1) runs++;
+          if (first < 0) first = i;
+          last = i;
+        });
+        if (runs === 0) continue;
+        const figures = this.#of(app);
+        figures.minutes += sum;
+        figures.runs += runs;
+        figures.templates.add(template);
+        this.#join(group, app, figures, first === low, last === high - 1);
+      }
+    }
+  }
+
+  #addTogether(group: Group): void {
+    const { low, high } = group;
+    const sums = new Map<number, Uint8Array>();
+    for (const { detail, template } of group.rows) {
+      const read = detail();
+      for (const app of read.apps) {
+        if (app === ANY) continue;
+        const sum = sums.get(app) ?? new Uint8Array(BLOCK);
+        sums.set(app, sum);
+        let used = false;
+        read.each(app, low, high, (i, minutes) => {
+          used = true;
+          sum[i] = Math.min(MOST, (sum[i] as number) + minutes);
+        });
+        if (used) this.#of(app).templates.add(template);
+      }
+    }
+    for (const [app, sum] of sums) {
+      const runs = runsIn(sum, low, high);
+      if (runs === 0) continue;
+      const figures = this.#of(app);
+      for (let i = low; i < high; i++) figures.minutes += sum[i] as number;
+      figures.runs += runs;
+      this.#join(group, app, figures, sum[low] !== 0, sum[high - 1] !== 0);
+    }
+  }
+
+  /** Figures over parts that follow each other; what goes on from one into the next was begun once. */
+  static joined(parts: readonly AppFigures[]): AppFigures {
+    const all = new AppFigures(0, 0);
+    for (const part of parts) {
+      for (const [app, { minutes, runs, templates }] of part.#figures) {
+        const figures = all.#of(app);
+        figures.minutes += minutes;
+        figures.runs += runs;
+        for (const template of templates) figures.templates.add(template);
+      }
+      for (const use of part.#atStart) if (all.#atEnd.has(use)) all.#of(appIn(use)).runs--;
+      all.#atEnd = part.#atEnd;
+    }
+    return all;
+  }
+
+  /** The built-in ones first, always; then those of templates by slug, name and icon. */
+  show(db: Database, idsOf: (keys: Iterable<number>) => string[]): object[] {
+    const rows = db.query("select key, name from usage_keys where kind = ?").values(KEY_KINDS.app);
+    const names = new Map(rows as [number, string][]);
+    const byName = new Map([...this.#figures].map(([app, figures]) => [names.get(app) ?? "", figures]));
+    const line = (name: string, figures: Figures | undefined) => {
+      const [slug, display_name, icon, type] = JSON.parse(name) as string[];
+      return {
+        ...{ display_name, icon, seconds: (figures?.minutes ?? 0) * 60, slug },
+        ...{ template_ids: idsOf(figures?.templates ?? []), times_used: figures?.runs ?? 0, type },
+      };
+    };
+    const builtin = BUILTIN_APPS.map((app) => appText({ ...app, type: "builtin" }));
+    const others = [...byName.keys()].filter((name) => name !== "" && !builtin.includes(name));
+    const parts = (name: string): string[] => JSON.parse(name) as string[];
+    others.sort((a, b) => compare(parts(a), parts(b)));
+    return [...builtin, ...others].map((name) => line(name, byName.get(name)));
+  }
+}
+
+const compare = (a: readonly string[], b: readonly string[]): number => {
+  for (const [i, one] of a.entries()) {
+    const other = b[i] ?? "";
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return 0;
+};

@@ -1,0 +1,110 @@
+// Distinct users of each day or week, and the templates they used there (facts/platform 6.2). For the reports of insights.
+import { anyIn } from "./block.ts";
+import type { Part } from "./parts.ts";
+import type { Group, UsageRow } from "./walk.ts";
+
+/** Intervals from one on, as positions in a block: [lows[n], ends[n]). */
+type Windows = { start: number; from: number; lows: readonly number[]; ends: readonly number[] };
+
+export class Intervals implements Part {
+  readonly #edges: readonly number[];
+  readonly #users: Uint32Array;
+  /** Template -> 1 for each interval in which it was used. */
+  readonly #marks = new Map<number, Uint8Array>();
+  /** User -> the last interval in which they were counted: blocks come in order, and an interval may reach over two. */
+  readonly #counted = new Map<number, number>();
+  /** The intervals at both ends, and who was counted there: a neighbour may have a share in them. */
+  readonly #first: number;
+  readonly #last: number;
+  readonly #atFirst = new Set<number>();
+  readonly #atLast: Set<number>;
+
+  #windows: Windows = { start: -1, from: 0, lows: [], ends: [] };
+
+  /** Intervals lie between edges, in buckets; looked at from and up to some bucket. */
+  constructor(edges: readonly number[], from: number, to: number) {
+    this.#edges = edges;
+    this.#users = new Uint32Array(Math.max(0, edges.length - 1));
+    this.#first = this.#indexAt(from);
+    this.#last = this.#indexAt(to - 1);
+    this.#atLast = this.#first === this.#last ? this.#atFirst : new Set();
+  }
+
+  get weight(): number {
+    const people = this.#counted.size + this.#atFirst.size + this.#atLast.size;
+    return this.#users.length * (4 + this.#marks.size) + people * 32 + this.#edges.length * 8;
+  }
+
+  add({ user, start, high, rows }: Group): void {
+    const { from, lows, ends } = this.#windowsOf(start, high);
+    const marks = rows.map(({ template }) => this.#marksOf(template));
+    let counted = this.#counted.get(user) ?? -1;
+    for (let w = 0; w < lows.length; w++) {
+      const [i, low, end] = [from + w, lows[w] as number, ends[w] as number];
+      for (let r = 0; r < rows.length; r++) {
+        if (!anyIn((rows[r] as UsageRow).digest.bits, low, end)) continue;
+        (marks[r] as Uint8Array)[i] = 1;
+        if (counted >= i) continue;
+        counted = i;
+        this.#users[i] = (this.#users[i] as number) + 1;
+        if (i === this.#first) this.#atFirst.add(user);
+        if (i === this.#last) this.#atLast.add(user);
+      }
+    }
+    this.#counted.set(user, counted);
+  }
+
+  /** Where the intervals lie in a block; the same for all its groups, which come one after the other. */
+  #windowsOf(start: number, high: number): Windows {
+    if (this.#windows.start === start) return this.#windows;
+    const from = this.#indexAt(start);
+    const [lows, ends]: [number[], number[]] = [[], []];
+    for (let i = from; i < this.#users.length; i++) {
+      const low = (this.#edges[i] as number) - start;
+      if (low >= high) break;
+      lows.push(Math.max(0, low));
+      ends.push(Math.min(high, (this.#edges[i + 1] as number) - start));
+    }
+    this.#windows = { start, from, lows, ends };
+    return this.#windows;
+  }
+
+  #marksOf(template: number): Uint8Array {
+    let marks = this.#marks.get(template);
+    if (!marks) {
+      marks = new Uint8Array(this.#users.length);
+      this.#marks.set(template, marks);
+    }
+    return marks;
+  }
+
+  /** The interval that holds a bucket, or the first after it. */
+  #indexAt(bucket: number): number {
+    let [low, high] = [0, this.#users.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#edges[middle + 1] as number) <= bucket) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Users and templates of each interval over parts that follow each other; who is in two of them counts once. */
+  static joined(parts: readonly Intervals[]): { users: number; templates: Set<number> }[] {
+    const length = parts[0] === undefined ? 0 : parts[0].#users.length;
+    const all = Array.from({ length }, () => ({ users: 0, templates: new Set<number>() }));
+    let last = -1;
+    let atLast: ReadonlySet<number> = new Set();
+    for (const part of parts) {
+      for (const [i, one] of all.entries()) {
+        one.users += part.#users[i] as number;
+        for (const [template, marks] of part.#marks) if (marks[i] === 1) one.templates.add(template);
+      }
+      const shared = all[part.#first];
+      if (shared && part.#first === last) for (const user of part.#atFirst) if (atLast.has(user)) shared.users -= 1;
+      atLast = part.#last === last ? atLast.union(part.#atLast) : part.#atLast;
+      last = part.#last;
+    }
+    return all;
+  }
+}

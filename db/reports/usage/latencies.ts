@@ -1,0 +1,113 @@
+// How often each latency was seen by user, and its percentiles (facts/platform 6.2). For the reports of insights.
+import { anyIn } from "./block.ts";
+import type { Part } from "./parts.ts";
+import type { Group } from "./walk.ts";
+
+export type UserLatencies = { readonly counts: Counts; readonly templates: Set<number> };
+
+export class Latencies implements Part {
+  readonly #users = new Map<number, UserLatencies>();
+
+  get weight(): number {
+    let weight = 0;
+    for (const { counts } of this.#users.values()) weight += 400 + counts.weight;
+    return weight;
+  }
+
+  /** Whoever used something counts, also without any latency. */
+  add(group: Group): void {
+    const { user, low, high, rows } = group;
+    for (const { digest, template, detail } of rows) {
+      if (!anyIn(digest.bits, low, high)) continue;
+      const { counts, templates } = this.#of(user);
+      templates.add(template);
+      if (group.covered) digest.eachLatency((value, count) => counts.add(value, count));
+      else detail().eachLatency(low, high, (_, value) => counts.add(value, 1));
+    }
+  }
+
+  #of(user: number): UserLatencies {
+    let row = this.#users.get(user);
+    if (!row) {
+      row = { counts: new Counts(), templates: new Set() };
+      this.#users.set(user, row);
+    }
+    return row;
+  }
+
+  static joined(parts: readonly Latencies[]): ReadonlyMap<number, UserLatencies> {
+    const all = new Latencies();
+    for (const part of parts) {
+      for (const [user, { counts, templates }] of part.#users) {
+        const row = all.#of(user);
+        row.counts.addAll(counts);
+        for (const template of templates) row.templates.add(template);
+      }
+    }
+    return all.#users;
+  }
+}
+
+/** How often each value came, in half milliseconds: most are small, and there are many. */
+export class Counts {
+  #small = new Uint32Array(LEAST);
+  #large: Map<number, number> | undefined;
+
+  get weight(): number {
+    return this.#small.byteLength + (this.#large?.size ?? 0) * 40;
+  }
+
+  add(value: number, count: number): void {
+    if (value < this.#small.length) this.#small[value] = (this.#small[value] as number) + count;
+    else this.#addLarge(value, count);
+  }
+
+  addAll(other: Counts): void {
+    const { length } = other.#small;
+    if (length > this.#small.length) this.#grow(length);
+    const [to, from] = [this.#small, other.#small];
+    for (let i = 0; i < length; i++) to[i] = (to[i] as number) + (from[i] as number);
+    for (const [value, count] of other.#large ?? []) this.#addLarge(value, count);
+  }
+
+  #addLarge(value: number, count: number): void {
+    if (value < SMALL) {
+      this.#grow(2 ** Math.ceil(Math.log2(value + 1)));
+      this.#small[value] = count;
+      return;
+    }
+    this.#large ??= new Map();
+    this.#large.set(value, (this.#large.get(value) ?? 0) + count);
+  }
+
+  #grow(length: number): void {
+    const grown = new Uint32Array(length);
+    grown.set(this.#small);
+    this.#small = grown;
+  }
+
+  /** In milliseconds, between two values where the rank is between them; -1 of none. */
+  percentiles(ranks: readonly number[]): number[] {
+    const values: number[] = [];
+    const upTo: number[] = [];
+    let total = 0;
+    const see = (value: number, count: number): void => {
+      values.push(value);
+      total += count;
+      upTo.push(total);
+    };
+    const small = this.#small;
+    for (let value = 0; value < small.length; value++) if (small[value] !== 0) see(value, small[value] as number);
+    for (const [value, count] of [...(this.#large ?? [])].sort(([a], [b]) => a - b)) see(value, count);
+    if (total === 0) return ranks.map(() => -1);
+    const at = (index: number): number => (values[upTo.findIndex((seen) => index < seen)] ?? 0) / 2;
+    return ranks.map((rank) => {
+      const exact = rank * (total - 1);
+      const [below, above] = [at(Math.floor(exact)), at(Math.ceil(exact))];
+      return below + (above - below) * (exact - Math.floor(exact));
+    });
+  }
+}
+/** Arrays begin with so many values and double up to half a second; what is slower stands by itself. */
+const LEAST = 128;
+const SMALL = 1024;

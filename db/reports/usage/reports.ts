@@ -1,0 +1,154 @@
+// The reports of insights (facts/platform 6.2), computed and written as JSON in a reader Worker, so that the main thread only passes a
+// text on. Every report takes plain data and answers the text of its body.
+import type { Database } from "bun:sqlite";
+import { rfc3339 } from "#base/clock.ts";
+import { Activity } from "./activity.ts";
+import { AppFigures } from "./apps.ts";
+import { BLOCK, BUCKET_MS } from "./block.ts";
+import { Intervals } from "./intervals.ts";
+import { Latencies } from "./latencies.ts";
+import { parametersUsage } from "./parameters.ts";
+import type { Deps } from "./parts.ts";
+import { TemplateUse } from "./templates.ts";
+import { KEY_KINDS } from "./usage.ts";
+import type { Span } from "./walk.ts";
+
+/** What a report is asked for. Times in milliseconds, [from, to). */
+export type ReportArgs = {
+  readonly from: number;
+  readonly to: number;
+  /** It ends after now. */
+  readonly open?: boolean | undefined;
+  /** Ids; absent: all templates. */
+  readonly templates?: readonly string[] | undefined;
+  /** Where days or weeks begin, and the end of the last. */
+  readonly edges?: readonly number[] | undefined;
+  readonly interval?: string | undefined;
+  /** Days as they are called, one for each interval. */
+  readonly dates?: readonly string[] | undefined;
+  readonly tz_hour_offset?: number | undefined;
+  readonly sections?: readonly string[] | undefined;
+};
+
+/** The bucket that begins at or after a time: a bucket belongs to the day in which it begins. */
+const bucketAt = (ms: number): number => Math.ceil(ms / BUCKET_MS);
+
+const keysOf = (db: Database, kind: number): Map<number, string> =>
+  new Map(db.query("select key, name from usage_keys where kind = ?").values(kind) as [number, string][]);
+
+type Scope = { readonly span: Span; readonly templates: ReadonlyMap<number, string> };
+
+const scopeOf = (db: Database, args: ReportArgs): Scope => {
+  const templates = keysOf(db, KEY_KINDS.template);
+  const wanted = args.templates && new Set(args.templates);
+  const keys = wanted && new Set([...templates].flatMap(([key, id]) => (wanted.has(id) ? [key] : [])));
+  // Nothing has been used yet after now: a range that reaches there takes its last block whole.
+  const to = args.open ? Math.ceil(bucketAt(args.to) / BLOCK) * BLOCK : bucketAt(args.to);
+  return { span: { from: bucketAt(args.from), to, templates: keys }, templates };
+};
+
+const idsOf = ({ templates }: Scope, keys: Iterable<number>): string[] =>
+  [...keys].flatMap((key) => templates.get(key) ?? []).sort();
+
+type Person = { readonly id: string; readonly username: string; readonly avatar_url: string };
+
+/** Rows about users by the user's id; whoever is unknown is left out. */
+const byUser = <T>(db: Database, rows: ReadonlyMap<number, T>, show: (person: Person, row: T) => object): object[] => {
+  const people = db
+    .query(
+      "select k.key, u.id, u.username, u.avatar_url from usage_keys k join users u on u.id = k.name where k.kind = ? order by u.id",
+    )
+    .values(KEY_KINDS.user) as [number, string, string, string][];
+  return people.flatMap(([key, id, username, avatar_url]) => {
+    const row = rows.get(key);
+    return row === undefined ? [] : [show({ id, username, avatar_url }, row)];
+  });
+};
+
+const times = ({ from, to }: ReportArgs) => ({ start_time: rfc3339(from), end_time: rfc3339(to) });
+
+/** Users with what they did: rows by user, and the templates of all of them. */
+const ofUsers = <T extends { readonly templates: ReadonlySet<number> }>(
+  db: Database,
+  args: ReportArgs,
+  scope: Scope,
+  used: ReadonlyMap<number, T>,
+  show: (row: T) => object,
+): string => {
+  const users = byUser(db, used, ({ id, username, avatar_url }, row) => ({
+    ...{ avatar_url, ...show(row), template_ids: idsOf(scope, row.templates), user_id: id, username },
+  }));
+  const all = new Set<number>();
+  for (const { templates } of used.values()) for (const template of templates) all.add(template);
+  return JSON.stringify({ report: { ...times(args), template_ids: idsOf(scope, all), users } });
+};
+
+/** Seconds of any use by user. */
+const userActivity = (db: Database, args: ReportArgs, kept: Deps): string => {
+  const scope = scopeOf(db, args);
+  const parts = kept.of(scope.span, { name: "activity", details: true, make: () => new Activity() });
+  return ofUsers(db, args, scope, Activity.joined(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
+};
+
+/** Percentiles over the buckets' latencies; -1 for those who used something without any. */
+const userLatency = (db: Database, args: ReportArgs, kept: Deps): string => {
+  const scope = scopeOf(db, args);
+  const parts = kept.of(scope.span, { name: "latency", details: true, make: () => new Latencies() });
+  return ofUsers(db, args, scope, Latencies.joined(parts), ({ counts }) => {
+    const [p50, p95] = counts.percentiles([0.5, 0.95]);
+    return { latency_ms: { p50, p95 } };
+  });
+};
+
+/** Active users by interval and in all, use of apps, and values of parameters. */
+const templateReports = (db: Database, args: ReportArgs, kept: Deps): string => {
+  const scope = scopeOf(db, args);
+  const { interval = "", sections = ["interval_reports", "report"] } = args;
+  const [wantsIntervals, wantsReport] = [sections.includes("interval_reports"), sections.includes("report")];
+  const edges = wantsIntervals ? (args.edges ?? []) : [];
+  const buckets = edges.map(bucketAt);
+  const parts = kept.of(scope.span, {
+    name: `templates ${buckets.join()} ${wantsReport}`,
+    details: wantsReport,
+    make: (from, to) =>
+      new TemplateUse(new Intervals(buckets, from, to), wantsReport ? new AppFigures(from, to) : undefined),
+  });
+  const used = TemplateUse.joined(parts);
+  const interval_reports = used.intervals.map(({ users, templates }, i) => ({
+    active_users: users,
+    end_time: rfc3339(edges[i + 1] as number),
+    interval,
+    start_time: rfc3339(edges[i] as number),
+    template_ids: idsOf(scope, templates),
+  }));
+  const report = () => ({
+    active_users: used.users,
+    apps_usage: used.apps.show(db, (keys) => idsOf(scope, keys)),
+    ...times(args),
+    parameters_usage: parametersUsage(db, args),
+    template_ids: idsOf(scope, used.templates),
+  });
+  return JSON.stringify({
+    ...(wantsIntervals ? { interval_reports } : {}),
+    ...(wantsReport ? { report: report() } : {}),
+  });
+};
+
+/** Distinct users of each day. */
+const daus = (db: Database, args: ReportArgs, kept: Deps): string => {
+  const { edges = [], dates = [], tz_hour_offset } = args;
+  const buckets = edges.map(bucketAt);
+  const make = (from: number, to: number) => new Intervals(buckets, from, to);
+  const days = Intervals.joined(kept.of(scopeOf(db, args).span, { name: `days ${buckets.join()}`, make }));
+  const entries = dates.map((date, i) => ({ amount: days[i]?.users ?? 0, date }));
+  return JSON.stringify({ entries, tz_hour_offset });
+};
+
+export const REPORTS = {
+  templates: templateReports,
+  user_activity: userActivity,
+  user_latency: userLatency,
+  daus,
+} as const;
+
+export type ReportName = keyof typeof REPORTS;

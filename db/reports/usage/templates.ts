@@ -1,0 +1,52 @@
+// What templates were used for: distinct users in all and by interval, and their apps. For the reports of insights.
+import { AppFigures } from "./apps.ts";
+import { anyIn } from "./block.ts";
+import { Intervals } from "./intervals.ts";
+import type { Part } from "./parts.ts";
+import type { Group } from "./walk.ts";
+
+export class TemplateUse implements Part {
+  readonly #intervals: Intervals;
+  /** Absent when only intervals are asked for. */
+  readonly #apps: AppFigures | undefined;
+  readonly #users = new Set<number>();
+  readonly #templates = new Set<number>();
+
+  constructor(intervals: Intervals, apps: AppFigures | undefined) {
+    this.#intervals = intervals;
+    this.#apps = apps;
+  }
+
+  get weight(): number {
+    return this.#intervals.weight + (this.#apps?.weight ?? 0) + this.#users.size * 32;
+  }
+
+  add(group: Group): void {
+    this.#intervals.add(group);
+    if (!this.#apps) return;
+    let used = false;
+    for (const { digest, template } of group.rows) {
+      if (!anyIn(digest.bits, group.low, group.high)) continue;
+      used = true;
+      this.#templates.add(template);
+    }
+    if (!used) return;
+    this.#users.add(group.user);
+    this.#apps.add(group);
+  }
+
+  /** Over parts that follow each other. */
+  static joined(parts: readonly TemplateUse[]) {
+    const [users, templates] = [new Set<number>(), new Set<number>()];
+    for (const part of parts) {
+      for (const user of part.#users) users.add(user);
+      for (const template of part.#templates) templates.add(template);
+    }
+    return {
+      users: users.size,
+      templates,
+      intervals: Intervals.joined(parts.map((part) => part.#intervals)),
+      apps: AppFigures.joined(parts.flatMap((part) => part.#apps ?? [])),
+    };
+  }
+}

@@ -1,0 +1,140 @@
+// Templates. A deleted one keeps its row, because deleted workspaces still name it; its name becomes free again.
+import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { jobs } from "../schema/jobs.ts";
+import { templates } from "../schema/templates.ts";
+import { organizations, users } from "../schema/users.ts";
+import { workspace_builds, workspaces } from "../schema/workspaces.ts";
+
+export type TemplateRow = typeof templates.$inferSelect;
+
+const alive = eq(templates.deleted, false);
+
+/** A template that is not deleted: {id}. */
+export const findTemplate = query(
+  build
+    .select()
+    .from(templates)
+    .where(and(eq(templates.id, sql.placeholder("id")), alive)),
+);
+
+/** The same, also when it has been deleted: for what is left of its workspaces. */
+export const findTemplateEvenDeleted = query(
+  build
+    .select()
+    .from(templates)
+    .where(eq(templates.id, sql.placeholder("id"))),
+);
+
+/** By name within an organization, without letter case: {organization_id, name}. */
+export const findTemplateByName = query(
+  build
+    .select()
+    .from(templates)
+    .where(
+      and(
+        eq(templates.organization_id, sql.placeholder("organization_id")),
+        sql`lower(${templates.name}) = lower(${sql.placeholder("name")})`,
+        alive,
+      ),
+    ),
+);
+
+/** Distinct owners of workspaces that are not deleted; what is kept ready is nobody's. */
+const activeUsers = sql<number>`(select count(distinct ${workspaces.owner_id}) from ${workspaces}
+  where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0
+  and ${workspaces.owner_id} <> ${PREBUILDS_USER_ID})`;
+
+const shown = {
+  template: templates,
+  organization: {
+    name: organizations.name,
+    display_name: organizations.display_name,
+    icon: organizations.icon,
+  },
+  creator: { username: users.username },
+  use: { active_user_count: activeUsers },
+};
+
+/** A template with what its answer shows of others: {id}. */
+export const findTemplateShown = query(
+  build
+    .select(shown)
+    .from(templates)
+    .innerJoin(organizations, eq(organizations.id, templates.organization_id))
+    .innerJoin(users, eq(users.id, templates.created_by))
+    .where(and(eq(templates.id, sql.placeholder("id")), alive)),
+);
+const shownTemplate = findTemplateShown({ id: "" }).map;
+export type ShownTemplate = ReturnType<typeof shownTemplate>;
+
+/** All templates by name; the caller leaves out what may not be seen. */
+export const listTemplates = query(
+  build
+    .select(shown)
+    .from(templates)
+    .innerJoin(organizations, eq(organizations.id, templates.organization_id))
+    .innerJoin(users, eq(users.id, templates.created_by))
+    .where(alive)
+    .orderBy(asc(sql`lower(${templates.name})`), asc(templates.id))
+    .limit(10_000),
+);
+
+/** How many workspaces that are not deleted were made from it: {id}. */
+export const countWorkspacesOf = query(
+  build
+    .select({ count: sql<number>`count(*)` })
+    .from(workspaces)
+    .where(and(eq(workspaces.template_id, sql.placeholder("id")), eq(workspaces.deleted, false))),
+);
+
+/** Milliseconds each of the newest succeeded builds took, by transition: {id}. For `scan`. */
+export const listBuildTimes = query(
+  build
+    .select({
+      transition: workspace_builds.transition,
+      milliseconds: sql<number>`${jobs.completed_at} - ${jobs.started_at}`,
+    })
+    .from(workspaces)
+    .innerJoin(workspace_builds, eq(workspace_builds.workspace_id, workspaces.id))
+    .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
+    .where(
+      and(
+        eq(workspaces.template_id, sql.placeholder("id")),
+        isNotNull(jobs.completed_at),
+        isNotNull(jobs.started_at),
+        eq(jobs.error, ""),
+        sql`${jobs.canceled_at} is null`,
+      ),
+    )
+    .orderBy(desc(jobs.completed_at))
+    .limit(500),
+);
+
+/** Marks it deleted; refused as stale when it is already, or when workspaces of it exist: {id, now}. */
+export const deleteTemplate = statement<{ id: string; now: number }>(
+  build
+    .update(templates)
+    .set({ deleted: true, updated_at: sql.placeholder("now") as never })
+    .where(
+      and(
+        eq(templates.id, sql.placeholder("id")),
+        alive,
+        sql`not exists (select 1 from ${workspaces} where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0)`,
+      ),
+    ),
+  { expect: 1 },
+);
+
+/** Changes nothing; refuses the batch as stale when the template is deleted. For whoever makes a workspace of it: {id}. */
+export const guardTemplate = statement<{ id: string }>(
+  build
+    .update(templates)
+    .set({ deleted: false })
+    .where(and(eq(templates.id, sql.placeholder("id")), alive)),
+  { expect: 1 },
+);
+
+export const insertTemplate = insertInto(templates);
+export const updateTemplate = updateBy(templates, templates.id);

@@ -1,0 +1,127 @@
+// Versions of templates. Written by the template-version actor; the template they belong to is named in the row.
+import { and, asc, eq, getTableColumns, isNull, sql } from "drizzle-orm";
+import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { jobs } from "../schema/jobs.ts";
+import { template_versions, templates } from "../schema/templates.ts";
+import { users } from "../schema/users.ts";
+
+export type TemplateVersionRow = typeof template_versions.$inferSelect;
+
+/** A version whole, with its manifest as stored (JSON text, null until the import has succeeded): {id}. */
+export const findTemplateVersion = query(
+  build
+    .select()
+    .from(template_versions)
+    .where(eq(template_versions.id, sql.placeholder("id"))),
+);
+
+const { manifest: _manifest, ...light } = getTableColumns(template_versions);
+
+const shown = {
+  version: light,
+  planned: {
+    /** The manifest's provisioner; null before the import has succeeded. */
+    provisioner: sql<string | null>`json_extract(${template_versions.manifest}, '$.provisioner')`,
+  },
+  creator: { id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url },
+  job: jobs,
+  template: {
+    id: templates.id,
+    name: templates.name,
+    display_name: templates.display_name,
+    icon: templates.icon,
+    deleted: templates.deleted,
+  },
+};
+
+const selectShown = () =>
+  build
+    .select(shown)
+    .from(template_versions)
+    .innerJoin(users, eq(users.id, template_versions.created_by))
+    .innerJoin(jobs, eq(jobs.id, template_versions.job_id))
+    .leftJoin(templates, eq(templates.id, template_versions.template_id));
+
+/** A version with its job, its creator and its template, as its answer shows them: {id}. */
+export const findVersionShown = query(selectShown().where(eq(template_versions.id, sql.placeholder("id"))));
+const shownVersion = findVersionShown({ id: "" }).map;
+export type ShownVersion = ReturnType<typeof shownVersion>;
+
+/** By name within a template: {template_id, name}. */
+export const findVersionByName = query(
+  selectShown().where(
+    and(
+      eq(template_versions.template_id, sql.placeholder("template_id")),
+      eq(template_versions.name, sql.placeholder("name")),
+    ),
+  ),
+);
+
+/**
+ * Versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 shows archived ones too,
+ * `after` is a version's id or empty, `limit` -1 is everything.
+ */
+export const listVersionsOf = query(
+  selectShown()
+    .where(
+      and(
+        eq(template_versions.template_id, sql.placeholder("template_id")),
+        sql`(${template_versions.archived} = 0 or ${sql.placeholder("archived")} = 1)`,
+        sql`(${sql.placeholder("after")} = '' or (${template_versions.created_at}, ${template_versions.id}) >
+          (select v.created_at, v.id from template_versions v where v.id = ${sql.placeholder("after")}))`,
+      ),
+    )
+    .orderBy(asc(template_versions.created_at), asc(template_versions.id))
+    .limit(sql.placeholder("limit"))
+    .offset(sql.placeholder("offset")),
+);
+
+/**
+ * Versions of a template that nothing needs: not archived, not the active one, and the latest build of no workspace that is there.
+ * With `all` 0 only those whose import has failed or was cancelled: {template_id, all}. For `scan`.
+ */
+export const listUnusedVersions = query(
+  build
+    .select({ id: template_versions.id })
+    .from(template_versions)
+    .innerJoin(jobs, eq(jobs.id, template_versions.job_id))
+    .innerJoin(templates, eq(templates.id, template_versions.template_id))
+    .where(
+      and(
+        eq(template_versions.template_id, sql.placeholder("template_id")),
+        eq(template_versions.archived, false),
+        sql`${template_versions.id} <> ${templates.active_version_id}`,
+        sql`${jobs.completed_at} is not null`,
+        sql`(${sql.placeholder("all")} = 1 or ${jobs.error} <> '' or ${jobs.canceled_at} is not null)`,
+        sql`not exists (select 1 from workspaces w join workspace_builds b on b.id = w.latest_build_id
+          where w.template_id = ${template_versions.template_id} and w.deleted = 0
+          and b.template_version_id = ${template_versions.id})`,
+      ),
+    )
+    .orderBy(asc(template_versions.created_at), asc(template_versions.id)),
+);
+
+/** Versions whose import job has not ended, oldest first: taken up again at start. */
+export const listOpenImports = query(
+  build
+    .select({ id: template_versions.id, created_at: jobs.created_at })
+    .from(jobs)
+    .innerJoin(template_versions, eq(template_versions.job_id, jobs.id))
+    .where(and(isNull(jobs.completed_at), eq(jobs.type, "template_version_import")))
+    .orderBy(asc(jobs.created_at)),
+);
+
+export const insertTemplateVersion = insertInto(template_versions);
+export const updateTemplateVersion = updateBy(template_versions, template_versions.id);
+
+/** Gives a version without template to a template; refused as stale when it has one. */
+export const adoptVersion = statement<{ id: string; template_id: string; updated_at: number }>(
+  build
+    .update(template_versions)
+    .set({
+      template_id: sql.placeholder("template_id") as never,
+      updated_at: sql.placeholder("updated_at") as never,
+    })
+    .where(and(eq(template_versions.id, sql.placeholder("id")), isNull(template_versions.template_id))),
+  { expect: 1 },
+);

@@ -1,0 +1,113 @@
+// API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
+import { and, asc, eq, exists, gt, sql } from "drizzle-orm";
+import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { totp_factors } from "../schema/second-factors.ts";
+import { api_keys, users } from "../schema/users.ts";
+
+export type ApiKey = typeof api_keys.$inferSelect;
+
+const hasSecondFactor = exists(
+  build.select({ one: sql`1` }).from(totp_factors).where(eq(totp_factors.user_id, users.id)),
+);
+
+/** The key with its user, for signing a request in. */
+export const findKeyWithUser = query(
+  build
+    .select({
+      key_id: api_keys.id,
+      secret_hash: api_keys.secret_hash,
+      scope: api_keys.scope,
+      login_type: api_keys.login_type,
+      lifetime_seconds: api_keys.lifetime_seconds,
+      created_at: api_keys.created_at,
+      last_used: api_keys.last_used,
+      expires_at: api_keys.expires_at,
+      user_id: users.id,
+      username: users.username,
+      status: users.status,
+      roles: users.roles,
+      deleted: users.deleted,
+      user_login_type: users.login_type,
+      second_factor_required: users.second_factor_required,
+      has_second_factor: sql<boolean>`${hasSecondFactor}`.mapWith(Boolean).as("has_second_factor"),
+    })
+    .from(api_keys)
+    .innerJoin(users, eq(users.id, api_keys.user_id))
+    .where(eq(api_keys.id, sql.placeholder("id"))),
+);
+
+export const findKey = query(
+  build
+    .select()
+    .from(api_keys)
+    .where(eq(api_keys.id, sql.placeholder("id"))),
+);
+
+export const findKeyByName = query(
+  build
+    .select()
+    .from(api_keys)
+    .where(and(eq(api_keys.user_id, sql.placeholder("user_id")), eq(api_keys.token_name, sql.placeholder("name")))),
+);
+
+/** Tokens (not sign-ins) of a user that expire after `now`, oldest first. Pass 0 to include the expired. */
+export const listTokens = query(
+  build
+    .select()
+    .from(api_keys)
+    .where(
+      and(
+        eq(api_keys.user_id, sql.placeholder("user_id")),
+        eq(api_keys.login_type, "token"),
+        gt(api_keys.expires_at, sql.placeholder("now")),
+      ),
+    )
+    .orderBy(asc(api_keys.created_at), asc(api_keys.id))
+    .limit(1000),
+);
+
+/** Tokens of everybody, with the names of their owners. Pass 0 to include the expired. For `store.scan`. */
+export const listAllTokens = query(
+  build
+    .select({ key: api_keys, username: users.username })
+    .from(api_keys)
+    .innerJoin(users, eq(users.id, api_keys.user_id))
+    .where(
+      and(eq(api_keys.login_type, "token"), gt(api_keys.expires_at, sql.placeholder("now")), eq(users.deleted, false)),
+    )
+    .orderBy(asc(api_keys.created_at), asc(api_keys.id))
+    .limit(10_000),
+);
+
+export const insertKey = insertInto(api_keys);
+export const updateKey = updateBy(api_keys, api_keys.id);
+
+/** Notes the use of a key, unless it was ended or changed in the meantime. */
+export const touchKey = statement<{ id: string; now: number; expires_at: number; known_expires_at: number }>(
+  build
+    .update(api_keys)
+    .set({
+      last_used: sql.placeholder("now") as never,
+      updated_at: sql.placeholder("now") as never,
+      expires_at: sql.placeholder("expires_at") as never,
+    })
+    .where(and(eq(api_keys.id, sql.placeholder("id")), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
+);
+
+/** A guard: refuses the batch as `stale` when this key was revoked meanwhile, so that it leaves no others behind. */
+export const isKeyStill = statement<{ id: string; now: number }>(
+  build
+    .update(api_keys)
+    .set({ id: sql`${api_keys.id}` })
+    .where(and(eq(api_keys.id, sql.placeholder("id")), gt(api_keys.expires_at, sql.placeholder("now")))),
+  { expect: 1 },
+);
+
+export const deleteKey = deleteBy(api_keys, api_keys.id);
+
+/** Ends every key of a user, such as after a new password; `except` stays. */
+export const deleteKeysOf = statement<{ user_id: string; except: string }>(
+  build
+    .delete(api_keys)
+    .where(sql`${api_keys.user_id} = ${sql.placeholder("user_id")} and ${api_keys.id} <> ${sql.placeholder("except")}`),
+);

@@ -1,0 +1,78 @@
+// Linked accounts at external-auth providers. Written by src/api/external-auth, which guards every change with the row's version.
+import { and, eq, sql } from "drizzle-orm";
+import { build, deleteBy, query, statement } from "../engine/sql.ts";
+import { external_auth_links } from "../schema/external-auth.ts";
+
+export type LinkRow = typeof external_auth_links.$inferSelect;
+
+const place = sql.placeholder;
+const ofUser = eq(external_auth_links.user_id, place("user_id"));
+const oneLink = and(ofUser, eq(external_auth_links.provider_id, place("provider_id")));
+const known = and(oneLink, eq(external_auth_links.version, place("known_version")));
+
+export const findLink = query(build.select().from(external_auth_links).where(oneLink));
+export const listLinks = query(build.select().from(external_auth_links).where(ofUser));
+
+const tokens = {
+  sealed_tokens: place("sealed_tokens") as never,
+  expires_at: place("expires_at") as never,
+  has_refresh_token: place("has_refresh_token") as never,
+  updated_at: place("updated_at") as never,
+};
+
+/** A new link, or new tokens in the place of the old ones; the new tokens always count. */
+export const putLink = statement<Omit<LinkRow, "failure" | "version">>(
+  build
+    .insert(external_auth_links)
+    .values({
+      user_id: place("user_id"),
+      provider_id: place("provider_id"),
+      ...tokens,
+      failure: "",
+      version: 0,
+      created_at: place("created_at") as never,
+    })
+    .onConflictDoUpdate({
+      target: [external_auth_links.user_id, external_auth_links.provider_id],
+      set: {
+        sealed_tokens: sql`excluded.sealed_tokens`,
+        expires_at: sql`excluded.expires_at`,
+        has_refresh_token: sql`excluded.has_refresh_token`,
+        failure: "",
+        updated_at: sql`excluded.updated_at`,
+        version: sql`${external_auth_links.version} + 1`,
+      },
+    }),
+);
+
+type Known = { user_id: string; provider_id: string; known_version: number };
+
+/** Refreshed tokens. Refused as `stale` when the link was changed or removed meanwhile. */
+export const refreshLink = statement<Known & Omit<LinkRow, "failure" | "version" | "created_at">>(
+  build
+    .update(external_auth_links)
+    .set({ ...tokens, failure: "", version: sql`${external_auth_links.version} + 1` })
+    .where(known),
+  { expect: 1 },
+);
+
+/** Notes that the link works no more. Refused as `stale` when it was changed or removed meanwhile. */
+export const failLink = statement<Known & { failure: string; updated_at: number }>(
+  build
+    .update(external_auth_links)
+    .set({
+      failure: place("failure") as never,
+      updated_at: place("updated_at") as never,
+      version: sql`${external_auth_links.version} + 1`,
+    })
+    .where(known),
+  { expect: 1 },
+);
+
+/** Refused as `stale` when there is none. */
+export const deleteLink = statement<{ user_id: string; provider_id: string }>(
+  build.delete(external_auth_links).where(oneLink),
+  { expect: 1 },
+);
+
+export const deleteLinksOf = deleteBy(external_auth_links, external_auth_links.user_id);

@@ -1,0 +1,68 @@
+// Organizations.
+import { and, asc, eq, notExists, sql } from "drizzle-orm";
+import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { templates } from "../schema/templates.ts";
+import { organizations } from "../schema/users.ts";
+import { workspaces } from "../schema/workspaces.ts";
+
+export type OrganizationRow = typeof organizations.$inferSelect;
+
+const alive = eq(organizations.deleted, false);
+
+export const findOrganization = query(
+  build
+    .select()
+    .from(organizations)
+    .where(and(eq(organizations.id, sql.placeholder("id")), alive)),
+);
+
+export const findOrganizationByName = query(
+  build
+    .select()
+    .from(organizations)
+    .where(and(sql`lower(${organizations.name}) = lower(${sql.placeholder("name")})`, alive)),
+);
+
+export const findDefaultOrganization = query(
+  build
+    .select()
+    .from(organizations)
+    .where(and(eq(organizations.is_default, true), alive)),
+);
+
+/** All organizations by name; the caller leaves out what may not be seen. */
+export const listOrganizations = query(
+  build.select().from(organizations).where(alive).orderBy(asc(organizations.name)).limit(1000),
+);
+
+export const insertOrganization = insertInto(organizations);
+export const updateOrganization = updateBy(organizations, organizations.id);
+
+const one = { one: sql`1` };
+
+/** Refused as `stale` for the default organization and while there are templates or workspaces in it. */
+export const deleteOrganization = statement<{ id: string; now: number }>(
+  build
+    .update(organizations)
+    .set({ deleted: true, updated_at: sql.placeholder("now") as never })
+    .where(
+      and(
+        eq(organizations.id, sql.placeholder("id")),
+        eq(organizations.is_default, false),
+        alive,
+        notExists(
+          build
+            .select(one)
+            .from(templates)
+            .where(and(eq(templates.organization_id, organizations.id), eq(templates.deleted, false))),
+        ),
+        notExists(
+          build
+            .select(one)
+            .from(workspaces)
+            .where(and(eq(workspaces.organization_id, organizations.id), eq(workspaces.deleted, false))),
+        ),
+      ),
+    ),
+  { expect: 1 },
+);

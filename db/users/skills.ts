@@ -1,0 +1,52 @@
+// Personal skills. Written by src/api/users/skills.ts; at most 100 a person, which the insert itself checks.
+import { and, asc, eq, sql } from "drizzle-orm";
+import { build, deleteBy, query, statement, updateBy } from "../engine/sql.ts";
+import { user_skills } from "../schema/context.ts";
+
+export type UserSkillRow = typeof user_skills.$inferSelect;
+
+/** By name: {user_id}. */
+export const listUserSkills = query(
+  build
+    .select()
+    .from(user_skills)
+    .where(eq(user_skills.user_id, sql.placeholder("user_id")))
+    .orderBy(asc(user_skills.name)),
+);
+
+/** Names and descriptions, by name: {user_id}. */
+export const listUserSkillNames = query(
+  build
+    .select({ name: user_skills.name, description: user_skills.description })
+    .from(user_skills)
+    .where(eq(user_skills.user_id, sql.placeholder("user_id")))
+    .orderBy(asc(user_skills.name)),
+);
+
+/** {user_id, id}. */
+export const findUserSkill = query(
+  build
+    .select()
+    .from(user_skills)
+    .where(and(eq(user_skills.user_id, sql.placeholder("user_id")), eq(user_skills.id, sql.placeholder("id")))),
+);
+
+/** Refused as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
+export const insertUserSkill = (row: UserSkillRow, most: number) => ({
+  sql: `insert into user_skills (id, user_id, name, description, content, created_at, updated_at)
+    select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where (select count(*) from user_skills where user_id = ?2) < ?8`,
+  rows: [[row.id, row.user_id, row.name, row.description, row.content, row.created_at, row.updated_at, most]],
+  expect: 1,
+});
+
+export const updateUserSkill = updateBy(user_skills, user_skills.id);
+
+/** Refused as `stale` when there is none. */
+export const deleteUserSkill = statement<{ user_id: string; id: string }>(
+  build
+    .delete(user_skills)
+    .where(and(eq(user_skills.user_id, sql.placeholder("user_id")), eq(user_skills.id, sql.placeholder("id")))),
+  { expect: 1 },
+);
+
+export const deleteUserSkillsOf = deleteBy(user_skills, user_skills.user_id);

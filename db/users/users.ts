@@ -1,0 +1,230 @@
+// Users. Names and addresses are compared without letter case.
+import {
+  and,
+  asc,
+  count,
+  eq,
+  exists,
+  getTableColumns,
+  gte,
+  inArray,
+  lt,
+  ne,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import { build, insertInto, type Query, query, statement, updateBy } from "../engine/sql.ts";
+import { organization_members, users } from "../schema/users.ts";
+import { workspaces } from "../schema/workspaces.ts";
+
+export type User = typeof users.$inferSelect;
+
+const alive = eq(users.deleted, false);
+
+export const findUser = query(
+  build
+    .select()
+    .from(users)
+    .where(and(eq(users.id, sql.placeholder("id")), alive)),
+);
+
+export const findUserByName = query(
+  build
+    .select()
+    .from(users)
+    .where(and(sql`lower(${users.username}) = lower(${sql.placeholder("username")})`, alive)),
+);
+
+export const findUserByEmail = query(
+  build
+    .select()
+    .from(users)
+    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder("email")})`, alive)),
+);
+
+/** What everybody may know of several users who are not deleted: {ids} is a JSON array. */
+export const listMinimalUsers = query(
+  build
+    .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })
+    .from(users)
+    .where(and(sql`${users.id} in (select value from json_each(${sql.placeholder("ids")}))`, alive))
+    .orderBy(asc(sql`lower(${users.username})`)),
+);
+
+/** One row when there is any person at all (built-in accounts do not count). */
+export const findAnyUser = query(
+  build
+    .select({ id: users.id })
+    .from(users)
+    .where(eq(users.login_type, "password"))
+    .orderBy(asc(users.created_at))
+    .limit(1),
+);
+
+export const insertUser = insertInto(users);
+export const updateUser = updateBy(users, users.id);
+
+/** Notes that the user was here; a dormant account wakes up, a suspended one stays suspended. */
+export const touchUser = statement<{ id: string; now: number }>(
+  build
+    .update(users)
+    .set({
+      last_seen_at: sql.placeholder("now") as never,
+      status: sql`case ${users.status} when 'dormant' then 'active' else ${users.status} end`,
+    })
+    .where(eq(users.id, sql.placeholder("id"))),
+);
+
+/** Refused as `stale` while the user owns a workspace. The name and the address are free again. */
+export const deleteUser = statement<{ id: string; now: number }>(
+  build
+    .update(users)
+    .set({ deleted: true, updated_at: sql.placeholder("now") as never })
+    .where(
+      and(
+        eq(users.id, sql.placeholder("id")),
+        alive,
+        notExists(
+          build
+            .select({ one: sql`1` })
+            .from(workspaces)
+            .where(and(eq(workspaces.owner_id, users.id), eq(workspaces.deleted, false))),
+        ),
+      ),
+    ),
+  { expect: 1 },
+);
+
+/** A guard: refuses the batch as `stale` when this user is no owner any more. Two owners cannot undo each other at once. */
+export const isStillOwner = statement<{ id: string }>(
+  build
+    .update(users)
+    .set({ deleted: false })
+    .where(
+      and(
+        eq(users.id, sql.placeholder("id")),
+        alive,
+        ne(users.status, "suspended"),
+        sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
+      ),
+    ),
+  { expect: 1 },
+);
+
+/**
+ * A guard: refuses the batch as `stale` when the password was changed since this hash was compared. Comparing takes a while, and who
+ * has set a new password wants nobody signed in with the old one.
+ */
+export const isPasswordStill = statement<{ id: string; password_hash: string }>(
+  build
+    .update(users)
+    .set({ deleted: false })
+    .where(and(eq(users.id, sql.placeholder("id")), alive, eq(users.password_hash, sql.placeholder("password_hash")))),
+  { expect: 1 },
+);
+
+/** A guard: refuses the batch as `stale` when this user was given a role, be it of the site or of an organization. */
+export const isWithoutRolesStill = statement<{ id: string }>(
+  build
+    .update(users)
+    .set({ deleted: false })
+    .where(
+      and(
+        eq(users.id, sql.placeholder("id")),
+        alive,
+        sql`json_array_length(${users.roles}) = 0`,
+        sql`not exists (select 1 from ${organization_members} where ${organization_members.user_id} = ${users.id} and json_array_length(${organization_members.roles}) > 0)`,
+      ),
+    ),
+  { expect: 1 },
+);
+
+/** What a list of users is narrowed to; whatever is absent does not matter. Times are milliseconds. */
+export type UserFilter = {
+  /** Part of the username, the name or the e-mail address. */
+  text?: string | undefined;
+  statuses?: readonly User["status"][] | undefined;
+  /** Users who have any of these site roles; `member` is everybody. */
+  roles?: readonly string[] | undefined;
+  login_types?: readonly string[] | undefined;
+  last_seen_after?: number | undefined;
+  last_seen_before?: number | undefined;
+  created_after?: number | undefined;
+  created_before?: number | undefined;
+  /** Only this user and the members of these organizations: what a caller without wider rights may see. */
+  visible?: { user_id: string; organizations: readonly string[] } | undefined;
+  /** The account that owns prepared workspaces is nobody's colleague. */
+  except: string;
+};
+
+/** `%` and `_` in the text stand for themselves. */
+const contains = (column: typeof users.username | typeof users.email | typeof users.name, text: string): SQL =>
+  sql`instr(lower(${column}), ${text.toLowerCase()}) > 0`;
+
+const matching = (filter: UserFilter): SQL | undefined =>
+  and(
+    alive,
+    ne(users.id, filter.except),
+    filter.text
+      ? or(contains(users.username, filter.text), contains(users.email, filter.text), contains(users.name, filter.text))
+      : undefined,
+    filter.statuses?.length ? inArray(users.status, [...filter.statuses]) : undefined,
+    filter.login_types?.length ? inArray(users.login_type, [...filter.login_types]) : undefined,
+    filter.roles?.length && !filter.roles.includes("member")
+      ? sql`exists (select 1 from json_each(${users.roles}) where value in ${[...filter.roles]})`
+      : undefined,
+    filter.last_seen_after === undefined ? undefined : gte(users.last_seen_at, filter.last_seen_after),
+    filter.last_seen_before === undefined ? undefined : lt(users.last_seen_at, filter.last_seen_before),
+    filter.created_after === undefined ? undefined : gte(users.created_at, filter.created_after),
+    filter.created_before === undefined ? undefined : lt(users.created_at, filter.created_before),
+    filter.visible && visibleTo(filter.visible),
+  );
+
+const visibleTo = ({ user_id, organizations }: NonNullable<UserFilter["visible"]>): SQL | undefined =>
+  or(
+    eq(users.id, user_id),
+    organizations.length === 0
+      ? undefined
+      : exists(
+          build
+            .select({ one: sql`1` })
+            .from(organization_members)
+            .where(
+              and(
+                eq(organization_members.user_id, users.id),
+                inArray(organization_members.organization_id, [...organizations]),
+              ),
+            ),
+        ),
+  );
+
+export type ListedUser = User & { organization_ids: string[] };
+
+/** One page of users by username. `after` is the username of the last one seen. For `store.scan`. */
+export const searchUsers = (
+  filter: UserFilter,
+  page: { limit: number; offset: number; after?: string | undefined },
+): Query<ListedUser> =>
+  query(
+    build
+      .select({
+        ...getTableColumns(users),
+        organization_ids: sql<
+          string[]
+        >`(select json_group_array(organization_id) from organization_members where user_id = ${sql.raw('"users"."id"')})`
+          .mapWith((ids: string) => JSON.parse(ids) as string[])
+          .as("organization_ids"),
+      })
+      .from(users)
+      .where(
+        and(matching(filter), page.after === undefined ? undefined : sql`lower(${users.username}) > ${page.after}`),
+      )
+      .orderBy(sql`lower(${users.username})`)
+      .limit(page.limit)
+      .offset(page.offset),
+  )();
+
+export const countUsers = (filter: UserFilter): Query<{ count: number }> =>
+  query(build.select({ count: count() }).from(users).where(matching(filter)))();

@@ -1,0 +1,89 @@
+// Builds of workspaces: reading by key and number, and the statements of the workspace actor.
+import { and, asc, desc, eq, isNull, lt, sql } from "drizzle-orm";
+import { build, insertInto, query, updateBy } from "../engine/sql.ts";
+import { jobs } from "../schema/jobs.ts";
+import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
+
+export type BuildRow = typeof workspace_builds.$inferSelect;
+
+export const findBuild = query(
+  build
+    .select()
+    .from(workspace_builds)
+    .where(eq(workspace_builds.id, sql.placeholder("id"))),
+);
+
+/** The values a build was made with, by name: {build_id}. */
+export const listBuildParameters = query(
+  build
+    .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })
+    .from(workspace_build_parameters)
+    .where(eq(workspace_build_parameters.build_id, sql.placeholder("build_id")))
+    .orderBy(asc(workspace_build_parameters.name)),
+);
+
+/** Builds whose job has not ended, oldest first: taken up again at start. */
+export const listOpenBuilds = query(
+  build
+    .select({ workspace_id: workspace_builds.workspace_id, job_id: jobs.id, started_at: jobs.started_at })
+    .from(jobs)
+    .innerJoin(workspace_builds, eq(workspace_builds.job_id, jobs.id))
+    .where(and(isNull(jobs.completed_at), eq(jobs.type, "workspace_build")))
+    .orderBy(asc(jobs.created_at)),
+);
+
+/** Workspaces that should be running now: the latest build is a start that ended well. For `scan`: {provisioner, after, limit}. */
+export const listRunning = query(
+  build
+    .select({ id: workspaces.id, state: workspace_builds.state })
+    .from(workspaces)
+    .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
+    .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
+    .where(
+      and(
+        eq(workspaces.deleted, false),
+        eq(workspace_builds.transition, "start"),
+        eq(jobs.provisioner, sql.placeholder("provisioner")),
+        eq(jobs.error, ""),
+        isNull(jobs.canceled_at),
+        sql`${jobs.completed_at} is not null`,
+        sql`${workspaces.id} > ${sql.placeholder("after")}`,
+      ),
+    )
+    .orderBy(asc(workspaces.id))
+    .limit(sql.placeholder("limit")),
+);
+
+/** The build with this number: {workspace_id, build_number}. */
+export const findBuildByNumber = query(
+  build
+    .select({ id: workspace_builds.id })
+    .from(workspace_builds)
+    .where(
+      and(
+        eq(workspace_builds.workspace_id, sql.placeholder("workspace_id")),
+        eq(workspace_builds.build_number, sql.placeholder("build_number")),
+      ),
+    ),
+);
+
+/** Numbers below this one, newest first: the ids of a page of builds; {workspace_id, below, since, limit, offset}. */
+export const listBuildIds = query(
+  build
+    .select({ id: workspace_builds.id })
+    .from(workspace_builds)
+    .where(
+      and(
+        eq(workspace_builds.workspace_id, sql.placeholder("workspace_id")),
+        lt(workspace_builds.build_number, sql.placeholder("below")),
+        sql`${workspace_builds.created_at} > ${sql.placeholder("since")}`,
+      ),
+    )
+    .orderBy(desc(workspace_builds.build_number))
+    .limit(sql.placeholder("limit"))
+    .offset(sql.placeholder("offset")),
+);
+
+export const insertBuild = insertInto(workspace_builds);
+export const updateBuild = updateBy(workspace_builds, workspace_builds.id);
+export const insertBuildParameters = insertInto(workspace_build_parameters);

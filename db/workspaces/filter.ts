@@ -1,0 +1,208 @@
+// What a search of workspaces asks for, as conditions on the row `w` (facts/platform 3.3). Agent status and health are derived in SQL
+// as actors/agent/status.ts derives them in code; a test compares the two. Used by db/workspaces/lists.ts.
+import { EVERYONE } from "#schema/acl.ts";
+import type { Value } from "../engine/sql.ts";
+
+/** Which workspaces the caller may see: all, or those of some organizations, one's own, and those shared where one is a member. */
+export type Scope =
+  | "all"
+  | { readonly user_id: string; readonly organizations: readonly string[]; readonly member_of: readonly string[] };
+
+export type WorkspaceFilter = {
+  readonly scope: Scope;
+  /** Milliseconds since 1970, for what depends on the time. */
+  readonly now: number;
+  /** Milliseconds of silence after which an agent counts as disconnected. */
+  readonly silence_ms: number;
+  readonly ids?: readonly string[];
+  readonly owner_id?: string;
+  readonly owner?: string;
+  readonly template?: string;
+  readonly organization?: string;
+  readonly name?: string;
+  readonly status?: string;
+  readonly has_agent?: readonly string[];
+  readonly dormant: boolean;
+  readonly last_used_after?: number;
+  readonly last_used_before?: number;
+  readonly outdated?: boolean;
+  readonly healthy?: boolean;
+  /** False: nothing matches, as for a key that nothing has yet. */
+  readonly possible?: boolean;
+  readonly shared?: boolean;
+  /** A user's id or name. */
+  readonly shared_with_user?: string;
+  /** A group: its id, its name, or organization/name. */
+  readonly shared_with_group?: string;
+  readonly parameters?: readonly { readonly name: string; readonly value?: string }[];
+};
+
+/** One condition with what its question marks stand for. */
+export type Part = { readonly sql: string; readonly params: readonly Value[] };
+
+const part = (sql: string, ...params: Value[]): Part => ({ sql, params });
+const list = (values: readonly string[]): string => JSON.stringify(values);
+const AMONG = "in (select value from json_each(?))";
+
+const agentStatus = ({ now, silence_ms }: WorkspaceFilter): Part =>
+  part(
+    `case
+  when a.first_connected_at is null or a.last_connected_at is null then case
+    when a.connection_timeout_seconds > 0 and ? - a.created_at > a.connection_timeout_seconds * 1000 then 'timeout'
+    else 'connecting' end
+  when a.disconnected_at >= a.last_connected_at then 'disconnected'
+  when ? - a.last_connected_at > ? then 'disconnected'
+  else 'connected' end`,
+    now,
+    now,
+    silence_ms,
+  );
+
+const SHOWN_AGENTS = "from agents a where a.build_id = w.latest_build_id";
+
+/** Only what runs has agents that are shown. */
+const hasUnhealthyAgent = (filter: WorkspaceFilter): Part => {
+  const status = agentStatus(filter);
+  return part(
+    `(+w.status = 'running' and exists (select 1 ${SHOWN_AGENTS} and a.parent_id is null and (a.lifecycle_state in
+    ('start_error', 'shutting_down', 'shutdown_timeout', 'shutdown_error', 'off')
+    or ${status.sql} in ('timeout', 'disconnected'))))`,
+    ...status.params,
+  );
+};
+
+/** As the index `workspaces_shared` has it, which it must repeat word by word to be of use. */
+const isShared = (row: string): string => `(${row}.user_acl <> '{}' or ${row}.group_acl <> '{}')`;
+
+/** The one group of an organization has all of its members; its id is the organization's (rule SH-3). */
+const sharedWithGroup = (text: string): Part[] => {
+  const [first = "", second] = text.toLowerCase().split("/");
+  const name = second ?? first;
+  return [
+    part(`${isShared("w")} and w.group_acl <> '{}'`),
+    ...(second === undefined
+      ? []
+      : [
+          part(
+            "w.organization_id in (select o.id from organizations o where lower(o.name) = ? or o.id = ?)",
+            first,
+            first,
+          ),
+        ]),
+    ...(name === EVERYONE.toLowerCase()
+      ? []
+      : [part("exists (select 1 from json_each(w.group_acl) e where e.key = ?)", name)]),
+  ];
+};
+
+const sharedWithUser = (who: string): Part =>
+  part(
+    `${isShared("w")} and exists (select 1 from json_each(w.user_acl) e
+  join users su on su.id = e.key where su.deleted = 0 and (su.id = ? or lower(su.username) = lower(?)))`,
+    who,
+    who,
+  );
+
+/** What is one's own or shared with one, by its indexes. */
+const ownOrShared = ({ user_id, member_of }: Exclude<Scope, "all">): Part =>
+  part(
+    `w.id in (select own.id from workspaces own where own.owner_id = ? union all
+  select s.id from workspaces s where s.organization_id ${AMONG} and ${isShared("s")}
+  and (s.user_acl ->> ? is not null or s.group_acl ->> s.organization_id is not null))`,
+    user_id,
+    list(member_of),
+    user_id,
+  );
+
+/** What the caller may see, as conditions of which no row fulfils two: all of some organizations, and what else is one's own. */
+export const scopesOf = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
+  if (scope === "all") return [part("1")];
+  const { organizations } = scope;
+  const own = ownOrShared(scope);
+  if (organizations.length === 0) return [own];
+  const managed = list(organizations);
+  const else_ = part(
+    `${own.sql} and +w.organization_id not in (select value from json_each(?))`,
+    ...own.params,
+    managed,
+  );
+  return [part(`${isNarrow({ scope, ...filter }) ? "+" : ""}w.organization_id ${AMONG}`, managed), else_];
+};
+
+/** The same as one condition. */
+export const scopeOf = (filter: WorkspaceFilter): Part => {
+  const parts = scopesOf(filter);
+  const [first = part("0")] = parts;
+  if (parts.length === 1) return first;
+  // Nothing is found by it, only looked at: plain columns would tempt the planner.
+  const seen = parts.map(({ sql }) => `(${sql.replace(/^w\.organization_id/, "+w.organization_id")})`);
+  return part(`(${seen.join(" or ")})`, ...parts.flatMap(({ params }) => params));
+};
+
+/** What few rows answer, so that those are found first. The status alone is not among it. */
+export const isNarrow = (filter: WorkspaceFilter): boolean =>
+  (filter.scope !== "all" && filter.scope.organizations.length === 0) ||
+  NARROW.some((key) => filter[key] !== undefined) ||
+  filter.shared === true ||
+  filter.dormant;
+
+const NARROW = [
+  ...(["ids", "owner_id", "owner", "template", "last_used_after", "last_used_before"] as const),
+  ...(["shared_with_user", "shared_with_group"] as const),
+];
+
+/** All but what the caller may see; never empty. A plus keeps SQLite from beginning with that column. */
+export const conditionsOf = (filter: WorkspaceFilter): Part[] => {
+  const given = <T>(value: T | undefined, make: (value: T) => Part | Part[]): Part[] =>
+    value === undefined ? [] : [make(value)].flat();
+  const { status } = filter;
+  return [
+    ...(filter.possible === false ? [part("+w.name = ''")] : []),
+    // Deleted ones are listed only when they are asked for.
+    ...(status === "deleted" ? [] : [part("w.deleted = 0")]),
+    part(filter.dormant ? "w.dormant_at is not null" : "w.dormant_at is null"),
+    ...given(status, (text) => part(`${isNarrow(filter) ? "+" : ""}w.status = ?`, text)),
+    ...given(filter.ids, (ids) => part(`w.id ${AMONG}`, list(ids))),
+    ...given(filter.owner_id, (id) => part("w.owner_id = ?", id)),
+    ...given(filter.owner, (name) =>
+      part("w.owner_id in (select n.id from users n where lower(n.username) = lower(?))", name),
+    ),
+    ...given(filter.template, (name) =>
+      part("w.template_id in (select t.id from templates t where lower(t.name) = lower(?))", name),
+    ),
+    ...given(filter.organization, (name) =>
+      part(
+        "w.organization_id in (select o.id from organizations o where o.id = ? or lower(o.name) = lower(?))",
+        name,
+        name,
+      ),
+    ),
+    ...given(filter.name, (text) => part("instr(lower(w.name), lower(?)) > 0", text)),
+    ...given(filter.has_agent, (statuses) => {
+      const of = agentStatus(filter);
+      const has = `+w.status = 'running' and exists (select 1 ${SHOWN_AGENTS} and ${of.sql} ${AMONG})`;
+      return part(has, ...of.params, list(statuses));
+    }),
+    ...given(filter.last_used_after, (at) => part("w.last_used_at > ?", at)),
+    ...given(filter.last_used_before, (at) => part("w.last_used_at < ?", at)),
+    ...given(filter.outdated, (yes) =>
+      part(
+        `(select b.template_version_id from workspace_builds b where b.id = w.latest_build_id)
+  ${yes ? "<>" : "="} (select t.active_version_id from templates t where t.id = w.template_id)`,
+      ),
+    ),
+    ...given(filter.healthy, (yes) => {
+      const sick = hasUnhealthyAgent(filter);
+      return yes ? part(`not ${sick.sql}`, ...sick.params) : sick;
+    }),
+    ...given(filter.shared, (yes) => part(yes ? isShared("w") : `not ${isShared("w")}`)),
+    ...given(filter.shared_with_user, sharedWithUser),
+    ...given(filter.shared_with_group, sharedWithGroup),
+    ...(filter.parameters ?? []).map(({ name, value }) => {
+      const same = value === undefined ? "" : "and lower(p.value) = lower(?)";
+      const has = `exists (select 1 from workspace_build_parameters p
+  where p.build_id = w.latest_build_id and lower(p.name) = lower(?) ${same})`;
+      return part(has, name, ...(value === undefined ? [] : [value]));
+    }),
+  ];
+};

@@ -1,0 +1,98 @@
+// Port shares: the key is workspace, agent name and port. Written by the workspace actor. What is read for callers is never more open
+// than the template allows by now, even before a lowered maximum has reached every workspace (rule SH-12).
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { SHARE_LEVELS, type ShareLevel } from "#schema/port-share.ts";
+import { build, deleteBy, query, statement } from "../engine/sql.ts";
+import { port_shares } from "../schema/port-shares.ts";
+import { templates } from "../schema/templates.ts";
+import { workspaces } from "../schema/workspaces.ts";
+
+export type PortShareRow = typeof port_shares.$inferSelect;
+
+/** Grows with openness: where the level's name stands in the list of all. */
+const rank = (level: typeof port_shares.share_level | typeof templates.max_port_share_level): SQL<number> =>
+  sql`instr(${sql.raw(`'${SHARE_LEVELS.join(",")}'`)}, ${level})`;
+
+const isAbove = sql`${rank(port_shares.share_level)} > ${rank(templates.max_port_share_level)}`;
+
+/** As callers see them, by port and agent: {workspace_id}. */
+export const listPortShares = query(
+  build
+    .select({
+      workspace_id: port_shares.workspace_id,
+      agent_name: port_shares.agent_name,
+      port: port_shares.port,
+      share_level:
+        sql<ShareLevel>`case when ${isAbove} then ${templates.max_port_share_level} else ${port_shares.share_level} end`.as(
+          "effective_level",
+        ),
+      protocol: port_shares.protocol,
+    })
+    .from(port_shares)
+    .innerJoin(workspaces, eq(workspaces.id, port_shares.workspace_id))
+    .innerJoin(templates, eq(templates.id, workspaces.template_id))
+    .where(eq(port_shares.workspace_id, sql.placeholder("workspace_id")))
+    .orderBy(asc(port_shares.port), asc(port_shares.agent_name)),
+);
+
+/** As they are stored: {workspace_id}. */
+export const listStoredPortShares = query(
+  build
+    .select()
+    .from(port_shares)
+    .where(eq(port_shares.workspace_id, sql.placeholder("workspace_id"))),
+);
+
+/** Workspaces that share a port more openly than their template allows: {template_id}, null for all. For `scan`. */
+export const listWorkspacesAboveLevel = query(
+  build
+    .selectDistinct({ id: workspaces.id })
+    .from(port_shares)
+    .innerJoin(workspaces, eq(workspaces.id, port_shares.workspace_id))
+    .innerJoin(templates, eq(templates.id, workspaces.template_id))
+    .where(and(isAbove, sql`${templates.id} = coalesce(${sql.placeholder("template_id")}, ${templates.id})`))
+    .limit(10_000),
+);
+
+const place = sql.placeholder;
+
+/** Makes it, or replaces the one of the same agent and port. */
+export const savePortShare = statement<PortShareRow>(
+  build
+    .insert(port_shares)
+    .values({
+      workspace_id: place("workspace_id"),
+      agent_name: place("agent_name"),
+      port: place("port"),
+      protocol: place("protocol"),
+      share_level: place("share_level"),
+    })
+    .onConflictDoUpdate({
+      target: [port_shares.workspace_id, port_shares.agent_name, port_shares.port],
+      set: { protocol: sql`excluded.protocol`, share_level: sql`excluded.share_level` },
+    }),
+);
+
+export const deletePortShare = statement<Pick<PortShareRow, "workspace_id" | "agent_name" | "port">>(
+  build
+    .delete(port_shares)
+    .where(
+      and(
+        eq(port_shares.workspace_id, place("workspace_id")),
+        eq(port_shares.agent_name, place("agent_name")),
+        eq(port_shares.port, place("port")),
+      ),
+    ),
+);
+
+/** All of a workspace, when it is deleted. */
+export const deletePortSharesOf = deleteBy(port_shares, port_shares.workspace_id);
+
+/** Changes nothing; refuses the batch as stale when the template's maximum is another by now: {id, level}. */
+export const guardShareLevel = statement<{ id: string; level: ShareLevel }>(
+  build
+    .update(templates)
+    .set({ max_port_share_level: sql`${templates.max_port_share_level}` })
+    .where(and(eq(templates.id, place("id")), eq(templates.max_port_share_level, place("level")))),
+  { expect: 1 },
+);

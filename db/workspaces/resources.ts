@@ -1,0 +1,34 @@
+// What builds brought to life. Rows are written with the start of a build and shown once it has succeeded.
+import { asc, eq, sql } from "drizzle-orm";
+import { build, deleteBy, insertInto, query } from "../engine/sql.ts";
+import { workspace_resources } from "../schema/workspaces.ts";
+
+// The lowest place among its agents, then the name (facts/platform 2.5); what has no agent comes last.
+const order = [
+  sql`coalesce((select min(a.display_order) from agents a where a.resource_id = ${workspace_resources.id}), 1000000)`,
+  asc(workspace_resources.name),
+];
+
+export type ResourceRow = typeof workspace_resources.$inferSelect;
+
+/** The resources of one job, in display order: {job_id}. */
+export const listResources = query(
+  build
+    .select()
+    .from(workspace_resources)
+    .where(eq(workspace_resources.job_id, sql.placeholder("job_id")))
+    .orderBy(...order),
+);
+
+/** The resources of several jobs; `job_ids` is a JSON array. */
+export const listResourcesOf = query(
+  build
+    .select()
+    .from(workspace_resources)
+    .where(sql`${workspace_resources.job_id} in (select value from json_each(${sql.placeholder("job_ids")}))`)
+    .orderBy(...order),
+);
+
+export const insertResource = insertInto(workspace_resources);
+/** By job. */
+export const deleteResources = deleteBy(workspace_resources, workspace_resources.job_id);

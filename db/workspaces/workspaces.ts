@@ -1,0 +1,66 @@
+// Workspaces: reading by key and by owner and name; the statements of the workspace actor. What a caller sees of a workspace is
+// read whole by db/workspaces/views.ts, lists and searches by db/workspaces/lists.ts.
+import { and, desc, eq, sql } from "drizzle-orm";
+import { build, insertInto, query, updateBy } from "../engine/sql.ts";
+import { users } from "../schema/users.ts";
+import { workspaces } from "../schema/workspaces.ts";
+
+export type WorkspaceRow = typeof workspaces.$inferSelect;
+
+export const findWorkspace = query(
+  build
+    .select()
+    .from(workspaces)
+    .where(eq(workspaces.id, sql.placeholder("id"))),
+);
+
+/** What decides who may see it: {id}. */
+export const findWorkspacePlace = query(
+  build
+    .select({
+      id: workspaces.id,
+      owner_id: workspaces.owner_id,
+      organization_id: workspaces.organization_id,
+      user_acl: workspaces.user_acl,
+      group_acl: workspaces.group_acl,
+      template_id: workspaces.template_id,
+      name: workspaces.name,
+      deleted: workspaces.deleted,
+      dormant_at: workspaces.dormant_at,
+      latest_build_id: workspaces.latest_build_id,
+      version: workspaces.version,
+    })
+    .from(workspaces)
+    .where(eq(workspaces.id, sql.placeholder("id"))),
+);
+const place = findWorkspacePlace({ id: "" }).map;
+export type WorkspacePlace = ReturnType<typeof place>;
+
+/**
+ * The id of an owner's workspace by name, letter case ignored: {owner_id, name}. A living one comes first, then the one deleted
+ * last (facts/platform 3.3).
+ */
+export const findWorkspaceByName = query(
+  build
+    .select({ id: workspaces.id, deleted: workspaces.deleted })
+    .from(workspaces)
+    .where(
+      and(
+        eq(workspaces.owner_id, sql.placeholder("owner_id")),
+        sql`lower(${workspaces.name}) = lower(${sql.placeholder("name")})`,
+      ),
+    )
+    .orderBy(workspaces.deleted, desc(workspaces.updated_at))
+    .limit(1),
+);
+
+/** What a build is told about the owner: {id}, also of a deleted user. */
+export const findWorkspaceOwner = query(
+  build
+    .select({ id: users.id, username: users.username, email: users.email })
+    .from(users)
+    .where(eq(users.id, sql.placeholder("id"))),
+);
+
+export const insertWorkspace = insertInto(workspaces);
+export const updateWorkspace = updateBy(workspaces, workspaces.id);

@@ -1,0 +1,105 @@
+// Agents without a token sign in with what their cloud says of the machine they run on (facts/platform 8.3, rules II-1 to II-7). Open to
+// strangers: the signature is the credential. Served under the specification's paths and those of genuine agents.
+import { Elysia } from "elysia";
+import { AppError, conflict } from "#base/errors.ts";
+import { sha256 } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { listAgentsOfInstance } from "#db/agents/instances.ts";
+import { AgentSession, CloudAIdentity, CloudBIdentity, CloudCIdentity } from "#schema/instance-identity.ts";
+import { IdentityError, IdentityFiles } from "#src/identity/identity.ts";
+import type { ApiContext } from "../context.ts";
+import { ownParser, parsePublicJson } from "../http/body.ts";
+import { fails } from "../http/responses.ts";
+
+const PREFIX = "/api/v2/workspaceagents";
+
+const documented = (path: string, summary: string, about: string) => ({
+  parse: ownParser(`${PREFIX}${path}`, parsePublicJson),
+  response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
+  detail: { tags: ["Agent daemon"], summary, description: about, security: [] },
+});
+
+const ABOUT =
+  "404 when no agent of a running workspace has the instance id, 409 when several have and `agent_name` does not say which. The token is the same each time and takes the place of the one the build gave out.";
+
+export const instanceIdentity = (ctx: ApiContext) => {
+  const files = new IdentityFiles(ctx.config.identity_certificates, ctx.clock);
+  const app = new Elysia();
+  for (const cloud of ["cloud-a", "aws"]) {
+    const path = `/${cloud}-instance-identity`;
+    app.post(
+      path,
+      ({ body }) =>
+        signIn(ctx, "a", body.agent_name, async () => {
+          const { verifyCloudA } = await import("#src/identity/cloud-a.ts");
+          return verifyCloudA(files, body, ctx.clock.now());
+        }),
+      { ...documented(path, `Sign in with an instance identity (${cloud})`, ABOUT), body: CloudAIdentity },
+    );
+  }
+  for (const cloud of ["cloud-b", "azure"]) {
+    const path = `/${cloud}-instance-identity`;
+    app.post(
+      path,
+      ({ body }) =>
+        signIn(ctx, "b", body.agent_name, async () => {
+          // Read when it is needed: these libraries would cost every start.
+          const { verifyCloudB } = await import("#src/identity/cloud-b.ts");
+          return verifyCloudB(files, body.signature, ctx.clock.now());
+        }),
+      { ...documented(path, `Sign in with an instance identity (${cloud})`, ABOUT), body: CloudBIdentity },
+    );
+  }
+  for (const cloud of ["cloud-c", "google"]) {
+    const path = `/${cloud}-instance-identity`;
+    app.post(
+      path,
+      ({ body }) =>
+        signIn(ctx, "c", body.agent_name, async () => {
+          const { verifyCloudC } = await import("#src/identity/cloud-c.ts");
+          return verifyCloudC(files, body.json_web_token, ctx.clock.now());
+        }),
+      { ...documented(path, `Sign in with an instance identity (${cloud})`, ABOUT), body: CloudCIdentity },
+    );
+  }
+  return app;
+};
+
+const signIn = async (
+  ctx: ApiContext,
+  cloud: "a" | "b" | "c",
+  agent_name: string | undefined,
+  verify: () => Promise<string>,
+): Promise<{ session_token: string }> => {
+  const instance_id = await verify().catch((error: unknown) => {
+    // What a parser throws at a forged message is a refusal like any other.
+    if (!(error instanceof IdentityError)) log("identity").debug("a cloud-{cloud} identity: {error}", { cloud, error });
+    const detail = error instanceof IdentityError ? `${error.message}.` : "It is malformed.";
+    throw new AppError("unauthenticated", `The cloud-${cloud} instance identity is not valid.`, { detail });
+  });
+  const agent_id = await agentOf(ctx, instance_id, agent_name);
+  const session_token = tokenOf(ctx, agent_id);
+  await ctx.agents.ask(agent_id, "signIn", { token_hash: sha256(session_token) });
+  return { session_token };
+};
+
+const agentOf = async ({ store }: ApiContext, instance_id: string, name: string | undefined): Promise<string> => {
+  const candidates = await store.all(listAgentsOfInstance({ instance_id }));
+  const fitting = name ? candidates.filter((agent) => agent.name === name) : candidates;
+  const [first, ...others] = fitting;
+  const shown = JSON.stringify(instance_id);
+  if (!first) {
+    const which = name ? `agent named ${JSON.stringify(name)}` : "agent";
+    throw new AppError("not_found", `No ${which} has the instance id ${shown}.`);
+  }
+  if (others.length === 0) return first.agent_id;
+  const names = fitting.map((agent) => agent.name).join(", ");
+  throw conflict(`Several agents have the instance id ${shown}: ${names}. Say which with agent_name.`);
+};
+
+/**
+ * The token of an agent that signs in this way; the one before it counts for a second more at most. Only its digest is stored, and yet it is the same each time: the programs of one
+ * machine all sign in for themselves and must not sign each other out. It dies with its build like every agent token.
+ */
+const tokenOf = ({ encryption }: ApiContext, agent_id: string): string =>
+  encryption.deriveUuid(`agent_token:${agent_id}`);

@@ -1,0 +1,102 @@
+// Who is asking. Each request is identified once, before it is routed; routes then say which kind of caller they take
+// (`{ user: true }`, `{ agent: true }`), and hand-written checks of roles are in src/domain/access.ts.
+import { Elysia } from "elysia";
+import { AppError, forbidden } from "#base/errors.ts";
+import type { AgentCaller, Caller, UserCaller } from "#schema/caller.ts";
+
+export type { AgentCaller, Caller, UserCaller };
+
+/** The outcome of identifying a request: a caller, or why there is none. */
+export type Identity = Caller | AppError;
+
+/** Somebody who must enrol a second factor before anything else: nobody for routes that do not say `enrolling`. */
+export class EnrolmentNeeded extends AppError {
+  readonly caller: UserCaller;
+
+  constructor(caller: UserCaller) {
+    super("forbidden", "A second factor must be enrolled first.", {
+      detail: "Do so on the page /settings/security.",
+      validations: [{ field: "second_factor", detail: "is required of this user" }],
+    });
+    // Whatever they may do otherwise, until then they are only themselves.
+    this.caller = { ...caller, roles: [], organizations: {} };
+  }
+}
+
+/** Who sent the request, whatever they may do; undefined: nobody we know. */
+export const somebodyIn = (identity: Identity): Caller | undefined => {
+  if (identity instanceof EnrolmentNeeded) return identity.caller;
+  return identity instanceof AppError ? undefined : identity;
+};
+
+const identities = new WeakMap<Request, Identity>();
+
+/** Remembers who sent this request; called once by src/server.ts before routing. */
+export const remember = (request: Request, identity: Identity): void => void identities.set(request, identity);
+
+const NOBODY = new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.");
+
+/** The caller, or the 401 that says why there is none. */
+export const callerOf = (request: Request): Caller => {
+  const identity = identities.get(request) ?? NOBODY;
+  if (identity instanceof AppError) throw identity;
+  return identity;
+};
+
+/** Whether the sender signs in under the upstream names; false for strangers. */
+export const isCompat = (request: Request): boolean => {
+  const identity = identities.get(request) ?? NOBODY;
+  return !(identity instanceof AppError) && identity.compat;
+};
+/** The same, also when it is somebody who has to enrol a second factor first. */
+export const senderOf = (request: Request): Caller =>
+  somebodyIn(identities.get(request) ?? NOBODY) ?? callerOf(request);
+
+/** The signed-in user; an agent token is as good as none here (facts/platform 3.8). */
+export const userOf = (request: Request): UserCaller => asUser(callerOf(request));
+
+/** The same for what people may do who have to enrol a second factor first. */
+const enrollingUserOf = (request: Request): UserCaller => asUser(senderOf(request));
+
+const asUser = (caller: Caller): UserCaller => {
+  if (caller.kind !== "user") throw NOBODY;
+  if (caller.scope !== "all") throw forbidden(`The scope of this key is ${caller.scope}.`);
+  return caller;
+};
+
+/** The workspace agent whose token was sent; a user token is as good as none here. */
+export const agentOf = (request: Request): AgentCaller => {
+  const caller = callerOf(request);
+  if (caller.kind !== "agent") throw NOBODY;
+  return caller;
+};
+
+type WithRequest = { request: Request };
+
+/**
+ * Route options: `user: true`, `enrolling: true` (also users who have to enrol a second factor first), `agent: true` or `anyone: true`
+ * (either), each giving the handler a typed `caller`.
+ * The check runs before parameters and bodies are validated, so a stranger always gets 401.
+ */
+export const callers = new Elysia({ name: "callers" }).macro({
+  user: {
+    detail: { security: [{ session_token: [] }] },
+    transform: ({ request }: WithRequest) => void userOf(request),
+    resolve: ({ request }: WithRequest) => ({ caller: userOf(request) }),
+  },
+  enrolling: {
+    detail: { security: [{ session_token: [] }] },
+    transform: ({ request }: WithRequest) => void enrollingUserOf(request),
+    resolve: ({ request }: WithRequest) => ({ caller: enrollingUserOf(request) }),
+  },
+  agent: {
+    detail: { security: [{ agent_token: [] }] },
+    transform: ({ request }: WithRequest) => void agentOf(request),
+    resolve: ({ request }: WithRequest) => ({ caller: agentOf(request) }),
+  },
+  anyone: {
+    detail: { security: [{ session_token: [] }, { agent_token: [] }] },
+    transform: ({ request }: WithRequest) => void callerOf(request),
+    resolve: ({ request }: WithRequest) => ({ caller: callerOf(request) }),
+  },
+});

@@ -1,0 +1,126 @@
+// The one place where an error becomes an answer: a status, the generic body {message, detail, validations}, and for unknown
+// errors a line in the log. Nothing internal is ever shown (facts/platform 3.1).
+import { NotFoundError, ParseError, ValidationError } from "elysia";
+import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { CommitError, type Refusal } from "#db/engine/store.ts";
+import { plainPage, wantsPage } from "./plain-page.ts";
+
+const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
+  constraint: { kind: "conflict", message: "The change conflicts with something that exists already." },
+  stale: { kind: "conflict", message: "The resource has changed meanwhile. Read it again and retry." },
+  overloaded: { kind: "overloaded", message: "The server is overloaded. Please retry." },
+  closed: { kind: "overloaded", message: "The server is stopping. Please retry." },
+  full: { kind: "storage_full", message: "The server's disk is full: nothing was saved." },
+  unknown: { kind: "internal", message: "The change could not be confirmed. It may or may not have been saved." },
+};
+
+/** Seconds after which a refused request may be sent again. */
+const RETRY_AFTER = "1";
+
+/** Any thrown value as our own error. */
+const toAppError = (error: unknown): AppError => {
+  if (error instanceof AppError) return error;
+  if (error instanceof CommitError) {
+    const { kind, message } = REFUSALS[error.reason];
+    return new AppError(kind, message, { cause: error });
+  }
+  if (error instanceof ParseError && error.cause) return toAppError(error.cause);
+  if (error instanceof ValidationError) return fromValidation(error);
+  if (error instanceof NotFoundError) return new AppError("not_found", "Route not found.");
+  return new AppError("internal", "An internal error occurred.", { cause: error });
+};
+
+/** What every answer carries: it is never taken for another type, and nobody keeps a copy that may hold a secret (rule HT-11). */
+export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "cache-control": "no-store" } as const;
+
+/** The answer to an error; logs what is not the caller's fault. */
+export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
+  const mapped = toAppError(error);
+  if (STATUS[mapped.kind] >= 500) {
+    // Refusing what is too much, or comes while the server stops, is no failure: under load the log would be full of it.
+    const level = mapped.kind === "overloaded" ? "debug" : "error";
+    log("http")[level]("{method} {path} failed", {
+      method: request.method,
+      path: pathOf(request.url),
+      error: mapped.cause ?? mapped,
+    });
+  }
+  const headers = new Headers({
+    "content-type": "application/json; charset=utf-8",
+    ...COMMON_HEADERS,
+    ...extra,
+  });
+  if (mapped.kind === "unauthenticated" || mapped.kind === "forbidden") headers.set("www-authenticate", "Bearer");
+  if (mapped.kind === "overloaded" || mapped.kind === "too_many_requests") {
+    headers.set("retry-after", String(mapped.retry_after ?? RETRY_AFTER));
+  }
+  const status = STATUS[mapped.kind];
+  if (wantsPage(request) && !pathOf(request.url).startsWith("/api/")) {
+    return plainPage({ ...wordsForPeople(mapped), status, home: "/" }, headers);
+  }
+  return new Response(JSON.stringify(bodyOf(mapped)), { status, headers });
+};
+
+/** What a person reads who opened an address in a browser, outside the API. */
+const wordsForPeople = ({ kind, message, detail }: AppError): { title: string; text: string } => {
+  if (kind === "not_found") return { title: "Page not found", text: "There is no page at this address." };
+  const text = [message, detail].filter(Boolean).join(" ");
+  return { title: TITLES[kind] ?? "This page cannot be shown", text };
+};
+
+const TITLES: Partial<Record<ErrorKind, string>> = {
+  internal: "Something went wrong",
+  overloaded: "The server is busy",
+  too_many_requests: "Too many requests",
+};
+
+/** The generic body; empty members are left out. */
+const bodyOf = (error: AppError): { message: string; detail?: string; validations?: readonly Validation[] } => ({
+  message: error.message,
+  ...(error.detail ? { detail: error.detail } : {}),
+  ...(error.validations.length > 0 ? { validations: error.validations } : {}),
+});
+
+/** The path without query: a query may hold a token. */
+export const pathOf = (url: string): string => {
+  const start = url.indexOf("/", url.indexOf("//") + 2);
+  const end = url.indexOf("?", start);
+  return end < 0 ? url.slice(start) : url.slice(start, end);
+};
+
+const MESSAGES: Record<string, string> = {
+  body: "Validation failed.",
+  query: "Query parameters have invalid values.",
+  params: "Path parameters have invalid values.",
+  headers: "Request headers have invalid values.",
+  // Elysia says this, without the name, for a number in the query that breaks its bounds.
+  property: "Query parameters have invalid values.",
+};
+
+const fromValidation = (error: ValidationError): AppError => {
+  const on = String(error.type);
+  // An answer that breaks its own schema is our fault.
+  if (!(on in MESSAGES)) return new AppError("internal", "An internal error occurred.", { cause: error });
+  const seen = new Map<string, string>();
+  for (const one of error.all) {
+    if (!("path" in one) || one.summary === undefined) continue;
+    const field = one.path.slice(1).replaceAll("/", ".");
+    if (!seen.has(field)) seen.set(field, describe(one));
+  }
+  const validations = [...seen].map(([field, detail]) => ({ field, detail }));
+  return new AppError("invalid", MESSAGES[on] as string, { validations });
+};
+
+const describe = (one: {
+  summary?: string;
+  message?: string;
+  schema?: { error?: unknown; format?: string; anyOf?: readonly { type?: string }[] };
+}): string => {
+  if (one.schema?.format === "uuid") return "must be a UUID";
+  // A number in a query may come as text, so its schema is a union, of which nothing more would be said.
+  const types = one.schema?.anyOf?.map(({ type }) => type) ?? [];
+  if (types.includes("integer")) return "must be a whole number";
+  if (types.includes("boolean")) return "must be true or false";
+  return String(one.message ?? one.summary ?? "is invalid").slice(0, 300);
+};

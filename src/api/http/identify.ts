@@ -1,0 +1,133 @@
+// Finds the credential in a request and the caller behind it (facts/platform 8.1 and 8.2). Refuses nothing by itself: the answer
+// may be the 401 that a route which needs a caller will give.
+import type { Clock } from "#base/clock.ts";
+import { rfc3339 } from "#base/clock.ts";
+import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
+import { AppError } from "#base/errors.ts";
+import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { Store } from "#db/engine/store.ts";
+import { touchKey } from "#db/users/api-keys.ts";
+import { touchUser } from "#db/users/users.ts";
+import { wokenUp } from "#domain/users/audit.ts";
+import { needsFactor } from "../factors/policy.ts";
+import type { AgentTokens } from "./agent-tokens.ts";
+import { EnrolmentNeeded, type Identity, type UserCaller } from "./caller.ts";
+import type { KeyOfUser, UserKeys } from "./user-keys.ts";
+
+export const SESSION_COOKIE = "service_session_token";
+export const SESSION_HEADER = "Service-Session-Token";
+const UPSTREAM_COOKIE = "coder_session_token";
+const UPSTREAM_HEADER = "Coder-Session-Token";
+
+/** `last_used` and the expiry of a sign-in are written at most this often. */
+const TOUCH_MS = 3_600_000;
+
+export type Credential = { token: string; place: "cookie" | "query" | "header"; compat: boolean };
+
+/** The first credential in the order cookie, query, header, bearer, access_token. */
+export const credentialOf = (request: Request): Credential | undefined => {
+  const { headers } = request;
+  const fromCli = headers.get("user-agent")?.startsWith("coder-cli/") ?? false;
+  const cookies = headers.get("cookie");
+  if (cookies) {
+    const ours = cookie(cookies, SESSION_COOKIE);
+    if (ours) return { token: ours, place: "cookie", compat: fromCli };
+    const upstream = cookie(cookies, UPSTREAM_COOKIE);
+    if (upstream) return { token: upstream, place: "cookie", compat: true };
+  }
+  const question = request.url.indexOf("?");
+  const query = question < 0 ? undefined : new URLSearchParams(request.url.slice(question + 1));
+  const named = query?.get(SESSION_COOKIE);
+  if (named) return { token: named, place: "query", compat: fromCli };
+  const upstreamNamed = query?.get(UPSTREAM_COOKIE);
+  if (upstreamNamed) return { token: upstreamNamed, place: "query", compat: true };
+  const header = headers.get(SESSION_HEADER);
+  if (header) return { token: header, place: "header", compat: fromCli };
+  const upstreamHeader = headers.get(UPSTREAM_HEADER);
+  if (upstreamHeader) return { token: upstreamHeader, place: "header", compat: true };
+  const authorization = headers.get("authorization");
+  if (authorization && /^bearer /i.test(authorization)) {
+    return { token: authorization.slice(7).trim(), place: "header", compat: fromCli };
+  }
+  const access = query?.get("access_token");
+  return access ? { token: access, place: "query", compat: fromCli } : undefined;
+};
+
+/** The value of the first cookie of this name in a Cookie header. */
+export const cookie = (cookies: string, name: string): string | undefined => {
+  for (const part of cookies.split(";")) {
+    const at = part.indexOf("=");
+    if (at > 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim() || undefined;
+  }
+  return undefined;
+};
+
+const refusal = (detail: string): AppError =>
+  new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.", { detail });
+
+const NOTHING = refusal("A session token must be sent in the header, a cookie or a query parameter.");
+
+/** What callers are looked up with. */
+export type Who = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly agents: AgentTokens;
+  readonly keys: UserKeys;
+  readonly policy: SecondFactorPolicy;
+};
+
+/** Who sent this request, or the 401 to answer where somebody is needed. */
+export const identify = async (
+  credential: Credential | undefined,
+  { store, clock, agents, keys, policy }: Who,
+): Promise<Identity> => {
+  if (!credential) return NOTHING;
+  const { token, compat } = credential;
+  if (isUuid(token)) {
+    const agent = await agents.find(sha256(token.toLowerCase()));
+    return agent
+      ? { kind: "agent", ...agent, compat }
+      : refusal("The agent token is invalid or its build is not the latest.");
+  }
+  const match = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{22})$/.exec(token);
+  if (!match) return refusal("The format of the session token is invalid.");
+  const known = await keys.find(match[1] as string);
+  if (!known || known.key.deleted) return refusal("The API key is invalid.");
+  const { key, organizations } = known;
+  if (!sameDigest(sha256(match[2] as string), key.secret_hash)) return refusal("The secret of the API key is invalid.");
+  const now = clock.now();
+  if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
+  if (key.status === "suspended") return refusal("The user is not active: suspended.");
+  // The first use of a token is noted at once: "never used" must not be a lie.
+  const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
+  if (isFirstUse || now - key.last_used >= TOUCH_MS || key.status === "dormant") touch(store, key, now);
+  const caller: UserCaller = {
+    kind: "user",
+    user_id: key.user_id,
+    username: key.username,
+    roles: key.roles,
+    organizations,
+    key_id: key.key_id,
+    scope: key.scope,
+    compat,
+  };
+  const about = { ...key, login_type: key.user_login_type, organizations };
+  return !key.has_second_factor && needsFactor(policy, about) ? new EnrolmentNeeded(caller) : caller;
+};
+
+/** Notes the use of a key. Nobody waits for it, and a failure only means that it is noted later. */
+const touch = (store: Store, key: KeyOfUser, now: number): void => {
+  const expires = key.login_type === "password" ? now + key.lifetime_seconds * 1000 : key.expires_at;
+  const writes = [
+    touchKey({
+      id: key.key_id,
+      now,
+      expires_at: Math.max(expires, key.expires_at),
+      known_expires_at: key.expires_at,
+    }),
+    touchUser({ id: key.user_id, now }),
+    ...wokenUp({ id: key.user_id, username: key.username, status: key.status }, now),
+  ];
+  store.commit(writes).catch((error) => log("http").warn("the use of a key was not noted", { error }));
+};

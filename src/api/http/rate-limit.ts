@@ -1,0 +1,55 @@
+// How many API calls one user may make in a minute; strangers are counted by their network (facts/platform 3.1, rules OP-15, OP-16).
+// Agents are not counted: each has bounds of its own. Programs on this machine are counted only where the setting says a number.
+import type { Clock } from "#base/clock.ts";
+import { networkOf, Throttle } from "#domain/users/throttle.ts";
+import type { Addresses } from "./address.ts";
+import { type Identity, somebodyIn } from "./caller.ts";
+import { pathOf } from "./errors.ts";
+
+const CALLS = 512;
+/** Uploads of archives are a hundred mebibytes each. */
+const UPLOADS = 12;
+const UPLOAD_PATH = "/api/v2/files";
+
+export type RateLimitOptions = {
+  clock: Clock;
+  addresses: Addresses;
+  /** The setting api_rate_limit: undefined: the usual number, and none for this machine; 0: nobody is counted. */
+  limit: number | undefined;
+};
+
+export class RateLimits {
+  readonly #addresses: Addresses;
+  readonly #sparesThisMachine: boolean;
+  readonly #calls: Throttle;
+  readonly #uploads: Throttle;
+
+  /** The limits, or undefined where nobody is counted. */
+  static of(options: RateLimitOptions): RateLimits | undefined {
+    return options.limit === 0 ? undefined : new RateLimits(options);
+  }
+
+  private constructor({ clock, addresses, limit }: RateLimitOptions) {
+    this.#addresses = addresses;
+    this.#sparesThisMachine = limit === undefined;
+    this.#calls = new Throttle(clock, limit ?? CALLS);
+    this.#uploads = new Throttle(clock, UPLOADS);
+  }
+
+  /** Counts a request; 429 with the seconds to wait when its sender has made too many in this minute. */
+  count(request: Request, identity: Identity): void {
+    const path = pathOf(request.url);
+    if (!path.startsWith("/api/")) return;
+    const sender = somebodyIn(identity);
+    if (sender?.kind === "agent") return;
+    const address = this.#addresses.of(request);
+    if (this.#sparesThisMachine && isThisMachine(request, address)) return;
+    const key = sender ? sender.user_id : networkOf(address);
+    this.#calls.count(key);
+    if (request.method === "POST" && path === UPLOAD_PATH) this.#uploads.count(key);
+  }
+}
+
+/** From a program here, and not from a proxy here that speaks for somebody elsewhere. */
+const isThisMachine = ({ headers }: Request, address: string): boolean =>
+  (address.startsWith("127.") || address === "::1") && headers.get("x-forwarded-for") === null;

@@ -1,0 +1,92 @@
+// The requests being answered right now: counted so that a stop can wait for them, bounded so that a flood is refused, and each
+// with a deadline, because nothing else ends a handler that never answers (rules HT-7 to HT-9).
+import type { Server } from "bun";
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { ResponseMismatches } from "../response-mismatch.ts";
+
+/** A request that is not answered after this gets 503; streams and long polls exempt themselves. */
+const DEADLINE_MS = 60_000;
+const CHECK_MS = 1_000;
+/** Requests begun in one turn of the event loop; of a crowd that comes at once the rest waits, so that reads and pings are served between. */
+const BEGUN_PER_TURN = 32;
+
+type Waiting = { since: number; late: (reason: AppError) => void };
+
+export class Requests {
+  /** Answers that did not fit their schemas. */
+  readonly mismatches = new ResponseMismatches();
+  readonly #clock: Clock;
+  readonly #limit: number;
+  readonly #running = new Map<Request, Waiting>();
+  #idle: (() => void)[] = [];
+  #stopping = false;
+  #begun = 0;
+  readonly #waiting: (() => void)[] = [];
+  #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
+
+  /** `limit` requests may run at once; more are answered 503. */
+  constructor(clock: Clock, limit: number) {
+    this.#clock = clock;
+    this.#limit = limit;
+    clock.every(CHECK_MS, () => this.#expire());
+  }
+
+  /** Answers the request, or rejects with 503 when there are too many, the server stops, or the handler takes too long. */
+  async run(request: Request, answer: () => Promise<Response>): Promise<Response> {
+    if (this.#stopping) throw new AppError("overloaded", "The server is stopping.");
+    if (this.#running.size >= this.#limit) throw new AppError("overloaded", "The server has too many open requests.");
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.#running.set(request, { since: this.#clock.monotonic(), late: reject });
+    try {
+      if (++this.#begun === 1) setImmediate(() => this.#turn());
+      if (this.#begun > BEGUN_PER_TURN) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      return await Promise.race([answer(), promise]);
+    } finally {
+      this.#running.delete(request);
+      if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    }
+  }
+
+  attach(server: Pick<Server<unknown>, "timeout" | "requestIP">): void {
+    this.#server = server;
+  }
+
+  /** The address at the other end of the connection; undefined when it is gone. */
+  peerOf(request: Request): string | undefined {
+    return this.#server?.requestIP(request)?.address;
+  }
+
+  /** For long polls and streams: no deadline, no idle timeout, and a stop does not wait for it. */
+  exempt(request: Request): void {
+    this.#server?.timeout(request, 0);
+    this.#running.delete(request);
+  }
+
+  /** How many are being answered. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Refuses new requests and resolves when the last one has been answered. */
+  async drain(): Promise<void> {
+    this.#stopping = true;
+    if (this.#running.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** A new turn: those who wait go on, in the order in which they came. */
+  #turn(): void {
+    const next = this.#waiting.splice(0, BEGUN_PER_TURN);
+    this.#begun = next.length + this.#waiting.length;
+    if (this.#begun > 0) setImmediate(() => this.#turn());
+    for (const goOn of next) goOn();
+  }
+
+  #expire(): void {
+    const oldest = this.#clock.monotonic() - DEADLINE_MS;
+    for (const { since, late } of this.#running.values()) {
+      if (since > oldest) break;
+      late(new AppError("overloaded", "The request took too long and was given up."));
+    }
+  }
+}

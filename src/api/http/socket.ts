@@ -1,0 +1,296 @@
+// Native Bun WebSockets behind Elysia's routes. A route validates first and then calls `upgrade`; what happens on the socket is in
+// a handler of three synchronous functions. Bun's own limits are never used as they come: a slow reader is closed with a reason and
+// resumes by its cursor, a talkative client is cut (rules SK-1 to SK-4).
+import type { Server, ServerWebSocket } from "bun";
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { Holders } from "./holders.ts";
+import { PingTimer } from "./ping.ts";
+
+/** Close codes we use, with the words a person finds in the browser's console. */
+export const CLOSE = {
+  normal: 1000,
+  goingAway: 1001,
+  protocol: 1002,
+  policy: 1008,
+  tooBig: 1009,
+  internal: 1011,
+  tryLater: 1013,
+} as const;
+
+/** A reader for which more than this waits when the next frame is due is closed with a reason. */
+export const SLOW_BYTES = 512 * 1024;
+/** Bun's hard limit: beyond it the connection is cut without a word. Room for the largest burst of one turn above SLOW_BYTES. */
+export const CUT_BYTES = 4 * 1024 * 1024;
+/** A reader that was told to go may take this long to read what is left and why; then it is cut. */
+const FAREWELL_MS = 120_000;
+/** All readers that were told to go may keep this much waiting together; beyond it the first of them are cut. */
+const FAREWELL_BYTES = 64 * 1024 * 1024;
+/** A closed socket whose client does not answer the close frame is cut after this. */
+const CUT_AFTER_MS = 5_000;
+/** Characters published to a topic between two looks at how far its readers have got; below it nobody can have fallen behind by much. */
+const LOOK_EVERY = 64 * 1024;
+
+export interface SocketHandler {
+  /** The socket is open; the first frames may be sent. */
+  open?(socket: Socket): void;
+  /** A whole message came in. Must not wait. */
+  message?(socket: Socket, data: string | Uint8Array): void;
+  /** Everything that waited for the reader has been sent. */
+  drain?(socket: Socket): void;
+  /** The connection is gone, by whichever side. Called once. */
+  close?(socket: Socket, code: number, reason: string): void;
+}
+
+export type UpgradeOptions = {
+  headers?: Record<string, string>;
+  /** Whose socket this is, such as a user id: nobody may hold nearly all of them. */
+  who?: string;
+  /** It is an agent's own connection. */
+  agent?: boolean;
+};
+
+type Followed = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
+type Data = { handler: SocketHandler; socket?: Socket; who?: string; agent?: boolean };
+type Raw = ServerWebSocket<Data>;
+
+const NO_TOPICS: readonly string[] = [];
+
+/** One open WebSocket. */
+export class Socket {
+  readonly #raw: Raw;
+  readonly #sockets: Sockets;
+  closing = false;
+  /** The topics it follows, under the names `Sockets` keeps. */
+  topics: readonly string[] = NO_TOPICS;
+  #farewell: { code: number; reason: string } | undefined;
+
+  constructor(raw: Raw, sockets: Sockets) {
+    this.#raw = raw;
+    this.#sockets = sockets;
+  }
+
+  /** Sends one frame. False when the socket is closed or was closed now because its reader is too slow. */
+  send(data: string | Uint8Array, compress = false): boolean {
+    if (this.closing || this.checkSpeed()) return false;
+    const result = typeof data === "string" ? this.#raw.sendText(data, compress) : this.#raw.sendBinary(data, compress);
+    if (result === 0) this.cut();
+    return result !== 0;
+  }
+
+  /** For byte streams, which wait by themselves: Bun's own answer (-1 the socket is full, a `drain` follows; 0 dropped). */
+  transmit(data: string | Uint8Array): number {
+    if (this.closing) return 0;
+    return typeof data === "string" ? this.#raw.sendText(data, false) : this.#raw.sendBinary(data, false);
+  }
+
+  /** Frames published to this topic reach the socket until it closes. */
+  follow(topic: string): void {
+    this.#raw.subscribe(topic);
+    this.#sockets.joined(topic, this);
+  }
+
+  /** Bytes that wait for the reader. */
+  get waiting(): number {
+    return this.#raw.getBufferedAmount();
+  }
+
+  /** Closes a reader that has fallen behind; true when it did. */
+  checkSpeed(): boolean {
+    if (this.waiting <= SLOW_BYTES) return false;
+    this.closeSlow();
+    return true;
+  }
+
+  /** Sends nothing more to a reader that has fallen behind. It reads what waits, then why, whenever it reads again. */
+  closeSlow(): void {
+    if (!this.closing) this.#sockets.slowCloses += 1;
+    this.#sayLater(CLOSE.tryLater, "reader too slow, resume from the last id seen");
+  }
+
+  /** The socket took what waited: time for the farewell that was held back. */
+  drained(): void {
+    if (this.#farewell && this.waiting === 0) this.#end(this.#farewell.code, this.#farewell.reason);
+  }
+
+  /** Says goodbye; a reader that does not listen is cut a little later. */
+  close(code: number, reason: string): void {
+    if (this.closing) return;
+    this.closing = true;
+    this.#sockets.left(this);
+    this.#end(code, reason);
+  }
+
+  /** Ends the connection at once. */
+  cut(): void {
+    this.closing = true;
+    this.#raw.terminate();
+  }
+
+  // Bun gives a closed socket only some seconds to send what waits, so the close frame of a stalled reader comes after that.
+  #sayLater(code: number, reason: string): void {
+    if (this.closing) return;
+    this.closing = true;
+    for (const topic of this.#sockets.left(this)) this.#raw.unsubscribe(topic);
+    this.#farewell = { code, reason };
+    this.#sockets.farewell(this);
+    this.#sockets.clock.after(FAREWELL_MS, () => this.cut());
+    this.drained();
+  }
+
+  #end(code: number, reason: string): void {
+    this.#farewell = undefined;
+    this.#raw.close(code, reason.slice(0, 120));
+    this.#sockets.clock.after(CUT_AFTER_MS, () => this.cut());
+  }
+
+  ping(): void {
+    if (!this.closing) this.#raw.ping();
+  }
+}
+
+/** All open sockets of the server, and the topics they follow. */
+export class Sockets {
+  readonly clock: Clock;
+  readonly #open: PingTimer<Socket>;
+  readonly #followers = new Map<string, Followed>();
+  readonly #leaving = new Set<Socket>();
+  readonly #holders: Holders;
+  #server: Server<Data> | undefined;
+  /** Readers that were told to go because they were too slow, since the start. */
+  slowCloses = 0;
+  /** Open connections of agents. */
+  agents = 0;
+
+  /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. */
+  constructor(clock: Clock, limit = 20_000) {
+    this.clock = clock;
+    this.#open = new PingTimer(clock);
+    this.#holders = new Holders(limit);
+  }
+
+  attach(server: Server<Data>): void {
+    this.#server = server;
+  }
+
+  /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The answer is never sent. */
+  upgrade(request: Request, handler: SocketHandler, { headers = {}, who, agent }: UpgradeOptions = {}): Response {
+    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+      throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
+    }
+    this.#holders.check(who);
+    if (!this.#server?.upgrade(request, { data: { handler, who, agent }, headers })) {
+      throw new AppError("invalid", "The WebSocket handshake is invalid.");
+    }
+    return new Response(null);
+  }
+
+  /** Sends one frame to every socket that follows the topic; readers that have fallen behind are closed. */
+  publish(topic: string, frame: string, compress = false): void {
+    const followers = this.#followers.get(topic);
+    if (!followers) return;
+    followers.unlooked += frame.length;
+    if (followers.unlooked > LOOK_EVERY) {
+      followers.unlooked = 0;
+      for (const socket of followers.sockets) socket.checkSpeed();
+    }
+    this.#server?.publish(topic, frame, compress);
+  }
+
+  /** How many sockets follow the topic: with none a publisher skips the work of making the frame. */
+  followersOf(topic: string): number {
+    return this.#followers.get(topic)?.sockets.size ?? 0;
+  }
+
+  joined(topic: string, socket: Socket): void {
+    let followers = this.#followers.get(topic);
+    if (!followers) {
+      followers = { alone: [topic], sockets: new Set(), unlooked: 0 };
+      this.#followers.set(topic, followers);
+    }
+    followers.sockets.add(socket);
+    // Most follow one topic, and share its list.
+    socket.topics = socket.topics.length === 0 ? followers.alone : [...socket.topics, topic];
+  }
+
+  /** Takes the socket out of the topics it follows and answers which they were. */
+  left(socket: Socket): readonly string[] {
+    const { topics } = socket;
+    for (const topic of topics) {
+      const followers = this.#followers.get(topic);
+      followers?.sockets.delete(socket);
+      if (followers?.sockets.size === 0) this.#followers.delete(topic);
+    }
+    socket.topics = NO_TOPICS;
+    return topics;
+  }
+
+  /** Remembers a slow reader that was told to go; when too much waits for all of them, the first are cut. */
+  farewell(socket: Socket): void {
+    this.#leaving.add(socket);
+    let bytes = 0;
+    for (const one of this.#leaving) bytes += one.waiting;
+    for (const one of this.#leaving) {
+      if (bytes <= FAREWELL_BYTES) return;
+      bytes -= one.waiting;
+      one.cut();
+    }
+  }
+
+  /** How many sockets follow a topic, counted once for each. */
+  get followers(): number {
+    let count = 0;
+    for (const { sockets } of this.#followers.values()) count += sockets.size;
+    return count;
+  }
+
+  /** How many sockets are open, and how many topics are followed. */
+  get counts(): { open: number; topics: number } {
+    return { open: this.#open.size, topics: this.#followers.size };
+  }
+
+  /** Tells every client that the server goes away (1001). */
+  closeAll(reason: string): void {
+    for (const socket of this.#open.all()) socket.close(CLOSE.goingAway, reason);
+  }
+
+  /** What Bun.serve needs: everything is passed on to the handler of the socket's route. */
+  readonly websocket = {
+    maxPayloadLength: 4 * 1024 * 1024 + 64 * 1024,
+    backpressureLimit: CUT_BYTES,
+    closeOnBackpressureLimit: true,
+    idleTimeout: 120,
+    sendPings: true,
+    perMessageDeflate: true,
+    open: (raw: Raw): void => {
+      const socket = new Socket(raw, this);
+      raw.data.socket = socket;
+      this.#open.add(socket);
+      this.#holders.count(raw.data.who, 1);
+      if (raw.data.agent) this.agents += 1;
+      raw.data.handler.open?.(socket);
+    },
+    message: (raw: Raw, data: string | Buffer): void => {
+      const { socket } = raw.data;
+      if (socket && !socket.closing) raw.data.handler.message?.(socket, data);
+    },
+    drain: (raw: Raw): void => {
+      const { socket } = raw.data;
+      if (!socket) return;
+      socket.drained();
+      if (!socket.closing) raw.data.handler.drain?.(socket);
+    },
+    close: (raw: Raw, code: number, reason: string): void => {
+      const { socket } = raw.data;
+      if (!socket) return;
+      socket.closing = true;
+      this.left(socket);
+      this.#leaving.delete(socket);
+      if (this.#open.delete(socket)) {
+        this.#holders.count(raw.data.who, -1);
+        if (raw.data.agent) this.agents -= 1;
+      }
+      raw.data.handler.close?.(socket, code, reason);
+    },
+  };
+}

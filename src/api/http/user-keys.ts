@@ -1,0 +1,41 @@
+// Whose an API key is, remembered until something is written that decides it (`callersVersion` of the store): looking up the key and
+// the memberships of its user is what a cheap GET spends most of its time with.
+
+import type { RowOfQuery } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findKeyWithUser } from "#db/users/api-keys.ts";
+import { listMemberships } from "#db/users/members.ts";
+
+const LIMIT = 10_000;
+
+export type KeyOfUser = NonNullable<RowOfQuery<typeof findKeyWithUser>>;
+
+/** `organizations`: the roles in each organization the user is a member of, by its id. */
+export type KnownKey = { readonly key: KeyOfUser; readonly organizations: Readonly<Record<string, string[]>> };
+
+export class UserKeys {
+  readonly #store: Store;
+  readonly #known = new Map<string, KnownKey>();
+  #version: number | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The key with its user, whatever their state; undefined when there is none. The secret is not looked at. */
+  async find(id: string): Promise<KnownKey | undefined> {
+    const store = this.#store;
+    const version = store.callersVersion;
+    if (version !== this.#version || this.#known.size >= LIMIT) this.#known.clear();
+    this.#version = version;
+    const known = this.#known.get(id);
+    if (known) return known;
+    const key = await store.get(findKeyWithUser({ id }));
+    if (!key) return undefined;
+    const memberships = await store.all(listMemberships({ user_id: key.user_id }));
+    const organizations = Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles]));
+    const found = { key, organizations };
+    if (version !== undefined && version === store.callersVersion) this.#known.set(id, found);
+    return found;
+  }
+}

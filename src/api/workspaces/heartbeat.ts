@@ -1,0 +1,38 @@
+// Signs of life that streams send by themselves, as a message: one timer for all streams, however many are open, and each second only
+// those whose turn it is (rule WK-23).
+import type { Clock, Timer } from "#base/clock.ts";
+
+const EVERY_S = 15;
+
+export class Heartbeat {
+  readonly #clock: Clock;
+  readonly #slices = Array.from({ length: EVERY_S }, () => new Set<() => void>());
+  #timer: Timer | undefined;
+  #second = 0;
+  #size = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls `beat` every 15 seconds from now on, the first time up to a second early, until the returned function is called. */
+  join(beat: () => void): () => void {
+    const slice = this.#slices[this.#second] as Set<() => void>;
+    const mine = (): void => beat();
+    slice.add(mine);
+    this.#size += 1;
+    this.#timer ??= this.#clock.every(1_000, () => this.#tick());
+    return () => {
+      if (!slice.delete(mine)) return;
+      this.#size -= 1;
+      if (this.#size > 0) return;
+      this.#timer?.cancel();
+      this.#timer = undefined;
+    };
+  }
+
+  #tick(): void {
+    this.#second = (this.#second + 1) % EVERY_S;
+    for (const beat of [...(this.#slices[this.#second] ?? [])]) beat();
+  }
+}

@@ -1,0 +1,47 @@
+// Chats, models and texts as people name them.
+import { usageError } from "#base/usage-error.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { AvailableModels } from "#schema/model-config.ts";
+import type { Client } from "#src/client.ts";
+import { allInput } from "../../ask.ts";
+import { VerbFailure } from "../../failure.ts";
+import { streamsOf } from "../../streams.ts";
+import { plain } from "../../text.ts";
+import type { VerbInput } from "../../verb.ts";
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Chats that are looked through for the beginning of an id: those that moved last. */
+const RECENT = 200;
+
+/** The chat of an id or of its beginning. Throws VerbFailure when none or several are meant. */
+export const chatNamed = async (client: Client, name: string): Promise<Chat> => {
+  if (UUID.test(name)) return client.get<Chat>(`/api/v2/chats/${name.toLowerCase()}`);
+  const recent = await client.get<Chat[]>(`/api/v2/chats?limit=${RECENT}`);
+  const all = recent.flatMap((chat) => [chat, ...(chat.children as Chat[])]);
+  const [found, more] = all.filter(({ id }) => id.startsWith(name.toLowerCase()));
+  if (!found) throw new VerbFailure(`there is no chat ${name}; \`slipway chat list\` shows yours`);
+  if (more) throw new VerbFailure(`several chats begin with ${name}`);
+  return found;
+};
+
+/** The id of a model by its name or what it is shown as. Throws VerbFailure that names those there are. */
+export const modelNamed = async (client: Client, name: string): Promise<string> => {
+  const { providers } = await client.get<AvailableModels>("/api/v2/chats/models");
+  const models = providers.flatMap(({ models }) => models);
+  const [found, more] = models.filter((one) => one.model === name || one.display_name === name || one.id === name);
+  if (found && !more) return found.id;
+  const names = models.map(({ model, id }) => `${plain(model)} (${id})`).join(", ");
+  throw new VerbFailure(
+    found ? `several models are called ${name}: ${names}` : `there is no model ${name}; there are ${names}`,
+  );
+};
+
+/** What is to be said: the words, or what comes in where there are none. Throws UsageError when nothing does. */
+export const textOf = async (input: VerbInput, words: readonly string[]): Promise<string> => {
+  const isPiped = words.length === 0 || (words.length === 1 && words[0] === "-");
+  if (!isPiped) return words.join(" ");
+  const streams = streamsOf(input);
+  const text = streams.inputIsTerminal ? "" : await allInput(streams);
+  if (text.trim() === "") throw usageError("chat", "expected what to say, as words or from a pipe");
+  return text;
+};

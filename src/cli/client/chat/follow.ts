@@ -1,0 +1,153 @@
+// Following a chat's stream until its turn has ended, or for as long as somebody watches. A connection that breaks is made again where it
+// was, and nothing is shown twice (rules CV-12, CV-13).
+import { sleep } from "#base/clock.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import type { ChatStatus } from "#schema/chat-status.ts";
+import { ApiError } from "#src/client.ts";
+import { VerbFailure } from "../../failure.ts";
+import { streamsOf } from "../../streams.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type VerbInput } from "../../verb.ts";
+import { openSocket, type Remote } from "../remote.ts";
+import { PermissionDesk, type PermissionWay } from "./permission-desk.ts";
+import { ChatPrinter } from "./printer.ts";
+import { SubRequests } from "./sub-requests.ts";
+
+export type Following = {
+  chat_id: string;
+  /** The newest message that is known already. */
+  after: number;
+  /** Ends with the turn. */
+  untilIdle: boolean;
+  json: boolean;
+  showsUsers: boolean;
+  /** What becomes of calls that wait for permission. */
+  permissions: PermissionWay;
+};
+
+/** How long a server may be away. */
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 500;
+/** No right, or a client that makes no sense: these do not pass. */
+const FINAL_CODES = [1002, 1008, 1009];
+
+/** Shows what is said; answers 0 when the turn has ended well. Throws VerbFailure with the chat's error. */
+export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
+  const path = `/api/v2/chats/${following.chat_id}`;
+  const shown = sinkOf(input, following);
+  const { chat_id, json, permissions: way } = following;
+  const desk = new PermissionDesk(input, { client, way, json, note: (text) => shown.note(text) });
+  using others = new SubRequests({
+    client,
+    clock: input.clock,
+    chat_id,
+    hear: (event, title) => desk.hear(event, title),
+  });
+  void others.follow();
+  const place = new Place(following.after);
+  let lost: number | undefined;
+  for (let isFirst = true; ; isFirst = false) {
+    const socket = await openSocket(client, `${path}/stream?after_id=${place.after}`).catch((error) => {
+      if (isFirst || (error instanceof ApiError && error.status < 500)) throw error;
+    });
+    if (socket) {
+      lost = undefined;
+      using _open = socket;
+      for await (const frame of socket) {
+        for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
+          if (!place.isNew(event)) continue;
+          shown.show(event);
+          desk.hear(event);
+        }
+        await shown.written();
+        if (!following.untilIdle || !place.isIdle) continue;
+        await desk.close();
+        await shown.end();
+        return outcomeOf(await client.get<Chat>(path));
+      }
+      const { code, reason } = await socket.closed;
+      if (FINAL_CODES.includes(code)) throw new VerbFailure(`the server ended the stream: ${plain(reason) || code}`);
+    }
+    lost ??= input.clock.monotonic();
+    if (input.clock.monotonic() - lost > PATIENCE_MS) throw new VerbFailure("the server has been away for too long");
+    await sleep(input.clock, AGAIN_MS);
+  }
+};
+
+/** Where the reader is: what was shown once is not new when the stream begins again. */
+class Place {
+  after: number;
+  #status: ChatStatus | undefined;
+  /** The client's tools are waited for: nobody here has them. */
+  #waitsForResults = false;
+  #queued = 0;
+  #step = "";
+  #seq = 0;
+
+  constructor(after: number) {
+    this.after = after;
+  }
+
+  isNew(event: ChatEvent): boolean {
+    if (event.type === "status") this.#status = event.status.status as ChatStatus;
+    if (event.type === "status") this.#waitsForResults = false;
+    if (event.type === "action_required") this.#waitsForResults = event.action_required.kind === undefined;
+    if (event.type === "queue_update") this.#queued = event.queued_messages.length;
+    // A history that was changed is told from its beginning.
+    if (event.type === "history_reset") this.after = 0;
+    if (event.type === "message") {
+      if (event.message.id <= this.after) return false;
+      this.after = event.message.id;
+    }
+    if (event.type !== "message_part") return true;
+    const { history_version, generation_attempt, seq } = event.message_part;
+    const step = `${history_version}.${generation_attempt}`;
+    if (step === this.#step && seq <= this.#seq) return false;
+    this.#step = step;
+    this.#seq = seq;
+    return true;
+  }
+
+  /** Nothing is said any more, and nothing waits to be. */
+  get isIdle(): boolean {
+    if (this.#status === "waiting") return this.#queued === 0;
+    return this.#status === "error" || (this.#status === "requires_action" && this.#waitsForResults);
+  }
+}
+
+const outcomeOf = ({ status, last_error }: Chat): number => {
+  if (status === "requires_action")
+    throw new VerbFailure("the chat waits for results of tools that another client has");
+  if (status !== "error") return EXIT.ok;
+  throw new VerbFailure(
+    [last_error?.message ?? "the turn has failed", last_error?.detail]
+      .filter(Boolean)
+      .map((one) => plain(one ?? ""))
+      .join(" "),
+  );
+};
+
+type Sink = { show(event: ChatEvent): void; note(text: string): void; written(): Promise<void>; end(): Promise<void> };
+
+const sinkOf = (input: VerbInput, { json, showsUsers }: Following): Sink => {
+  const streams = streamsOf(input);
+  let writing = Promise.resolve();
+  const say = (text: string): void => {
+    writing = writing.then(() => streams.write(text));
+  };
+  const written = (): Promise<void> => writing;
+  const inLines = (text: string): void => input.printError(`${text}\n`);
+  if (json) return { show: (event) => say(`${JSON.stringify(event)}\n`), note: inLines, written, end: written };
+  const isColoured = input.isTerminal && !input.env.NO_COLOR && input.env.TERM !== "dumb";
+  const printer = new ChatPrinter({ say, note: input.printError, showsUsers, isColoured });
+  return {
+    show: (event) => printer.show(event),
+    note: (text) => printer.note(text),
+    written,
+    async end() {
+      printer.endLine();
+      await writing;
+    },
+  };
+};

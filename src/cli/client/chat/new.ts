@@ -1,0 +1,59 @@
+// `slipway chat new TEXT`: begins a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
+import type { Chat, CreateChat } from "#schema/chat.ts";
+import type { Organization } from "#schema/organization.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { workspaceNamed } from "../workspaces/find.ts";
+import { modelNamed, textOf } from "./find.ts";
+import { follow } from "./follow.ts";
+import { permissionWay } from "./permission-desk.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, {
+    values: ["workspace", "model", "permissions"],
+    switches: ["no-wait"],
+  });
+  const permissions = permissionWay(value.permissions);
+  const text = await textOf(input, words);
+  return withServer("chat new", input, value, async (remote) => {
+    const { client } = remote;
+    const workspace = value.workspace === undefined ? undefined : await workspaceNamed(client, value.workspace);
+    const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
+    const chat = await client.post<Chat>("/api/v2/chats", {
+      organization_id: workspace?.organization_id ?? (await organizationOf(client)),
+      content: [{ type: "text", text }],
+      ...(workspace ? { workspace_id: workspace.id } : {}),
+      ...(model === undefined ? {} : { model_config_id: model }),
+    } satisfies CreateChat);
+    if (has["no-wait"]) {
+      input.print(has.json ? JSON.stringify(chat) : chat.id);
+      return EXIT.ok;
+    }
+    remote.onInterrupt(() => interrupt(client, chat.id));
+    if (!has.json) input.printError(`Chat ${chat.id}\n`);
+    const chat_id = chat.id;
+    return follow(input, remote, {
+      chat_id,
+      after: 0,
+      untilIdle: true,
+      json: has.json,
+      showsUsers: false,
+      permissions,
+    });
+  });
+};
+
+/** What was said so far is kept. */
+export const interrupt = async (client: Client, chat_id: string): Promise<void> => {
+  await client.post(`/api/v2/chats/${chat_id}/interrupt`).catch(() => {});
+};
+
+const organizationOf = async (client: Client): Promise<string> => {
+  const organizations = await client.get<Organization[]>("/api/v2/users/me/organizations");
+  const found = organizations.find(({ is_default }) => is_default) ?? organizations[0];
+  if (!found) throw new VerbFailure("you belong to no organization, so there is no place for a chat");
+  return found.id;
+};

@@ -1,0 +1,186 @@
+// Answers calls of a chat that wait for permission: by the option `--permissions`, or by asking whoever sits at the terminal. Where
+// nobody does they are only told, and somebody else may answer (rules CV-15 to CV-17). Used by follow.ts.
+import { type Clock, sleep } from "#base/clock.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { ActionRequired, ChatEvent, ToolCallRequest } from "#schema/chat-event.ts";
+import type { PermissionAnswers } from "#schema/chat-permissions.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { streamsOf } from "../../streams.ts";
+import { plain } from "../../text.ts";
+import { TypedLines } from "../../typed-lines.ts";
+import type { VerbInput } from "../../verb.ts";
+import { askedLine, askedText } from "./permission-text.ts";
+
+const WAYS = ["ask", "allow", "deny"] as const;
+export type PermissionWay = (typeof WAYS)[number];
+
+/** The value of `--permissions`; throws UsageError. */
+export const permissionWay = (given: string | undefined): PermissionWay => {
+  const found = WAYS.find((one) => one === (given ?? "ask"));
+  if (!found) throw usageError("--permissions", `expected ${WAYS.join(", ")}`);
+  return found;
+};
+
+export type PermissionDeskOptions = {
+  readonly client: Client;
+  readonly way: PermissionWay;
+  /** Events are printed as they are: nobody is asked. */
+  readonly json: boolean;
+  /** Says something on a line of its own. */
+  readonly note: (text: string) => void;
+};
+
+type Answer = PermissionAnswers["answers"][number];
+/** The calls of a chat that are asked for together. */
+type Asked = {
+  readonly chat_id: string;
+  readonly calls: ActionRequired["tool_calls"];
+  /** Of a sub-chat. */
+  readonly title: string | undefined;
+  readonly withdrawn: AbortSignal;
+};
+type Choice = Pick<Answer, "decision" | "scope">;
+
+const CHOICES: Readonly<Record<string, Choice>> = {
+  y: { decision: "allow", scope: "once" },
+  a: { decision: "allow", scope: "always" },
+  n: { decision: "deny", scope: "once" },
+  v: { decision: "deny", scope: "always" },
+};
+const NAMES: Readonly<Record<string, string>> = { yes: "y", always: "a", no: "n", never: "v" };
+const AGAIN_MS = 1_000;
+const QUESTION = "Allow it? y = once, a = always, n = no, v = never: ";
+
+export class PermissionDesk {
+  readonly #options: PermissionDeskOptions;
+  readonly #lines: TypedLines | undefined;
+  readonly #clock: Clock;
+  /** The calls that are asked for now, by their chat. */
+  readonly #open = new Map<string, { readonly key: string; readonly withdrawn: AbortController }>();
+  #answering: Promise<void> = Promise.resolve();
+
+  constructor(input: VerbInput, options: PermissionDeskOptions) {
+    this.#options = options;
+    this.#clock = input.clock;
+    const canAsk = options.way === "ask" && !options.json && input.isTerminal && streamsOf(input).inputIsTerminal;
+    this.#lines = canAsk ? new TypedLines(streamsOf(input), input.clock, input.printError) : undefined;
+  }
+
+  /** `title`: of the sub-chat that the event is about. */
+  hear(event: ChatEvent, title?: string): void {
+    const { type, chat_id } = event;
+    if (type === "status" && event.status.status !== "requires_action") this.#withdraw(chat_id);
+    if (type !== "action_required") return;
+    const { kind, tool_calls } = event.action_required;
+    const key = tool_calls.map(({ tool_call_id }) => tool_call_id).join("\n");
+    // A stream that began again tells what is asked already.
+    if (kind === "permission" && this.#open.get(chat_id)?.key === key) return;
+    this.#withdraw(chat_id);
+    if (kind !== "permission") return;
+    const withdrawn = new AbortController();
+    this.#open.set(chat_id, { key, withdrawn });
+    const request = { chat_id, calls: tool_calls, title, withdrawn: withdrawn.signal };
+    this.#answering = this.#answering.then(() => this.#answer(request));
+  }
+
+  /** Nobody is asked any more. */
+  async close(): Promise<void> {
+    for (const chat_id of [...this.#open.keys()]) this.#withdraw(chat_id);
+    await this.#answering;
+  }
+
+  #withdraw(chat_id: string): void {
+    this.#open.get(chat_id)?.withdrawn.abort();
+    this.#open.delete(chat_id);
+  }
+
+  /** Never rejects: what goes wrong is said. */
+  async #answer(request: Asked): Promise<void> {
+    const { way, note, json } = this.#options;
+    const { calls, withdrawn, chat_id } = request;
+    if (withdrawn.aborted) return;
+    const asked = calls.map(askedLine).join("; ");
+    if (way !== "ask") {
+      if (!json) note(`[${way === "allow" ? "allowed" : "denied"}: ${asked}]`);
+      const answers = calls.map(({ tool_call_id }): Answer => ({ tool_call_id, decision: way }));
+      while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted) await sleep(this.#clock, AGAIN_MS);
+      return;
+    }
+    if (this.#lines) return this.#ask(this.#lines, request);
+    if (!json) note(`[asks for permission: ${asked} (\`slipway chat watch ${chat_id}\` on a terminal answers it)]`);
+  }
+
+  async #ask(lines: TypedLines, request: Asked): Promise<void> {
+    const { note } = this.#options;
+    const { calls, withdrawn, title, chat_id } = request;
+    const answers: Answer[] = [];
+    for (let at = 0; at < calls.length; ) {
+      const call = calls[at] as ToolCallRequest;
+      note(askedText(call, title).trimEnd());
+      const answer = await this.#choose(lines, call, withdrawn);
+      if (withdrawn.aborted) return note("\n[it is no longer asked for]");
+      if (!answer) return note(`\n[not answered; \`slipway chat watch ${chat_id}\` asks again]`);
+      answers.push(answer);
+      at += 1;
+      if (at < calls.length) continue;
+      const sent = await this.#send(request, answers);
+      if (sent === "taken") return this.#tellRules(request, answers);
+      if (sent === "over") return;
+      // From the call that is named on it is asked again.
+      at = sent === "again" ? 0 : sent;
+      answers.length = at;
+    }
+  }
+
+  async #choose(lines: TypedLines, call: ToolCallRequest, withdrawn: AbortSignal): Promise<Answer | undefined> {
+    for (;;) {
+      const typed = (await lines.line(QUESTION, withdrawn))?.toLowerCase();
+      if (typed === undefined) return undefined;
+      const choice = CHOICES[NAMES[typed] ?? typed];
+      if (!choice) continue;
+      const answer = { tool_call_id: call.tool_call_id, ...choice };
+      if (choice.scope !== "always" || call.tool_name !== "execute") return answer;
+      const words = choice.decision === "allow" ? "Always allow" : "Never allow";
+      const command = await lines.line(
+        `${words} commands that begin with (Enter: with its own first words): `,
+        withdrawn,
+      );
+      if (command === undefined) return undefined;
+      return command === "" ? answer : { ...answer, command };
+    }
+  }
+
+  /** `over`: it is not to be answered by us; `again`: it may be later; a number: the answer that the server could not use. */
+  async #send({ chat_id, withdrawn }: Asked, answers: readonly Answer[]): Promise<"taken" | "over" | "again" | number> {
+    const { client, note } = this.#options;
+    try {
+      await client.post(`/api/v2/chats/${chat_id}/permissions`, { answers });
+      return "taken";
+    } catch (error) {
+      const refused = error instanceof ApiError ? error : undefined;
+      if (refused?.status === 409 || withdrawn.aborted) {
+        note("[somebody else has answered it]");
+        return "over";
+      }
+      const [wrong] = refused?.body.validations ?? [];
+      const words = wrong?.detail ?? (error instanceof Error ? error.message : String(error));
+      note(`[the answer was not taken: ${plain(words)}]`);
+      const index = /^answers\.(\d+)/.exec(wrong?.field ?? "")?.[1];
+      if (index !== undefined) return Number(index);
+      return refused && refused.status < 500 ? "over" : "again";
+    }
+  }
+
+  /** What will not be asked for again. */
+  async #tellRules({ chat_id }: Asked, answers: readonly Answer[]): Promise<void> {
+    const kept = answers.filter(({ scope }) => scope === "always").length;
+    if (kept === 0) return;
+    const { client, note } = this.#options;
+    const chat = await client.get<Chat>(`/api/v2/chats/${chat_id}`).catch(() => undefined);
+    for (const { tool, command, action } of chat?.permissions?.rules.slice(0, kept) ?? []) {
+      const what = plain(command === undefined ? tool : `${tool} ${command}`);
+      note(`[from now on ${what} is ${action === "allow" ? "allowed" : "denied"} in this chat]`);
+    }
+  }
+}

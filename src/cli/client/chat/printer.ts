@@ -1,0 +1,152 @@
+// A chat's events as text for people: what the model says goes to one side, what it does and thinks to the other, so that a pipe holds
+// the answer alone (rule CV-12). What came piece by piece is not said again when the whole message comes.
+import type { ChatMessage } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import type { ShownPart } from "#schema/chat-part.ts";
+import { plain, several } from "../../text.ts";
+
+export type Sides = {
+  /** What is said. */
+  say(text: string): void;
+  /** What is done meanwhile. */
+  note(text: string): void;
+  /** The person's own messages are shown, too. */
+  showsUsers: boolean;
+  /** Escape sequences may be used on the side of notes. */
+  isColoured: boolean;
+};
+
+type PartEvent = Extract<ChatEvent, { type: "message_part" }>["message_part"];
+
+const ARGS = 200;
+
+export class ChatPrinter {
+  readonly #sides: Sides;
+  /** Text of the step that is being said, as it came. */
+  #said = "";
+  #step = "";
+  readonly #calls = new Set<string>();
+  readonly #results = new Set<string>();
+  #newest = 0;
+  #queued = 0;
+  /** The last character that was written on either side was a line end. */
+  #isLineStart = true;
+
+  constructor(sides: Sides) {
+    this.#sides = sides;
+  }
+
+  show(event: ChatEvent): void {
+    if (event.type === "message_part") this.#part(event.message_part);
+    else if (event.type === "message") this.#message(event.message);
+    else if (event.type === "history_reset") {
+      this.#newest = 0;
+      this.#aside("[what was said before has been changed]");
+    } else if (event.type === "retry") this.#retry(event.retry);
+    else if (event.type === "queue_update") {
+      const { length } = event.queued_messages;
+      if (length > this.#queued) this.#aside("[waits until the turn that runs has ended]");
+      this.#queued = length;
+    } else if (event.type === "action_required" && event.action_required.kind === undefined) {
+      const names = event.action_required.tool_calls.map(({ tool_name }) => plain(tool_name)).join(", ");
+      this.#aside(`[waits for the results of tools of another client: ${names}]`);
+    }
+  }
+
+  /** Something that is no event, on lines of its own. */
+  note(text: string): void {
+    this.#aside(text);
+  }
+
+  /** Ends the line that was begun. */
+  endLine(): void {
+    if (this.#isLineStart) return;
+    this.#sides.say("\n");
+    this.#isLineStart = true;
+  }
+
+  #part({ history_version, generation_attempt, role, part }: PartEvent): void {
+    const step = `${history_version}.${generation_attempt}`;
+    if (step !== this.#step && this.#said !== "") {
+      this.#aside("[begins again]");
+      this.#said = "";
+    }
+    this.#step = step;
+    if (part.type === "text") {
+      this.#say(part.text ?? "");
+      this.#said += part.text ?? "";
+    } else if (part.type === "reasoning") this.#note(part.text ?? "");
+    else this.#tool(part, role);
+  }
+
+  #message({ id, role, content }: ChatMessage): void {
+    if (id <= this.#newest) return;
+    this.#newest = id;
+    const text = content.flatMap((part) => (part.type === "text" ? [part.text ?? ""] : [])).join("");
+    if (role === "user") {
+      if (this.#sides.showsUsers) {
+        this.endLine();
+        this.#say(`> ${text.replaceAll("\n", "\n> ")}\n`);
+      }
+      return;
+    }
+    if (role === "assistant" && text !== "") {
+      const isSame = text.startsWith(this.#said);
+      if (!isSame) this.endLine();
+      this.#say(isSame ? text.slice(this.#said.length) : text);
+      this.endLine();
+    }
+    this.#said = "";
+    for (const part of content) this.#tool(part, role);
+  }
+
+  #tool(part: ShownPart, role: string): void {
+    const { type, tool_call_id = "", tool_name = "", args, result, result_delta } = part;
+    if (type === "tool-call" && args !== undefined && !this.#calls.has(tool_call_id)) {
+      this.#calls.add(tool_call_id);
+      this.#aside(`▸ ${plain(tool_name)} ${argsOf(args)}`);
+    }
+    if (type !== "tool-result" || role === "user") return;
+    if (result_delta !== undefined) this.#note(result_delta);
+    else if (result !== undefined && !this.#results.has(tool_call_id))
+      this.#aside(`◂ ${resultOf(result, part.is_error)}`);
+    if (result !== undefined) this.#results.add(tool_call_id);
+  }
+
+  #retry({ error, delay_ms }: Extract<ChatEvent, { type: "retry" }>["retry"]): void {
+    this.#aside(`[${plain(error)} Tries again in ${Math.ceil(delay_ms / 1000)} s.]`);
+  }
+
+  #say(text: string): void {
+    const shown = several(text);
+    if (shown === "") return;
+    this.#sides.say(shown);
+    this.#isLineStart = shown.endsWith("\n");
+  }
+
+  #note(text: string): void {
+    const shown = several(text);
+    if (shown === "") return;
+    this.#sides.note(this.#sides.isColoured ? `\u001b[2m${shown}\u001b[22m` : shown);
+    this.#isLineStart = shown.endsWith("\n");
+  }
+
+  /** A note on lines of its own. */
+  #aside(text: string): void {
+    this.#note(`${this.#isLineStart ? "" : "\n"}${text}\n`);
+  }
+}
+
+const argsOf = (args: unknown): string => {
+  const { command } = (args ?? {}) as { command?: unknown };
+  return cut(typeof command === "string" ? command : (JSON.stringify(args) ?? ""));
+};
+
+const resultOf = (result: unknown, isError = false): string => {
+  const { error, exit_code } = (result ?? {}) as { error?: unknown; exit_code?: unknown };
+  if (typeof error === "string") return cut(error);
+  if (typeof exit_code === "number") return exit_code === 0 ? "done" : `exit code ${exit_code}`;
+  return isError ? cut(JSON.stringify(result) ?? "failed") : "done";
+};
+
+const cut = (text: string): string => Bun.sliceAnsi(plain(text), 0, ARGS, { ellipsis: "…" });

@@ -1,0 +1,41 @@
+// `slipway chat send CHAT TEXT`: goes on with a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
+import { usageError } from "#base/usage-error.ts";
+import type { CreatedMessage, CreateMessage, MessagePage } from "#schema/chat.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { chatNamed, modelNamed, textOf } from "./find.ts";
+import { follow } from "./follow.ts";
+import { interrupt } from "./new.ts";
+import { permissionWay } from "./permission-desk.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, {
+    values: ["model", "permissions"],
+    switches: ["interrupt", "no-wait"],
+  });
+  const [name, ...said] = words;
+  if (name === undefined) throw usageError("chat send", "expected the chat and what to say");
+  const permissions = permissionWay(value.permissions);
+  const text = await textOf(input, said);
+  return withServer("chat send", input, value, async (remote) => {
+    const { client } = remote;
+    const { id } = await chatNamed(client, name);
+    const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
+    const path = `/api/v2/chats/${id}/messages`;
+    const { messages } = await client.get<MessagePage>(`${path}?limit=1`);
+    const sent = await client.post<CreatedMessage>(path, {
+      content: [{ type: "text", text }],
+      ...(has.interrupt ? { busy_behavior: "interrupt" } : {}),
+      ...(model === undefined ? {} : { model_config_id: model }),
+    } satisfies CreateMessage);
+    if (has["no-wait"]) {
+      input.print(has.json ? JSON.stringify(sent) : sent.queued ? "It waits in the queue." : "It is being answered.");
+      return EXIT.ok;
+    }
+    remote.onInterrupt(() => interrupt(client, id));
+    const after = sent.message?.id ?? Math.max(0, ...messages.map((one) => one.id));
+    const { json } = has;
+    return follow(input, remote, { chat_id: id, after, untilIdle: true, json, showsUsers: false, permissions });
+  });
+};

@@ -1,0 +1,93 @@
+// `slipway login [URL]`: signs in with a password or a token and keeps the session for the other verbs (rule CV-1). Secrets are asked
+// for or read from standard input, never taken from an argument that others on the machine could read.
+import { loadClientConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { User } from "#schema/user.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { type Arguments, noWords, readArguments } from "../arguments.ts";
+import { Asker, allInput } from "../ask.ts";
+import { VerbFailure } from "../failure.ts";
+import { streamsOf } from "../streams.ts";
+import { plain } from "../text.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+import { forPeople } from "./remote.ts";
+import { readSession, writeSession } from "./session.ts";
+
+const SHAPE = { values: ["email", "code"], switches: ["password-stdin", "token-stdin"] } as const;
+type Given = Arguments<"email" | "code", never, "password-stdin" | "token-stdin">;
+
+export const run: RunVerb = async (input) => {
+  const given = readArguments(input.argv, SHAPE);
+  const url = addressOf(given, input);
+  return forPeople("login", input, async ({ talksTo }) => {
+    talksTo(url);
+    await mustBeSlipway(url, input);
+    if (url.protocol === "http:" && !isThisMachine(url.hostname)) {
+      input.printError(`Warning: ${url.origin} is not encrypted; others on the way can read what you type.\n`);
+    }
+    const client = await signIn(new Client(url), given, input);
+    const { username, email } = await client.get<User>("/api/v2/users/me", input);
+    const file = writeSession(input.env, { url: url.href, token: client.token ?? "", username });
+    const facts = { url: url.href, username, email, file };
+    input.print(given.has.json ? JSON.stringify(facts) : `Signed in to ${url.origin} as ${plain(username)}.`);
+    return EXIT.ok;
+  });
+};
+
+/** A word, a flag, the environment, or the server of the last sign-in. Throws UsageError. */
+const addressOf = ({ words, value, has }: Given, input: VerbInput): URL => {
+  const [word, ...more] = words;
+  noWords(more);
+  if (word !== undefined && value.url !== undefined) throw usageError("--url", "given twice");
+  if (value.token !== undefined) throw usageError("--token", "others could read it: use --token-stdin");
+  if (has["password-stdin"] && has["token-stdin"]) throw usageError("--token-stdin", "not with --password-stdin");
+  if (has["password-stdin"] && value.email === undefined) throw usageError("--email", "--password-stdin needs it");
+  return loadClientConfig(input, { url: word ?? value.url }, lastSession(input)).url;
+};
+
+/** A damaged file is what signing in mends. */
+const lastSession = (input: VerbInput) => {
+  try {
+    return readSession(input);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Before anybody types a password: is there a server of ours? */
+const mustBeSlipway = async (url: URL, { signal }: VerbInput): Promise<void> => {
+  const asked = new Client(url).get<{ version?: unknown } | null>("/api/v2/buildinfo", { signal });
+  const said = await asked.catch((error) => {
+    if (error instanceof ApiError || error instanceof SyntaxError) return null;
+    throw error;
+  });
+  if (typeof said?.version !== "string") throw new VerbFailure(`${url.origin} is no Slipway server`);
+};
+
+const signIn = async (client: Client, { value, has }: Given, input: VerbInput): Promise<Client> => {
+  const streams = streamsOf(input);
+  if (has["token-stdin"]) return client.as(secretOf(await allInput(streams), "token"));
+  if (has["password-stdin"]) {
+    return client.signIn(value.email ?? "", secretOf(await allInput(streams), "password"), codeGiven(value.code));
+  }
+  if (!streams.inputIsTerminal) {
+    throw new VerbFailure("there is no terminal to ask on: use --token-stdin, or --email EMAIL --password-stdin");
+  }
+  await using asker = new Asker(streams, input.printError);
+  const email = value.email ?? (await asker.line(`E-mail (empty: paste a token from ${client.url.origin}/cli-auth): `));
+  if (email === "") return client.as(secretOf(await asker.secret("Token: "), "token"));
+  const askCode = () => asker.line("Code of your authenticator app, or a recovery code: ");
+  const password = secretOf(await asker.secret("Password: "), "password");
+  // Awaited: the terminal is needed until the code has been typed.
+  return await client.signIn(email, password, codeGiven(value.code) ?? askCode);
+};
+
+/** A code counts once and for a minute: on the command line it tells others nothing they could use. */
+const codeGiven = (code: string | undefined) => (code === undefined ? undefined : async () => code);
+
+const secretOf = (text: string, name: string): string => {
+  if (text !== "") return name === "token" ? text.trim() : text;
+  throw new VerbFailure(`the ${name} is empty`);
+};
+
+const isThisMachine = (host: string): boolean => host === "localhost" || host === "[::1]" || host.startsWith("127.");

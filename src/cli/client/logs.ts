@@ -1,0 +1,55 @@
+// `slipway logs WORKSPACE`, also `slipway workspaces logs`: what the newest build and the workspace's agents wrote, one line at a time;
+// with --follow as it comes.
+import type { AgentLog } from "#schema/agent-log.ts";
+import type { JobLog } from "#schema/job.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../arguments.ts";
+import { onlyWord } from "../options.ts";
+import { several } from "../text.ts";
+import { EXIT, type RunVerb } from "../verb.ts";
+import { messagesOf, withServer } from "./remote.ts";
+import { agentsOf, workspaceNamed } from "./workspaces/find.ts";
+
+type Print = (line: unknown) => void;
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["follow"] });
+  const name = onlyWord(words, "the workspace: `slipway logs WORKSPACE`");
+  return withServer("logs", input, value, async ({ client }) => {
+    const workspace = await workspaceNamed(client, name);
+    // Whoever read them may have gone, as in `slipway logs dev --follow | head -1`.
+    const { promise: unread, reject: stop } = Promise.withResolvers<never>();
+    const print: Print = (line) => {
+      const { output } = line as { output: string };
+      const text = has.json ? JSON.stringify(line) : several(output);
+      if (input.streams) input.streams.write(`${text}\n`).catch(stop);
+      else input.print(text);
+    };
+    await Promise.race([
+      unread,
+      has.follow ? followLogs(client, workspace, print) : printLogs(client, workspace, print),
+    ]);
+    return EXIT.ok;
+  });
+};
+
+const printLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
+  const build = await client.get<JobLog[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
+  build.forEach(print);
+  for (const { id } of agentsOf(workspace)) {
+    (await client.get<AgentLog[]>(`/api/v2/workspaceagents/${id}/logs`)).forEach(print);
+  }
+};
+
+const followLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
+  const building = messagesOf<JobLog>(client, `/api/v2/workspacebuilds/${workspace.latest_build.id}/logs?follow=true`);
+  for await (const line of building) print(line);
+  const started = await client.get<Workspace>(`/api/v2/workspaces/${workspace.id}`);
+  await Promise.all(agentsOf(started).map(({ id }) => followAgent(client, id, print)));
+};
+
+const followAgent = async (client: Client, agent: string, print: Print): Promise<void> => {
+  const path = `/api/v2/workspaceagents/${agent}/logs?follow=true&after=0`;
+  for await (const lines of messagesOf<AgentLog[]>(client, path)) lines.forEach(print);
+};

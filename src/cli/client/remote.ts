@@ -1,0 +1,169 @@
+// What every verb that talks to a server shares: finding it, saying in words what went wrong, and ending at Ctrl-C at any moment
+// (rules CV-2 to CV-4). Refuses to send a kept session to another server than the one it came from.
+import { type Clock, holdProcess, sleep } from "#base/clock.ts";
+import { loadClientConfig } from "#base/config.ts";
+import { UsageError } from "#base/usage-error.ts";
+import type { JobLog } from "#schema/job.ts";
+import { ApiError, Client, type ClientSocket } from "#src/client.ts";
+import { VerbFailure } from "../failure.ts";
+import { OutputGone } from "../streams.ts";
+import { plain } from "../text.ts";
+import { EXIT, type VerbInput } from "../verb.ts";
+import { readSession } from "./session.ts";
+
+export interface Remote {
+  readonly client: Client;
+  /** Ctrl-C runs this before the program ends, instead of nothing. */
+  onInterrupt(act: () => Promise<void> | void): void;
+  /** Names the server in what is said when it does not answer. */
+  talksTo(url: URL): void;
+}
+
+type Flags = { url?: string; token?: string };
+
+/** The client of the flags, the environment or the kept session, in this order. Throws VerbFailure when nobody is signed in. */
+export const clientOf = (input: VerbInput, flags: Flags): Client => {
+  const given = { url: flags.url, token: flags.token };
+  const { url, token } = loadClientConfig(input, given, readSession(input));
+  if (token === undefined) {
+    throw new VerbFailure(
+      `you are not signed in to ${url.origin}: \`slipway login ${url.origin}\`, or set SLIPWAY_TOKEN`,
+    );
+  }
+  return new Client(url, token);
+};
+
+/** Does `work` with a signed-in client and answers the exit code. */
+export const withServer = (
+  verb: string,
+  input: VerbInput,
+  flags: Flags,
+  work: (remote: Remote) => Promise<number>,
+): Promise<number> =>
+  forPeople(verb, input, (remote) => {
+    const client = clientOf(input, flags);
+    remote.talksTo(client.url);
+    return work({ ...remote, client });
+  });
+
+/** Does `work`; what goes wrong is said in a sentence, and Ctrl-C ends it. Answers the exit code. */
+export const forPeople = async (
+  verb: string,
+  { signal, printError }: Pick<VerbInput, "signal" | "printError">,
+  work: (remote: Omit<Remote, "client">) => Promise<number>,
+): Promise<number> => {
+  const hold = holdProcess();
+  let act: () => Promise<void> | void = () => {};
+  let where = "the server";
+  try {
+    const working = work({
+      onInterrupt: (then) => {
+        act = then;
+      },
+      talksTo(url) {
+        where = url.origin;
+      },
+    });
+    const code = await Promise.race([working, aborted(signal)]);
+    if (code !== undefined) return code;
+    working.catch(() => {});
+    await act();
+    return EXIT.interrupted;
+  } catch (error) {
+    if (signal.aborted) return EXIT.interrupted;
+    if (error instanceof OutputGone) return EXIT.failed;
+    const words = wordsOf(error, where);
+    if (words === undefined) throw error;
+    printError(`slipway ${verb}: ${words}\n`);
+    return EXIT.failed;
+  } finally {
+    hold.cancel();
+  }
+};
+
+const aborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+
+/** What is said of an error that people can mend; undefined for a defect of this program. */
+const wordsOf = (error: unknown, where: string): string | undefined => {
+  if (error instanceof UsageError) return undefined;
+  if (error instanceof VerbFailure) return error.message;
+  if (error instanceof ApiError) return wordsOfAnswer(error);
+  const { code, message = "" } = error as { code?: unknown; message?: string };
+  return typeof code === "string" && isOfNetwork(code) ? `${where} does not answer (${plain(message)})` : undefined;
+};
+
+const wordsOfAnswer = ({ status, body, message }: ApiError): string => {
+  const fields = (body.validations ?? []).map(({ field, detail }) => `\n  ${plain(field)}: ${plain(detail)}`);
+  const more = status === 401 ? " `slipway login` signs you in." : "";
+  return `${plain(message)}${fields.join("")}${more}`;
+};
+
+const isOfNetwork = (code: string): boolean =>
+  /^(E(CONN|HOST|NET|PIPE|TIMEDOUT|NOTFOUND|AI)|Connection|FailedToOpenSocket|Timeout|DNS|HTTP|InvalidHTTP|Unexpected|Malformed)|CERT|SSL|TLS|SIGNED/.test(
+    code,
+  );
+
+/** Opens a WebSocket; a refusal is the server's own words, which a WebSocket alone does not tell. */
+export const openSocket = async (client: Client, path: string): Promise<ClientSocket> => {
+  try {
+    return await client.socket(path);
+  } catch (error) {
+    // 426 would mean that nothing but the upgrade was missing; anything else is the reason.
+    const answer = await client.fetch("GET", path, undefined, { headers: { accept: "application/json" } });
+    if (answer.ok || answer.status === 426) throw new VerbFailure((error as Error).message);
+    await client.get(path);
+    throw error;
+  }
+};
+
+/** A stream that has ended before its time, and may go on where it was. */
+export class StreamBroken extends VerbFailure {}
+
+/** Close codes that trying again would not change: no right, or a client that makes no sense. */
+const FINAL_CODES = [1002, 1008, 1009];
+
+/** Each message as JSON; the loop ends when the server ends the stream. Throws StreamBroken, or VerbFailure with the server's reason. */
+export async function* messagesOf<T>(client: Client, path: string): AsyncGenerator<T> {
+  using socket = await openSocket(client, path);
+  for await (const message of socket) yield JSON.parse(String(message)) as T;
+  const { code, reason } = await socket.closed;
+  if (code === 1000) return;
+  const words = `the server ended the stream (${code}${reason ? `: ${plain(reason)}` : ""})`;
+  throw FINAL_CODES.includes(code) ? new VerbFailure(words) : new StreamBroken(words);
+}
+
+/** How long a server may be away, as when it is started again. */
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 500;
+
+/** The log of a job to its end, whatever becomes of the connection meanwhile; no line comes twice (rule CV-6). */
+export async function* jobLog(clock: Clock, client: Client, path: string): AsyncGenerator<JobLog> {
+  let after = 0;
+  let lost: number | undefined;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      for await (const line of messagesOf<JobLog>(client, `${path}/logs?follow=true&after=${after}`)) {
+        after = line.id;
+        lost = undefined;
+        yield line;
+      }
+      return;
+    } catch (error) {
+      lost ??= clock.monotonic();
+      const mayPass = error instanceof StreamBroken || (!isFirst && mayAnswerLater(error));
+      if (!mayPass || clock.monotonic() - lost > PATIENCE_MS) throw error;
+    }
+    await sleep(clock, AGAIN_MS);
+  }
+}
+
+/** The server is away, or says that it cannot now. */
+const mayAnswerLater = (error: unknown): boolean => {
+  if (error instanceof ApiError) return error.status >= 500;
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && isOfNetwork(code);
+};

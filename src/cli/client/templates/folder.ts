@@ -1,0 +1,41 @@
+// A template's folder as the archive that is uploaded. Refuses a folder without a template.yaml, and leaves out what belongs to version
+// control, dependencies and links that lead anywhere.
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { VerbFailure } from "../../failure.ts";
+
+const LEFT_OUT = new Set([".git", ".hg", ".svn", "node_modules", ".DS_Store"]);
+const NAMES = ["template.yaml", "template.yml"];
+/** What the server takes at most; said before anything is read into memory. */
+const LIMIT = 100 * 1024 * 1024;
+
+export type Folder = { archive: Uint8Array<ArrayBuffer>; files: number; leftOut: readonly string[] };
+
+/** Throws VerbFailure in words about what is wrong with the folder. */
+export const folderArchive = async (folder: string): Promise<Folder> => {
+  const files: Record<string, Uint8Array> = {};
+  const leftOut: string[] = [];
+  let bytes = 0;
+  const walk = (below: string): void => {
+    for (const name of readdirSync(join(folder, below)).sort()) {
+      const path = below === "" ? name : `${below}/${name}`;
+      const stat = lstatSync(join(folder, path));
+      if (LEFT_OUT.has(name)) continue;
+      if (stat.isDirectory()) walk(path);
+      else if (!stat.isFile()) leftOut.push(path);
+      else {
+        bytes += stat.size;
+        if (bytes > LIMIT) throw new VerbFailure(`${folder} holds more than ${LIMIT / 1024 / 1024} MiB`);
+        files[path] = readFileSync(join(folder, path));
+      }
+    }
+  };
+  try {
+    walk("");
+  } catch (error) {
+    if (error instanceof VerbFailure) throw error;
+    throw new VerbFailure(`${folder} cannot be read: ${(error as Error).message}`);
+  }
+  if (!NAMES.some((name) => name in files)) throw new VerbFailure(`there is no template.yaml in ${folder}`);
+  return { archive: new Uint8Array(await new Bun.Archive(files).bytes()), files: Object.keys(files).length, leftOut };
+};

@@ -1,0 +1,107 @@
+// `slipway templates push [FOLDER]`: uploads a folder with a template.yaml, waits for its import, and makes the new version the one that
+// workspaces are made of (rule CV-7). A template of that name is made when there is none.
+import { basename, resolve } from "node:path";
+import type { Template } from "#schema/template.ts";
+import type { CreateTemplateVersion, TemplateVersion } from "#schema/template-version.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { type Arguments, noWords, pairs, readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { Progress } from "../../progress.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { jobLog, type Remote, withServer } from "../remote.ts";
+import { folderArchive } from "./folder.ts";
+
+const SHAPE = {
+  values: ["name", "version", "message", "organization"],
+  lists: ["variable"],
+  switches: ["no-activate"],
+} as const;
+type Given = Arguments<(typeof SHAPE.values)[number], "variable", "no-activate">;
+
+export const run: RunVerb = async (input) => {
+  const given = readArguments(input.argv, SHAPE);
+  const [folder = ".", ...more] = given.words;
+  noWords(more);
+  const name = given.value.name ?? nameOf(folder);
+  return withServer("templates push", input, given.value, async (remote) => {
+    const { client } = remote;
+    const organization = encodeURIComponent(given.value.organization ?? "default");
+    const known = await templateAt(client, organization, name);
+    const version = await imported(input, remote, { folder, given, organization, known });
+    if (version.job.status !== "succeeded") {
+      throw new VerbFailure(`the import of ${folder} has failed: ${plain(version.job.error ?? version.job.status)}`);
+    }
+    const template =
+      given.has["no-activate"] && known ? known : await activate(client, organization, name, known, version);
+    if (given.has.json) input.print(JSON.stringify({ template, version }));
+    else input.print(said(name, version.name, known !== undefined, template.active_version_id === version.id));
+    return EXIT.ok;
+  });
+};
+
+const said = (name: string, version: string, wasKnown: boolean, isActive: boolean): string => {
+  if (!wasKnown) return `The template ${name} is there, version ${version}.`;
+  return isActive
+    ? `${name} is at version ${version} now.`
+    : `${name} has the version ${version}, which is not active.`;
+};
+
+/** The folder's own name, as far as it can be one. */
+const nameOf = (folder: string): string =>
+  basename(resolve(folder))
+    .replaceAll(/[^a-zA-Z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 32);
+
+const templateAt = async (client: Client, organization: string, name: string): Promise<Template | undefined> =>
+  client.get<Template>(`/api/v2/organizations/${organization}/templates/${encodeURIComponent(name)}`).catch((error) => {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  });
+
+type Wanted = { folder: string; given: Given; organization: string; known: Template | undefined };
+
+/** The version once its import has ended, well or not. */
+const imported = async (
+  input: VerbInput,
+  { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
+  { folder, given, organization, known }: Wanted,
+): Promise<TemplateVersion> => {
+  const { archive, files, leftOut } = await folderArchive(folder);
+  using progress = new Progress(input);
+  onInterrupt(() => progress[Symbol.dispose]());
+  for (const path of leftOut) progress.line(`${path} is no plain file and is left out`);
+  progress.status(`uploading ${files} ${files === 1 ? "file" : "files"}`);
+  const headers = { "content-type": "application/x-tar" };
+  const { hash } = await client.post<{ hash: string }>("/api/v2/files", archive, { headers });
+  const { version: name, message } = given.value;
+  const version = await client.post<TemplateVersion>(`/api/v2/organizations/${organization}/templateversions`, {
+    ...{ storage_method: "file", file_id: hash },
+    ...{ user_variable_values: pairs("--variable", given.list.variable) },
+    ...(known ? { template_id: known.id } : {}),
+    ...(name === undefined ? {} : { name }),
+    ...(message === undefined ? {} : { message }),
+  } satisfies CreateTemplateVersion);
+  progress.status(`importing ${folder}`);
+  const path = `/api/v2/templateversions/${version.id}`;
+  for await (const { output, stage } of jobLog(input.clock, client, path)) {
+    progress.line(output, stage);
+  }
+  return client.get<TemplateVersion>(path);
+};
+
+const activate = async (
+  client: Client,
+  organization: string,
+  name: string,
+  known: Template | undefined,
+  { id }: TemplateVersion,
+): Promise<Template> => {
+  if (!known) {
+    const body = { name, template_version_id: id };
+    return client.post<Template>(`/api/v2/organizations/${organization}/templates`, body);
+  }
+  await client.patch(`/api/v2/templates/${known.id}/versions`, { id });
+  return client.get<Template>(`/api/v2/templates/${known.id}`);
+};

@@ -1,0 +1,21 @@
+// `slipway whoami`: who the other verbs are to the server, and where it is.
+import type { User } from "#schema/user.ts";
+import { noWords, readArguments } from "../arguments.ts";
+import { plain } from "../text.ts";
+import { EXIT, type RunVerb } from "../verb.ts";
+import { withServer } from "./remote.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  noWords(words);
+  return withServer("whoami", input, value, async ({ client }) => {
+    const { id, username, email, roles } = await client.get<User>("/api/v2/users/me", input);
+    const names = roles.map(({ name }) => name);
+    if (has.json) input.print(JSON.stringify({ url: client.url.href, id, username, email, roles: names }));
+    else {
+      const extra = names.length > 0 ? `, ${names.join(", ")}` : "";
+      input.print(`${plain(username)} (${plain(email)}${extra}) at ${client.url.origin}`);
+    }
+    return EXIT.ok;
+  });
+};

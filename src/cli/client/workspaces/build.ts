@@ -1,0 +1,87 @@
+// Builds as the verbs ask for them and wait for them: the log goes by, and Ctrl-C stops waiting, not the build (rule CV-6).
+import type { Build, CreateBuild, Transition } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { VerbFailure } from "../../failure.ts";
+import { Progress } from "../../progress.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type VerbInput } from "../../verb.ts";
+import { jobLog, type Remote } from "../remote.ts";
+
+const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
+const DONE: Record<Transition, string> = { start: "runs", stop: "is stopped", delete: "is deleted" };
+
+type Flags = { json: boolean; "no-wait": boolean };
+
+/** Asks for a build. A workspace that is what is wished for already is left as it is: undefined. */
+export const askForBuild = async (
+  client: Client,
+  { id, name, latest_build }: Workspace,
+  body: CreateBuild,
+): Promise<Build | undefined> => {
+  const { status } = latest_build;
+  const isThere = { start: "running", stop: "stopped", delete: "deleted" }[body.transition] === status;
+  const changes = body.template_version_id !== undefined || (body.rich_parameter_values?.length ?? 0) > 0;
+  if (isThere && !changes) return undefined;
+  const ask = { reason: "cli", ...body };
+  return client.post<Build>(`/api/v2/workspaces/${id}/builds`, ask).catch((error) => {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    throw new VerbFailure(
+      `${name} is ${status}: ${plain(error.message)} \`slipway workspaces logs ${name}\` shows what it does.`,
+    );
+  });
+};
+
+/** Waits for the end of a build and says what came of it; answers the exit code. */
+export const finishBuild = async (
+  input: VerbInput,
+  { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
+  workspace: Workspace,
+  build: Build,
+  flags: Flags,
+): Promise<number> => {
+  const { name } = workspace;
+  const ended = flags["no-wait"] ? build : await awaitBuild(input, { client, onInterrupt }, name, build);
+  if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
+  if (flags["no-wait"]) {
+    if (!flags.json)
+      input.print(`${name} is ${DOING[build.transition]}; \`slipway workspaces show ${name}\` says how far.`);
+    return EXIT.ok;
+  }
+  if (ended.job.status === "succeeded") {
+    if (!flags.json) input.print(`${name} ${DONE[build.transition]}.`);
+    return EXIT.ok;
+  }
+  const why = ended.job.error ? `: ${plain(ended.job.error)}` : "";
+  const isFailed = ended.job.status !== "canceled";
+  // What cannot be removed must not keep the workspace for ever.
+  const next =
+    build.transition === "delete" && isFailed
+      ? `\n\`slipway workspaces delete ${name} --orphan\` deletes it all the same and leaves what it could not remove (for those who manage templates).`
+      : "";
+  throw new VerbFailure(`${DOING[build.transition]} ${name} has ${isFailed ? "failed" : "been canceled"}${why}${next}`);
+};
+
+/** The build once it has ended, well or not. */
+export const awaitBuild = async (
+  input: VerbInput,
+  { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
+  name: string,
+  build: Build,
+): Promise<Build> => {
+  using progress = new Progress(input);
+  const doing = `${DOING[build.transition]} ${name}`;
+  onInterrupt(() => {
+    progress[Symbol.dispose]();
+    input.printError(
+      `Not waiting any longer; ${doing} goes on. \`slipway workspaces logs ${name} --follow\` shows it.\n`,
+    );
+  });
+  const { queue_position, queue_size } = build.job;
+  progress.status(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);
+  const path = `/api/v2/workspacebuilds/${build.id}`;
+  for await (const { output, stage } of jobLog(input.clock, client, path)) {
+    progress.line(output, stage);
+  }
+  return client.get<Build>(path);
+};

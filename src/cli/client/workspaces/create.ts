@@ -1,0 +1,51 @@
+// `slipway workspaces create NAME [--template NAME] [--parameter NAME=VALUE]…`: makes a workspace and waits until it runs.
+import { duration } from "#base/config/kinds.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { Template } from "#schema/template.ts";
+import type { Preset } from "#schema/template-version.ts";
+import type { CreateWorkspace, Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { pairs, readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { onlyWord } from "../../options.ts";
+import type { RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { templateNamed } from "../templates/find.ts";
+import { finishBuild } from "./build.ts";
+
+const YEAR_MS = 366 * 24 * 3_600_000;
+const SHAPE = {
+  values: ["template", "preset", "ttl", "schedule"],
+  lists: ["parameter"],
+  switches: ["no-wait"],
+} as const;
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, SHAPE);
+  const name = onlyWord(words, "the new workspace's name");
+  const rich_parameter_values = pairs("--parameter", list.parameter);
+  const ttl_ms = value.ttl === undefined ? undefined : duration(60_000, YEAR_MS).parse(value.ttl);
+  if (value.ttl !== undefined && ttl_ms === undefined) throw usageError("--ttl", "expected a duration such as 8h");
+  return withServer("workspaces create", input, value, async (remote) => {
+    const { client } = remote;
+    const template = await templateNamed(client, value.template);
+    const preset = value.preset === undefined ? undefined : await presetNamed(client, template, value.preset);
+    const workspace = await client.post<Workspace>("/api/v2/users/me/workspaces", {
+      ...{ name, rich_parameter_values },
+      ...(preset
+        ? { template_version_preset_id: preset, template_version_id: template.active_version_id }
+        : { template_id: template.id }),
+      ...(ttl_ms === undefined ? {} : { ttl_ms }),
+      ...(value.schedule === undefined ? {} : { autostart_schedule: value.schedule }),
+    } satisfies CreateWorkspace);
+    return finishBuild(input, remote, workspace, workspace.latest_build, has);
+  });
+};
+
+const presetNamed = async (client: Client, { active_version_id, name }: Template, preset: string): Promise<string> => {
+  const presets = await client.get<Preset[]>(`/api/v2/templateversions/${active_version_id}/presets`);
+  const found = presets.find((one) => one.name === preset);
+  if (found) return found.id;
+  const names = presets.map((one) => one.name).join(", ");
+  throw new VerbFailure(`the template ${name} has ${names ? `the presets ${names}` : "no presets"}, not ${preset}`);
+};

@@ -1,0 +1,105 @@
+// A terminal without anybody at it: what comes in goes to the command, what it prints goes on, and its exit code is ours. What was printed
+// cannot be taken back, so a connection that breaks is the end.
+import { sleep } from "#base/clock.ts";
+import type { ClientSocket } from "#src/client.ts";
+import { VerbFailure } from "../../failure.ts";
+import { type Streams, streamsOf } from "../../streams.ts";
+import type { VerbInput } from "../../verb.ts";
+import { openSocket, type Remote } from "../remote.ts";
+import type { Place } from "./shell.ts";
+import { BATCH_BYTES, batchOf, INPUT_END, MarkReader, marksOf, pipeCommand } from "./shell-command.ts";
+import { closedWords, terminalPath } from "./shell-socket.ts";
+
+/** Batches on their way that nobody has taken yet. */
+const WINDOW = 4;
+const FAREWELL_MS = 1_000;
+const INTERRUPT = "\u0003";
+
+/** Answers the command's exit code. Throws VerbFailure when it cannot be known. */
+export const pipeThrough = async (
+  input: VerbInput,
+  { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
+  place: Place,
+): Promise<number> => {
+  const streams = streamsOf(input);
+  const marks = marksOf(place.id);
+  const reader = new MarkReader(marks);
+  // Wide, so that programs break no lines.
+  const query = { ...place.query, width: "500", height: "50", command: pipeCommand(place.command, marks) };
+  using socket = await openSocket(client, terminalPath(place, query));
+  onInterrupt(async () => {
+    type(socket, INTERRUPT);
+    socket.close();
+    await socket.closed;
+  });
+  const feed = new Feed(socket, streams);
+  for await (const message of socket) {
+    if (typeof message === "string") continue;
+    const { output, isReady, taken, exit } = reader.read(message);
+    await streams.write(output);
+    if (isReady) feed.begin();
+    feed.taken(taken);
+    if (exit === undefined) continue;
+    feed.end();
+    // The terminal ends by itself, unless the command has left something there.
+    await Promise.race([socket.closed, sleep(input.clock, FAREWELL_MS)]);
+    return exit;
+  }
+  await streams.write(reader.rest());
+  throw new VerbFailure(closedWords(await socket.closed, place));
+};
+
+const type = (socket: ClientSocket, data: string): void => socket.send(JSON.stringify({ data }));
+
+/** Passes standard input on, as fast as it is taken. */
+class Feed {
+  readonly #socket: ClientSocket;
+  readonly #streams: Streams;
+  #waiting = 0;
+  #wake: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(socket: ClientSocket, streams: Streams) {
+    this.#socket = socket;
+    this.#streams = streams;
+  }
+
+  begin(): void {
+    // Keys of a terminal are not meant for a command whose output goes elsewhere.
+    const passing = this.#streams.inputIsTerminal ? Promise.resolve() : this.#pass();
+    const end = (): void => this.#send(INPUT_END);
+    passing.then(end, end);
+  }
+
+  taken(batches: number): void {
+    this.#waiting -= batches;
+    this.#wake?.();
+  }
+
+  end(): void {
+    this.#send(INPUT_END);
+    this.#isOver = true;
+    this.#wake?.();
+  }
+
+  async #pass(): Promise<void> {
+    for await (const chunk of this.#streams.input()) {
+      for (let at = 0; at < chunk.byteLength; at += BATCH_BYTES) {
+        while (this.#waiting >= WINDOW && !this.#isOver) await this.#room();
+        if (this.#isOver) return;
+        this.#waiting += 1;
+        this.#send(batchOf(chunk.subarray(at, at + BATCH_BYTES)));
+      }
+    }
+  }
+
+  #send(data: string): void {
+    if (!this.#isOver) type(this.#socket, data);
+  }
+
+  #room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}

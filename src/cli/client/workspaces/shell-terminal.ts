@@ -1,0 +1,148 @@
+// A terminal with somebody at it: keys one by one, their size, their screen. `~.` at the beginning of a line leaves it running; a lost
+// connection is made again with the same terminal, whose screen comes back (rules CV-8, CV-9).
+import { sleep } from "#base/clock.ts";
+import { ApiError, type ClientSocket } from "#src/client.ts";
+import { VerbFailure } from "../../failure.ts";
+import { streamsOf } from "../../streams.ts";
+import { EXIT, type VerbInput } from "../../verb.ts";
+import { openSocket, type Remote } from "../remote.ts";
+import type { Place } from "./shell.ts";
+import { MarkReader, marksOf, terminalCommand } from "./shell-command.ts";
+import { EscapeKeys } from "./shell-keys.ts";
+import { closedWords, terminalPath } from "./shell-socket.ts";
+
+/** A terminal without anybody is kept for five minutes. */
+const KEPT_MS = 5 * 60_000;
+const AGAIN_MS = 1_000;
+const NORMAL = 1000;
+/** Puts a terminal into its first state: what comes next draws the screen anew. */
+const RESET = "\u001bc";
+
+type End = { exit: number } | { left: true } | { closed: { code: number; reason: string } };
+
+/** Answers the exit code of what ran there, 0 when the person has left it running. */
+export const sitAt = async (input: VerbInput, remote: Remote, place: Place): Promise<number> => {
+  const streams = streamsOf(input);
+  const { printError, clock } = input;
+  const desk = new Desk(input, place);
+  let end: End;
+  {
+    using raw = streams.raw();
+    using _resize = streams.onResize(() => desk.resize());
+    remote.onInterrupt(() => raw[Symbol.dispose]());
+    void desk.type();
+    end = await desk.sit(await openSocket(remote.client, desk.path));
+    let lost = clock.monotonic();
+    while ("closed" in end && mayComeBack(end.closed) && clock.monotonic() - lost < KEPT_MS) {
+      printError("\r\nThe connection is lost; trying again. ~. gives up.\r\n");
+      const socket = await desk.again(remote, lost + KEPT_MS);
+      if (!socket) break;
+      await streams.write(RESET);
+      end = await desk.sit(socket);
+      lost = clock.monotonic();
+    }
+  }
+  desk.close();
+  if ("exit" in end) return end.exit;
+  if ("left" in end) {
+    const { workspace, id } = place;
+    printError(`\nLeft running for five minutes: \`slipway workspaces shell ${workspace.name} --reconnect ${id}\`\n`);
+    return EXIT.ok;
+  }
+  if (end.closed.code === NORMAL) return EXIT.ok;
+  throw new VerbFailure(closedWords(end.closed, place));
+};
+
+/** 1008 is no right to be there any more; whatever else ends a connection may pass. */
+const mayComeBack = ({ code }: { code: number }): boolean => code !== NORMAL && code !== 1008 && code !== 1009;
+
+/** Where the person sits: one at a time is connected, keys are read all the time. */
+class Desk {
+  readonly #input: VerbInput;
+  readonly #place: Place;
+  readonly #keys = new EscapeKeys();
+  readonly #left = Promise.withResolvers<End>();
+  #typing: AsyncIterator<Uint8Array> | undefined;
+  #socket: ClientSocket | undefined;
+  #isOver = false;
+
+  constructor(input: VerbInput, place: Place) {
+    this.#input = input;
+    this.#place = place;
+  }
+
+  get path(): string {
+    const { query, id, command, container } = this.#place;
+    const { height, width } = this.#size();
+    // In a container its own login shell is best known to the daemon.
+    const bare = container !== undefined && command === undefined;
+    const run = bare ? "" : terminalCommand(command, marksOf(id));
+    return terminalPath(this.#place, { ...query, command: run, height: String(height), width: String(width) });
+  }
+
+  /** Passes keys on until the person leaves or the terminal is gone. */
+  async type(): Promise<void> {
+    const decoder = new TextDecoder();
+    this.#typing = streamsOf(this.#input).input()[Symbol.asyncIterator]();
+    for (;;) {
+      const { value, done } = await this.#typing.next();
+      if (done || this.#isOver) break;
+      const { data, leave } = this.#keys.press(decoder.decode(value, { stream: true }));
+      if (data !== "") this.#socket?.send(JSON.stringify({ data }));
+      if (leave) break;
+    }
+    this.#left.resolve({ left: true });
+  }
+
+  resize(): void {
+    this.#socket?.send(JSON.stringify(this.#size()));
+  }
+
+  /** Shows a terminal until it ends, its connection is lost, or the person leaves. */
+  async sit(socket: ClientSocket): Promise<End> {
+    this.#socket = socket;
+    // The window may have changed while nobody was connected.
+    this.resize();
+    const end = await Promise.race([this.#show(socket), this.#left.promise]);
+    this.#socket = undefined;
+    socket.close();
+    return end;
+  }
+
+  /** The same terminal once more; undefined when the person leaves or it is too late. Throws what cannot pass. */
+  async again({ client }: Remote, until: number): Promise<ClientSocket | undefined> {
+    const { clock } = this.#input;
+    while (clock.monotonic() < until) {
+      const left = await Promise.race([sleep(clock, AGAIN_MS), this.#left.promise]);
+      if (left) return undefined;
+      try {
+        return await openSocket(client, this.path);
+      } catch (error) {
+        if (error instanceof ApiError && error.status < 500) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#typing?.return?.();
+  }
+
+  async #show(socket: ClientSocket): Promise<End> {
+    const streams = streamsOf(this.#input);
+    const reader = new MarkReader(marksOf(this.#place.id));
+    for await (const message of socket) {
+      if (typeof message === "string") continue;
+      const { output, exit } = reader.read(message);
+      await streams.write(output);
+      if (exit !== undefined) return { exit };
+    }
+    await streams.write(reader.rest());
+    return { closed: await socket.closed };
+  }
+
+  #size(): { height: number; width: number } {
+    return streamsOf(this.#input).size() ?? { height: 24, width: 80 };
+  }
+}

@@ -1,0 +1,74 @@
+// `slipway workspaces shell WORKSPACE[.AGENT] [-- COMMAND…]`: a terminal in the workspace. Where somebody sits at a terminal it is theirs:
+// every key goes there, it has their size, and it is found again when the connection was lost. In a pipe the command gets what comes in
+// and its output goes on byte by byte (rules CV-8 to CV-11).
+import { uuid } from "#base/ids.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { type Arguments, readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { onlyWord } from "../../options.ts";
+import { streamsOf } from "../../streams.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
+import { type Remote, withServer } from "../remote.ts";
+import { readyAgent } from "./agent.ts";
+import { askForBuild, awaitBuild } from "./build.ts";
+import { workspaceNamed } from "./find.ts";
+import { pipeThrough } from "./shell-pipe.ts";
+import { sitAt } from "./shell-terminal.ts";
+
+const SHAPE = { values: ["reconnect", "container", "container-user"] } as const;
+type Given = Arguments<(typeof SHAPE.values)[number]>;
+
+/** Which terminal, for both ways to use it. */
+export type Place = {
+  workspace: Workspace;
+  agent_id: string;
+  /** The terminal's id: the same one joins what runs. */
+  id: string;
+  /** As the person wrote it; undefined for the login shell. */
+  command: string | undefined;
+  container: string | undefined;
+  query: Readonly<Record<string, string>>;
+};
+
+export const run: RunVerb = async (input) => {
+  const given = readArguments(input.argv, SHAPE);
+  const name = onlyWord(given.words, "the workspace");
+  const id = given.value.reconnect ?? uuid();
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
+    throw usageError("--reconnect", "expected a terminal's id");
+  if (given.behind?.length === 0) throw usageError("--", "expected a command behind it");
+  const { inputIsTerminal, outputIsTerminal } = streamsOf(input);
+  return withServer("workspaces shell", input, given.value, async (remote) => {
+    const place = await placeOf(input, remote, name, id.toLowerCase(), given);
+    const isPiped = !inputIsTerminal || !outputIsTerminal;
+    if (isPiped && given.value.reconnect !== undefined) {
+      throw new VerbFailure("--reconnect needs a terminal: what was printed already would come again");
+    }
+    return isPiped ? pipeThrough(input, remote, place) : sitAt(input, remote, place);
+  });
+};
+
+/** Starts the workspace when it is stopped, and waits for its agent. */
+const placeOf = async (
+  input: VerbInput,
+  remote: Remote,
+  name: string,
+  id: string,
+  { value, behind }: Given,
+): Promise<Place> => {
+  const dot = name.lastIndexOf(".");
+  const [own, agentName] = dot < 0 ? [name, undefined] : [name.slice(0, dot), name.slice(dot + 1)];
+  const workspace = await workspaceNamed(remote.client, own);
+  if (workspace.latest_build.status === "stopped") {
+    const build = await askForBuild(remote.client, workspace, { transition: "start", reason: "ssh_connection" });
+    if (build) await awaitBuild(input, remote, own, build);
+  }
+  const agent_id = await readyAgent(input, remote, workspace, agentName);
+  const { container, "container-user": container_user } = value;
+  return {
+    ...{ workspace, agent_id, id, container },
+    command: behind?.join(" "),
+    query: { reconnect: id, ...(container ? { container } : {}), ...(container_user ? { container_user } : {}) },
+  };
+};

@@ -1,0 +1,45 @@
+// `slipway workspaces show WORKSPACE`: one workspace with its agents and what can be opened in it.
+import type { Workspace } from "#schema/workspace.ts";
+import { readArguments } from "../../arguments.ts";
+import { onlyWord } from "../../options.ts";
+import { plain, relative } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { agentsOf, workspaceNamed } from "./find.ts";
+import { statusOf } from "./list.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const name = onlyWord(words, "the workspace");
+  return withServer("workspaces show", input, value, async ({ client }) => {
+    const workspace = await workspaceNamed(client, name);
+    if (has.json) input.print(JSON.stringify(workspace));
+    else input.print(described(workspace, client.url, input.clock.now()));
+    return EXIT.ok;
+  });
+};
+
+const described = (workspace: Workspace, url: URL, now: number): string => {
+  const { latest_build: build, owner_name, name } = workspace;
+  const version = `${workspace.template_name}, version ${build.template_version_name}`;
+  const rows: [string, string | undefined][] = [
+    ["Workspace", `${owner_name}/${name}`],
+    ["Template", workspace.outdated ? `${version} (outdated: start it with --update)` : version],
+    ["Status", `${statusOf(workspace)} (build ${build.build_number}, ${build.reason})`],
+    ["Problem", build.job.error],
+    ["Stops", build.deadline && relative(build.deadline, now)],
+    ["Starts", workspace.next_start_at && relative(workspace.next_start_at, now)],
+    ["Schedule", workspace.autostart_schedule],
+    ["Last used", relative(workspace.last_used_at, now)],
+  ];
+  const lines = rows.flatMap(([head, text]) => (text ? [`${head.padEnd(10)}  ${plain(text)}`] : []));
+  for (const agent of agentsOf(workspace)) {
+    lines.push("", `Agent ${plain(agent.name)}  ${agent.status}, ${agent.lifecycle_state}`);
+    for (const app of agent.apps) {
+      const path = `/@${owner_name}/${name}.${agent.name}/apps/${app.slug}/`;
+      const where = app.external ? (app.url ?? "") : new URL(path, url).href;
+      lines.push(`  ${plain(app.display_name || app.slug)}  ${plain(where)}`);
+    }
+  }
+  return lines.join("\n");
+};

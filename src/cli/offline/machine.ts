@@ -1,0 +1,71 @@
+// Work on a data directory while no server runs on it: accounts and tokens by whoever is at the machine. The server's lock is taken, so
+// nothing is done under a running one; an older database is left to `serve` or `migrate`.
+import { holdProcess } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { AppError } from "#base/errors.ts";
+import { inspectDatabase } from "#db/engine/inspect.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import { LockedError } from "#db/engine/lock.ts";
+import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import type { Store } from "#db/engine/store.ts";
+import { giveToOwner } from "../server/ownership.ts";
+import { EXIT, type VerbInput } from "../verb.ts";
+
+/** Something a person can mend; ends the verb with 1 and these words. */
+export class MachineError extends Error {
+  override readonly name = "MachineError";
+}
+
+/** Opens the store of the data directory for `work`. `fresh`: a new directory may be made. Answers the exit code. */
+export const onMachine = async (
+  verb: string,
+  { clock, printError }: VerbInput,
+  config: Config,
+  work: (store: Store) => Promise<void>,
+  { fresh = false } = {},
+): Promise<number> => {
+  const hold = holdProcess();
+  try {
+    if (!fresh) mustBeCurrent(config);
+    const fatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
+    const store = openLocalStore({ directory: config.data_dir, cacheMb: 8, now: clock.now(), fatal });
+    try {
+      await work(store);
+    } finally {
+      await store.close();
+      giveToOwner(config.data_dir);
+    }
+    return EXIT.ok;
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (reason === undefined) throw error;
+    printError(`slipway ${verb}: ${reason}\n`);
+    return EXIT.failed;
+  } finally {
+    hold.cancel();
+  }
+};
+
+const mustBeCurrent = ({ data_dir }: Config): void => {
+  const { exists, schema, newest } = inspectDatabase(data_dir);
+  if (!exists) throw new MachineError(`there is no database in ${data_dir}; name its folder with --data-dir`);
+  if (schema < newest) {
+    throw new MachineError(
+      "the database is of an older version; `slipway migrate` or a start of the server brings it up to date",
+    );
+  }
+};
+
+const reasonOf = (error: unknown): string | undefined => {
+  if (error instanceof LockedError) {
+    return `${error.message}; stop the server first, or use its pages or API while it runs`;
+  }
+  if (error instanceof MachineError || error instanceof NewerDatabaseError) return error.message;
+  if (error instanceof AppError) {
+    return [error.message, error.detail, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)]
+      .filter(Boolean)
+      .join(" ");
+  }
+  const { code = "" } = error as { code?: string };
+  return /^(EACCES|EPERM|EROFS|ENOSPC|ENOTDIR)$/.test(code) ? (error as Error).message : undefined;
+};

@@ -1,0 +1,24 @@
+// A password for a verb: from a file (`--password-file /dev/stdin` for a pipe), or made up and shown once. Never from an argument, which
+// others on the machine can read.
+import { keySecret } from "#base/ids.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { VerbInput } from "../verb.ts";
+
+export type Password = { password: string; made: boolean };
+
+/** Throws UsageError when the file cannot be read. */
+export const passwordFrom = (file: string | undefined, { readFile }: VerbInput): Password => {
+  if (file === undefined) return { password: keySecret(), made: true };
+  const password = read(file, readFile).replace(/\r?\n$/, "");
+  // Nobody could type it into the page.
+  if (/[\r\n]/.test(password)) throw usageError("--password-file", `${file} holds more than one line`);
+  return { password, made: false };
+};
+
+const read = (file: string, readFile: VerbInput["readFile"]): string => {
+  try {
+    return readFile(file);
+  } catch (error) {
+    throw usageError("--password-file", `${file} cannot be read: ${(error as Error).message}`);
+  }
+};

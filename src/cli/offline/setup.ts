@@ -1,0 +1,30 @@
+// `slipway setup NAME --email EMAIL [--password-file FILE]`: makes the data directory and its first owner, before the first start.
+import { loadConfig } from "#base/config.ts";
+import { openEncryption } from "#base/encryption.ts";
+import { usageError } from "#base/usage-error.ts";
+import { prepareIdentity } from "#domain/users/first-user.ts";
+import { MachineAccounts } from "#domain/users/machine.ts";
+import { Passwords } from "#domain/users/passwords.ts";
+import { onlyWord, takeOptions } from "../options.ts";
+import { type RunVerb, takeSwitch } from "../verb.ts";
+import { onMachine } from "./machine.ts";
+import { passwordFrom } from "./password.ts";
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { words, options, rest: argv } = takeOptions(rest, ["email", "password-file"]);
+  const username = onlyWord(words, "the first user's name");
+  const { email } = options;
+  if (email === undefined) throw usageError("--email", "expected the first user's e-mail address");
+  const { config } = loadConfig({ ...input, argv });
+  const { password, made } = passwordFrom(options["password-file"], input);
+  const work = async (store: Parameters<Parameters<typeof onMachine>[3]>[0]): Promise<void> => {
+    openEncryption(config.data_dir);
+    await prepareIdentity({ store, clock: input.clock, passwords: new Passwords(input.clock) }, config);
+    const id = await new MachineAccounts(store, input.clock).setUp({ username, email, password });
+    const shown = made ? ` Password: ${password}` : "";
+    if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
+    else input.print(`Created the owner ${username}.${shown}`);
+  };
+  return onMachine("setup", input, config, work, { fresh: true });
+};

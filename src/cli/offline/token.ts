@@ -1,0 +1,54 @@
+// `slipway token list|create|revoke`: tokens of users, by whoever is at the machine, while no server runs.
+import { rfc3339 } from "#base/clock.ts";
+import { loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { MachineAccounts } from "#domain/users/machine.ts";
+import { asTable, onlyWord, refuseOthers, takeOptions } from "../options.ts";
+import { type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
+import { onMachine } from "./machine.ts";
+
+type Order = { words: readonly string[]; options: Partial<Record<(typeof OPTIONS)[number], string>>; json: boolean };
+type Work = (accounts: MachineAccounts, order: Order, input: VerbInput) => Promise<void>;
+
+const OPTIONS = ["user", "name", "lifetime"] as const;
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
+  const { words, options, rest: argv } = takeOptions(withoutJson, OPTIONS);
+  const [what = "", ...more] = words;
+  const work = WORKS[what];
+  if (!work) throw usageError(what || "token", `expected one of ${Object.keys(WORKS).join(", ")}`);
+  refuseOthers(options, what, what === "create" ? OPTIONS : ["user"]);
+  const { config } = loadConfig({ ...input, argv });
+  return onMachine("token", input, config, (store) =>
+    work(new MachineAccounts(store, input.clock), { words: more, options, json }, input),
+  );
+};
+
+const list: Work = async (accounts, { words, options, json }, { print }) => {
+  if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
+  const tokens = (await accounts.tokens(options.user)).map(({ key, username }) => ({
+    ...{ id: key.id, username, name: key.token_name, scope: key.scope },
+    created_at: rfc3339(key.created_at),
+    last_used: rfc3339(key.last_used),
+    expires_at: rfc3339(key.expires_at),
+  }));
+  if (json) return print(JSON.stringify(tokens));
+  const rows = tokens.map((one) => [one.id, one.username, one.name, one.scope, one.expires_at]);
+  print(asTable(["ID", "USER", "NAME", "SCOPE", "EXPIRES"], rows));
+};
+
+const create: Work = async (accounts, { words, options, json }, { print }) => {
+  if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
+  if (options.user === undefined) throw usageError("--user", "expected whose token it is");
+  const made = await accounts.createToken(options.user, { name: options.name, lifetime: options.lifetime });
+  const facts = { ...made, expires_at: rfc3339(made.expires_at) };
+  print(json ? JSON.stringify(facts) : made.token);
+};
+
+const revoke: Work = async (accounts, { words, options, json }, { print }) => {
+  const id = await accounts.revokeToken(onlyWord(words, "the token's id, or its name with --user"), options.user);
+  print(json ? JSON.stringify({ id }) : `The token ${id} is revoked.`);
+};
+
+const WORKS: Readonly<Record<string, Work>> = { list, create, revoke };

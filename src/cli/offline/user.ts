@@ -1,0 +1,87 @@
+// `slipway user list|create|suspend|activate|reset-password|reset-factors`: accounts, by whoever is at the machine, while no server runs.
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { MachineAccounts } from "#domain/users/machine.ts";
+import { asTable, onlyWord, refuseOthers, takeOptions } from "../options.ts";
+import { type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
+import { onMachine } from "./machine.ts";
+import { passwordFrom } from "./password.ts";
+
+type Order = { words: readonly string[]; options: Partial<Record<(typeof OPTIONS)[number], string>>; json: boolean };
+type Work = (accounts: MachineAccounts, order: Order, input: VerbInput) => Promise<void>;
+
+const OPTIONS = ["email", "roles", "password-file"] as const;
+const TAKEN: Readonly<Record<string, readonly string[]>> = { create: OPTIONS, "reset-password": ["password-file"] };
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
+  const { words, options, rest: argv } = takeOptions(withoutJson, OPTIONS);
+  const [what = "", ...names] = words;
+  const work = WORKS[what];
+  if (!work) throw usageError(what || "user", `expected one of ${Object.keys(WORKS).join(", ")}`);
+  refuseOthers(options, what, TAKEN[what] ?? []);
+  const { config } = loadConfig({ ...input, argv });
+  return onMachine("user", input, config, (store) =>
+    work(new MachineAccounts(store, input.clock), { words: names, options, json }, input),
+  );
+};
+
+const list: Work = async (accounts, { words, json }, { print }) => {
+  if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
+  const users = (await accounts.users()).map(({ id, username, email, status, roles, created_at, last_seen_at }) => ({
+    ...{ id, username, email, status, roles },
+    created_at: rfc3339(created_at),
+    last_seen_at: rfc3339OrAbsent(last_seen_at) ?? null,
+  }));
+  if (json) return print(JSON.stringify(users));
+  const rows = users.map((one) => [
+    one.username,
+    one.email,
+    one.status,
+    one.roles.join(",") || "-",
+    one.last_seen_at ?? "never",
+  ]);
+  print(asTable(["USERNAME", "EMAIL", "STATUS", "ROLES", "LAST SEEN"], rows));
+};
+
+const create: Work = async (accounts, { words, options, json }, input) => {
+  const username = onlyWord(words, "the user's name");
+  if (options.email === undefined) throw usageError("--email", "expected the user's e-mail address");
+  const { password, made } = passwordFrom(options["password-file"], input);
+  const roles = options.roles?.split(",").map((role) => role.trim()) ?? [];
+  const id = await accounts.create({ username, email: options.email, password, roles });
+  if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
+  else input.print(made ? `Created ${username}. Password: ${password}` : `Created ${username}.`);
+};
+
+const suspension =
+  (suspended: boolean): Work =>
+  async (accounts, { words, json }, { print }) => {
+    const { id, username, status } = await accounts.setSuspended(onlyWord(words, "the user's name"), suspended);
+    print(json ? JSON.stringify({ id, username, status }) : `${username} is ${status}.`);
+  };
+
+const resetPassword: Work = async (accounts, { words, options, json }, input) => {
+  const name = onlyWord(words, "the user's name");
+  const { password, made } = passwordFrom(options["password-file"], input);
+  const { id, username } = await accounts.setPassword(name, password);
+  if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
+  else {
+    const said = made ? ` New password: ${password}` : "";
+    input.print(`The password of ${username} is set; all sign-ins and tokens have ended.${said}`);
+  }
+};
+
+const resetFactors: Work = async (accounts, { words, json }, { print }) => {
+  const { id, username } = await accounts.resetFactors(onlyWord(words, "the user's name"));
+  print(json ? JSON.stringify({ id, username }) : `${username} signs in with the password alone.`);
+};
+
+const WORKS: Readonly<Record<string, Work>> = {
+  ...{ list, create },
+  suspend: suspension(true),
+  activate: suspension(false),
+  "reset-password": resetPassword,
+  "reset-factors": resetFactors,
+};

@@ -1,0 +1,14 @@
+// `slipway agent`: the daemon inside a workspace. Runs until it is told to stop.
+import { loadDaemonConfig, SECRET_VARIABLES } from "#base/config.ts";
+import { startLogging } from "../logging.ts";
+import { EXIT, type RunVerb } from "../verb.ts";
+
+export const run: RunVerb = async (input) => {
+  const settings = loadDaemonConfig(input);
+  input.forgetVariables?.(SECRET_VARIABLES);
+  startLogging(settings, input);
+  const { runDaemon } = await import("#src/daemon/daemon.ts");
+  const { url, token } = settings;
+  await runDaemon({ url, token, signal: input.signal, clock: input.clock, env: input.env });
+  return EXIT.ok;
+};

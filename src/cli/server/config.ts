@@ -1,0 +1,25 @@
+// `slipway config show|check|example`: the settings in effect, whether they can be used, and a file to start from.
+
+import { exampleFile, settingsListing, shownSettings } from "#base/config/describe.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { EXIT, type RunVerb, takeSwitch } from "../verb.ts";
+
+export const run: RunVerb = async (input) => {
+  const [what = "", ...rest] = input.argv;
+  if (what === "example") {
+    if (rest[0] !== undefined) throw usageError(rest[0], "unexpected argument");
+    input.print(exampleFile(SERVER_SETTINGS).trimEnd());
+    return EXIT.ok;
+  }
+  if (what !== "show" && what !== "check") {
+    throw usageError(what || "config", "expected `config show`, `config check` or `config example`");
+  }
+  const { given: json, rest: argv } = takeSwitch(rest, "--json");
+  const loaded = loadConfig({ ...input, argv });
+  const rows = shownSettings(SERVER_SETTINGS, loaded);
+  if (what === "check") input.print(json ? JSON.stringify({ ok: true }) : "The settings can be used.");
+  else input.print(json ? JSON.stringify(rows, null, 2) : settingsListing(rows));
+  return EXIT.ok;
+};

@@ -1,0 +1,236 @@
+// The checks of `slipway doctor`: each looks at one thing and answers one line. None changes anything.
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { join, resolve } from "node:path";
+import { type Clock, rfc3339 } from "#base/clock.ts";
+import { type Address, address } from "#base/config/kinds.ts";
+import { type Config, listensOnLoopback } from "#base/config.ts";
+import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
+import { readTls, TlsError } from "#base/tls.ts";
+import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
+import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { localWorkspaces, localWorkspaceUser } from "../doctor-local.ts";
+import { backupFolder } from "./backup.ts";
+
+export type Finding = { name: string; status: "ok" | "warn" | "wrong"; detail: string };
+
+const MB = 1024 * 1024;
+/** Less than this and the next growth of the log may fail. */
+const LOW_BYTES = 256 * MB;
+const WAL_BYTES = 512 * MB;
+const DAY_MS = 86_400_000;
+const EXPIRES_SOON_MS = 14 * DAY_MS;
+
+export const examine = async (config: Config, clock: Clock, quick: boolean): Promise<Finding[]> => {
+  const { data_dir } = config;
+  const folder = dataDirectory(config);
+  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
+  rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
+  if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
+  if (folder.status === "wrong") return [folder];
+  const used = isInUse(data_dir);
+  const running: Finding = {
+    name: "server",
+    status: "ok",
+    detail: used ? "runs on this data directory" : "does not run",
+  };
+  return [
+    ...[folder, space(data_dir), await key(data_dir), running, ...database(data_dir, clock, quick)],
+    ...[...(await ports(config, used)), ...backups(config, clock), ...rest],
+  ];
+};
+
+const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
+  const name = "data directory";
+  const path = resolve(data_dir);
+  const found = statSync(data_dir, { throwIfNoEntry: false });
+  if (!found) return { name, status: "warn", detail: `${path} is not there yet; the first start makes it` };
+  if (!found.isDirectory()) return { name, status: "wrong", detail: `${path} is no folder` };
+  try {
+    accessSync(data_dir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return { name, status: "wrong", detail: `${path} cannot be read and written by this user` };
+  }
+  // The group of the user that local workspaces run as passes through to them.
+  const closed = local_workspace_user === undefined ? 0o077 : 0o067;
+  if ((found.mode & closed) !== 0) {
+    return { name, status: "warn", detail: `${path} is open to others on the machine: chmod 700 ${path}` };
+  }
+  return { name, status: "ok", detail: path };
+};
+
+const space = (data_dir: string): Finding => {
+  const { bavail, bsize } = statfsSync(data_dir);
+  const free = bavail * bsize;
+  const detail = `${(free / MB).toFixed(0)} MiB free`;
+  return { name: "disk", status: free < LOW_BYTES ? "wrong" : "ok", detail };
+};
+
+const key = async (data_dir: string): Promise<Finding> => {
+  const name = "encryption key";
+  const file = keyFile(data_dir);
+  const found = statSync(file, { throwIfNoEntry: false });
+  const hasData = existsSync(join(data_dir, "slipway.db"));
+  if (!found) {
+    if (!hasData) return { name, status: "ok", detail: "made at the first start" };
+    const lost = await strangeSecrets(data_dir).catch(() => "nobody knows what");
+    if (!lost) return { name, status: "warn", detail: "encryption.key is missing; nothing was sealed with it yet" };
+    return { name, status: "wrong", detail: `encryption.key is missing, and opens ${lost}: put it back from a backup` };
+  }
+  if ((found.mode & 0o077) !== 0) return { name, status: "wrong", detail: `others can read it: chmod 600 ${file}` };
+  try {
+    const encryption = openEncryption(data_dir);
+    // A database that cannot be read is told of where the database is looked at.
+    const strange = hasData ? await strangeSecrets(data_dir, encryption).catch(() => undefined) : undefined;
+    if (strange)
+      return {
+        name,
+        status: "wrong",
+        detail: `another than the one that sealed ${strange}: put that one back, or enter these again`,
+      };
+  } catch (error) {
+    if (!(error instanceof EncryptionKeyError)) throw error;
+    return { name, status: "wrong", detail: error.message };
+  }
+  return { name, status: "ok", detail: "there, for this user alone" };
+};
+
+const database = (data_dir: string, clock: Clock, quick: boolean): Finding[] => {
+  const name = "database";
+  try {
+    const { exists, schema, newest, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
+    if (!exists) return [{ name, status: "ok", detail: "none yet" }, time(clock, 0)];
+    const said = quick ? "ok" : quickCheck(data_dir);
+    const detail =
+      said === "ok" ? `${(database_bytes / MB).toFixed(1)} MiB, ${quick ? "not looked through" : "whole"}` : said;
+    const wal = `${(wal_bytes / MB).toFixed(1)} MiB`;
+    return [
+      { name, status: said === "ok" ? "ok" : "wrong", detail },
+      version(schema, newest, missing),
+      { name: "write-ahead log", status: wal_bytes > WAL_BYTES ? "warn" : "ok", detail: wal },
+      time(clock, migrated_at),
+    ];
+  } catch (error) {
+    return [{ name, status: "wrong", detail: (error as Error).message }];
+  }
+};
+
+const version = (schema: number, newest: number, missing: readonly string[]): Finding => {
+  const name = "schema";
+  if (schema > newest)
+    return { name, status: "wrong", detail: `${schema}, this program knows ${newest}: use a newer one` };
+  if (missing.length > 0) return { name, status: "warn", detail: `${missing.length} migrations run at the next start` };
+  return { name, status: "ok", detail: `${schema}, the newest` };
+};
+
+/** `least`: something that has happened, so that an earlier time now is wrong. */
+const time = (clock: Clock, least: number): Finding => {
+  const now = clock.now();
+  const detail = rfc3339(now);
+  if (now < least)
+    return { name: "clock", status: "wrong", detail: `${detail} is before the last migration, ${rfc3339(least)}` };
+  return { name: "clock", status: now < Date.UTC(2026, 0, 1) ? "wrong" : "ok", detail };
+};
+
+/** Whether the addresses can be had; a server that runs has them. */
+const ports = async ({ address: main, metrics_address }: Config, used: boolean): Promise<Finding[]> => {
+  const found = [await port("address", main, used)];
+  if (metrics_address) found.push(await port("metrics address", metrics_address, used));
+  return found;
+};
+
+const REFUSED: Readonly<Record<string, string>> = {
+  EADDRINUSE: "is in use by another program",
+  EADDRNOTAVAIL: "is no address of this machine",
+  EACCES: "may not be used by this user",
+};
+
+const port = async (name: string, wanted: Address, used: boolean): Promise<Finding> => {
+  const shown = address.print(wanted);
+  if (used || wanted.port === 0) return { name, status: "ok", detail: shown };
+  const probe = createServer();
+  const { promise, resolve: settle } = Promise.withResolvers<Finding>();
+  probe.once("error", ({ code = "", message }: NodeJS.ErrnoException) =>
+    settle({ name, status: "wrong", detail: `${shown} ${REFUSED[code] ?? `cannot be had: ${message}`}` }),
+  );
+  probe.listen(wanted.port, wanted.host.replace(/^\[|\]$/g, ""), () =>
+    probe.close(() => settle({ name, status: "ok", detail: `${shown} is free` })),
+  );
+  return promise;
+};
+
+const backups = (config: Config, clock: Clock): Finding[] => {
+  const name = "backups";
+  const folder = backupFolder(config);
+  const { backup_interval } = config;
+  try {
+    const all = existsSync(folder) ? readdirSync(folder).filter(isBackupName).sort() : [];
+    const newest = all.findLast((one) => timeOfName(one) <= clock.now());
+    if (newest === undefined) {
+      const detail = backup_interval ? `none yet in ${folder}` : "none are made; set backup_interval";
+      return [{ name, status: backup_interval ? "ok" : "warn", detail }];
+    }
+    const { created_at } = readManifest(join(folder, newest));
+    const late =
+      backup_interval !== undefined && clock.now() - Date.parse(created_at) > 2 * backup_interval + DAY_MS / 24;
+    return [{ name, status: late ? "wrong" : "ok", detail: `the newest is of ${created_at}` }];
+  } catch (error) {
+    return [{ name, status: "wrong", detail: (error as Error).message }];
+  }
+};
+
+const LIMITS = "/proc/self/limits";
+
+/** Each connection is one. The program takes as many as the system lets it have; this one may be let have others than a service. */
+const openFiles = ({ max_connections }: Config): Finding[] => {
+  const name = "open files";
+  const [, most] = /^Max open files +\S+ +(\d+)/m.exec(existsSync(LIMITS) ? readFileSync(LIMITS, "utf8") : "") ?? [];
+  if (most === undefined) return [];
+  if (Number(most) >= max_connections) return [{ name, status: "ok", detail: `${most} are allowed` }];
+  const detail = `${most} are allowed, fewer than max_connections ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
+  return [{ name, status: "warn", detail }];
+};
+
+/** Whether templates of containers can be used; a machine without an engine is as good. */
+const containers = async ({ docker_host, agent_binary }: Config, clock: Clock): Promise<Finding> => {
+  const accessUrl = (): URL => new URL("http://localhost/");
+  const lacks = await new DockerProvisioner({ host: docker_host, program: agent_binary, clock, accessUrl }).lacks();
+  const detail = lacks === undefined ? "the engine answers" : `workspaces cannot be containers: ${lacks}`;
+  return { name: "docker", status: lacks !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
+};
+
+const certificate = (config: Config, clock: Clock): Finding[] => {
+  const name = "certificate";
+  try {
+    const tls = readTls(config, clock.now());
+    if (!tls) return [];
+    const soon = tls.expires_at - clock.now() < EXPIRES_SOON_MS;
+    return [{ name, status: soon ? "warn" : "ok", detail: `good until ${rfc3339(tls.expires_at)}` }];
+  } catch (error) {
+    if (!(error instanceof TlsError)) throw error;
+    return [{ name, status: "wrong", detail: error.message }];
+  }
+};
+
+/** Settings that each can be used and together are a mistake. */
+const exposure = (config: Config): Finding[] => {
+  const found: Finding[] = [];
+  const warn = (detail: string): unknown => found.push({ name: "settings", status: "warn", detail });
+  const isPlain = config.tls_cert_file === undefined;
+  if (!listensOnLoopback(config) && config.access_url === undefined) {
+    warn(
+      "the server listens beyond this machine without access_url: links in it name an address that others may not reach",
+    );
+  }
+  if (config.access_url?.protocol === "http:" && isPlain && !listensOnLoopback(config)) {
+    warn("access_url is http: passwords and tokens cross the network unencrypted");
+  }
+  if (config.access_url?.protocol === "https:" && isPlain && config.trusted_proxies.length === 0) {
+    warn("access_url is https by a proxy that trusted_proxies does not name: everybody seems to come from its address");
+  }
+  const metrics = config.metrics_address?.host;
+  if (metrics !== undefined && !/^(127\.|localhost$|::1$)/.test(metrics))
+    warn("metrics are served beyond this machine, to whoever asks");
+  return found;
+};

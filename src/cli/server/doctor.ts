@@ -1,0 +1,55 @@
+// `slipway doctor [--quick] [--json] [settings]`: looks at everything a server needs on this machine, and says what is wrong in words.
+// Changes nothing; works beside a running server.
+import { statSync } from "node:fs";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { loadConfig } from "#base/config.ts";
+import { UsageError } from "#base/usage-error.ts";
+import { VERSION } from "#base/version.ts";
+import { asTable } from "../options.ts";
+import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
+import { examine, type Finding } from "./doctor-checks.ts";
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { given: quick, rest: argv } = takeSwitch(rest, "--quick");
+  const findings = await findingsOf({ ...input, argv }, quick);
+  const ok = findings.every(({ status }) => status !== "wrong");
+  if (json) input.print(JSON.stringify({ ok, version: VERSION, findings }));
+  else {
+    const rows = findings.map(({ name, status, detail }) => [SHOWN[status], name, detail]);
+    input.print(asTable(["", "WHAT", "FOUND"], rows));
+  }
+  return ok ? EXIT.ok : EXIT.failed;
+};
+
+/** A file with secrets in it is nobody else's to read; a group may, such as the one a service runs in. */
+const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Finding => {
+  const name = "settings";
+  const hasSecrets = Object.entries(SERVER_SETTINGS).some(
+    ([key, one]) => "secret" in one && one.secret && sources[key as keyof typeof sources].from === "file",
+  );
+  const mode = (hasSecrets && statSync(config.config ?? "", { throwIfNoEntry: false })?.mode) || 0;
+  if ((mode & 0o007) === 0) return { name, status: "ok", detail: "can be used" };
+  return { name, status: "warn", detail: `everybody here can read the secrets in ${config.config}: chmod 640` };
+};
+
+const SHOWN: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong: "WRONG" };
+
+/** Also when the settings cannot be used: then that is what is found. */
+export const findingsOf = async (input: VerbInput, quick: boolean): Promise<Finding[]> => {
+  try {
+    const loaded = loadConfig(input);
+    return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick))];
+  } catch (error) {
+    // A word or a flag that means nothing is a wrong call; a value that cannot be used is what the doctor is asked for.
+    if (!(error instanceof UsageError) || error.problems.some(isWrongCall)) throw error;
+    return error.problems.map(({ name, from, detail }) => ({
+      name: "settings",
+      status: "wrong",
+      detail: `${name} (${from}): ${detail}`,
+    }));
+  }
+};
+
+const isWrongCall = ({ from, detail }: UsageError["problems"][number]): boolean =>
+  from === "command line" && /^(unexpected argument|unknown setting)/.test(detail);

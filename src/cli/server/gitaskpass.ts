@@ -1,0 +1,59 @@
+// `slipway gitaskpass PROMPT`: whom git of a workspace asks for user names and passwords (GIT_ASKPASS). Answers with the owner's token at
+// the provider of that URL; while no account is linked it says where to link one and waits (rules EA-18, EA-19). A URL of no provider is
+// none of its business: git then asks the person.
+import { type Clock, sleep } from "#base/clock.ts";
+import { loadDaemonConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { AgentExternalAuth } from "#schema/external-auth.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { EXIT, type RunVerb } from "../verb.ts";
+
+const AGAIN_MS = 1_000;
+
+export const run: RunVerb = async (input) => {
+  const [prompt = ""] = input.argv;
+  const { url, token } = loadDaemonConfig({ ...input, argv: [] });
+  const [, field, at] = /^(Username|Password)\b.*'(https?:\/\/[^']+)'/.exec(prompt) ?? [];
+  if (at === undefined || !URL.canParse(at)) {
+    throw usageError("gitaskpass", "git calls it with a prompt such as \"Username for 'https://git.example.com': \"");
+  }
+  const client = new Client(url, token);
+  try {
+    const now = await ask(client, at, input.signal);
+    if (now.url !== "") input.printError(`slipway: to go on, link your account at ${now.url}\n`);
+    const { username, password } = now.url === "" ? now : await linked(client, at, input);
+    input.print(field === "Username" ? username : password);
+    return EXIT.ok;
+  } catch (error) {
+    if (input.signal.aborted) return EXIT.interrupted;
+    const isForeign = error instanceof ApiError && error.status === 404;
+    if (!isForeign) input.printError(`slipway gitaskpass: ${(error as Error).message}\n`);
+    return EXIT.failed;
+  }
+};
+
+/** Without the user part: it is the token itself when git asks for the password. */
+const ask = (client: Client, at: string, signal: AbortSignal, more = ""): Promise<AgentExternalAuth> => {
+  const url = new URL(at);
+  url.username = "";
+  url.password = "";
+  const path = `/api/v2/workspaceagents/me/external-auth?match=${encodeURIComponent(url.href)}${more}`;
+  return client.get<AgentExternalAuth>(path, { signal });
+};
+
+/** Waits as long as it takes, also over a restart of the server. */
+const linked = async (
+  client: Client,
+  at: string,
+  { signal, clock }: { signal: AbortSignal; clock: Clock },
+): Promise<AgentExternalAuth> => {
+  for (;;) {
+    try {
+      return await ask(client, at, signal, "&listen=true");
+    } catch (error) {
+      const isOver = error instanceof ApiError && error.status !== 503;
+      if (isOver || signal.aborted) throw error;
+      await sleep(clock, AGAIN_MS);
+    }
+  }
+};

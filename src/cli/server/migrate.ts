@@ -1,0 +1,35 @@
+// `slipway migrate [--check] [--json]`: brings the database to this version, as a start of the server does, or says whether it would.
+import { loadConfig } from "#base/config.ts";
+import { inspectDatabase } from "#db/engine/inspect.ts";
+import { onMachine } from "../offline/machine.ts";
+import { EXIT, type RunVerb, takeSwitch } from "../verb.ts";
+
+/** Exit code of --check when there is something to do. */
+const NEEDED = 1;
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { given: check, rest: argv } = takeSwitch(rest, "--check");
+  const { config } = loadConfig({ ...input, argv });
+  const { exists, schema, newest, missing } = inspectDatabase(config.data_dir);
+  const facts = { exists, schema, newest, missing };
+  if (check) {
+    if (json) input.print(JSON.stringify(facts));
+    else if (!exists) input.print("There is no database yet; the first start makes it.");
+    else if (schema > newest)
+      input.print(`The database is of a newer version (schema ${schema}, this program knows ${newest}).`);
+    else if (missing.length === 0) input.print(`The database is up to date (schema ${schema}).`);
+    else input.print(`To be applied: ${missing.join(", ")}. The database is copied to backups/ before.`);
+    return !exists || schema === newest ? EXIT.ok : NEEDED;
+  }
+  if (!exists) {
+    input.printError(`slipway migrate: there is no database in ${config.data_dir}\n`);
+    return EXIT.failed;
+  }
+  // Opening the store is what migrates.
+  const work = async (): Promise<void> => {
+    if (json) input.print(JSON.stringify({ applied: missing, schema: newest }));
+    else input.print(missing.length === 0 ? "The database was up to date." : `Applied: ${missing.join(", ")}.`);
+  };
+  return onMachine("migrate", input, config, work, { fresh: true });
+};

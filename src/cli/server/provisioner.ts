@@ -1,0 +1,87 @@
+// `slipway provisioner`: a worker of its own. Takes builds from a server and does them here, until it is told to stop.
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import { containerAccessUrl, loadWorkerConfig, SECRET_VARIABLES, type WorkerSettings } from "#base/config.ts";
+import { sha256 } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
+import { VERSION } from "#base/version.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { EchoProvisioner } from "#src/provisioners/echo/echo.ts";
+import { printTags } from "#src/provisioners/external/tags.ts";
+import { runWorker } from "#src/provisioners/external/worker.ts";
+import { LocalProvisioner } from "#src/provisioners/local/local.ts";
+import type { Provisioner } from "#src/provisioners/provisioner.ts";
+import { startLogging } from "../logging.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+
+export const run: RunVerb = async (input) => {
+  const settings = loadWorkerConfig(input);
+  input.forgetVariables?.(SECRET_VARIABLES);
+  startLogging(settings, input);
+  const name = settings.name ?? machineName();
+  await runWorker({
+    endpoint: endpointOf(settings, name),
+    key: settings.key,
+    provisioners: provisionersOf(settings, input),
+    clock: input.clock,
+    random: systemRandom,
+    signal: input.signal,
+    connected: (known) => {
+      log("worker").info("connected as {name}", { name: known });
+      input.print(`Worker ${known} is connected to ${settings.url.origin}`);
+    },
+  });
+  return EXIT.ok;
+};
+
+const machineName = (): string =>
+  hostname()
+    .replace(/[^a-zA-Z0-9]+/g, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 64) || "worker";
+
+const endpointOf = (settings: WorkerSettings, name: string): URL => {
+  const { url, organization, provisioners, tags, slots } = settings;
+  const endpoint = new URL(`/api/v2/organizations/${encodeURIComponent(organization)}/provisionerdaemons/serve`, url);
+  endpoint.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  endpoint.search = new URLSearchParams({
+    name,
+    tags: tags.join(","),
+    provisioners: provisioners.join(","),
+    places: printTags(placesOf(settings)),
+    version: VERSION,
+    slots: String(slots),
+  }).toString();
+  return endpoint;
+};
+
+/** Where what it makes lives. A digest: the server needs to compare it and nothing else. */
+const placesOf = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string, string> => {
+  const place = (...parts: string[]): string => sha256(parts.join("\0")).slice(0, 32);
+  const engine =
+    docker_host.startsWith("tcp:") || docker_host.startsWith("http") ? docker_host : `${hostname()} ${docker_host}`;
+  return { local: place("local", hostname(), resolve(data_dir)), docker: place("docker", engine) };
+};
+
+const provisionersOf = (settings: WorkerSettings, { clock, env }: VerbInput): Map<string, Provisioner> => {
+  const { url, data_dir, docker_host, docker_access_url, agent_binary } = settings;
+  const made: Record<string, () => Provisioner> = {
+    echo: () => new EchoProvisioner(),
+    local: () =>
+      new LocalProvisioner({
+        root: join(resolve(data_dir), "workspaces"),
+        clock,
+        accessUrl: () => url,
+        environment: env,
+      }),
+    docker: () =>
+      new DockerProvisioner({
+        host: docker_host,
+        clock,
+        accessUrl: () => containerAccessUrl(docker_access_url, url),
+        program: agent_binary,
+      }),
+  };
+  return new Map(settings.provisioners.flatMap((kind) => (made[kind] ? [[kind, made[kind]()] as const] : [])));
+};

@@ -1,0 +1,57 @@
+// `slipway restore BACKUP --data-dir EMPTY [--json]`, or `slipway restore BACKUP --check`: puts a backup into an empty data directory,
+// or only looks whether that could be done.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { Flow } from "#db/backup/flow.ts";
+import type { Manifest } from "#db/backup/manifest.ts";
+import { restoreBackup, verifyBackup } from "#db/backup/restore.ts";
+import { type RunVerb, takePath, takeSwitch } from "../verb.ts";
+import { forPeople } from "./backup.ts";
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
+  const { given: check, rest } = takeSwitch(withoutJson, "--check");
+  const { path, rest: argv } = takePath(rest);
+  if (path === undefined) throw usageError("restore", "expected the backup: a folder slipway-… or a .tar file");
+  const { config } = loadConfig({ ...input, argv });
+  const flow = new Flow(input.clock, 0, input.signal);
+  return forPeople("restore", input, check ? undefined : config.data_dir, async () => {
+    const manifest = check ? await checked(path, flow) : await restoreBackup(path, config.data_dir, flow);
+    if (json) input.print(JSON.stringify(factsOf(manifest, check ? null : config.data_dir)));
+    else if (check) input.print(`${path} is whole: ${summary(manifest)}.`);
+    else input.print(`Restored ${summary(manifest)} into ${resolve(config.data_dir)}.`);
+  });
+};
+
+/** Read into a folder beside the backup, which is where there is space for it. */
+const checked = async (path: string, flow: Flow): Promise<Manifest> => {
+  const scratch = scratchFolder(dirname(resolve(path)));
+  try {
+    return await verifyBackup(path, scratch, flow);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+};
+
+/** Backups may lie where nothing can be written, such as a disk that is mounted to be read. */
+const scratchFolder = (beside: string): string => {
+  try {
+    return mkdtempSync(join(beside, ".check-"));
+  } catch (error) {
+    if (!/^(EACCES|EPERM|EROFS)$/.test(String((error as { code?: unknown }).code))) throw error;
+    return mkdtempSync(join(tmpdir(), "slipway-check-"));
+  }
+};
+
+const summary = ({ created_at, version, files }: Manifest): string =>
+  `the backup of ${created_at} (Slipway ${version}, ${files.length} files)`;
+
+const factsOf = ({ created_at, version, schema, files }: Manifest, data_dir: string | null) => ({
+  data_dir: data_dir === null ? null : resolve(data_dir),
+  ...{ created_at, version, schema },
+  files: files.length,
+  bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+});

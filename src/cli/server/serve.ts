@@ -1,0 +1,155 @@
+// `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it when told to.
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "#base/clock.ts";
+import { logLevels } from "#base/config/log-levels.ts";
+import { type Config, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
+import { armFailpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import { readTls } from "#base/tls.ts";
+import { VERSION } from "#base/version.ts";
+import { localWorkspaces } from "../doctor-local.ts";
+import { startLogging } from "../logging.ts";
+import { reasonForPeople } from "../reason.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+
+/** What `serve` needs of src/context.ts and src/server.ts. */
+export interface ServeDeps<Context extends ServedContext> {
+  openContext(options: OpenOptions): Promise<Context>;
+  startServer(context: Context): Promise<Started>;
+}
+
+interface Started {
+  url: URL;
+  /** Where figures are served, when they are. */
+  metrics?: URL | undefined;
+  stop(reason: string): Promise<void>;
+}
+
+interface OpenOptions {
+  config: Config;
+  clock: Clock;
+  signal: AbortSignal;
+  /** Called by a part that finds the process unfit to go on, such as a disk that no longer takes writes. */
+  fatal(error: Error): void;
+  /** The variables this process was started with; a few reach local workspaces. */
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface ServedContext extends AsyncDisposable {
+  /** The link to the setup page while there is no user yet. */
+  setupUrl(url: URL): string | undefined;
+}
+
+export const run: RunVerb = async (input) => {
+  const { config } = loadConfig(input);
+  input.forgetVariables?.(SECRET_VARIABLES);
+  startLogging(config, input);
+  const began = startedWith(config, input.clock);
+  input.onReload?.(() => reload(input, began));
+  if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
+  const [{ openContext }, { startServer }] = await Promise.all([import("#src/context.ts"), import("#src/server.ts")]);
+  try {
+    return await serve(input, config, { openContext, startServer });
+  } catch (error) {
+    const reason = reasonForPeople(error, config);
+    if (reason === undefined) throw error;
+    input.printError(`slipway serve: ${reason}\n`);
+    return EXIT.failed;
+  }
+};
+
+/** Reads the settings again. What can change under a running server is how it logs; the log names what waits for the next start. */
+function reload(input: VerbInput, began: StartedWith): void {
+  try {
+    const { config } = loadConfig(input);
+    startLogging(config, input);
+    const waiting = changedSince(began, startedWith(config, input.clock));
+    const { log_level, log_format } = config;
+    log("server").info("the settings were read again", {
+      ...{ log_level: logLevels.print(log_level), log_format },
+      ...(waiting.length > 0 ? { with_the_next_start: waiting } : {}),
+    });
+  } catch (error) {
+    log("server").error("the settings cannot be used; those from before stay", { error: messageOf(error) });
+  }
+}
+
+/** What each setting says, and the certificate. */
+type StartedWith = ReadonlyMap<string, unknown>;
+
+/** Throws `TlsError`, also for files that a start would refuse after a renewal. */
+const startedWith = (config: Config, clock: Clock): StartedWith =>
+  new Map<string, unknown>([
+    ...Object.entries(config).map(([key, value]): [string, unknown] => [
+      key,
+      value instanceof URL ? value.href : value,
+    ]),
+    ["the certificate in tls_cert_file", readTls(config, clock.now())?.cert],
+  ]);
+
+const changedSince = (began: StartedWith, now: StartedWith): string[] =>
+  [...now.keys()].filter((key) => !key.startsWith("log_") && !isDeepStrictEqual(began.get(key), now.get(key)));
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Serves until the signal aborts, then stops: new work refused, streams ended, writes on disk. Answers 0 when all of that was
+ * done within `shutdown_timeout`, else 1 (rule CF-8). A part that reports itself unfit ends it at once with 1.
+ */
+export const serve = async <Context extends ServedContext>(
+  input: VerbInput,
+  config: Config,
+  parts: ServeDeps<Context>,
+): Promise<number> => {
+  const { clock, signal } = input;
+  const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
+  const context = await parts.openContext({ config, clock, signal, fatal, environment: input.env });
+  let server: Started;
+  try {
+    server = await parts.startServer(context);
+  } catch (error) {
+    await context[Symbol.asyncDispose]();
+    throw error;
+  }
+  announce(input, config, server, context);
+  // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so leaving at once loses nothing.
+  if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
+  const stopped = (async () => {
+    await server.stop("the server is shutting down");
+    await context[Symbol.asyncDispose]();
+  })();
+  return withinDeadline(clock, config.shutdown_timeout, stopped);
+};
+
+function announce(input: VerbInput, config: Config, { url, metrics }: Started, context: ServedContext): void {
+  const shown = url.href.replace(/\/$/, "");
+  input.print(`Slipway ${VERSION} is listening on ${shown}`);
+  const setup = context.setupUrl(url);
+  if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
+  input.print(`API documentation: ${shown}/swagger`);
+  if (metrics) input.print(`Metrics: ${metrics.href}`);
+  input.print(`Data is kept in ${resolve(config.data_dir)}`);
+  input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
+}
+
+const aborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((done) => {
+    if (signal.aborted) done(undefined);
+    else signal.addEventListener("abort", () => done(undefined), { once: true });
+  });
+
+async function withinDeadline(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
+  const { promise: late, resolve: giveUp } = Promise.withResolvers<number>();
+  const timer = clock.after(ms, () => {
+    log("server").error("the stop took longer than shutdown_timeout; what was still open is cut off", {
+      timeout_ms: ms,
+    });
+    giveUp(EXIT.failed);
+  });
+  try {
+    return await Promise.race([stopped.then(() => EXIT.ok), late]);
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,82 @@
+// `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: what somebody who helps wants to know, without secrets: version and
+// machine, settings, what `doctor` finds, sizes of tables, and the last lines of a log. It is a plain tar; look into it before you send it.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, freemem, release, totalmem } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { holdProcess, rfc3339 } from "#base/clock.ts";
+import { shownSettings } from "#base/config/describe.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { COMMIT, VERSION } from "#base/version.ts";
+import { Flow } from "#db/backup/flow.ts";
+import { packTar } from "#db/backup/tar.ts";
+import { inspectDatabase, tableSizes } from "#db/engine/inspect.ts";
+import { onlyWord, takeOptions } from "../options.ts";
+import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
+import { findingsOf } from "./doctor.ts";
+import { redacted } from "./redact.ts";
+
+const LOG_LINES = 2000;
+
+export const run: RunVerb = async (input) => {
+  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { words, options, rest: argv } = takeOptions(rest, ["log-file"]);
+  const file = onlyWord(words, "the file to write, such as support.tar");
+  const inside = { ...input, argv };
+  const loaded = loadConfig(inside);
+  const parts: Record<string, string> = {
+    "about.json": shown(about(input)),
+    "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, loaded))),
+    "doctor.json": redacted(shown(await findingsOf(inside, true))),
+    "database.json": shown(databaseFacts(loaded.config.data_dir)),
+  };
+  if (options["log-file"] !== undefined) parts["log.txt"] = lastLines(options["log-file"], input);
+  await write(file, parts, new Flow(input.clock, 0, input.signal));
+  const names = Object.keys(parts);
+  if (json) input.print(JSON.stringify({ path: resolve(file), files: names }));
+  else input.print(`${resolve(file)} holds ${names.join(", ")}. Look into it before you send it: tar -xOf ${file}`);
+  return EXIT.ok;
+};
+
+const shown = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+const about = ({ clock }: VerbInput) => ({
+  ...{ version: VERSION, commit: COMMIT, bun: Bun.version, at: rfc3339(clock.now()) },
+  machine: { platform: process.platform, arch: process.arch, kernel: release(), processors: availableParallelism() },
+  memory: { total: totalmem(), free: freemem() },
+});
+
+const databaseFacts = (data_dir: string) => {
+  try {
+    const facts = inspectDatabase(data_dir);
+    return { ...facts, tables: facts.exists ? tableSizes(data_dir) : [] };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+};
+
+const lastLines = (path: string, { readFile }: VerbInput): string => {
+  try {
+    return redacted(
+      readFile(path)
+        .split("\n")
+        .slice(-LOG_LINES - 1)
+        .join("\n"),
+    );
+  } catch (error) {
+    throw usageError("--log-file", `${path} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+const write = async (file: string, parts: Readonly<Record<string, string>>, flow: Flow): Promise<void> => {
+  const hold = holdProcess();
+  const folder = mkdtempSync(join(dirname(resolve(file)), ".support-"));
+  try {
+    for (const [name, text] of Object.entries(parts)) writeFileSync(join(folder, name), text, { mode: 0o600 });
+    await packTar(folder, Object.keys(parts), file, flow);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    hold.cancel();
+  }
+};

@@ -1,0 +1,183 @@
+// `slipway systemd [--user NAME] [--program PATH] [settings]`: a unit that runs the server as a user of its own, with as few rights as
+// it needs. The settings given on the command line stand in it; of secrets only the files that hold them.
+import { fileKeyOf, secretKeys } from "#base/config/secret-files.ts";
+import { envOf, flagOf } from "#base/config/setting.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { type Config, loadConfig } from "#base/config.ts";
+import { usageError } from "#base/usage-error.ts";
+import { takeOptions } from "../options.ts";
+import { EXIT, type RunVerb } from "../verb.ts";
+
+const DATA_DIR = "/var/lib/slipway";
+
+export const run: RunVerb = async (input) => {
+  const secrets = secretKeys(SERVER_SETTINGS);
+  const names = secrets.map((key) => flagOf(fileKeyOf(key)).slice(2));
+  const { words, options, rest } = takeOptions<string>(input.argv, ["user", "program", ...names]);
+  const credentials = secrets.flatMap((key, i) => {
+    const path = options[names[i] ?? ""];
+    return path === undefined ? [] : [{ key, path }];
+  });
+  if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
+  const { user = "slipway", program = "/usr/local/bin/slipway" } = options;
+  if (!/^[a-z_][a-z0-9_-]*$/.test(user)) throw usageError("--user", "expected the name of a user of the system");
+  if (!/^\/[\w./-]+$/.test(program)) throw usageError("--program", "expected an absolute path without spaces");
+  // The files are the service's to read; here they need not be there yet.
+  const argv = [...rest, ...credentials.map(({ key, path }) => `${flagOf(fileKeyOf(key))}=${path}`)];
+  const isSecret = (path: string): boolean => credentials.some((one) => one.path === path);
+  const readFile = (path: string): string => (isSecret(path) ? PLACEHOLDER : input.readFile(path));
+  const { config, sources } = loadConfig({ ...input, argv, readFile });
+  const given = Object.entries(SERVER_SETTINGS).filter(([key]) => sources[key as keyof typeof sources].from === "flag");
+  const isByFile = (key: string): boolean => credentials.some((one) => one.key === key);
+  const secret = given.find(([key, one]) => "secret" in one && one.secret && !isByFile(key));
+  if (secret)
+    throw usageError(
+      flagOf(secret[0]),
+      `a secret does not belong in a unit: put it into a file and name that, ${flagOf(fileKeyOf(secret[0]))} /etc/slipway/...`,
+    );
+  const flags = given
+    .filter(([key]) => key !== "data_dir" && !isByFile(key))
+    .map(([key, one]) => quoted(`${flagOf(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`));
+  const data_dir = sources.data_dir.from === "default" ? DATA_DIR : config.data_dir;
+  for (const [name, path] of [
+    ["--data-dir", data_dir],
+    ...pathsOf(config),
+    ...credentials.map(pathOfSecret),
+  ] as const) {
+    if (path !== undefined && !path.startsWith("/")) throw usageError(name, "a unit needs an absolute path");
+  }
+  if (config.local_workspace_user !== undefined && user !== "root") {
+    throw usageError("--local-workspace-user", "needs a server that runs as root: add --user root");
+  }
+  const lines = [...credentialLines(credentials), ...folders(data_dir, config), ...rights(config)];
+  input.print(unit({ user, program, data_dir, flags, lines, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }));
+  return EXIT.ok;
+};
+
+/** What stands for a secret while the unit is written; of every form that a secret may have. */
+const PLACEHOLDER = "[]";
+
+type Credential = { readonly key: string; readonly path: string };
+
+const pathOfSecret = ({ key, path }: Credential): [string, string] => [flagOf(fileKeyOf(key)), path];
+
+/** systemd reads the files as root and shows them to the service alone, in a folder that is in no other program's reach. */
+const credentialLines = (credentials: readonly Credential[]): string[] => {
+  const shown = credentials.length > 0 ? credentials : [{ key: "admin_password", path: "/etc/slipway/admin-password" }];
+  const lines = shown.flatMap(({ key, path }) => [
+    `LoadCredential=${key}:${path.replaceAll("%", "%%")}`,
+    `Environment=${envOf(fileKeyOf(key))}=%d/${key}`,
+  ]);
+  if (credentials.length > 0) return ["# Secrets, one file each, readable by root alone.", ...lines];
+  return [
+    "# Secrets, one file each, readable by root alone: take away the # of these, or name files when this is printed.",
+    ...lines.map((line) => `#${line}`),
+  ];
+};
+
+// systemd expands `%` and `$` in commands and splits at blanks.
+const quoted = (argument: string): string =>
+  `"${argument.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
+
+/** What a unit, which is started in `/`, must be able to find. */
+const pathsOf = (config: Config): [string, string | undefined][] =>
+  (["config", "backup_dir", "tls_cert_file", "tls_key_file", "identity_certificates", "agent_binary"] as const).map(
+    (key) => [flagOf(key), config[key]],
+  );
+
+type Unit = {
+  user: string;
+  program: string;
+  data_dir: string;
+  flags: readonly string[];
+  lines: readonly string[];
+  seconds: number;
+};
+
+/** Its own folders below /var/lib are made by systemd; others must be there. Everything else cannot be written. */
+const folders = (data_dir: string, { backup_dir }: Config): string[] => {
+  const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
+  const others = [own ? undefined : data_dir, backup_dir].filter((path) => path !== undefined);
+  return [
+    ...(own ? [`StateDirectory=${own}`, "StateDirectoryMode=0700"] : []),
+    ...(others.length > 0 ? [`ReadWritePaths=${others.map(pathInUnit).join(" ")}`] : []),
+  ];
+};
+
+const pathInUnit = (path: string): string => {
+  const escaped = path.replaceAll("%", "%%");
+  return /[\s"\\]/.test(path) ? `"${escaped.replace(/["\\]/g, "\\$&")}"` : escaped;
+};
+
+/** To start programs as another user, give it its homes, look at its processes and end them. */
+const BECOME_ANOTHER = [
+  ...["CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_FOWNER"],
+  ...["CAP_DAC_OVERRIDE", "CAP_SYS_PTRACE", "CAP_KILL"],
+];
+
+/** None, but what the settings need: ports below 1024, files in people's homes, and another user for local workspaces. */
+const rights = (config: Config): string[] => {
+  const ports = [config.address, config.metrics_address].map((one) => one?.port ?? 0);
+  const capabilities = [
+    ...(ports.some((port) => port > 0 && port < 1024) ? ["CAP_NET_BIND_SERVICE"] : []),
+    ...(config.local_workspace_user === undefined ? [] : BECOME_ANOTHER),
+  ].join(" ");
+  const inHomes = [config.data_dir, ...pathsOf(config).map(([, path]) => path ?? "")].some((path) =>
+    /^\/(home|root|run\/user)\//.test(path),
+  );
+  return [
+    "",
+    "NoNewPrivileges=yes",
+    `CapabilityBoundingSet=${capabilities}`,
+    `AmbientCapabilities=${capabilities}`,
+    `ProtectHome=${inHomes ? "no" : "yes"}`,
+  ];
+};
+
+const unit = ({
+  user,
+  program,
+  data_dir,
+  flags,
+  lines,
+  seconds,
+}: Unit): string => `# /etc/systemd/system/slipway.service
+[Unit]
+Description=Slipway
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+User=${user}
+Group=${user}
+ExecStart=${[program, "serve", quoted(`--data-dir=${data_dir}`), ...flags].join(" ")}
+ExecReload=/bin/kill -HUP $MAINPID
+# More settings, as variables.
+EnvironmentFile=-/etc/slipway/env
+Restart=on-failure
+RestartSec=2
+TimeoutStopSec=${seconds}
+LimitNOFILE=1048576
+UMask=0077
+${lines.join("\n")}
+ProtectSystem=strict
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+# MemoryDenyWriteExecute stays off: the JavaScript engine compiles at run time.
+
+[Install]
+WantedBy=multi-user.target`;

@@ -1,0 +1,151 @@
+// What one daemon does for its workspace between the first manifest and its end: scripts, cron, metadata, app health, statistics, and
+// the lifecycle states in between (rules DM-5, DM-16).
+import { homedir } from "node:os";
+import { delimiter } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { watchApps } from "../apps.ts";
+import { WorkspaceContext } from "../context/context.ts";
+import { WorkspaceMcp } from "../context/mcp.ts";
+import { folderOf, scriptEnvironment } from "../environment.ts";
+import { type GitHelpers, gitHelpers } from "../git/helpers.ts";
+import { within } from "../pause.ts";
+import { ProcessGroups } from "../scripts/groups.ts";
+import type { Lifecycle } from "../scripts/lifecycle.ts";
+import type { Logs } from "../scripts/logs.ts";
+import { collectMetadata } from "../scripts/metadata.ts";
+import { ScriptRunner } from "../scripts/script-runner.ts";
+import { runCron, runStartScripts, runStopScripts } from "../scripts/scripts.ts";
+import type { Connection } from "./connection.ts";
+import type { Reports } from "./reports.ts";
+import { reportStats } from "./stats.ts";
+import { Reach } from "./tunnel-reach.ts";
+
+export type AgentSessionOptions = {
+  manifest: Manifest;
+  url: URL;
+  token: string;
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  random: Random;
+  connection: Connection;
+  logs: Logs;
+  reports: Reports;
+  lifecycle: Lifecycle;
+  /** Tells the daemon to end. */
+  shutDown(): void;
+};
+
+/** What still runs when the daemon ends has this long to end by itself. */
+const GRACE_MS = 2_000;
+/** And this long for what it has said to be read. */
+const LAST_WORDS_MS = 1_000;
+
+export class AgentSession {
+  readonly #options: AgentSessionOptions;
+  readonly #git: GitHelpers = gitHelpers();
+  readonly #groups: ProcessGroups;
+  readonly #runner: ScriptRunner;
+  readonly #mcp: WorkspaceMcp;
+  readonly #context: WorkspaceContext;
+  readonly #reach: Reach;
+  readonly #stopping = new AbortController();
+
+  private constructor(options: AgentSessionOptions) {
+    const { manifest, env, clock, token, logs, reports } = options;
+    this.#options = options;
+    this.#groups = new ProcessGroups({ clock, token });
+    this.#runner = new ScriptRunner({
+      clock,
+      env: scriptEnvironment({ ...options, git: this.#git.env }),
+      directory: folderOf(manifest.directory, env),
+      groups: this.#groups,
+      logs,
+      reports,
+    });
+    const programs = scriptEnvironment({ ...options, git: this.#git.env });
+    this.#mcp = new WorkspaceMcp({ clock, groups: this.#groups, env: programs });
+    this.#context = new WorkspaceContext({
+      ...{ connection: options.connection, clock, signal: this.#stopping.signal, mcp: this.#mcp },
+      directory: folderOf(manifest.directory, env),
+      home: env.HOME || homedir(),
+      extra: sourcesIn(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
+    });
+    this.#reach = new Reach({
+      ...{ ...options, groups: this.#groups, git: this.#git.env, context: this.#context, mcp: this.#mcp },
+    });
+  }
+
+  /** Starts everything and returns at once. */
+  static begin(options: AgentSessionOptions): AgentSession {
+    const work = new AgentSession(options);
+    void work.#start();
+    work.#watch();
+    return work;
+  }
+
+  /** True when this is the agent that the manifest is for. */
+  isOf({ agentId }: Manifest): boolean {
+    return Buffer.compare(agentId, this.#options.manifest.agentId) === 0;
+  }
+
+  /** The workspace has got an owner: everything ends, without stop scripts and without a word, as that agent is no more. */
+  async leave(): Promise<void> {
+    this.#stopping.abort();
+    await this.#reach.end();
+    this.#mcp.end();
+    await this.#groups.endAll(GRACE_MS);
+    await within(this.#options.clock, LAST_WORDS_MS, this.#runner.idle());
+  }
+
+  /** Runs the stop scripts, ends every process that still runs, and says how it went. */
+  async end(): Promise<void> {
+    const { manifest, clock, lifecycle } = this.#options;
+    this.#stopping.abort();
+    lifecycle.enter("shutting_down");
+    const outcome = await runStopScripts(manifest.scripts, this.#runner);
+    await this.#reach.end();
+    this.#mcp.end();
+    await this.#groups.endAll(GRACE_MS);
+    await within(clock, LAST_WORDS_MS, this.#runner.idle());
+    this.#git[Symbol.dispose]();
+    lifecycle.enter(outcome);
+  }
+
+  async #start(): Promise<void> {
+    const { manifest, lifecycle } = this.#options;
+    lifecycle.enter("starting");
+    const outcome = await runStartScripts(manifest.scripts, this.#runner);
+    log("daemon").info("start scripts have ended: {outcome}", { outcome });
+    if (this.#stopping.signal.aborted) return;
+    lifecycle.enter(outcome);
+    await this.#context.run();
+  }
+
+  #watch(): void {
+    const { manifest, env, clock, connection } = this.#options;
+    const { signal } = this.#stopping;
+    for (const script of manifest.scripts) {
+      if (script.cron !== "") void runCron(script, this.#runner, { clock, signal });
+    }
+    collectMetadata(manifest.metadata, {
+      connection,
+      clock,
+      signal,
+      env: scriptEnvironment({ ...this.#options, git: this.#git.env }),
+      directory: folderOf(manifest.directory, env),
+      groups: this.#groups,
+    });
+    watchApps(manifest.apps, { connection, clock, signal });
+    void reportStats({ connection, clock, signal });
+  }
+}
+
+/** More folders that tell of the workspace: the variable `SLIPWAY_CONTEXT_SOURCES` of its programs, as in PATH. */
+const sourcesIn = (text: string, env: AgentSessionOptions["env"]): string[] =>
+  text
+    .split(delimiter)
+    .filter((one) => one.trim() !== "")
+    .map((one) => folderOf(one, env));

@@ -1,0 +1,36 @@
+// A daemon of a workspace that is kept ready waits here until somebody gets the workspace (facts/platform 5.4, rules PB-10, PB-11).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { pause } from "../pause.ts";
+import { backoff } from "./backoff.ts";
+
+const CEILING_MS = 10_000;
+
+/**
+ * True once the workspace has its owner and the build of the claim has ended well, also when that was before we asked; false when it
+ * never will, or the signal has fired. Asks again for as long as the server cannot say. Never rejects.
+ */
+export const awaitClaim = async (options: {
+  url: URL;
+  token: string;
+  clock: Clock;
+  random: Random;
+  signal: AbortSignal;
+}): Promise<boolean> => {
+  const { url, token, clock, random, signal } = options;
+  const client = new Client(url, token);
+  for (let failures = 0; !signal.aborted; failures += 1) {
+    try {
+      await client.get("/api/v2/workspaceagents/me/reinit?wait=true", { signal });
+      return true;
+    } catch (error) {
+      if (signal.aborted) break;
+      if (error instanceof ApiError && error.status === 409) return false;
+      log("daemon").debug("cannot wait for an owner: {error}", { error });
+    }
+    await pause(clock, backoff(failures, CEILING_MS, random), signal);
+  }
+  return false;
+};

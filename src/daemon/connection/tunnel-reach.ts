@@ -1,0 +1,137 @@
+// What the server reaches in the workspace through the tunnel: terminals, the HTTP API, and the workspace's own ports. Begins with the
+// first manifest and ends with the daemon.
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { uuidFromBytes } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { pipe } from "#src/wire/pipe.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { Checkpoints } from "../checkpoints/checkpoints.ts";
+import { Containers } from "../containers/containers.ts";
+import { DevcontainerCli } from "../containers/devcontainers-cli.ts";
+import { ContainerEngine, engineAddress } from "../containers/engine.ts";
+import type { WorkspaceContext } from "../context/context.ts";
+import type { WorkspaceMcp } from "../context/mcp.ts";
+import { Desktop } from "../desktop/desktop.ts";
+import { type Environment, folderOf, placeOf, scriptEnvironment } from "../environment.ts";
+import { GitWatches } from "../git/watch.ts";
+import { type HttpApi, serveHttpApi } from "../http/http.ts";
+import { Processes } from "../http/processes.ts";
+import { ListeningPorts } from "../ports.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { TerminalSessions } from "../terminal/sessions.ts";
+import { runTunnel, type TunnelServices } from "./tunnel.ts";
+import { connectSocket } from "./tunnel-socket.ts";
+
+export type ReachOptions = {
+  manifest: Manifest;
+  url: URL;
+  token: string;
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  random: Random;
+  groups: ProcessGroups;
+  git: Environment;
+  context: Pick<WorkspaceContext, "told">;
+  mcp: Pick<WorkspaceMcp, "call">;
+  /** Tells the daemon to end. */
+  shutDown(): void;
+};
+
+export class Reach {
+  readonly #stopping = new AbortController();
+  readonly #terminals: TerminalSessions;
+  readonly #api: HttpApi | undefined;
+  readonly #running: Promise<void>;
+
+  constructor(options: ReachOptions) {
+    const { manifest, url, token, env: given, clock, random, groups, context, mcp, shutDown } = options;
+    const env = scriptEnvironment(options);
+    const directory = folderOf(manifest.directory, given);
+    const ports = new ListeningPorts({ hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 });
+    const engineAt = (): ContainerEngine | undefined => {
+      const address = engineAddress(env);
+      return address && new ContainerEngine(address, clock);
+    };
+    this.#terminals = new TerminalSessions({ clock, groups, env, directory, engine: engineAt });
+    const desktop = new Desktop({ clock, groups, env });
+    this.#api = served({
+      ports: () => ports.list(),
+      processes: new Processes({ clock, groups, env, display: () => desktop.env }),
+      containers: new Containers({
+        ...{ clock, directory, engine: engineAt, declared: declaredIn(manifest) },
+        devcontainers: new DevcontainerCli({ clock, groups, env }),
+      }),
+      git: new GitWatches({ clock, groups, env }),
+      ...{ desktop, clock },
+      checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
+      ...{ context, mcp, shutDown },
+      place: (path) => placeOf(path, given, directory),
+    });
+    this.#running = runTunnel({
+      ...{ url, token, clock, random },
+      signal: this.#stopping.signal,
+      services: this.#services(clock),
+    });
+  }
+
+  /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. */
+  async end(): Promise<void> {
+    await this.#terminals.endAll();
+    this.#stopping.abort();
+    await this.#running;
+    await this.#api?.close();
+  }
+
+  #services(clock: Clock): TunnelServices {
+    return new Map([
+      [AGENT_PORT.terminal, async () => (stream) => this.#terminals.serve(stream)],
+      [
+        AGENT_PORT.http,
+        async () => {
+          if (!this.#api) throw new WireError("refused", "The agent's HTTP API could not be started.");
+          const socket = await connectSocket({ unix: this.#api.socket }, clock);
+          return (stream) => pipe(stream, socket);
+        },
+      ],
+    ]);
+  }
+}
+
+const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefined => {
+  try {
+    return serveHttpApi(options);
+  } catch (error) {
+    log("daemon").error("the HTTP API cannot be served in {folder}: {error}", { folder: tmpdir(), error });
+    return undefined;
+  }
+};
+
+/** Where checkpoints of files are kept, outside of what people work on. */
+const stateOf = ({ XDG_STATE_HOME, HOME = tmpdir() }: Environment): string =>
+  join(XDG_STATE_HOME || join(HOME, ".local", "state"), "slipway", "checkpoints");
+
+/** Devcontainers that the template names. */
+const declaredIn = ({ devcontainers }: Manifest) =>
+  devcontainers.map(({ workspaceFolder, configPath, name, subagentId }) => ({
+    workspace_folder: workspaceFolder,
+    config_path: configPath || join(workspaceFolder, ".devcontainer", "devcontainer.json"),
+    name,
+    subagent_id: subagentId?.length === 16 ? uuidFromBytes(subagentId) : null,
+  }));
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Ports that belong to the agent's own apps (facts/platform 5.7), and the server's where it runs beside the workspace. */
+const hiddenPorts = ({ apps }: Manifest, server: URL): Set<number> => {
+  const urls = apps.flatMap(({ url, healthcheck }) => [url, healthcheck?.url ?? ""]).filter((one) => URL.canParse(one));
+  const hidden = new Set(urls.map((one) => portOf(new URL(one))));
+  if (LOOPBACK.has(server.hostname)) hidden.add(portOf(server));
+  return hidden;
+};
+
+const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === "https:" ? 443 : 80);

@@ -1,0 +1,200 @@
+// The containers of the workspace and the devcontainers among them, as the server asks for them (facts/platform 5.3, rules CO-1 to CO-9).
+// Looks afresh whenever it is asked; remembers only what is being done, what failed and what was deleted.
+import type { Clock, Timer } from "#base/clock.ts";
+import { AppError, conflict, notFound } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import type { Container, DevcontainerStatus, FoundContainers, FoundDevcontainer } from "#schema/container.ts";
+import type { DevcontainerEngine } from "./devcontainers-cli.ts";
+import {
+  changedAt,
+  containerAt,
+  type DevcontainerPlace,
+  idOfPlace,
+  placesIn,
+  placesOf,
+  safeName,
+} from "./devcontainers-find.ts";
+import type { ContainerEngine } from "./engine.ts";
+
+export type ContainersOptions = {
+  clock: Clock;
+  /** Undefined where the workspace has none. */
+  engine(): ContainerEngine | undefined;
+  devcontainers: DevcontainerEngine;
+  /** The agent's folder. */
+  directory: string;
+  /** Those that the template names; their names are kept. */
+  declared: readonly (DevcontainerPlace & { name: string; subagent_id: string | null })[];
+};
+
+/** How often plain containers are looked at for those who watch. */
+const LOOK_MS = 10_000;
+
+/** What is known of a devcontainer beside what the disk and the engine say. */
+type Memory = { doing?: DevcontainerStatus; error?: string; deleted_at?: number };
+
+export class Containers {
+  readonly #options: ContainersOptions;
+  readonly #memory = new Map<string, Memory>();
+  readonly #watchers = new Set<(listing: string) => void>();
+  #timer: Timer | undefined;
+  #last = "";
+  #telling: Promise<void> = Promise.resolve();
+
+  constructor(options: ContainersOptions) {
+    this.#options = options;
+  }
+
+  /** Only containers that carry all `labels` (an empty value: whatever it is) are listed; devcontainers and warnings always. */
+  async list(labels: readonly (readonly [string, string])[] = []): Promise<FoundContainers> {
+    const { containers, warnings } = await this.#look();
+    const carries = (one: Container): boolean =>
+      labels.every(([key, value]) => key in one.labels && (value === "" || one.labels[key] === value));
+    return {
+      containers: containers.filter(carries),
+      devcontainers: this.#devcontainers(containers),
+      warnings: [...warnings, ...portConflicts(containers)],
+    };
+  }
+
+  /** Each listing as JSON text: the first at once, then one for each change. Returns how to stop. */
+  watch(tell: (listing: string) => void): () => void {
+    let isFirst = true;
+    const once = (listing: string): void => {
+      isFirst = false;
+      tell(listing);
+    };
+    if (this.#watchers.size === 0) this.#last = "";
+    this.#watchers.add(once);
+    this.#timer ??= this.#options.clock.every(LOOK_MS, () => this.#tell());
+    void this.list().then((listing) => {
+      if (isFirst && this.#watchers.has(once)) once(JSON.stringify(listing));
+    });
+    return () => {
+      this.#watchers.delete(once);
+      if (this.#watchers.size > 0) return;
+      this.#timer?.cancel();
+      this.#timer = undefined;
+    };
+  }
+
+  /** Begins to make it anew; how it went is seen in the listing. 404; 403 for one of the template; 409 while something is done. */
+  async recreate(asked: string): Promise<void> {
+    const found = await this.#begin(asked, ({ subagent_id }) => {
+      if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");
+      return "starting";
+    });
+    void this.#options.devcontainers.recreate(found).then(
+      () => this.#enter(found.id, {}),
+      (error: unknown) => {
+        log("daemon").warn("the devcontainer {name} could not be made: {error}", { name: found.name, error });
+        this.#enter(found.id, { error: error instanceof Error ? error.message : String(error) });
+      },
+    );
+  }
+
+  /** Stops and removes its container; it is not listed until its file changes or a container of it appears. 404, 409. */
+  async delete(asked: string): Promise<void> {
+    const { id, container } = await this.#begin(asked, (one) => (one.container?.running ? "stopping" : "deleting"));
+    const engine = this.#options.engine();
+    try {
+      if (container && engine) {
+        if (container.running) await engine.stop(container.id);
+        this.#enter(id, { doing: "deleting" });
+        await engine.remove(container.id);
+      }
+      this.#enter(id, { deleted_at: this.#options.clock.now() });
+    } catch (error) {
+      this.#enter(id, { error: (error as Error).message });
+      throw error;
+    }
+  }
+
+  /** The devcontainer, with what is done to it now noted in the same breath. */
+  async #begin(id: string, doing: (one: FoundDevcontainer) => DevcontainerStatus): Promise<FoundDevcontainer> {
+    const { devcontainers } = await this.list();
+    const found = devcontainers.find((one) => one.id === id.toLowerCase());
+    if (!found) throw notFound();
+    const already = this.#memory.get(found.id)?.doing;
+    if (already !== undefined) throw conflict(`The devcontainer is ${already} already.`);
+    this.#enter(found.id, { doing: doing(found) });
+    return found;
+  }
+
+  #enter(id: string, memory: Memory): void {
+    this.#memory.set(id, memory);
+    this.#tell();
+  }
+
+  /** Tells who watches what has changed, one listing after the other. */
+  #tell(): void {
+    this.#telling = this.#telling.then(async () => {
+      if (this.#watchers.size === 0) return;
+      const listing = JSON.stringify(await this.list());
+      if (listing === this.#last) return;
+      this.#last = listing;
+      for (const tell of [...this.#watchers]) tell(listing);
+    });
+  }
+
+  async #look(): Promise<{ containers: Container[]; warnings: string[] }> {
+    try {
+      return { containers: (await this.#options.engine()?.list()) ?? [], warnings: [] };
+    } catch (error) {
+      return { containers: [], warnings: [(error as Error).message] };
+    }
+  }
+
+  #devcontainers(containers: readonly Container[]): FoundDevcontainer[] {
+    const { declared, directory } = this.#options;
+    const places = new Map<string, DevcontainerPlace & { name?: string; subagent_id?: string | null }>();
+    for (const place of [...declared, ...placesIn(directory), ...placesOf(containers)]) {
+      const id = idOfPlace(place);
+      if (!places.has(id)) places.set(id, place);
+    }
+    const taken = new Set(declared.map(({ name }) => name));
+    const sorted = [...places].sort(([, a], [, b]) => order(a, b));
+    return sorted.flatMap(([id, place]) => {
+      const { workspace_folder, config_path, subagent_id = null } = place;
+      const memory = this.#memory.get(id) ?? {};
+      const container = containerAt(place, containers);
+      const changed_at = changedAt(config_path);
+      if (memory.deleted_at !== undefined && !container && (changed_at ?? 0) <= memory.deleted_at) return [];
+      const name = place.name ?? safeName(workspace_folder, taken);
+      taken.add(name);
+      return {
+        ...{ id, name, workspace_folder, config_path, subagent_id },
+        status: statusOf(memory, container),
+        dirty: container !== undefined && (changed_at ?? 0) >= Date.parse(container.created_at) + SECOND,
+        ...(memory.error === undefined ? {} : { error: memory.error }),
+        ...(container ? { container } : {}),
+      };
+    });
+  }
+}
+
+/** The engine tells whole seconds. */
+const SECOND = 1_000;
+
+const order = (a: DevcontainerPlace, b: DevcontainerPlace): number =>
+  compare(a.workspace_folder, b.workspace_folder) || compare(a.config_path, b.config_path);
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const statusOf = ({ doing, error }: Memory, container: Container | undefined): DevcontainerStatus =>
+  doing ?? (error === undefined ? (container?.running ? "running" : "stopped") : "error");
+
+/** Ports of this machine that more than one container wants. */
+const portConflicts = (containers: readonly Container[]): string[] => {
+  const wanted = new Map<string, Set<string>>();
+  for (const { name, ports } of containers) {
+    for (const { host_port, network } of ports) {
+      if (host_port === 0) continue;
+      const key = `${host_port}/${network}`;
+      wanted.set(key, (wanted.get(key) ?? new Set()).add(name));
+    }
+  }
+  return [...wanted]
+    .filter(([, names]) => names.size > 1)
+    .map(([key, names]) => `The containers ${[...names].join(", ")} want the same port ${key} of this machine.`);
+};

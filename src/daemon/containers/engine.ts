@@ -1,0 +1,153 @@
+// The Docker Engine of the workspace, when there is one: where it answers, what it runs, and the few things that are asked of it.
+// Its words are passed on as they are; a call that takes too long is given up.
+import { existsSync } from "node:fs";
+import type { Clock } from "#base/clock.ts";
+import { AppError, type ErrorKind } from "#base/errors.ts";
+import type { Container } from "#schema/container.ts";
+import type { Environment } from "../environment.ts";
+
+const DEFAULT_SOCKET = "/var/run/docker.sock";
+const LIMIT_MS = 20_000;
+const STOP_SECONDS = 10;
+const MOST = 1_000;
+
+/** What `fetch` needs. */
+export type EngineAddress = { readonly shown: string; readonly base: string; readonly socket?: string };
+
+/** Where DOCKER_HOST says, else the usual socket; undefined when there is neither, or nothing we can speak to. */
+export const engineAddress = (env: Environment): EngineAddress | undefined => {
+  const shown = env.DOCKER_HOST || (existsSync(DEFAULT_SOCKET) ? `unix://${DEFAULT_SOCKET}` : "");
+  const [, scheme = "", rest = ""] = /^([a-z]+):\/\/(.+)$/.exec(shown) ?? [];
+  if (scheme === "unix") return { shown, base: "http://docker", socket: rest };
+  const web = scheme === "tcp" ? `http://${rest}` : shown;
+  const isWeb = ["tcp", "http", "https"].includes(scheme) && URL.canParse(web);
+  return isWeb ? { shown, base: web.replace(/\/+$/, "") } : undefined;
+};
+
+type ListedContainer = {
+  Id: string;
+  Names?: string[] | null;
+  Image?: string;
+  Created?: number;
+  State?: string;
+  Status?: string;
+  Labels?: Record<string, string> | null;
+  Ports?: { IP?: string; PrivatePort?: number; PublicPort?: number; Type?: string }[] | null;
+  Mounts?: { Name?: string; Source?: string; Destination?: string }[] | null;
+};
+
+export class ContainerEngine {
+  readonly address: EngineAddress;
+  readonly #clock: Clock;
+  #prefix: string | undefined;
+
+  constructor(address: EngineAddress, clock: Clock) {
+    this.address = address;
+    this.#clock = clock;
+  }
+
+  /** Every container, stopped ones too, newest first. */
+  async list(): Promise<Container[]> {
+    const found = await this.json<ListedContainer[]>("GET", `/containers/json?all=true&limit=${MOST}`);
+    return found.sort((a, b) => (b.Created ?? 0) - (a.Created ?? 0)).map(containerOf);
+  }
+
+  /** Stops it, killing it after some seconds. One that has stopped already is as good. */
+  async stop(id: string): Promise<void> {
+    await this.call("POST", `/containers/${encodeURIComponent(id)}/stop?t=${STOP_SECONDS}`, undefined, [304]);
+  }
+
+  /** Removes it. One that is gone already is as good. */
+  async remove(id: string): Promise<void> {
+    await this.call("DELETE", `/containers/${encodeURIComponent(id)}?force=true`, undefined, [404]);
+  }
+
+  /** The answer as JSON. Throws AppError with the engine's own words. */
+  async json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return (await (await this.call(method, path, body)).json()) as T;
+  }
+
+  /** Throws AppError; `fine` are statuses that are as good as done. */
+  async call(method: string, path: string, body?: unknown, fine: readonly number[] = []): Promise<Response> {
+    const response = await this.#fetch(method, (await this.prefix()) + path, body);
+    if (response.ok || fine.includes(response.status)) return response;
+    throw new AppError(
+      KINDS[response.status] ?? "internal",
+      `The container engine refuses: ${await wordsOf(response)}`,
+    );
+  }
+
+  /** What stands before every path: the engine speaks its own version from the first call on. */
+  async prefix(): Promise<string> {
+    this.#prefix ??= await this.#version();
+    return this.#prefix;
+  }
+
+  async #version(): Promise<string> {
+    const response = await this.#fetch("GET", "/_ping");
+    const version = response.headers.get("api-version") ?? "";
+    await response.text();
+    return /^\d+\.\d+$/.test(version) ? `/v${version}` : "";
+  }
+
+  async #fetch(method: string, path: string, body?: unknown): Promise<Response> {
+    const { base, socket, shown } = this.address;
+    const late = new AbortController();
+    const timer = this.#clock.after(LIMIT_MS, () => late.abort());
+    try {
+      return await fetch(base + path, {
+        method,
+        redirect: "manual",
+        signal: late.signal,
+        ...(socket === undefined ? {} : { unix: socket }),
+        ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+      } as RequestInit);
+    } catch {
+      throw new AppError("internal", `The container engine does not answer at ${shown}.`);
+    } finally {
+      timer.cancel();
+    }
+  }
+}
+
+const KINDS: Readonly<Record<number, ErrorKind>> = { 400: "invalid", 404: "not_found", 409: "conflict" };
+
+const wordsOf = async (response: Response): Promise<string> => {
+  const text = (await response.text()).slice(0, 4096).trim();
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    if (typeof message === "string" && message !== "") return message;
+  } catch {
+    // Not JSON: something in between has answered.
+  }
+  return text || `status ${response.status}`;
+};
+
+const containerOf = ({
+  Id,
+  Names,
+  Image,
+  Created,
+  State,
+  Status,
+  Labels,
+  Ports,
+  Mounts,
+}: ListedContainer): Container => ({
+  id: Id,
+  name: (Names?.[0] ?? "").replace(/^\//, ""),
+  image: Image ?? "",
+  created_at: new Date((Created ?? 0) * 1000).toISOString(),
+  running: State === "running",
+  status: Status || (State ?? ""),
+  labels: Labels ?? {},
+  volumes: Object.fromEntries(
+    (Mounts ?? []).map(({ Name, Source, Destination }) => [Name || Source || "", Destination ?? ""]),
+  ),
+  ports: (Ports ?? []).map(({ IP, PrivatePort, PublicPort, Type }) => ({
+    network: Type ?? "tcp",
+    port: PrivatePort ?? 0,
+    host_ip: PublicPort ? (IP ?? "") : "",
+    host_port: PublicPort ?? 0,
+  })),
+});

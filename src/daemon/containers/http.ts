@@ -1,0 +1,55 @@
+// The part of the daemon's HTTP API that is about containers (facts/wire 4.1): the listing, a WebSocket that follows it, and what can be
+// done to devcontainers. Used by http.ts.
+import type { Server } from "bun";
+import { invalidField } from "#base/errors.ts";
+import type { SocketData, SocketHandler } from "../http/sockets.ts";
+import type { Containers } from "./containers.ts";
+
+type Request_ = Request & { params: Record<string, string> };
+
+export const containerRoutes = (containers: Containers) => ({
+  "/api/v0/containers": { GET: async (request: Request) => Response.json(await containers.list(labelsOf(request))) },
+  "/api/v0/containers/watch": {
+    GET: (request: Request, server: Server<SocketData>) =>
+      server.upgrade(request, { data: { handler: watcherOf(containers) } })
+        ? undefined
+        : Response.json({ message: "This route takes WebSockets." }, { status: 426 }),
+  },
+  "/api/v0/containers/devcontainers/:id": {
+    DELETE: async (request: Request_) => {
+      await containers.delete(request.params.id ?? "");
+      return new Response(null, { status: 204 });
+    },
+  },
+  "/api/v0/containers/devcontainers/:id/recreate": {
+    POST: async (request: Request_) => {
+      await containers.recreate(request.params.id ?? "");
+      return Response.json({ message: "The devcontainer is made anew." }, { status: 202 });
+    },
+  },
+});
+
+/** Frames that wait for a reader; beyond it he is cut off and may come again. */
+const MOST_WAITING = 8 * 1024 * 1024;
+
+const watcherOf = (containers: Containers): SocketHandler => {
+  let stop: (() => void) | undefined;
+  return {
+    open(socket) {
+      stop = containers.watch((listing) => {
+        if (socket.getBufferedAmount() > MOST_WAITING) socket.terminate();
+        else socket.send(listing);
+      });
+    },
+    message: (socket) => socket.close(1008, "this stream takes no messages"),
+    close: () => stop?.(),
+  };
+};
+
+/** `label=key=value`, as often as one likes. */
+const labelsOf = (request: Request): (readonly [string, string])[] =>
+  new URL(request.url).searchParams.getAll("label").map((text) => {
+    const at = text.indexOf("=");
+    if (at < 1) throw invalidField("label", "must be key=value");
+    return [text.slice(0, at), text.slice(at + 1)];
+  });

@@ -1,0 +1,62 @@
+// The part of the daemon's HTTP API that is about the context: what was told last, the files of skills, and calls of MCP tools (facts/wire
+// 4.1, rules CX-12, MC-6). A skill's files are those inside its folder, whatever paths and links say.
+import { constants } from "node:fs";
+import { open, readdir, realpath } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { AppError, invalidField, notFound } from "#base/errors.ts";
+import type { SkillFile, SkillFiles } from "#schema/agent-context.ts";
+import { isInside } from "./file.ts";
+
+const MOST_FILES = 200;
+const DEPTH = 5;
+/** Bytes of a supporting file; the rest is cut off (facts/chats 5.1). */
+const FILE_BYTES = 512 * 1024;
+
+/** Paths of regular files in the folder of a skill, by name. Links are left out. */
+export const skillFiles = async (folder: string): Promise<SkillFiles> => {
+  const root = await realpath(folder).catch(() => undefined);
+  if (root === undefined) throw notFound();
+  const files: string[] = [];
+  let truncated = false;
+  const look = async (at: string, depth: number): Promise<void> => {
+    const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(at, entry.name);
+      if (entry.isDirectory() && depth < DEPTH && entry.name !== ".git") await look(path, depth + 1);
+      if (!entry.isFile() || (depth === 0 && entry.name === "SKILL.md")) continue;
+      if (files.length >= MOST_FILES) truncated = true;
+      else files.push(relative(root, path));
+    }
+  };
+  await look(root, 0);
+  return { files, truncated };
+};
+
+/** The beginning of a file in the folder of a skill. 400 for one outside of it, 404 when there is none. */
+export const skillFile = async (folder: string, path: string): Promise<SkillFile> => {
+  const root = await realpath(folder).catch(() => undefined);
+  const real = root === undefined ? undefined : await realpath(join(root, path)).catch(() => undefined);
+  if (root === undefined) throw notFound();
+  if (!isInside(join(root, path), root) || (real !== undefined && !isInside(real, root))) {
+    throw invalidField("path", "leads out of the skill's folder");
+  }
+  if (real === undefined) throw new AppError("not_found", "There is no such file in the skill.");
+  const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) throw invalidField("path", "is no regular file");
+    const bytes = new Uint8Array(FILE_BYTES);
+    let read = 0;
+    while (read < FILE_BYTES) {
+      const { bytesRead } = await file.read(bytes, read, FILE_BYTES - read, read);
+      if (bytesRead === 0) break;
+      read += bytesRead;
+    }
+    // What a cut leaves of a character at the end is left out.
+    const content = new TextDecoder().decode(bytes.subarray(0, read), { stream: found.size > read });
+    if (content.includes("\0")) throw invalidField("path", "is no text file");
+    return { content, file_size: found.size, truncated: found.size > read };
+  } finally {
+    await file.close();
+  }
+};

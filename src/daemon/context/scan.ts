@@ -1,0 +1,165 @@
+// Looks through the roots of a workspace for instruction files, skills and MCP configs (facts/chats 5.5, rules CX-1 to CX-5). Reads and
+// judges; who sends it on is context-push.ts. Whatever is wrong with one of them is said of it and hurts no other.
+import { readdir, realpath } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { StoredResource } from "#schema/chat-context.ts";
+import { type ContextFile, readContextFile } from "./file.ts";
+import { skillHead } from "./skill.ts";
+
+const INSTRUCTIONS = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
+const CONTAINERS = ["skills", ".agents/skills", ".claude/skills", ".codex/skills"];
+const MCP_FILE = ".mcp.json";
+/** Bytes of one file, bytes of all, and how many resources there are at most. */
+export const LIMITS = { file: 64 * 1024, total: 2 * 1024 * 1024, count: 500 };
+/** Folders of plugins that are looked into, and how deep they lie in the cache: its source, the plugin, the version. */
+const MOST_PLUGINS = 100;
+const PLUGIN_DEPTH = 3;
+
+export type Scan = {
+  readonly resources: readonly StoredResource[];
+  /** What was left out; empty when nothing was. */
+  readonly error: string;
+  /** MCP configs that can be read: where they are and what they say. */
+  readonly configs: readonly { readonly folder: string; readonly source: string; readonly text: string }[];
+  /** Folders in which a change matters. */
+  readonly watched: readonly string[];
+};
+
+/** The folders that are looked through: `extra` are those that the workspace declares. */
+export const contextRoots = async (at: {
+  directory: string;
+  home: string;
+  extra: readonly string[];
+}): Promise<string[]> => {
+  const roots = [at.directory, join(at.home, ".slipway"), ...at.extra];
+  return [...roots, ...(await pluginsIn(join(at.home, ".claude", "plugins", "cache")))];
+};
+
+export const scanContext = async (roots: readonly string[]): Promise<Scan> => {
+  const found = new Found();
+  for (const given of roots) {
+    const root = await realpath(given).catch(() => undefined);
+    if (root === undefined || !found.begin(root)) continue;
+    for (const name of INSTRUCTIONS) await instructionIn(found, root, join(given, name));
+    await configIn(found, root, join(given, MCP_FILE));
+    for (const container of CONTAINERS) await skillsIn(found, root, join(given, container));
+  }
+  return found.result;
+};
+
+const instructionIn = async (found: Found, root: string, source: string): Promise<void> => {
+  const file = await readContextFile(source, root, LIMITS.file);
+  if (file && "real" in file && !found.isNew(file.real)) return;
+  // Of one that is too long the beginning counts (specification, "Limits").
+  if (file) found.add("instruction_file", source, file, (body) => ({ body }), true);
+};
+
+const configIn = async (found: Found, root: string, source: string): Promise<void> => {
+  const file = await readContextFile(source, root, LIMITS.file);
+  if (file?.status === "ok" && !found.isNew(file.real)) return;
+  if (!file) return;
+  found.add("mcp_config", source, file, (text) => {
+    try {
+      JSON.parse(text);
+    } catch {
+      return { status: "invalid", error: "is no JSON" };
+    }
+    found.configs.push({ folder: root, source, text });
+    return {};
+  });
+};
+
+const skillsIn = async (found: Found, root: string, container: string): Promise<void> => {
+  const entries = await readdir(container).catch(() => []);
+  if (entries.length > 0) found.watched.add(container);
+  for (const name of entries.sort()) {
+    const folder = join(container, name);
+    const file = await readContextFile(join(folder, "SKILL.md"), root, LIMITS.file);
+    if (!file || (file.status === "ok" && !found.isNew(file.real))) continue;
+    found.watched.add(folder);
+    found.add("skill", folder, file, (body) => {
+      const head = skillHead(body, basename(folder));
+      if ("problem" in head) return { status: "invalid", error: `SKILL.md ${head.problem}` };
+      if (found.skills.has(head.name))
+        return { status: "excluded", error: `there is another skill named ${head.name}` };
+      found.skills.add(head.name);
+      return { body, skill_name: head.name, skill_description: head.description };
+    });
+  }
+};
+
+class Found {
+  readonly skills = new Set<string>();
+  readonly configs: { folder: string; source: string; text: string }[] = [];
+  readonly watched = new Set<string>();
+  readonly #resources: StoredResource[] = [];
+  readonly #roots = new Set<string>();
+  readonly #files = new Set<string>();
+  #bytes = 0;
+  #left = 0;
+
+  /** False when this root has been looked through already. */
+  begin(root: string): boolean {
+    if (this.#roots.has(root)) return false;
+    this.#roots.add(root);
+    this.watched.add(root);
+    return true;
+  }
+
+  /** False for a file that was taken in under another name. */
+  isNew(real: string): boolean {
+    if (this.#files.has(real)) return false;
+    this.#files.add(real);
+    return true;
+  }
+
+  /** Takes it in within the limits. `judge` says what the text makes of a good file, or of one whose beginning will do. */
+  add(
+    kind: StoredResource["kind"],
+    source: string,
+    file: ContextFile,
+    judge: (text: string) => Partial<StoredResource>,
+    beginningWillDo = false,
+  ): void {
+    if (this.#resources.length >= LIMITS.count) {
+      this.#left += 1;
+      return;
+    }
+    if (file.status !== "ok" && !(file.status === "oversize" && beginningWillDo)) {
+      const { status, size, error } = file;
+      this.#resources.push({ kind, source, status, size_bytes: size, error });
+      return;
+    }
+    const { status, error: problem } = file.status === "ok" ? { status: file.status, error: "" } : file;
+    const read = file.bytes.byteLength;
+    const size_bytes = file.status === "ok" ? read : file.size;
+    if (this.#bytes + read > LIMITS.total) {
+      const error = `together the files have more than ${LIMITS.total} bytes`;
+      this.#resources.push({ kind, source, status: "excluded", size_bytes, error });
+      return;
+    }
+    const judged = judge(new TextDecoder().decode(file.bytes));
+    if ((judged.status ?? "ok") === "ok") this.#bytes += read;
+    this.#resources.push({ kind, source, status, size_bytes, error: problem, ...judged });
+  }
+
+  get result(): Scan {
+    const error = this.#left === 0 ? "" : `${this.#left} more were left out: ${LIMITS.count} are the most`;
+    return { resources: this.#resources, error, configs: this.configs, watched: [...this.watched] };
+  }
+}
+
+/** Folders of the cache that hold skills of a plugin. */
+const pluginsIn = async (cache: string): Promise<string[]> => {
+  const plugins: string[] = [];
+  const look = async (folder: string, depth: number): Promise<void> => {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    if (folders.some((name) => CONTAINERS.some((one) => one.startsWith(name)))) plugins.push(folder);
+    else if (depth < PLUGIN_DEPTH) {
+      for (const name of folders.sort()) if (plugins.length < MOST_PLUGINS) await look(join(folder, name), depth + 1);
+    }
+  };
+  await look(cache, 0);
+  return plugins.slice(0, MOST_PLUGINS);
+};

@@ -1,0 +1,103 @@
+// Does on the desktop what a model asks for, and shows what it looks like then (rule DT-4). Places are those of the picture, which may be
+// smaller than the screen. Refuses keys that there are not.
+import type { Clock } from "#base/clock.ts";
+import { AppError, invalidField } from "#base/errors.ts";
+import type { DesktopAction, DesktopPicture } from "#schema/desktop-action.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { pause } from "../pause.ts";
+import type { Desktop } from "./desktop.ts";
+import { keysymOf, keysymsOf } from "./keysyms.ts";
+import { pictureOf, scaleOf } from "./png.ts";
+import { RfbClient } from "./rfb.ts";
+
+/** What was done needs a moment to show. */
+const SETTLE_MS = 400;
+const PRESS_MS = 12;
+const WAIT_MS = 1_000;
+const WHEEL = { up: 8, down: 16, left: 32, right: 64 } as const;
+const BUTTONS: Readonly<Record<string, readonly [button: number, times: number]>> = {
+  click: [1, 1],
+  double_click: [1, 2],
+  triple_click: [1, 3],
+  right_click: [4, 1],
+  middle_click: [2, 1],
+};
+
+export const actOn = async (desktop: Desktop, clock: Clock, action: DesktopAction): Promise<DesktopPicture> => {
+  const stream = await desktop.connect();
+  try {
+    const screen = await RfbClient.open(stream);
+    await act(screen, clock, action);
+    if (action.action !== "screenshot" && action.action !== "wait") await pause(clock, SETTLE_MS);
+    const { width, height, png } = await pictureOf(await screen.look());
+    return { width, height, image: Buffer.from(png).toString("base64") };
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    throw new AppError("internal", "The desktop cannot be used.", { detail: error.message, cause: error });
+  } finally {
+    stream.reset("Everything is done.");
+  }
+};
+
+const act = async (screen: RfbClient, clock: Clock, asked: DesktopAction): Promise<void> => {
+  const { action, x, y, to_x, to_y, text, keys, direction = "down", amount = 3, duration_ms = WAIT_MS } = asked;
+  const pressed = async (at: Place, button: number): Promise<void> => {
+    await screen.pointer(at.x, at.y, button);
+    await pause(clock, PRESS_MS);
+    await screen.pointer(at.x, at.y, 0);
+    await pause(clock, PRESS_MS);
+  };
+  const button = BUTTONS[action];
+  if (button) {
+    const at = placeOn(screen, x, y, "x");
+    await screen.pointer(at.x, at.y, 0);
+    for (let i = 0; i < button[1]; i += 1) await pressed(at, button[0]);
+  } else if (action === "move") {
+    const at = placeOn(screen, x, y, "x");
+    await screen.pointer(at.x, at.y, 0);
+  } else if (action === "drag") {
+    const [from, to] = [placeOn(screen, x, y, "x"), placeOn(screen, to_x, to_y, "to_x")];
+    await screen.pointer(from.x, from.y, 0);
+    await screen.pointer(from.x, from.y, 1);
+    for (let step = 1; step <= 10; step += 1) {
+      await pause(clock, PRESS_MS);
+      const part = (a: number, b: number): number => Math.round(a + ((b - a) * step) / 10);
+      await screen.pointer(part(from.x, to.x), part(from.y, to.y), 1);
+    }
+    await pause(clock, PRESS_MS);
+    await screen.pointer(to.x, to.y, 0);
+  } else if (action === "scroll") {
+    const at = placeOn(screen, x, y, "x");
+    for (let i = 0; i < amount; i += 1) await pressed(at, WHEEL[direction]);
+  } else if (action === "type") {
+    if (text === undefined) throw invalidField("text", "is missing");
+    for (const character of text) await typed(screen, [keysymOf(character)]);
+  } else if (action === "key") {
+    if (keys === undefined) throw invalidField("keys", "is missing");
+    for (const chord of keys.trim().split(/\s+/)) {
+      const all = keysymsOf(chord);
+      if (!all) throw invalidField("keys", `names no keys: ${chord}`);
+      await typed(screen, all);
+      await pause(clock, PRESS_MS);
+    }
+  } else if (action === "wait") await pause(clock, duration_ms);
+};
+
+/** All of them down in their order, and up again. */
+const typed = async (screen: RfbClient, keysyms: readonly number[]): Promise<void> => {
+  for (const keysym of keysyms) await screen.key(keysym, true);
+  for (const keysym of [...keysyms].reverse()) await screen.key(keysym, false);
+};
+
+type Place = { readonly x: number; readonly y: number };
+
+/** A place of the picture on the screen. 400 when it is missing or off the picture. */
+const placeOn = ({ size }: RfbClient, x: number | undefined, y: number | undefined, field: string): Place => {
+  if (x === undefined || y === undefined) throw invalidField(field, "and the other half of the place are needed");
+  const scale = scaleOf(size);
+  const place = { x: Math.round(x / scale), y: Math.round(y / scale) };
+  if (place.x >= size.width || place.y >= size.height) {
+    throw invalidField(field, `is off the screen: it has ${size.width * scale} by ${size.height * scale} pixels`);
+  }
+  return place;
+};

@@ -1,0 +1,137 @@
+// The desktop of a workspace: a VNC server that the template names, or one that is started here when somebody first wants it (facts/chats
+// 2.12, rules DT-1, DT-2). Only this user can reach what is started here: by a socket in a folder of its own, and with the key of the display.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { secretBytes } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { connectSocket, type SocketTarget } from "../connection/tunnel-socket.ts";
+import type { Environment } from "../environment.ts";
+import { pause } from "../pause.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { runProcess } from "../scripts/process.ts";
+import { type DesktopKind, displayCommand, kindHere, namedServer, sessionHere, vncCommand } from "./programs.ts";
+
+export type DesktopOptions = { readonly clock: Clock; readonly groups: ProcessGroups; readonly env: Environment };
+
+/** A display and its VNC server are there by then, or never. */
+const START_MS = 20_000;
+const LOOK_MS = 50;
+
+type Running = { readonly target: SocketTarget; readonly env: Environment };
+
+export class Desktop {
+  readonly #options: DesktopOptions;
+  #running: Promise<Running> | undefined;
+  /** What the programs of the workspace need to show themselves; empty while there is no desktop of ours. */
+  env: Environment = {};
+
+  constructor(options: DesktopOptions) {
+    this.#options = options;
+  }
+
+  /** A connection to the VNC server; the desktop is started when there is none. Throws AppError in words when it cannot be. */
+  async connect(): Promise<Duplex> {
+    const { clock, env } = this.#options;
+    const named = namedServer(env);
+    try {
+      const target = named ?? (await this.#desktop()).target;
+      return await connectSocket(target, clock);
+    } catch (error) {
+      // What is wrong on the way is an error of its own kind.
+      if (error instanceof AppError && !(error instanceof WireError)) throw error;
+      throw unavailable(`Its VNC server cannot be reached: ${(error as Error).message}`);
+    }
+  }
+
+  #desktop(): Promise<Running> {
+    if (this.#running) return this.#running;
+    const starting: Promise<Running> = this.#start(() => this.#forget(starting));
+    this.#running = starting;
+    starting.catch(() => this.#forget(starting));
+    return starting;
+  }
+
+  #forget(one: Promise<Running>): void {
+    if (this.#running !== one) return;
+    this.#running = undefined;
+    this.env = {};
+  }
+
+  /** `ended` is called when the display is gone again. */
+  async #start(ended: () => void): Promise<Running> {
+    const kind = kindHere(this.#options.env.PATH ?? "");
+    if (!kind) throw unavailable("Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.");
+    const folder = mkdtempSync(join(tmpdir(), "slipway-desktop-"));
+    const files = { socket: join(folder, "vnc"), authority: join(folder, "authority") };
+    writeFileSync(files.authority, displayKey(secretBytes(16)), { mode: 0o600 });
+    const over = (): void => {
+      rmSync(folder, { recursive: true, force: true });
+      ended();
+    };
+    const display = await this.#display(kind, files, over);
+    const env = { DISPLAY: `:${display}`, XAUTHORITY: files.authority };
+    if (kind === "xvfb") void this.#run(vncCommand(files, display), env, () => {}).catch(() => {});
+    await this.#reachable({ unix: files.socket });
+    this.env = env;
+    const session = sessionHere(this.#options.env);
+    if (session) void this.#run(session, env, () => {}).catch(() => {});
+    log("daemon").info("the desktop is display {display}", { display: env.DISPLAY });
+    return { target: { unix: files.socket }, env };
+  }
+
+  /** Starts the X server; it says which number it has got once it takes programs. */
+  #display(kind: DesktopKind, files: { socket: string; authority: string }, over: () => void): Promise<string> {
+    const { clock } = this.#options;
+    return new Promise((resolve, reject) => {
+      let said = "";
+      const late = clock.after(START_MS, () => reject(unavailable("Its display did not start in time.")));
+      const heard = (bytes: Uint8Array): void => {
+        said += new TextDecoder().decode(bytes);
+        const number = /^(\d+)\n/.exec(said)?.[1];
+        if (number !== undefined) resolve(number);
+      };
+      const ended = (): void => {
+        late.cancel();
+        over();
+        reject(unavailable("Its display ended as soon as it was started."));
+      };
+      this.#run(displayCommand(kind, files), {}, heard).then(ended, ended);
+    });
+  }
+
+  async #reachable(target: SocketTarget): Promise<void> {
+    const { clock } = this.#options;
+    const until = clock.monotonic() + START_MS;
+    for (;;) {
+      const found = await connectSocket(target, clock).catch(() => undefined);
+      found?.reset("It is there.");
+      if (found) return;
+      if (clock.monotonic() > until) throw unavailable("Its VNC server did not start in time.");
+      await pause(clock, LOOK_MS);
+    }
+  }
+
+  async #run(command: readonly string[], more: Environment, heard: (bytes: Uint8Array) => void): Promise<void> {
+    const { clock, groups, env } = this.#options;
+    await runProcess({
+      ...{ command, clock, groups, timeout_ms: 0, env: { ...env, ...more }, directory: env.HOME ?? homedir() },
+      onOutput: (from, bytes) => {
+        if (from === "stdout") heard(bytes);
+      },
+    });
+  }
+}
+
+const unavailable = (detail: string): AppError =>
+  new AppError("internal", "The desktop of the workspace cannot be started.", { detail });
+
+/** An Xauthority file with one key for whatever display is asked for. */
+const displayKey = (key: Uint8Array): Uint8Array => {
+  const name = new TextEncoder().encode("MIT-MAGIC-COOKIE-1");
+  return Uint8Array.of(0xff, 0xff, 0, 0, 0, 0, 0, name.length, ...name, 0, key.length, ...key);
+};

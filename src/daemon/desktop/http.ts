@@ -1,0 +1,86 @@
+// The part of the daemon's HTTP API that is about the desktop (facts/wire 4.1): the bytes of its VNC server over a WebSocket, and what a
+// model does on it. Used by http.ts.
+import type { Server } from "bun";
+import type { Clock } from "#base/clock.ts";
+import type { DesktopAction, DesktopPicture } from "#schema/desktop-action.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import type { SocketData, SocketHandler } from "../http/sockets.ts";
+import { Once } from "../once.ts";
+import { actOn } from "./actions.ts";
+import type { Desktop } from "./desktop.ts";
+
+/** Bytes that wait for a reader before the VNC server is no longer read. */
+const ENOUGH = 1024 * 1024;
+/** Bytes that wait for the VNC server; who sends more is cut off. */
+const MOST_WAITING = 4 * 1024 * 1024;
+
+export type DesktopHttp = {
+  readonly desktop: Desktop;
+  readonly clock: Clock;
+  /** The body of an action, checked. */
+  readonly actionOf: (request: Request) => Promise<DesktopAction>;
+};
+
+export const desktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
+  const done = new Once<DesktopPicture>();
+  return {
+    "/api/v0/desktop/vnc": {
+      GET: async (request: Request, server: Server<SocketData>) => {
+        const stream = await desktop.connect();
+        if (server.upgrade(request, { data: { handler: bridgeOf(stream) } })) return undefined;
+        stream.reset();
+        return Response.json({ message: "This route takes WebSockets." }, { status: 426 });
+      },
+    },
+    "/api/v0/desktop/action": {
+      POST: async (request: Request) => {
+        const { id, ...action } = await actionOf(request);
+        const act = () => actOn(desktop, clock, action);
+        return Response.json(await (id === undefined ? act() : done.once(id, act)));
+      },
+    },
+  };
+};
+
+const bridgeOf = (stream: Duplex): SocketHandler => {
+  const room = new Wakeup();
+  let waiting = 0;
+  let isOver = false;
+  return {
+    open(socket) {
+      const read = async (): Promise<void> => {
+        for (;;) {
+          const chunk = await stream.read();
+          if (chunk === undefined) return;
+          socket.sendBinary(chunk);
+          while (!isOver && socket.getBufferedAmount() > ENOUGH) await room.wait();
+        }
+      };
+      read().then(
+        () => socket.close(1000, "the desktop has ended"),
+        () => socket.close(1011, "the desktop has ended"),
+      );
+    },
+    message(socket, data) {
+      const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data.slice();
+      waiting += bytes.byteLength;
+      if (waiting > MOST_WAITING) {
+        socket.close(1008, "more than the desktop reads");
+        return;
+      }
+      stream.write(bytes).then(
+        () => {
+          waiting -= bytes.byteLength;
+        },
+        () => {},
+      );
+    },
+    drain: () => room.ring(),
+    close() {
+      isOver = true;
+      room.ring();
+      stream.reset("The viewer has gone.");
+    },
+  };
+};

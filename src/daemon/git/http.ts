@@ -1,0 +1,62 @@
+// The part of the daemon's HTTP API that is about git (facts/wire 4.1): a WebSocket that follows the repositories of a chat, and what is
+// checked out in them. Also tells which chat a request is made for. Used by http.ts.
+import type { Server } from "bun";
+import { invalidField } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import { CHAT_HEADER } from "#schema/git-message.ts";
+import type { SocketData, SocketHandler } from "../http/sockets.ts";
+import type { GitWatches } from "./watch.ts";
+
+export const gitRoutes = (git: GitWatches) => ({
+  "/api/v0/git/watch": {
+    GET: (request: Request, server: Server<SocketData>) => {
+      const handler = followerOf(git, chatIn(request));
+      return server.upgrade(request, { data: { handler } })
+        ? undefined
+        : Response.json({ message: "This route takes WebSockets." }, { status: 426 });
+    },
+  },
+  "/api/v0/git/references": {
+    GET: async (request: Request) => Response.json(await git.references(chatIn(request))),
+  },
+});
+
+/** The chats that a request is made for; none for requests of others. */
+export const chatsOf = (request: Request): string[] =>
+  (request.headers.get(CHAT_HEADER) ?? "").split(",").slice(0, 2).filter(isUuid);
+
+const chatIn = (request: Request): string => {
+  const chat = new URL(request.url).searchParams.get("chat") ?? "";
+  if (!isUuid(chat)) throw invalidField("chat", "must be a UUID");
+  return chat;
+};
+
+const followerOf = (git: GitWatches, chat: string): SocketHandler => {
+  let stop: () => void = () => {};
+  let tell: () => void = () => {};
+  let refresh: () => void = () => {};
+  return {
+    open(socket) {
+      const send = (message: unknown): boolean => {
+        if (socket.getBufferedAmount() > 0) return false;
+        socket.send(JSON.stringify(message));
+        return true;
+      };
+      ({ stop, tell, refresh } = git.watch(chat, { send }));
+    },
+    message(socket, data) {
+      if (typeOf(data) === "refresh") refresh();
+      else socket.send(JSON.stringify({ type: "error", message: "unknown message type" }));
+    },
+    drain: () => tell(),
+    close: () => stop(),
+  };
+};
+
+const typeOf = (data: string | Uint8Array): unknown => {
+  try {
+    return (JSON.parse(String(data)) as { type?: unknown } | null)?.type;
+  } catch {
+    return undefined;
+  }
+};

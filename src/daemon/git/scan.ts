@@ -1,0 +1,143 @@
+// Looks at one repository with the workspace's own git: branch, origin, and what differs from the last commit (facts/chats 2.11, rules
+// GS-2, GS-3). Changes nothing, not even the index, runs no program that the repository names, and takes no longer than a minute.
+import { lstat, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import type { GitReferences } from "#schema/git-message.ts";
+import type { Environment } from "../environment.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { runProcess } from "../scripts/process.ts";
+import { Diff, MOST_OF_FILE, newFileDiff } from "./diff.ts";
+
+export type GitOptions = { readonly clock: Clock; readonly groups: ProcessGroups; readonly env: Environment };
+
+/** What is seen of a repository. */
+export type Picture = { readonly branch: string; readonly remote_origin: string; readonly unified_diff: string };
+
+const LIMIT_MS = 20_000;
+/** Bytes of a listing; a work tree with more to tell is shown in part. */
+const MOST_LISTED = 1024 * 1024;
+const MOST_NEW_FILES = 2_000;
+
+const SAFE = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
+const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1", LC_ALL: "C" };
+
+/** Throws with git's own words when it cannot be looked at. */
+export const scanRepository = async (options: GitOptions, root: string): Promise<Picture> => {
+  const status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
+  const listed = await textOf(options, root, status);
+  const remote_origin = await originOf(options, root);
+  const lines = listed.split("\0");
+  const diff = new Diff();
+  if (lines.some((line) => /^[12u] /.test(line))) await trackedChanges(options, root, lines, diff);
+  const untracked = lines.filter((line) => line.startsWith("? ")).map((line) => line.slice(2));
+  for (const path of untracked.slice(0, MOST_NEW_FILES)) {
+    if (diff.isFull) break;
+    const text = await newFile(join(root, path), path);
+    if (text !== undefined) diff.file(text);
+  }
+  return { branch: branchIn(lines), remote_origin, unified_diff: diff.text };
+};
+
+/** Only what is checked out, and whether it was pushed. */
+export const referenceOf = async (
+  options: GitOptions,
+  repo_root: string,
+): Promise<GitReferences["repositories"][number]> => {
+  const branch = (await textOf(options, repo_root, ["symbolic-ref", "--short", "-q", "HEAD"], [1])).trim();
+  const remote_origin = await originOf(options, repo_root);
+  const remote = `refs/remotes/origin/${branch}`;
+  const found = branch === "" ? "" : await textOf(options, repo_root, ["for-each-ref", "--count=1", remote]);
+  return { repo_root, branch, remote_origin, pushed: found !== "" };
+};
+
+const branchIn = (lines: readonly string[]): string => {
+  const name = lines.find((line) => line.startsWith("# branch.head "))?.slice("# branch.head ".length) ?? "";
+  return name === "(detached)" ? "" : name;
+};
+
+const originOf = async (options: GitOptions, root: string): Promise<string> => {
+  const text = (await textOf(options, root, ["config", "--get", "remote.origin.url"], [1])).trim();
+  // Tokens stand in addresses more often than they should.
+  return text.replace(/^([a-z+]+:\/\/)[^/@]*@/i, "$1");
+};
+
+const trackedChanges = async (
+  options: GitOptions,
+  root: string,
+  lines: readonly string[],
+  diff: Diff,
+): Promise<void> => {
+  const isFirst = lines.includes("# branch.oid (initial)");
+  // Before the first commit everything is compared with an empty tree, whatever the repository calls it.
+  const base = isFirst ? (await textOf(options, root, ["hash-object", "-t", "tree", "/dev/null"])).trim() : "HEAD";
+  const large = ["-c", `core.bigFileThreshold=${MOST_OF_FILE}`];
+  const args = [...large, "diff", "--no-color", "--no-ext-diff", "--no-textconv", base, "--"];
+  await run(options, root, args, (bytes) => {
+    diff.add(bytes);
+    return !diff.isFull;
+  });
+};
+
+/** Undefined for what is no file, or has gone meanwhile. */
+const newFile = async (absolute: string, path: string): Promise<string | undefined> => {
+  try {
+    const found = await lstat(absolute);
+    if (found.isSymbolicLink()) {
+      return newFileDiff(path, { mode: "120000", content: new TextEncoder().encode(await readlink(absolute)) });
+    }
+    if (!found.isFile()) return undefined;
+    const mode = (found.mode & 0o100) === 0 ? "100644" : "100755";
+    return newFileDiff(path, { mode, content: found.size > MOST_OF_FILE ? undefined : await readFile(absolute) });
+  } catch {
+    return undefined;
+  }
+};
+
+const textOf = async (
+  options: GitOptions,
+  root: string,
+  args: readonly string[],
+  fine: readonly number[] = [],
+): Promise<string> => {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const take = (bytes: Uint8Array): boolean => {
+    chunks.push(bytes);
+    size += bytes.byteLength;
+    return size < MOST_LISTED;
+  };
+  await run(options, root, args, take, fine);
+  return Buffer.concat(chunks).toString("utf8");
+};
+
+/** `take` answers whether it wants more. */
+const run = async (
+  { clock, groups, env }: GitOptions,
+  root: string,
+  args: readonly string[],
+  take: (bytes: Uint8Array) => boolean,
+  fine: readonly number[] = [],
+): Promise<void> => {
+  let pid = 0;
+  let isEnough = false;
+  let words = "";
+  const end = await runProcess({
+    command: ["git", ...SAFE, ...args],
+    directory: root,
+    env: { ...env, ...ENVIRONMENT },
+    ...{ clock, groups, timeout_ms: LIMIT_MS },
+    onStart: (started) => {
+      pid = started;
+    },
+    onOutput: (from, bytes) => {
+      if (from === "stderr") words = (words + new TextDecoder().decode(bytes)).slice(0, 500);
+      else if (!isEnough && !take(bytes)) {
+        isEnough = true;
+        groups.end(pid);
+      }
+    },
+  });
+  if (isEnough || end.exit_code === 0 || fine.includes(end.exit_code)) return;
+  throw new Error(end.timed_out ? "git takes too long" : words.trim() || `git ended with ${end.exit_code}`);
+};

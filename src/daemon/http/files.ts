@@ -1,0 +1,140 @@
+// Files of the workspace for the server: list, read, write, edit (facts/wire 4.1, rules PT-5, PT-6). Regular files only, bounded sizes;
+// a write replaces the file at once or not at all.
+import { constants } from "node:fs";
+import { mkdir, open, opendir, realpath, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { AppError, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schema/agent-files.ts";
+import { unifiedDiff } from "../git/unified-diff.ts";
+import { applyEdit } from "./edit-text.ts";
+
+/** A file that is read or edited as text, or written. */
+export const MAX_FILE = 32 * 1024 * 1024;
+const MAX_ENTRIES = 10_000;
+const MAX_LINES_BYTES = 1024 * 1024;
+
+/** Ascending by name, at most 10,000 entries. */
+export const listDirectory = (path: string): Promise<DirectoryListing> =>
+  explained(path, async () => {
+    const contents: DirectoryListing["contents"] = [];
+    let truncated = false;
+    for await (const entry of await opendir(path)) {
+      if (contents.length >= MAX_ENTRIES) {
+        truncated = true;
+        break;
+      }
+      const absolute_path = join(path, entry.name);
+      const found = await stat(absolute_path).catch(() => undefined);
+      contents.push({ name: entry.name, absolute_path, is_dir: found?.isDirectory() ?? false, size: found?.size ?? 0 });
+    }
+    contents.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return { absolute_path: path, contents, truncated };
+  });
+
+/** The path without links and dots. 404 when it does not exist. */
+export const resolvePath = (path: string): Promise<string> => explained(path, () => realpath(path));
+
+/** Bytes `offset` to `offset` + `limit`, streamed. */
+export const readFile = async (path: string, offset: number, limit: number): Promise<Response> => {
+  const size = await sizeOf(path);
+  const end = Math.min(size, offset + limit);
+  return new Response(Bun.file(path).slice(offset, Math.max(offset, end)), {
+    headers: { "content-type": "application/octet-stream", "x-file-size": String(size) },
+  });
+};
+
+/** Lines from the `offset`-th on (counted from 1), at most `limit` lines and 1 MiB. 413 for a file above 32 MiB. */
+export const readFileLines = async (path: string, offset: number, limit: number): Promise<FileLines> => {
+  const text = await textOf(path);
+  const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
+  const read: string[] = [];
+  let bytes = 0;
+  for (const line of lines.slice(offset - 1, offset - 1 + limit)) {
+    bytes += line.length + 1;
+    if (bytes > MAX_LINES_BYTES) break;
+    read.push(line);
+  }
+  return {
+    content: read.join("\n"),
+    file_size: await sizeOf(path),
+    lines_read: read.length,
+    total_lines: lines.length,
+  };
+};
+
+/** Replaces the whole file, folders included; keeps the mode of one that was there, and what a link points to. */
+export const writeFile = (path: string, content: Uint8Array | string): Promise<void> =>
+  explained(path, async () => {
+    await mkdir(dirname(path), { recursive: true });
+    const target = await realpath(path).catch(() => path);
+    const before = await stat(target).catch(() => undefined);
+    if (before && !before.isFile()) throw invalidField("path", "is not a regular file");
+    const beside = join(dirname(target), `.${uuid()}.tmp`);
+    try {
+      const mode = before ? before.mode & 0o7777 : 0o666;
+      const file = await open(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
+      try {
+        await file.writeFile(content);
+        if (before) await file.chmod(mode);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(beside, target);
+    } catch (error) {
+      await rm(beside, { force: true });
+      throw error;
+    }
+  });
+
+/** All edits are found valid before any file is written. 400 names the edit that does not fit. */
+export const editFiles = async (
+  files: readonly (EditFiles["files"][number] & { absolute_path: string })[],
+): Promise<EditedFiles> => {
+  const texts = new Map<string, { path: string; before: string; text: string }>();
+  for (const [i, { path, absolute_path, edits }] of files.entries()) {
+    const before = texts.get(absolute_path)?.before ?? (await textOf(absolute_path));
+    let text = texts.get(absolute_path)?.text ?? before;
+    for (const [j, edit] of edits.entries()) {
+      const edited = applyEdit(text, edit);
+      if ("problem" in edited) throw invalidField(`files.${i}.edits.${j}.old_text`, edited.problem);
+      text = edited.text;
+      if (text.length > MAX_FILE) throw tooLarge();
+    }
+    texts.set(absolute_path, { path, before, text });
+  }
+  for (const [path, { text }] of texts) await writeFile(path, text);
+  return {
+    files: [...texts.values()].map(({ path, before, text }) => ({ path, diff: unifiedDiff(path, before, text) })),
+  };
+};
+
+const textOf = async (path: string): Promise<string> => {
+  if ((await sizeOf(path)) > MAX_FILE) throw tooLarge();
+  return explained(path, () => Bun.file(path).text());
+};
+
+// A pipe or a device would be read for ever.
+const sizeOf = (path: string): Promise<number> =>
+  explained(path, async () => {
+    const found = await stat(path);
+    if (!found.isFile()) throw invalidField("path", "is not a regular file");
+    return found.size;
+  });
+
+const tooLarge = (): AppError => new AppError("too_large", `Files above ${MAX_FILE} bytes are not handled.`);
+
+const explained = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    const { code } = error as { code?: string };
+    const detail = `${path}: ${code ?? "failed"}`;
+    if (code === "ENOENT") throw new AppError("not_found", "There is no such file or folder.", { detail });
+    if (code === "EACCES" || code === "EPERM") throw new AppError("forbidden", "The user may not do this.", { detail });
+    if (code === "ENOSPC") throw new AppError("storage_full", "The disk of the workspace is full.", { detail });
+    throw new AppError("invalid", "The file cannot be handled.", { detail, cause: error });
+  }
+};

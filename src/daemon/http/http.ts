@@ -1,0 +1,234 @@
+// The daemon's HTTP API (facts/wire 4.1), served on a socket that only this user can open and that the server reaches as port 4 of the
+// tunnel (rules PT-4 to PT-7). Speaks for the workspace's user, so it refuses nobody who gets here.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Static, TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { Clock } from "#base/clock.ts";
+import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { CallMcpTool } from "#schema/agent-context.ts";
+import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import { Checkpoint, type CheckpointTaken, ForgetCheckpoints } from "#schema/checkpoint.ts";
+import { DesktopAction } from "#schema/desktop-action.ts";
+import type { ListeningPort } from "#schema/listening-port.ts";
+import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import type { Containers } from "../containers/containers.ts";
+import { containerRoutes } from "../containers/http.ts";
+import type { WorkspaceContext } from "../context/context.ts";
+import { skillFile, skillFiles } from "../context/http.ts";
+import type { WorkspaceMcp } from "../context/mcp.ts";
+import type { Desktop } from "../desktop/desktop.ts";
+import { desktopRoutes } from "../desktop/http.ts";
+import { chatsOf, gitRoutes } from "../git/http.ts";
+import type { GitWatches } from "../git/watch.ts";
+import { Once } from "../once.ts";
+import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./files.ts";
+import type { Processes } from "./processes.ts";
+import { handledSockets } from "./sockets.ts";
+
+export type HttpApiOptions = {
+  ports(): ListeningPort[];
+  processes: Processes;
+  containers: Containers;
+  git: GitWatches;
+  desktop: Desktop;
+  clock: Clock;
+  checkpoints: Checkpoints;
+  context: Pick<WorkspaceContext, "told">;
+  mcp: Pick<WorkspaceMcp, "call">;
+  /** The absolute path of what a caller wrote. */
+  place(path: string): string;
+  /** The workspace is being stopped: the daemon runs its stop scripts and ends. */
+  shutDown(): void;
+};
+
+export type HttpApi = { readonly socket: string; close(): Promise<void> };
+
+const ALL = Number.MAX_SAFE_INTEGER;
+
+/** Listens on a Unix socket in a folder of its own, readable by this user alone. */
+export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
+  const folder = mkdtempSync(join(tmpdir(), "slipway-agent-"));
+  const socket = join(folder, "api");
+  const server = Bun.serve({
+    unix: socket,
+    maxRequestBodySize: MAX_FILE,
+    // The server decides how long a connection is kept.
+    idleTimeout: 0,
+    routes: {
+      ...routesOf(options),
+      ...containerRoutes(options.containers),
+      ...gitRoutes(options.git),
+      ...desktopRoutes({ ...options, actionOf }),
+    },
+    websocket: handledSockets,
+    fetch: () => failed(new AppError("not_found", "Route not found.")),
+    error: failed,
+  } as never);
+  return {
+    socket,
+    async close() {
+      await server.stop(true);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+type Request_ = Request & { params: Record<string, string> };
+
+const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, shutDown }: HttpApiOptions) => {
+  const edits = new Once<EditedFiles>();
+  const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
+  /** Which repositories a chat works on follows from what its tools touch. */
+  const touched = (request: Request, paths: readonly string[], changed: boolean): void => {
+    const chats = chatsOf(request);
+    if (chats.length > 0) void git.touched(chats, paths, changed);
+  };
+  return {
+    "/api/v0/shutdown": {
+      POST: () => {
+        shutDown();
+        return Response.json({ message: "The daemon ends." }, { status: 202 });
+      },
+    },
+    "/api/v0/context": { GET: () => Response.json(context.told) },
+    "/api/v0/context/skill-files": { GET: async (request: Request) => Response.json(await skillFiles(path(request))) },
+    "/api/v0/context/skill-file": {
+      GET: async (request: Request) =>
+        Response.json(await skillFile(path(request), queryOf(request, "file") || missing("file"))),
+    },
+    "/api/v0/mcp/call-tool": {
+      POST: async (request: Request) => {
+        const { server, tool, arguments: args } = await bodyOf(request, CallMcpTool);
+        return Response.json(await mcp.call(server, tool, args, request.signal));
+      },
+    },
+    "/api/v0/listening-ports": { GET: () => Response.json({ ports: ports() }) },
+    "/api/v0/list-directory": {
+      POST: async (request: Request) =>
+        Response.json(await listDirectory(place((await bodyOf(request, ListDirectory)).path))),
+    },
+    "/api/v0/resolve-path": {
+      GET: async (request: Request) => Response.json({ resolved_path: await resolvePath(path(request)) }),
+    },
+    "/api/v0/read-file": {
+      GET: (request: Request) => {
+        touched(request, [path(request)], false);
+        return readFile(path(request), numberOf(request, "offset", 0), numberOf(request, "limit", ALL));
+      },
+    },
+    "/api/v0/read-file-lines": {
+      GET: async (request: Request) => {
+        const offset = Math.max(1, numberOf(request, "offset", 1));
+        touched(request, [path(request)], false);
+        return Response.json(await readFileLines(path(request), offset, numberOf(request, "limit", 2_000)));
+      },
+    },
+    "/api/v0/write-file": {
+      POST: async (request: Request) => {
+        await writeFile(path(request), await request.bytes());
+        touched(request, [path(request)], true);
+        return Response.json({ message: "The file was written." });
+      },
+    },
+    "/api/v0/edit-files": {
+      POST: async (request: Request) => {
+        const { id, files } = await bodyOf(request, EditFiles);
+        const placed = files.map((one) => ({ ...one, absolute_path: place(one.path) }));
+        const edit = () => editFiles(placed);
+        const edited = await (id === undefined ? edit() : edits.once(id, edit));
+        touched(
+          request,
+          placed.map(({ absolute_path }) => absolute_path),
+          true,
+        );
+        return Response.json(edited);
+      },
+    },
+    "/api/v0/checkpoints": {
+      POST: async (request: Request) => {
+        const chats = await checkpoints.take(await bodyOf(request, Checkpoint));
+        const taken: CheckpointTaken = { message: "The files as they are now are kept.", ...(chats ? { chats } : {}) };
+        return Response.json(taken);
+      },
+    },
+    "/api/v0/checkpoints/forget": {
+      POST: async (request: Request) => {
+        const { chat_ids } = await bodyOf(request, ForgetCheckpoints);
+        await checkpoints.forget(chat_ids);
+        return Response.json({ message: "Their checkpoints are forgotten." });
+      },
+    },
+    "/api/v0/checkpoints/restore": {
+      POST: async (request: Request) => Response.json(await checkpoints.restore(await bodyOf(request, Checkpoint))),
+    },
+    "/api/v0/processes/start": {
+      POST: async (request: Request) => {
+        const asked = await bodyOf(request, StartProcess);
+        const directory = place(asked.directory ?? ".");
+        const chats = chatsOf(request);
+        const ran = (ended: boolean): void => {
+          if (chats.length > 0) void git.ran(chats, asked.command, directory, ended);
+        };
+        const started = processes.start(asked, directory, () => ran(true));
+        ran(false);
+        return Response.json(started);
+      },
+    },
+    "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
+    "/api/v0/processes/:id/output": {
+      GET: async (request: Request_) => {
+        const asked = {
+          after: numberOf(request, "after", 0),
+          wait_ms: numberOf(request, "wait_ms", 0),
+          limit: numberOf(request, "limit", ALL),
+          follow: queryOf(request, "follow") === "1",
+        };
+        return Response.json(await processes.output(request.params.id ?? "", asked));
+      },
+    },
+    "/api/v0/processes/:id/signal": {
+      POST: async (request: Request_) => {
+        processes.signal(request.params.id ?? "", await bodyOf(request, SignalProcess));
+        return Response.json({ message: "The signal was sent." });
+      },
+    },
+  };
+};
+
+const actionOf = (request: Request) => bodyOf(request, DesktopAction);
+
+const missing = (name: string): never => {
+  throw invalidField(name, "is missing");
+};
+
+const queryOf = (request: Request, name: string): string => new URL(request.url).searchParams.get(name) ?? "";
+
+const numberOf = (request: Request, name: string, otherwise: number): number => {
+  const text = queryOf(request, name);
+  if (text === "") return otherwise;
+  if (!/^\d{1,15}$/.test(text)) throw invalidField(name, "must be a whole number");
+  return Number(text);
+};
+
+const bodyOf = async <S extends TSchema>(request: Request, schema: S): Promise<Static<S>> => {
+  const body: unknown = await request.json().catch(() => {
+    throw invalid("The body is not JSON.");
+  });
+  if (Value.Check(schema, body)) return body;
+  const errors = [...Value.Errors(schema, body)].slice(0, 20);
+  const validations = errors.map(({ path, message }) => ({
+    field: path.slice(1).replaceAll("/", "."),
+    detail: message,
+  }));
+  throw invalid("Validation failed.", validations);
+};
+
+const failed = (error: Error): Response => {
+  const known = error instanceof AppError ? error : new AppError("internal", "An internal error occurred.");
+  if (known.kind === "internal") log("daemon").error("a request failed: {error}", { error });
+  const { message, detail, validations } = known;
+  return Response.json({ message, detail, validations }, { status: STATUS[known.kind] });
+};

@@ -1,0 +1,173 @@
+// Programs that the server starts in the workspace, for the tools of chats: each in a group of its own, with the last of its output
+// (facts/wire 4.1, rule PT-7). Bounded in number and in what is kept.
+import { type Clock, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { AppError, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import type { Environment } from "../environment.ts";
+import { pause } from "../pause.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { runProcess } from "../scripts/process.ts";
+import { OutputRing } from "../terminal/ring.ts";
+import { wholeCharacters } from "../whole-characters.ts";
+
+const MOST_RUNNING = 64;
+const MOST_KEPT = 128;
+const OUTPUT_BYTES = 1024 * 1024;
+const MOST_WAIT_MS = 30_000;
+const SIGNAL = { terminate: "SIGTERM", kill: "SIGKILL", interrupt: "SIGINT" } as const;
+/** What shells answer for a program that cannot be started. */
+const CANNOT_START = 126;
+
+export type ProcessesOptions = {
+  clock: Clock;
+  groups: ProcessGroups;
+  env: Environment;
+  /** What shows programs on the desktop, while there is one. */
+  display(): Environment;
+};
+
+type Started = {
+  id: string;
+  pid: number;
+  command: string;
+  directory: string;
+  started_at: number;
+  ended_at: number | undefined;
+  exit_code: number | null;
+  timed_out: boolean;
+  ring: OutputRing;
+  /** Rings when there is more output. */
+  news: Wakeup;
+  over: Promise<void>;
+};
+
+/** `after` in bytes; `limit` bytes at most; `follow`: more output is worth an answer, not only the end. */
+export type OutputQuery = { after: number; wait_ms: number; limit?: number; follow?: boolean };
+
+export class Processes {
+  readonly #options: ProcessesOptions;
+  readonly #started = new Map<string, Started>();
+
+  constructor(options: ProcessesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs `sh -c command`; answers when it has started, and calls `over` when it has ended. One that has this id already is answered as
+   * it is. 429 while too many run.
+   */
+  start(asked: StartProcess, directory: string, over: () => void = () => {}): ProcessInfo {
+    const { id = uuid(), command, env = {}, timeout_ms = 0 } = asked;
+    const { clock, groups } = this.#options;
+    const known = this.#started.get(id);
+    if (known) return infoOf(known);
+    const running = [...this.#started.values()].filter(({ ended_at }) => ended_at === undefined);
+    if (running.length >= MOST_RUNNING)
+      throw new AppError("too_many_requests", `${MOST_RUNNING} programs run already.`);
+    this.#forgetOld();
+    const ring = new OutputRing(OUTPUT_BYTES);
+    const news = new Wakeup();
+    const started: Started = {
+      id,
+      pid: 0,
+      command,
+      directory,
+      started_at: clock.now(),
+      ended_at: undefined,
+      exit_code: null,
+      timed_out: false,
+      ...{ ring, news },
+      over: Promise.resolve(),
+    };
+    const ended = (exit_code: number, timed_out: boolean): void => {
+      Object.assign(started, { exit_code, timed_out, ended_at: clock.now() });
+      over();
+    };
+    started.over = runProcess({
+      command: ["sh", "-c", command],
+      directory,
+      env: { ...this.#options.display(), ...this.#options.env, ...env },
+      clock,
+      groups,
+      timeout_ms,
+      onStart: (pid) => {
+        started.pid = pid;
+      },
+      onOutput: (_, bytes) => {
+        ring.push(bytes);
+        news.ring();
+      },
+    }).then(
+      ({ exit_code, timed_out }) => ended(exit_code, timed_out),
+      (error) => {
+        ring.push(new TextEncoder().encode(`The program cannot be started: ${(error as Error).message}\n`));
+        ended(CANNOT_START, false);
+      },
+    );
+    this.#started.set(started.id, started);
+    return infoOf(started);
+  }
+
+  /** Oldest first. */
+  list(): ProcessInfo[] {
+    return [...this.#started.values()].map(infoOf);
+  }
+
+  /** What was written from offset `after` on, as far as it is kept. Waits at most `wait_ms` for the end of the program, or for news. */
+  async output(id: string, query: OutputQuery): Promise<ProcessOutput> {
+    const { after, wait_ms, limit = OUTPUT_BYTES, follow = false } = query;
+    const started = this.#find(id);
+    const hasNews = () => follow && started.ring.written > after;
+    if (wait_ms > 0 && started.ended_at === undefined && !hasNews()) {
+      const waited = new AbortController();
+      const wait = pause(this.#options.clock, Math.min(wait_ms, MOST_WAIT_MS), waited.signal);
+      await Promise.race([started.over, wait, ...(follow ? [started.news.wait()] : [])]);
+      waited.abort();
+    }
+    const kept = started.ring.snapshot();
+    const { written } = started.ring;
+    const first = written - kept.byteLength;
+    const from = Math.min(written, Math.max(first, after));
+    const asked = kept.subarray(from - first, from - first + limit);
+    // The rest of a character may be on its way, or beyond the limit.
+    const isLast = started.ended_at !== undefined && from + asked.byteLength === written;
+    const whole = isLast ? asked : wholeCharacters(asked);
+    const next = from + whole.byteLength;
+    const output = new TextDecoder("utf-8", { ignoreBOM: true }).decode(whole);
+    const more = from + asked.byteLength < written;
+    return { ...infoOf(started), output, from, next, more, truncated: from > after };
+  }
+
+  /** Sends a signal to the whole group. 409 when the program has ended. */
+  signal(id: string, { signal }: SignalProcess): void {
+    const { pid, ended_at } = this.#find(id);
+    if (ended_at !== undefined || pid === 0) throw new AppError("conflict", "The program has ended.");
+    try {
+      process.kill(-pid, SIGNAL[signal]);
+    } catch {
+      throw new AppError("conflict", "The program has ended.");
+    }
+  }
+
+  #find(id: string): Started {
+    const started = this.#started.get(id);
+    if (!started) throw notFound();
+    return started;
+  }
+
+  #forgetOld(): void {
+    for (const [id, { ended_at }] of this.#started) {
+      if (this.#started.size < MOST_KEPT) return;
+      if (ended_at !== undefined) this.#started.delete(id);
+    }
+  }
+}
+
+const infoOf = ({ id, pid, command, directory, started_at, ended_at, exit_code, timed_out }: Started): ProcessInfo => ({
+  ...{ id, pid, command, directory, exit_code, timed_out },
+  running: ended_at === undefined,
+  started_at: rfc3339(started_at),
+  ended_at: rfc3339OrAbsent(ended_at) ?? null,
+});

@@ -1,0 +1,51 @@
+// Which state the agent is in, as the server hears it: every change in order, and on each new connection the newest once more with its
+// own time, so that a server which lost it has it again (rules DM-4, DM-5).
+import type { Clock } from "#base/clock.ts";
+import type { LifecycleState } from "#schema/agent.ts";
+import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
+import type { Reports } from "../connection/reports.ts";
+import { timestamp } from "../times.ts";
+
+const STATES: Readonly<Record<LifecycleState, Lifecycle_State>> = {
+  created: Lifecycle_State.CREATED,
+  starting: Lifecycle_State.STARTING,
+  start_timeout: Lifecycle_State.START_TIMEOUT,
+  start_error: Lifecycle_State.START_ERROR,
+  ready: Lifecycle_State.READY,
+  shutting_down: Lifecycle_State.SHUTTING_DOWN,
+  shutdown_timeout: Lifecycle_State.SHUTDOWN_TIMEOUT,
+  shutdown_error: Lifecycle_State.SHUTDOWN_ERROR,
+  off: Lifecycle_State.OFF,
+};
+
+export class Lifecycle {
+  readonly #reports: Reports;
+  readonly #clock: Clock;
+  #newest: { state: LifecycleState; at: number } | undefined;
+  #waiting = 0;
+
+  constructor(options: { reports: Reports; clock: Clock }) {
+    this.#reports = options.reports;
+    this.#clock = options.clock;
+  }
+
+  /** The agent is in this state from now on. */
+  enter(state: LifecycleState): void {
+    // The server takes no report that is older than the last one; a wall clock may be set back.
+    const at = Math.max(this.#clock.now(), this.#newest?.at ?? 0);
+    this.#newest = { state, at };
+    void this.#report(this.#newest);
+  }
+
+  /** A new connection: says the newest state again, unless it is still to be said. */
+  repeat(): void {
+    if (this.#newest && this.#waiting === 0) void this.#report(this.#newest);
+  }
+
+  async #report({ state, at }: { state: LifecycleState; at: number }): Promise<void> {
+    this.#waiting += 1;
+    const lifecycle = { state: STATES[state], changedAt: timestamp(at) };
+    await this.#reports.add(`lifecycle ${state}`, (api, signal) => api.updateLifecycle({ lifecycle }, signal));
+    this.#waiting -= 1;
+  }
+}

@@ -1,0 +1,114 @@
+// Collects the agent's metadata: runs each script at its interval and sends the newest values (rule DM-14).
+import type { Clock } from "#base/clock.ts";
+import type { WorkspaceAgentMetadata_Description } from "#src/wire/gen/agent_pb.ts";
+import type { Connection } from "../connection/connection.ts";
+import type { Environment } from "../environment.ts";
+import { Latest } from "../latest.ts";
+import { pause } from "../pause.ts";
+import { durationMs, timestamp } from "../times.ts";
+import { commandOf } from "./command.ts";
+import type { ProcessGroups } from "./groups.ts";
+import { runProcess } from "./process.ts";
+
+export type MetadataOptions = {
+  connection: Pick<Connection, "ask">;
+  clock: Clock;
+  signal: AbortSignal;
+  env: Environment;
+  directory: string;
+  groups: ProcessGroups;
+};
+
+type Result = { key: string; at: number; value: string; error: string };
+
+/** What the server keeps of a value (facts/platform 2.2). */
+const MAX_BYTES = 2048;
+const BATCH_GAP_MS = 1_000;
+
+/** Collects until the signal fires; a run that takes longer than its interval delays the next one. */
+export const collectMetadata = (
+  descriptions: readonly WorkspaceAgentMetadata_Description[],
+  options: MetadataOptions,
+): void => {
+  const { connection, clock, signal } = options;
+  const latest = new Latest<Result>({
+    connection,
+    clock,
+    what: "metadata",
+    gap_ms: BATCH_GAP_MS,
+    send: (results) => (api, abort) =>
+      api.batchUpdateMetadata(
+        {
+          metadata: results.map(({ key, at, value, error }) => ({
+            key,
+            result: { collectedAt: timestamp(at), age: 0n, value, error },
+          })),
+        },
+        abort,
+      ),
+  });
+  const repeat = async (description: WorkspaceAgentMetadata_Description): Promise<void> => {
+    const interval = Math.max(1_000, durationMs(description.interval));
+    while (!signal.aborted) {
+      const began = clock.monotonic();
+      const at = clock.now();
+      const result = await collect(description, interval, options);
+      if (signal.aborted) return;
+      latest.put(description.key, { key: description.key, at, ...result });
+      await pause(clock, Math.max(0, began + interval - clock.monotonic()), signal);
+    }
+  };
+  for (const description of descriptions) void repeat(description);
+};
+
+/** One run: its standard output, or why there is none. Never rejects. */
+const collect = async (
+  { script, timeout }: WorkspaceAgentMetadata_Description,
+  interval_ms: number,
+  { clock, env, directory, groups }: MetadataOptions,
+): Promise<{ value: string; error: string }> => {
+  const timeout_ms = durationMs(timeout) || interval_ms;
+  const output = { stdout: new Beginning(), stderr: new Beginning() };
+  try {
+    using made = commandOf(script);
+    const { exit_code, timed_out } = await runProcess({
+      command: made.command,
+      directory,
+      env,
+      clock,
+      groups,
+      timeout_ms,
+      onOutput: (from, bytes) => output[from].add(bytes),
+    });
+    const value = output.stdout.text;
+    if (timed_out) return { value, error: `ended: it ran longer than ${timeout_ms / 1000} s` };
+    if (exit_code === 0) return { value, error: "" };
+    return { value, error: cut(`exit code ${exit_code}: ${output.stderr.text}`.replace(/: $/, "")) };
+  } catch (error) {
+    return { value: "", error: cut(`cannot be started: ${(error as Error).message}`) };
+  }
+};
+
+/** The first bytes of an output; the rest is read and let go. Twice the bound, since spaces around are cut off. */
+class Beginning {
+  #bytes = Buffer.alloc(0);
+
+  add(bytes: Uint8Array): void {
+    const room = 2 * MAX_BYTES - this.#bytes.length;
+    if (room > 0) this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(0, room)]);
+  }
+
+  get text(): string {
+    return cut(this.#bytes.toString("utf8").trim());
+  }
+}
+
+const cut = (text: string): string => {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAX_BYTES) return text;
+  // A character that was cut in the middle is left out.
+  return bytes
+    .subarray(0, MAX_BYTES)
+    .toString("utf8")
+    .replace(/\uFFFD+$/, "");
+};

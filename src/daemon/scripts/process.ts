@@ -1,0 +1,65 @@
+// Runs one program of the workspace in a session of its own: its output as it comes, a limit of time, and an end even when something
+// in the background keeps its pipes open (rules DM-6, DM-7).
+import type { Clock } from "#base/clock.ts";
+import { within } from "../pause.ts";
+import type { ProcessGroups } from "./groups.ts";
+
+export type ProcessOptions = {
+  command: readonly string[];
+  directory: string;
+  env: Readonly<Record<string, string>>;
+  clock: Clock;
+  groups: ProcessGroups;
+  /** Milliseconds after which the whole group is ended; 0 = never. */
+  timeout_ms: number;
+  /** The program has started; its id is that of its group, too. */
+  onStart?(pid: number): void;
+  onOutput(from: "stdout" | "stderr", bytes: Uint8Array): void;
+};
+
+/** `pipes_left_open`: the program has ended, but its output had not ten seconds later; nobody reads it any more. */
+export type ProcessEnd = { exit_code: number; timed_out: boolean; pipes_left_open: boolean };
+
+const PIPES_MS = 10_000;
+
+/** Resolves when the program has ended and its output was read. Rejects when it cannot be started. */
+export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> => {
+  const { command, directory, env, clock, groups, timeout_ms, onStart, onOutput } = options;
+  const child = Bun.spawn([...command], {
+    cwd: directory,
+    env: { ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  groups.add(child.pid);
+  onStart?.(child.pid);
+  let timed_out = false;
+  const stop = (): void => {
+    timed_out = true;
+    groups.end(child.pid);
+  };
+  const limit = timeout_ms > 0 ? clock.after(timeout_ms, stop) : undefined;
+  const pipes = [
+    { from: "stdout" as const, reader: child.stdout.getReader() },
+    { from: "stderr" as const, reader: child.stderr.getReader() },
+  ];
+  const read = Promise.all(pipes.map(({ from, reader }) => pump(reader, (bytes) => onOutput(from, bytes))));
+  const exit_code = await child.exited;
+  limit?.cancel();
+  const closed = await within(clock, PIPES_MS, read);
+  if (!closed) for (const { reader } of pipes) await reader.cancel();
+  groups.ended(child.pid);
+  return { exit_code, timed_out, pipes_left_open: !closed };
+};
+
+type Reader = { read(): Promise<{ done: boolean; value?: Uint8Array }> };
+
+const pump = async (reader: Reader, take: (bytes: Uint8Array) => void): Promise<void> => {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    if (value && value.byteLength > 0) take(value);
+  }
+};

@@ -1,0 +1,152 @@
+// Runs one script of the template: its output becomes log lines as it comes, and the server hears when it began, ended and how
+// (rules DM-6, DM-7).
+import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { LogLevel } from "#schema/agent-log.ts";
+import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wire/gen/agent_pb.ts";
+import type { Reports } from "../connection/reports.ts";
+import { type Environment, placeOf } from "../environment.ts";
+import { durationMs, timestamp } from "../times.ts";
+import { commandOf } from "./command.ts";
+import type { ProcessGroups } from "./groups.ts";
+import { LineSplitter } from "./lines.ts";
+import type { LogSource, Logs } from "./logs.ts";
+import { type ProcessEnd, runProcess } from "./process.ts";
+
+export type Script = WorkspaceAgentScript;
+export type Stage = "start" | "stop" | "cron";
+/** How a run ended, in the words of the specification. */
+export type ScriptStatus = "ok" | "exit_failure" | "timed_out" | "pipes_left_open";
+
+export type ScriptRunnerOptions = {
+  clock: Clock;
+  env: Environment;
+  directory: string;
+  groups: ProcessGroups;
+  logs: Logs;
+  reports: Reports;
+};
+
+const STAGES = { start: Timing_Stage.START, stop: Timing_Stage.STOP, cron: Timing_Stage.CRON } as const;
+const STATUSES: Readonly<Record<ScriptStatus, Timing_Status>> = {
+  ok: Timing_Status.OK,
+  exit_failure: Timing_Status.EXIT_FAILURE,
+  timed_out: Timing_Status.TIMED_OUT,
+  pipes_left_open: Timing_Status.PIPES_LEFT_OPEN,
+};
+/** What shells answer for a program that cannot be started. */
+const CANNOT_START = 126;
+
+export class ScriptRunner {
+  readonly #options: ScriptRunnerOptions;
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(options: ScriptRunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the script has ended; never rejects. `limit_ms` holds for a script without a timeout of its own; 0 = none. */
+  run(script: Script, stage: Stage, limit_ms = 0): Promise<ScriptStatus> {
+    const run = this.#run(script, stage, limit_ms).finally(() => this.#running.delete(run));
+    this.#running.add(run);
+    return run;
+  }
+
+  /** Resolves when the scripts that run now have ended and were reported. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  async #run(script: Script, stage: Stage, limit_ms: number): Promise<ScriptStatus> {
+    const { clock, logs, reports } = this.#options;
+    const source = logs.source(script.logSourceId);
+    const start = clock.now();
+    const timeout_ms = durationMs(script.timeout) || limit_ms;
+    const end = await this.#runIn(script, source, timeout_ms);
+    const status = statusOf(end);
+    if (status === "timed_out")
+      this.#say(source, "warn", `The script was ended: it ran longer than ${timeout_ms / 1000} s.`);
+    if (status === "pipes_left_open") {
+      this.#say(
+        source,
+        "warn",
+        "The script has ended but left a program with its output open, which is not read any more.",
+      );
+    }
+    const timing = {
+      scriptId: script.id,
+      start: timestamp(start),
+      end: timestamp(clock.now()),
+      exitCode: end.exit_code,
+      stage: STAGES[stage],
+      status: STATUSES[status],
+    };
+    void reports.add(`end of script ${script.displayName}`, (api, signal) => api.scriptCompleted({ timing }, signal));
+    return status;
+  }
+
+  async #runIn(script: Script, source: LogSource, timeout_ms: number): Promise<ProcessEnd> {
+    const { clock, env, directory, groups } = this.#options;
+    const splitters = { stdout: new LineSplitter(), stderr: new LineSplitter() };
+    const take = (from: "stdout" | "stderr", lines: readonly string[]): void => {
+      for (const line of lines) this.#say(source, from === "stdout" ? "info" : "error", line);
+    };
+    const file = this.#openFile(script.logPath, source);
+    try {
+      using made = commandOf(script.script);
+      return await runProcess({
+        command: made.command,
+        directory,
+        env,
+        clock,
+        groups,
+        timeout_ms,
+        onOutput: (from, bytes) => {
+          file?.write(bytes);
+          take(from, splitters[from].push(bytes));
+        },
+      });
+    } catch (error) {
+      this.#say(source, "error", `The script cannot be started: ${(error as Error).message}`);
+      return { exit_code: CANNOT_START, timed_out: false, pipes_left_open: false };
+    } finally {
+      for (const from of ["stdout", "stderr"] as const) take(from, splitters[from].end());
+      file?.close();
+    }
+  }
+
+  #say(source: LogSource, level: LogLevel, output: string): void {
+    source.add({ at: this.#options.clock.now(), level, output });
+  }
+
+  /** The file the script's output is also kept in. A file that cannot be written costs a line, not the script. */
+  #openFile(path: string, source: LogSource): { write(bytes: Uint8Array): void; close(): void } | undefined {
+    if (path === "") return undefined;
+    const { env, directory } = this.#options;
+    const place = placeOf(path, env, directory);
+    try {
+      mkdirSync(dirname(place), { recursive: true });
+      const file = openSync(place, "a", 0o600);
+      return { write: (bytes) => tolerate(() => writeSync(file, bytes)), close: () => closeSync(file) };
+    } catch (error) {
+      this.#say(source, "warn", `The log file cannot be written: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+}
+
+const statusOf = ({ exit_code, timed_out, pipes_left_open }: ProcessEnd): ScriptStatus => {
+  if (timed_out) return "timed_out";
+  if (exit_code !== 0) return "exit_failure";
+  return pipes_left_open ? "pipes_left_open" : "ok";
+};
+
+const tolerate = (write: () => void): void => {
+  try {
+    write();
+  } catch (error) {
+    log("daemon").debug("a log file cannot be written: {error}", { error });
+  }
+};

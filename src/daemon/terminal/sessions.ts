@@ -1,0 +1,135 @@
+// The terminals of the workspace by id: a stream names one, which is started when it is new and shown again when it is not (rules TM-1,
+// TM-4). The server reaches them on port 2 of the tunnel.
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { Lookahead } from "#src/wire/lookahead.ts";
+import { readTerminalRequest, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
+import type { ContainerEngine } from "../containers/engine.ts";
+import type { Environment } from "../environment.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { startInContainer } from "./container.ts";
+import { type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
+import { Terminal } from "./terminal.ts";
+
+export type TerminalSessionsOptions = {
+  clock: Clock;
+  groups: ProcessGroups;
+  env: Environment;
+  directory: string;
+  /** Undefined where the workspace has none. */
+  engine?(): ContainerEngine | undefined;
+};
+
+const MOST = 100;
+const REQUEST_MS = 30_000;
+
+export class TerminalSessions {
+  readonly #options: TerminalSessionsOptions;
+  readonly #terminals = new Map<string, Terminal>();
+  #stopping = false;
+
+  constructor(options: TerminalSessionsOptions) {
+    this.#options = options;
+  }
+
+  /** Serves one stream until its client has gone. */
+  async serve(raw: Duplex): Promise<void> {
+    const late = this.#options.clock.after(REQUEST_MS, () => raw.reset("No terminal was named."));
+    const stream = new Lookahead(raw);
+    const request = await readTerminalRequest(stream).finally(() => late.cancel());
+    try {
+      await this.#terminal(request).attach(stream, { height: request.Height, width: request.Width });
+    } catch (error) {
+      // There is no other place where the person could read it.
+      await stream.write(new TextEncoder().encode(`${(error as Error).message}\r\n`));
+      await stream.end();
+    }
+  }
+
+  get size(): number {
+    return this.#terminals.size;
+  }
+
+  /** Ends every terminal and takes no more. */
+  async endAll(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all([...this.#terminals.values()].map((one) => one.end()));
+  }
+
+  #terminal(request: TerminalRequest): Terminal {
+    const { ID } = request;
+    const known = this.#terminals.get(ID);
+    if (known) return known;
+    if (this.#stopping) throw new Error("The workspace is stopping.");
+    if (this.#terminals.size >= MOST) throw new Error(`The workspace has ${MOST} terminals already.`);
+    const terminal: Terminal = new Terminal({
+      start: request.Container === "" ? this.#here(request) : this.#inContainer(request),
+      clock: this.#options.clock,
+      gone: () => {
+        if (this.#terminals.get(ID) === terminal) this.#terminals.delete(ID);
+      },
+    });
+    this.#terminals.set(ID, terminal);
+    log("daemon").info("terminal started", { container: request.Container || undefined });
+    return terminal;
+  }
+
+  #here({ Command, Height, Width }: TerminalRequest): Start {
+    const { clock, groups, env, directory } = this.#options;
+    const shell = shellOf(env);
+    const command = Command === "" ? [shell, "-l"] : [shell, "-c", Command];
+    const size = { height: Height, width: Width };
+    const options = { command, directory, env: terminalEnvironment(env, shell), size, clock, groups };
+    return (events) => startProgram(options, events);
+  }
+
+  #inContainer({ Container, ContainerUser, Command, Height, Width }: TerminalRequest): Start {
+    const engine = this.#options.engine?.();
+    if (!engine) throw new Error("The workspace has no container engine.");
+    const options = {
+      ...{ engine, clock: this.#options.clock, size: { height: Height, width: Width } },
+      ...{ container: Container, user: ContainerUser, command: Command },
+    };
+    return (events) => startInContainer(options, events);
+  }
+}
+
+type Start = (events: ProgramEvents) => TerminalProgram;
+
+/** What programs on a terminal find: its kind, and a character set that can show what they write. */
+export const terminalEnvironment = (env: Environment, shell: string): Environment => {
+  const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || "";
+  const isUtf8 = /utf-?8/i.test(locale);
+  // LC_ALL would win over what is set here.
+  const { LC_ALL, ...rest } = env;
+  return {
+    ...(isUtf8 ? env : rest),
+    ...(isUtf8 ? {} : { ...(LC_ALL ? { LANG: LC_ALL } : {}), LC_CTYPE: "C.UTF-8" }),
+    SHELL: shell,
+    TERM: "xterm-256color",
+    COLORTERM: env.COLORTERM ?? "truecolor",
+  };
+};
+
+/** The user's own shell: what the environment says, else the password file, else what is there. */
+const shellOf = (env: Environment): string => {
+  const candidates = [env.SHELL, shellOfUser(), "/bin/bash", "/bin/sh"];
+  return (
+    candidates.find((one): one is string => !!one && !/(nologin|false)$/.test(one) && Bun.which(one) !== null) ?? "sh"
+  );
+};
+
+const shellOfUser = (): string | undefined => {
+  try {
+    const { username } = userInfo();
+    const line = readFileSync("/etc/passwd", "utf8")
+      .split("\n")
+      .find((one) => one.startsWith(`${username}:`));
+    return line?.split(":")[6];
+  } catch {
+    return undefined;
+  }
+};

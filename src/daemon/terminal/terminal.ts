@@ -1,0 +1,186 @@
+// One terminal of the workspace: a program on a pseudo-terminal, the last of its output, and those who look at it (facts/platform 5.6,
+// rules TM-1 to TM-9). Its program waits while the slowest client does not read; a client that takes nothing for long is detached.
+import type { Clock, Timer } from "#base/clock.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { JsonObjects } from "#src/wire/json-objects.ts";
+import { MAX_INPUT, terminalInput } from "#src/wire/terminal-protocol.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import { TerminalClient } from "./client.ts";
+import type { ProgramEvents, TerminalProgram } from "./program.ts";
+import { OutputRing } from "./ring.ts";
+
+export type TerminalOptions = {
+  /** Starts what runs on it. Throws when it cannot be started. */
+  start(events: ProgramEvents): TerminalProgram;
+  clock: Clock;
+  /** Nobody has been attached for five minutes, or the program has ended: the terminal is gone. */
+  gone(): void;
+};
+
+const REPLAY_BYTES = 64 * 1024;
+/** With so much waiting for a client, programs wait; with less than half of it for each client they go on. */
+const HELD_AT = 128 * 1024;
+/** Where output cannot be held back, a client for whom more waits is detached. */
+const CUT_AT = 8 * 1024 * 1024;
+/** Characters typed that the program has not read; more stay in the stream. */
+const UNREAD_INPUT = 64 * 1024;
+const KEPT_MS = 300_000;
+/** A client that takes nothing stands in the way of the others for so long; alone, only of the program. */
+const STALLED_SHARED_MS = 20_000;
+const STALLED_ALONE_MS = 120_000;
+const LOOK_MS = 1_000;
+/** Output that something in the background may still write once the program has ended. */
+const LAST_WORDS_MS = 200;
+
+export class Terminal {
+  readonly #options: TerminalOptions;
+  readonly #ring = new OutputRing(REPLAY_BYTES);
+  readonly #clients = new Set<TerminalClient>();
+  readonly #program: TerminalProgram;
+  readonly #closed = Promise.withResolvers<void>();
+  readonly #flushed = new Wakeup();
+  #unflushed = 0;
+  #held = false;
+  #unwatched: Timer | undefined;
+  #looker: Timer | undefined;
+  #over = false;
+
+  /** Throws when the program cannot be started. */
+  constructor(options: TerminalOptions) {
+    this.#options = options;
+    this.#program = options.start({
+      output: (chunk) => this.#onOutput(chunk),
+      drained: () => {
+        this.#unflushed = 0;
+        this.#flushed.ring();
+      },
+      closed: () => {
+        this.#closed.resolve();
+        this.#flushed.ring();
+      },
+    });
+    void this.#live();
+  }
+
+  /** Shows the last output, then what comes, and types what the stream says. Resolves when the client has gone. */
+  async attach(stream: Duplex, size: { height: number; width: number }): Promise<void> {
+    const client = new TerminalClient(stream, this.#options.clock, () => this.#regulate());
+    this.#unwatched?.cancel();
+    this.#unwatched = undefined;
+    this.#clients.add(client);
+    client.send(this.#ring.snapshot());
+    if (this.#over) client.end();
+    else {
+      this.resize(size);
+      this.#watchStalls();
+    }
+    void this.#listen(stream, client);
+    await client.gone;
+    this.#clients.delete(client);
+    this.#regulate();
+    if (this.#clients.size === 0) this.#unwatch();
+  }
+
+  resize({ height, width }: { height: number; width: number }): void {
+    if (!this.#over) this.#program.resize({ height, width });
+  }
+
+  /** Ends the program and everything it has started on this terminal. Resolves when they are gone. */
+  async end(): Promise<void> {
+    const ending = this.#program.end();
+    this.#release();
+    await ending;
+    await this.#program.exited;
+  }
+
+  async #listen(stream: Duplex, client: TerminalClient): Promise<void> {
+    const objects = new JsonObjects(MAX_INPUT);
+    try {
+      for await (const chunk of stream) {
+        for (const object of objects.push(chunk)) {
+          const { data, height, width } = terminalInput(object);
+          if (height !== undefined && width !== undefined) this.resize({ height, width });
+          if (data !== undefined) await this.#type(data);
+        }
+      }
+      // Whoever ends its side goes; the terminal stays.
+      client.detach("The client has gone.");
+    } catch (error) {
+      client.detach((error as Error).message);
+    }
+  }
+
+  /** Bun takes any amount and keeps what the program has not read; so the next client input waits for that. */
+  async #type(data: string): Promise<void> {
+    while (this.#unflushed > UNREAD_INPUT && !this.#over) await this.#flushed.wait();
+    if (this.#over) return;
+    this.#unflushed += data.length;
+    this.#program.write(data);
+  }
+
+  #onOutput(chunk: Uint8Array): void {
+    this.#ring.push(chunk);
+    for (const client of this.#clients) client.send(chunk);
+    this.#regulate();
+  }
+
+  /** Holds the program back while a client is behind, and lets it go on when all have caught up. */
+  #regulate(): void {
+    let most = 0;
+    for (const client of [...this.#clients]) {
+      if (client.waiting > CUT_AT) client.detach("The client is too slow.");
+      most = Math.max(most, client.waiting);
+    }
+    if (!this.#held && most >= HELD_AT && !this.#over) {
+      this.#held = true;
+      this.#program.gate?.hold();
+    } else if (this.#held && most < HELD_AT / 2) this.#release();
+  }
+
+  #release(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    this.#program.gate?.release();
+  }
+
+  #watchStalls(): void {
+    this.#looker ??= this.#options.clock.every(LOOK_MS, () => {
+      const allowed = this.#clients.size > 1 ? STALLED_SHARED_MS : STALLED_ALONE_MS;
+      for (const client of [...this.#clients]) {
+        if (client.stalled_ms > allowed) client.detach("The client is too slow.");
+      }
+    });
+  }
+
+  #unwatch(): void {
+    this.#looker?.cancel();
+    this.#looker = undefined;
+    if (this.#over) return;
+    this.#unwatched = this.#options.clock.after(KEPT_MS, () => {
+      this.#options.gone();
+      void this.end();
+    });
+  }
+
+  /** From the start of the program to its end, and to the last byte it has written. */
+  async #live(): Promise<void> {
+    const { clock, gone } = this.#options;
+    await this.#program.exited;
+    // What is still in the terminal is read first. Something in the background may keep it open: then silence is the end.
+    for (let seen = -1; ; ) {
+      const quiet = this.#ring.written === seen && !this.#held;
+      seen = this.#ring.written;
+      const silence = Promise.withResolvers<"silent">();
+      const timer = clock.after(LAST_WORDS_MS, () => silence.resolve("silent"));
+      const what = await Promise.race([this.#closed.promise, silence.promise]);
+      timer.cancel();
+      if (what !== "silent" || quiet) break;
+    }
+    this.#over = true;
+    this.#flushed.ring();
+    gone();
+    this.#unwatched?.cancel();
+    for (const client of this.#clients) client.end();
+    this.#program.release();
+  }
+}

@@ -1,0 +1,62 @@
+// Asking a daemon about the containers of its workspace, and passing on what it says when it refuses (facts/platform 3.7). Used by the
+// routes of containers and devcontainers. What a daemon says is a stranger's: bounded and checked.
+import { Value } from "@sinclair/typebox/value";
+import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
+import { type ContainerListing, FoundContainers } from "#schema/container.ts";
+import { nullableUuid } from "#schema/nullable-uuid.ts";
+import type { HttpResponse } from "#src/wire/http-connection.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import type { DomainContext } from "../context.ts";
+
+/** Bytes of a listing. */
+export const MAX_LISTING = 4 * 1024 * 1024;
+const LIMIT_MS = 30_000;
+const MAX_WORDS = 64 * 1024;
+
+type Deps = Pick<DomainContext, "clock" | "agentHttp">;
+
+/** The body of a good answer. Throws 408 when none comes in time, and what the agent says when it refuses. */
+export const askContainers = async (ctx: Deps, agent_id: string, method: string, rest: string): Promise<string> => {
+  const late = new AbortController();
+  const timer = ctx.clock.after(LIMIT_MS, () => late.abort());
+  try {
+    const path = `/api/v0/containers${rest}`;
+    const response = await ctx.agentHttp.request(agent_id, { method, path, signal: late.signal });
+    if (response.status < 200 || response.status > 299) throw await refusal(response);
+    return await response.text(MAX_LISTING);
+  } catch (error) {
+    if (!late.signal.aborted) throw error;
+    throw new AppError("timeout", "The agent did not answer within 30 s.");
+  } finally {
+    timer.cancel();
+  }
+};
+
+/** A daemon's listing as this kind of caller is shown it. */
+export const shownListing = (text: string, compat: boolean): ContainerListing => {
+  let found: unknown;
+  try {
+    found = Value.Clean(FoundContainers, JSON.parse(text));
+  } catch (error) {
+    throw new WireError("protocol", "The agent's answer is not JSON.", error);
+  }
+  if (!Value.Check(FoundContainers, found)) throw new WireError("protocol", "The agent's answer is no listing.");
+  return {
+    ...found,
+    devcontainers: found.devcontainers.map((one) => ({ ...one, subagent_id: nullableUuid(one.subagent_id, compat) })),
+  };
+};
+
+const KINDS = new Map<number, ErrorKind>(
+  (["invalid", "forbidden", "not_found", "conflict", "internal"] as const).map((kind) => [STATUS[kind], kind]),
+);
+
+/** The agent's own words under its own status; anything unusual is a fault in between. */
+export const refusal = async (response: HttpResponse): Promise<AppError> => {
+  const kind = KINDS.get(response.status) ?? "overloaded";
+  const said = await response.json<{ message?: unknown; detail?: unknown }>(MAX_WORDS).catch(() => undefined);
+  const text = (value: unknown): string => (typeof value === "string" ? value.slice(0, 2_000) : "");
+  return new AppError(kind, text(said?.message) || "The agent refuses.", {
+    detail: text(said?.detail) || (kind === "overloaded" ? `It answered ${response.status}.` : ""),
+  });
+};

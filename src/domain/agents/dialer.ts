@@ -1,0 +1,127 @@
+// Reaching agents through the tunnels their daemons keep open (DESIGN section 5). One tunnel for each agent, the newest; whoever dials
+// while there is none learns in what state the agent is (rules TN-2, TN-4, TN-6).
+import { agentStatus } from "#actors/agent/status.ts";
+import type { Clock } from "#base/clock.ts";
+import { AppError, notFound } from "#base/errors.ts";
+import { findAgent } from "#db/agents/agents.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { AgentDialer, DialOptions } from "#src/wire/agent-dialer.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { Lookahead } from "#src/wire/lookahead.ts";
+import { encodeTarget, readOutcome } from "#src/wire/tunnel-target.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import type { YamuxSession } from "#src/wire/yamux.ts";
+
+/** The agent must say by then whether the target is open. Longer than it waits itself for a program to accept. */
+const ANSWER_MS = 15_000;
+/** An agent that is connected brings its tunnel up in this time, or it has none. */
+const TUNNEL_MS = 5_000;
+
+type Tunnel = { session: YamuxSession; replaced: () => void };
+
+export class TunnelDialer implements AgentDialer {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #tunnels = new Map<string, Tunnel>();
+  /** Connections of daemons of ours, by agent. */
+  readonly #expected = new Map<string, number>();
+  readonly #arrivals = new Map<string, Wakeup>();
+
+  constructor(parts: { store: Store; clock: Clock }) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+  }
+
+  /** A tunnel of this agent is open; `replaced` is called when another takes its place. Returns how to say that it has ended. */
+  join(agent_id: string, session: YamuxSession, replaced: () => void): () => void {
+    const before = this.#tunnels.get(agent_id);
+    const tunnel = { session, replaced };
+    this.#tunnels.set(agent_id, tunnel);
+    before?.replaced();
+    this.#arrivals.get(agent_id)?.ring();
+    return () => {
+      if (this.#tunnels.get(agent_id) === tunnel) this.#tunnels.delete(agent_id);
+    };
+  }
+
+  /** Agents that can be reached now. */
+  get size(): number {
+    return this.#tunnels.size;
+  }
+
+  /** A daemon of ours has connected and brings its tunnel up. Returns how to say that it has gone. */
+  expect(agent_id: string): () => void {
+    this.#expected.set(agent_id, (this.#expected.get(agent_id) ?? 0) + 1);
+    return () => {
+      const left = (this.#expected.get(agent_id) ?? 0) - 1;
+      if (left > 0) this.#expected.set(agent_id, left);
+      else this.#expected.delete(agent_id);
+    };
+  }
+
+  reaches(agent_id: string): boolean {
+    return this.#tunnels.has(agent_id) || this.#expected.has(agent_id);
+  }
+
+  async dial(agent_id: string, port: number, signal?: AbortSignal, { tls }: DialOptions = {}): Promise<Duplex> {
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new WireError("refused", "There is no such port.");
+    const session = this.#tunnels.get(agent_id)?.session ?? (await this.#arriving(agent_id, signal));
+    const raw = await session.open();
+    const giveUp = (): void => raw.reset("The caller has gone.");
+    const stream = new Lookahead(raw);
+    let isLate = false;
+    const late = this.#clock.after(ANSWER_MS, () => {
+      isLate = true;
+      raw.reset("The agent does not answer.");
+    });
+    signal?.addEventListener("abort", giveUp, { once: true });
+    try {
+      if (signal?.aborted) giveUp();
+      await stream.write(encodeTarget(port, tls));
+      await readOutcome(stream);
+      return stream;
+    } catch (error) {
+      raw.reset();
+      throw isLate ? new WireError("timeout", "The agent does not answer.") : error;
+    } finally {
+      late.cancel();
+      signal?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  async #arriving(agent_id: string, signal: AbortSignal | undefined): Promise<YamuxSession> {
+    const agent = await this.#store.get(findAgent({ id: agent_id }));
+    if (!agent) throw notFound();
+    const status = agentStatus(agent, this.#clock.now());
+    if (status === "connected") await this.#arrival(agent_id, signal);
+    const tunnel = this.#tunnels.get(agent_id);
+    if (tunnel) return tunnel.session;
+    if (status !== "connected") throw notConnected(status);
+    throw new AppError(
+      "invalid",
+      'The agent cannot be reached: its state is "connected", but it has no tunnel to this server.',
+    );
+  }
+
+  /** Resolves when the agent has a tunnel, after a few seconds without, or when the signal fires. */
+  #arrival(agent_id: string, signal: AbortSignal | undefined): Promise<void> {
+    const bell = this.#arrivals.get(agent_id) ?? new Wakeup();
+    this.#arrivals.set(agent_id, bell);
+    return new Promise((resolve) => {
+      const over = (): void => {
+        timer.cancel();
+        signal?.removeEventListener("abort", over);
+        this.#arrivals.delete(agent_id);
+        resolve();
+      };
+      const timer = this.#clock.after(TUNNEL_MS, () => bell.ring());
+      signal?.addEventListener("abort", over, { once: true });
+      void bell.wait().then(over);
+    });
+  }
+}
+
+/** 400: what is asked needs the agent, and it is not there (facts/platform 3.7). */
+const notConnected = (status: string): AppError =>
+  new AppError("invalid", `The agent is not connected: its state is "${status}".`);

@@ -1,0 +1,28 @@
+// How far agents say they are from the relays (facts/platform 2.5): what is in the node each has given the coordinator. Agents that are
+// not in the private network have none.
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import { regionName } from "#src/tailnet/derp-map.ts";
+import type { DomainContext } from "../context.ts";
+
+/** By region name, in milliseconds; `preferred` is the agent's home. */
+export type LatencyOf = (agent_id: string) => WorkspaceAgent["latency"];
+
+const NONE: WorkspaceAgent["latency"] = {};
+const REGIONS = 32;
+
+export const latencyOf =
+  ({ tailnet }: Pick<DomainContext, "tailnet">): LatencyOf =>
+  (agent_id) => {
+    const node = tailnet.coordinator.nodeOf(agent_id);
+    if (!node) return NONE;
+    const found: WorkspaceAgent["latency"] = {};
+    // Keys are a region and the kind of address it was measured over, such as `999-v4`; the quicker counts.
+    for (const [key, seconds] of Object.entries(node.derpLatency).slice(0, REGIONS)) {
+      const region = Number.parseInt(key, 10);
+      if (!(region > 0) || !Number.isFinite(seconds) || seconds < 0) continue;
+      const name = regionName(region);
+      const latency_ms = Math.min(found[name]?.latency_ms ?? Number.POSITIVE_INFINITY, seconds * 1000);
+      found[name] = { latency_ms, preferred: node.preferredDerp === region };
+    }
+    return found;
+  };

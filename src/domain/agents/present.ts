@@ -1,0 +1,208 @@
+// Agents as callers see them: rows of five tables brought together, status and health derived at `now` (facts/platform 2.3 to 2.5).
+// Used by the agent's own route and inside the resources of a build.
+import { agentHealth, agentStatus } from "#actors/agent/status.ts";
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
+import { listAgentNames } from "#db/agents/app-places.ts";
+import { type AppStatusRow, listAppStatusesOf } from "#db/agents/app-statuses.ts";
+import { type AgentAppRow, listAgentAppsOf } from "#db/agents/apps.ts";
+import { type LogSourceRow, listLogSourcesOf } from "#db/agents/log-sources.ts";
+import { type AgentMetadataRow, listAgentMetadataOf } from "#db/agents/metadata.ts";
+import { type AgentScriptRow, listAgentScriptsOf } from "#db/agents/scripts.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { App, AppStatus } from "#schema/app.ts";
+import { nullableUuid } from "#schema/nullable-uuid.ts";
+import { type AppName, labelOf } from "../applications/names.ts";
+import type { LatencyOf } from "./latency.ts";
+
+/**
+ * The agents of these resources by resource id, each list in the order it is shown (display order, then name). `now` is in
+ * milliseconds since 1970; `compat` decides the form of nullable ids, `hasAppHosts` whether apps have hosts of their own.
+ */
+export const showAgents = async (
+  store: Pick<Store, "all">,
+  resourceIds: readonly string[],
+  now: number,
+  compat: boolean,
+  hasAppHosts: boolean,
+  latency?: LatencyOf,
+): Promise<Map<string, WorkspaceAgent[]>> => {
+  const shown = new Map<string, WorkspaceAgent[]>(resourceIds.map((id) => [id, []]));
+  if (resourceIds.length === 0) return shown;
+  const rows = await store.all(listAgentsOfResources({ resource_ids: JSON.stringify(resourceIds) }));
+  for (const agent of await showAgentRows(store, rows, now, compat, hasAppHosts, latency))
+    shown.get(agent.resource_id)?.push(agent);
+  return shown;
+};
+
+/** These agents in the order given. */
+export const showAgentRows = async (
+  store: Pick<Store, "all">,
+  rows: readonly AgentRow[],
+  now: number,
+  compat: boolean,
+  hasAppHosts: boolean,
+  latency: LatencyOf = () => ({}),
+): Promise<WorkspaceAgent[]> => {
+  if (rows.length === 0) return [];
+  const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
+  const [apps, statuses, scripts, sources, metadata] = await Promise.all([
+    store.all(listAgentAppsOf(of)).then(byAgent),
+    store.all(listAppStatusesOf(of)).then(byAgent),
+    store.all(listAgentScriptsOf(of)).then(byAgent),
+    store.all(listLogSourcesOf(of)).then(byAgent),
+    store.all(listAgentMetadataOf(of)).then(byAgent),
+  ]);
+  const needsNames = hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
+  const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
+  return rows.map((row) =>
+    showAgent(
+      row,
+      {
+        names: names?.get(row.id)?.[0],
+        latency: latency(row.id),
+        apps: apps.get(row.id) ?? [],
+        statuses: statuses.get(row.id) ?? [],
+        scripts: scripts.get(row.id) ?? [],
+        sources: sources.get(row.id) ?? [],
+        metadata: metadata.get(row.id) ?? [],
+      },
+      now,
+      compat,
+    ),
+  );
+};
+
+const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
+  Map.groupBy(rows, (row) => row.agent_id);
+
+type Deps = {
+  /** What the hosts of its apps are made of; undefined where there are none. */
+  names: Omit<AppName, "app"> | undefined;
+  latency: WorkspaceAgent["latency"];
+  apps: readonly AgentAppRow[];
+  statuses: readonly AppStatusRow[];
+  scripts: readonly AgentScriptRow[];
+  sources: readonly LogSourceRow[];
+  metadata: readonly AgentMetadataRow[];
+};
+
+const showAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean): WorkspaceAgent => {
+  const status = agentStatus(row, now);
+  const blocks = parts.scripts.some((script) => script.run_on_start && script.start_blocks_login);
+  return {
+    id: row.id,
+    parent_id: nullableUuid(row.parent_id, compat),
+    resource_id: row.resource_id,
+    name: row.name,
+    status,
+    lifecycle_state: row.lifecycle_state as WorkspaceAgent["lifecycle_state"],
+    health: agentHealth(status, row.lifecycle_state),
+    created_at: rfc3339(row.created_at),
+    updated_at: rfc3339(row.updated_at),
+    first_connected_at: rfc3339OrAbsent(row.first_connected_at),
+    last_connected_at: rfc3339OrAbsent(row.last_connected_at),
+    disconnected_at: rfc3339OrAbsent(row.disconnected_at),
+    started_at: rfc3339OrAbsent(row.started_at),
+    ready_at: rfc3339OrAbsent(row.ready_at),
+    connection_timeout_seconds: row.connection_timeout_seconds,
+    architecture: row.architecture,
+    operating_system: row.operating_system,
+    directory: row.directory,
+    expanded_directory: row.expanded_directory,
+    instance_id: row.instance_id,
+    version: row.version,
+    api_version: row.api_version,
+    environment_variables: row.environment_variables,
+    display_apps: row.display_apps,
+    subsystems: row.subsystems as WorkspaceAgent["subsystems"],
+    startup_script_behavior: blocks ? "blocking" : "non-blocking",
+    troubleshooting_url: row.troubleshooting_url,
+    logs_length: row.logs_length,
+    logs_overflowed: row.logs_overflowed,
+    latency: parts.latency,
+    apps: parts.apps.map((app) => showApp(app, parts)),
+    scripts: parts.scripts.map(showScript),
+    log_sources: parts.sources.map(showLogSource),
+    metadata: parts.metadata.map((one) => showMetadata(one, now)),
+  };
+};
+
+const showApp = (app: AgentAppRow, { statuses, names }: Pick<Deps, "statuses" | "names">): App => ({
+  id: app.id,
+  slug: app.slug,
+  display_name: app.display_name,
+  command: app.command,
+  url: app.url,
+  external: app.external,
+  subdomain: app.subdomain,
+  subdomain_name: app.subdomain && names ? labelOf({ ...names, app: app.slug }) : "",
+  hidden: app.hidden,
+  group: app.group,
+  icon: app.icon,
+  tooltip: app.tooltip,
+  health: app.health as App["health"],
+  healthcheck: {
+    url: app.healthcheck_url,
+    interval: app.healthcheck_interval,
+    threshold: app.healthcheck_threshold,
+  },
+  open_in: app.open_in as App["open_in"],
+  sharing_level: app.sharing_level as App["sharing_level"],
+  statuses: statuses.filter(({ app_id }) => app_id === app.id).map(showStatus),
+});
+
+const showStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }: AppStatusRow): AppStatus => ({
+  id,
+  agent_id,
+  app_id,
+  workspace_id,
+  created_at: rfc3339(created_at),
+  state: said.state as AppStatus["state"],
+  message: said.message,
+  uri: said.uri,
+  icon: "",
+  needs_user_attention: false,
+});
+
+const NANOSECONDS = 1_000_000_000;
+
+const showScript = (script: AgentScriptRow): WorkspaceAgent["scripts"][number] => ({
+  id: script.id,
+  log_source_id: script.log_source_id,
+  log_path: script.log_path,
+  display_name: script.display_name,
+  script: script.script,
+  cron: script.cron,
+  run_on_start: script.run_on_start,
+  run_on_stop: script.run_on_stop,
+  start_blocks_login: script.start_blocks_login,
+  timeout: script.timeout_seconds * NANOSECONDS,
+  ...(script.status === null ? {} : { status: script.status as "ok", exit_code: script.exit_code ?? 0 }),
+});
+
+const showLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][number] => ({
+  id: source.id,
+  workspace_agent_id: source.agent_id,
+  display_name: source.display_name,
+  icon: source.icon,
+  created_at: rfc3339(source.created_at),
+});
+
+/** One result as it is shown at `now`, milliseconds since 1970. */
+export const showMetadata = (row: AgentMetadataRow, now: number): WorkspaceAgent["metadata"][number] => ({
+  description: {
+    display_name: row.display_name,
+    key: row.key,
+    script: row.script,
+    interval: row.interval * NANOSECONDS,
+    timeout: row.timeout * NANOSECONDS,
+  },
+  result: {
+    collected_at: rfc3339OrAbsent(row.collected_at),
+    age: row.collected_at === null ? 0 : Math.max(0, Math.floor((now - row.collected_at) / 1000)),
+    value: row.value,
+    error: row.error,
+  },
+});

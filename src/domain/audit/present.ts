@@ -1,0 +1,110 @@
+// An entry of the audit log as callers see it: a sentence that says what was done, where the thing can be seen, and whether it is still
+// there (facts/platform 7). Pure.
+import { rfc3339 } from "#base/clock.ts";
+import { isUuid, NIL_UUID } from "#base/ids.ts";
+import type { AuditRow, ShownEntry } from "#db/reports/audit/search.ts";
+import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
+import { showUser } from "../users/user.ts";
+
+const VERBS: Readonly<Record<AuditAction, string>> = {
+  create: "created",
+  write: "updated",
+  delete: "deleted",
+  start: "started",
+  stop: "stopped",
+  login: "logged in",
+  logout: "logged out",
+  register: "registered",
+  request_password_reset: "password reset requested",
+  connect: "connected",
+  disconnect: "disconnected",
+  open: "opened",
+  close: "closed",
+};
+
+const NAMES: Partial<Record<ResourceType, string>> = {
+  workspace_build: "workspace",
+  api_key: "token",
+  convert_login: "login type conversion",
+  oauth2_provider_app: "oauth2 app",
+  health_settings: "health_settings",
+  notifications_settings: "notifications_settings",
+  prebuilds_settings: "prebuilds_settings",
+  idp_sync_settings_organization: "settings",
+  idp_sync_settings_group: "settings",
+  idp_sync_settings_role: "settings",
+};
+
+const nameOf = (type: ResourceType): string => NAMES[type] ?? type.replaceAll("_", " ");
+
+type Described = Pick<AuditRow, "action" | "resource_type" | "status_code" | "diff">;
+
+/** A sentence with `{user}` and `{target}`, which whoever shows it fills in. */
+export const descriptionOf = ({ action, resource_type, status_code, diff }: Described): string => {
+  const start = action === "request_password_reset" ? "" : "{user} ";
+  const fields = Object.keys(diff);
+  if (resource_type === "chat" && action === "write" && status_code < 300 && fields.length > 0) {
+    const only = (...names: string[]) => fields.every((field) => names.includes(field));
+    if (only("archived")) return `${start}${diff.archived?.new === true ? "archived" : "unarchived"} chat {target}`;
+    if (only("user_acl", "group_acl")) return `${start}updated sharing for chat {target}`;
+  }
+  return `${start}${verbOf(action, status_code)}${objectOf(action, resource_type)}`;
+};
+
+const verbOf = (action: AuditAction, status: number): string => {
+  if (status === 303) return `was redirected attempting to ${action}`;
+  return status >= 400 ? `unsuccessfully attempted to ${action}` : VERBS[action];
+};
+
+const objectOf = (action: AuditAction, type: ResourceType): string => {
+  if (type === "api_key" && ["login", "logout", "register"].includes(action)) return "";
+  if (type === "git_ssh_key") return ` the ${nameOf(type)}`;
+  if (action === "request_password_reset") return " for {target}";
+  return ` ${nameOf(type)}${type === "convert_login" ? " to" : ""} {target}`;
+};
+
+const OF_WORKSPACES: readonly ResourceType[] = [
+  "workspace",
+  "workspace_build",
+  "workspace_agent",
+  "workspace_app",
+  "port_share",
+];
+
+const linkOf = ({ entry, workspace, owner }: ShownEntry): string => {
+  const at = workspace && owner ? `/@${owner.username}/${workspace.name}` : "";
+  if (entry.resource_type === "template") return `/templates/${entry.resource_target}`;
+  if (entry.resource_type === "user") return `/users?filter=${encodeURIComponent(entry.resource_target)}`;
+  if (entry.resource_type === "workspace" || entry.resource_type === "port_share") return at;
+  if (entry.resource_type !== "workspace_build" || at === "") return "";
+  const { build_number } = entry.additional_fields;
+  return build_number === undefined ? at : `${at}/builds/${build_number}`;
+};
+
+export const showEntry = (shown: ShownEntry): AuditLog => {
+  const { entry, user, organization, workspace, owner } = shown;
+  const is_deleted = OF_WORKSPACES.includes(entry.resource_type) ? (workspace?.deleted ?? true) : shown.gone === 1;
+  const ofBuild = entry.resource_type === "workspace_build" && owner ? { workspace_owner: owner.username } : {};
+  return {
+    id: entry.id,
+    time: rfc3339(entry.time),
+    organization_id: entry.organization_id ?? NIL_UUID,
+    ...(organization ? { organization } : {}),
+    user: user ? showUser(user, []) : null,
+    action: entry.action,
+    resource_type: entry.resource_type,
+    // One odd row must not break the page for a client that reads UUIDs strictly.
+    resource_id: isUuid(entry.resource_id) ? entry.resource_id : NIL_UUID,
+    resource_target: entry.resource_target,
+    resource_icon: entry.resource_icon,
+    resource_link: is_deleted ? "" : linkOf(shown),
+    is_deleted,
+    diff: entry.diff,
+    additional_fields: { ...entry.additional_fields, ...ofBuild },
+    description: descriptionOf(entry),
+    status_code: entry.status_code,
+    request_id: entry.request_id,
+    ip: entry.ip,
+    user_agent: entry.user_agent,
+  };
+};

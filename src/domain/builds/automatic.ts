@@ -1,0 +1,31 @@
+// Builds that the server makes by itself, for the schedule of a workspace: autostart, autostop, dormancy, deletion (facts/platform 2.7).
+import type { AutomaticBuilds } from "#actors/workspace/schedule-actor.ts";
+import { notFound } from "#base/errors.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { listBuildParameters } from "#db/workspaces/builds.ts";
+import { type BuildDeps, newBuild, usableManifest, versionOf } from "./new-build.ts";
+
+/** A start follows the template's active version where the template or the workspace asks for it; all else keeps what it has. */
+export const automaticBuilds = (
+  deps: BuildDeps,
+  jobs: { workersFor(tags: Readonly<Record<string, string>>): readonly unknown[] },
+): AutomaticBuilds => ({
+  hasWorker: (tags) => jobs.workersFor(tags).length > 0,
+  async plan(workspace, last, wish) {
+    const { store } = deps;
+    const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
+    if (!template) throw notFound();
+    const follows = template.require_active_version || workspace.automatic_updates === "always";
+    const starts = wish.transition === "start";
+    const version = await versionOf(store, starts && follows ? template.active_version_id : last.template_version_id);
+    if (!version) throw notFound();
+    // What is stopped or removed needs no version that may still be used.
+    const manifest = usableManifest(
+      starts ? version : { ...version, row: { ...version.row, archived: false } },
+      "invalid",
+    );
+    const values = await store.all(listBuildParameters({ build_id: last.id }));
+    const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
+    return newBuild(deps, version, manifest, { ...wish, owner_id: workspace.owner_id }, previous);
+  },
+});

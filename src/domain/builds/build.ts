@@ -1,0 +1,76 @@
+// A build as callers see it, and finding the one a path names.
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { notFound } from "#base/errors.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findBuildView, type WorkspaceView } from "#db/workspaces/views.ts";
+import { type BUILD_REASONS, type Build, buildStatus } from "#schema/build.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { jobStatus } from "#schema/job.ts";
+import type { Resource } from "#schema/resource.ts";
+import { maySeeWorkspace } from "../access.ts";
+import { latencyOf } from "../agents/latency.ts";
+import { hasAppHosts } from "../applications/names.ts";
+import type { DomainContext } from "../context.ts";
+import { matchedProvisioners, type Queue, showJob } from "./job.ts";
+import { resourcesOf } from "./resources.ts";
+
+/** The build with this id of a workspace the caller may see; 404 otherwise. */
+export const buildAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
+  const view = await ctx.store.get(findBuildView({ id: id.toLowerCase() }));
+  if (!view || !maySeeWorkspace(caller, view.workspace)) throw notFound();
+  return view;
+};
+
+/** Builds with their resources, in the order given. */
+export const showBuilds = async (
+  ctx: DomainContext,
+  views: readonly WorkspaceView[],
+  compat: boolean,
+  store: Pick<Store, "all"> = ctx.store,
+): Promise<Build[]> => {
+  const jobs = views.map(({ job }) => job);
+  const resources = await resourcesOf(store, jobs, ctx.clock.now(), compat, hasAppHosts(ctx), latencyOf(ctx));
+  return views.map((view) => showBuild(view, resources.get(view.job.id) ?? [], ctx.jobs));
+};
+
+export const showBuild = (view: WorkspaceView, resources: Resource[], queue: Queue): Build => {
+  const { workspace, owner, template, template_version, build, job, initiator } = view;
+  const metadata = {
+    template_version_name: template_version.name,
+    template_id: template.id,
+    template_name: template.name,
+    template_display_name: template.display_name,
+    template_icon: template.icon,
+    workspace_id: workspace.id,
+    workspace_name: workspace.name,
+    workspace_build_transition: build.transition,
+  };
+  return {
+    id: build.id,
+    created_at: rfc3339(build.created_at),
+    updated_at: rfc3339(build.updated_at),
+    workspace_id: workspace.id,
+    workspace_name: workspace.name,
+    workspace_owner_id: workspace.owner_id,
+    workspace_owner_name: owner.username,
+    workspace_owner_avatar_url: owner.avatar_url || undefined,
+    template_version_id: build.template_version_id,
+    template_version_name: template_version.name,
+    template_version_preset_id: build.template_version_preset_id ?? undefined,
+    build_number: build.build_number,
+    transition: build.transition,
+    initiator_id: build.initiator_id,
+    initiator_name: initiator.username,
+    job: showJob(job, metadata, queue),
+    reason: build.reason as (typeof BUILD_REASONS)[number],
+    resources,
+    deadline: rfc3339OrAbsent(build.deadline),
+    max_deadline: rfc3339OrAbsent(build.max_deadline),
+    status: buildStatus(jobStatus(job), build.transition),
+    daily_cost: build.daily_cost,
+    // As it was when the build was made (facts/platform 2.1).
+    matched_provisioners: matchedProvisioners(job.tags, queue, build.created_at),
+    has_ai_task: false,
+    has_external_agent: false,
+  };
+};

@@ -1,0 +1,95 @@
+// Making a further build of a workspace: start, stop or delete (facts/platform 9.4).
+import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { Pace } from "#base/pace.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
+import { findBuildView } from "#db/workspaces/views.ts";
+import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import { type Build, CALLER_REASONS, type CreateBuild } from "#schema/build.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { mayDeleteWorkspace, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { showBuilds } from "./build.ts";
+import { newBuild, usableManifest, versionOf } from "./new-build.ts";
+import { stateFrom } from "./state-text.ts";
+
+/** Hundreds may be asked for at once. */
+const pace = new Pace();
+
+/** The new pending build. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
+export const createBuild = async (
+  ctx: DomainContext,
+  workspace_id: string,
+  body: CreateBuild,
+  caller: UserCaller,
+): Promise<Build> => {
+  const { store } = ctx;
+  await pace.next();
+  const workspace = await store.get(findWorkspace({ id: workspace_id.toLowerCase() }));
+  if (!workspace || !maySeeWorkspace(caller, workspace)) throw notFound();
+  checkInput(body);
+  checkRights(body, workspace, caller);
+  if (workspace.deleted) throw conflict("The workspace has been deleted.");
+  const last = await store.get(findBuild({ id: workspace.latest_build_id }));
+  const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
+  if (!last || !template) throw notFound();
+  const follows = template.require_active_version || workspace.automatic_updates === "always";
+  const kept = body.transition === "start" && follows ? template.active_version_id : last.template_version_id;
+  const version = await versionOf(store, body.template_version_id ?? kept);
+  if (!version || version.row.template_id !== workspace.template_id) throw notFound();
+  const mayChoose = mayManageTemplates(caller, workspace.organization_id);
+  if (template.require_active_version && version.row.id !== template.active_version_id && !mayChoose) {
+    if (body.transition === "start") throw forbidden("The template requires its active version.");
+  }
+  // What is stopped or removed needs no version that may still be used.
+  const manifest = usableManifest(
+    body.transition === "start" ? version : { ...version, row: { ...version.row, archived: false } },
+    "not_acceptable",
+  );
+  const values = await store.all(listBuildParameters({ build_id: last.id }));
+  const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
+  const build = await newBuild(
+    ctx,
+    version,
+    manifest,
+    { ...body, owner_id: workspace.owner_id, initiator_id: caller.user_id, reason: reasonOf(body), ...told(body) },
+    previous,
+  );
+  await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id });
+  const view = await store.get(findBuildView({ id: build.id }));
+  const [shown] = view ? await showBuilds(ctx, [view], caller.compat) : [];
+  if (!shown) throw notFound();
+  return shown;
+};
+
+const checkInput = (body: CreateBuild): void => {
+  if (body.orphan && body.transition !== "delete") throw invalidField("orphan", "is only for the transition delete");
+  if (body.orphan && body.state) throw invalidField("orphan", "is not possible together with state");
+  if (body.dry_run) throw invalidField("dry_run", "is not supported for builds of a workspace");
+  if (body.state !== undefined && stateFrom(body.state) === undefined)
+    throw invalidField("state", "must be base64 of UTF-8 text");
+};
+
+const told = ({ state }: CreateBuild): { told?: string } => {
+  const text = state ? stateFrom(state) : undefined;
+  return text === undefined ? {} : { told: text };
+};
+
+const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCaller): void => {
+  const may = body.transition === "delete" ? mayDeleteWorkspace : mayStartStop;
+  if (!may(caller, workspace)) throw forbidden(`You may not ${body.transition} this workspace.`);
+  if (body.orphan && !mayManageTemplates(caller, workspace.organization_id)) {
+    throw forbidden("Only those who manage templates may delete a workspace and leave its resources.");
+  }
+  if (body.state && !mayManageTemplates(caller, workspace.organization_id)) {
+    throw forbidden("Only those who manage templates may say what the build before has left.");
+  }
+  if (body.log_level === "debug" && !mayManageTemplates(caller, workspace.organization_id)) {
+    throw new AppError("forbidden", "Forbidden.", {
+      detail: "Only those who manage templates may ask for debug logs.",
+    });
+  }
+};
+
+const reasonOf = ({ reason, transition }: CreateBuild): string =>
+  transition !== "delete" && CALLER_REASONS.some((known) => known === reason) ? (reason as string) : "initiator";

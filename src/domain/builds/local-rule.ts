@@ -1,0 +1,53 @@
+// Who may have local workspaces. They run on the server's own machine, so where nothing separates them from the server whoever has one
+// can do what the server can (README, "Local workspaces").
+import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
+import { forbidden } from "#base/errors.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findUser } from "#db/users/users.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+
+export const LOCAL_PROVISIONER = "local";
+
+/** Why this server starts no local workspaces at all; undefined when it does. */
+export const whyNoLocal = (config: Config): string | undefined =>
+  onlyThisMachine(config) || config.allow_local_provisioner_off_loopback
+    ? undefined
+    : `This server starts no local workspaces, because others than the people of its machine use it (${signsOfOthers(config).join(", ")}). ` +
+      "The setting allow_local_provisioner_off_loopback allows them.";
+
+/** Whether somebody with these site roles may have local workspaces, or be shown templates for them. */
+export const mayHaveLocal = (config: Config, roles: readonly string[]): boolean =>
+  config.allow_local_provisioner_for_members || config.local_workspace_user !== undefined || roles.includes("owner");
+
+/** The people whose word a start of a local workspace carries out. */
+export type People = {
+  /** Whose workspace it is. */
+  readonly owner_id: string;
+  /** Who starts it, with parameters of their choice. */
+  readonly initiator_id: string;
+  /** Who wrote the version's scripts. */
+  readonly author_id: string;
+};
+
+/** 403 unless this server starts local workspaces, and each of these people may have one. */
+export const mayStartLocal = async (
+  { store, config }: { store: Store; config: Config },
+  { owner_id, initiator_id, author_id }: People,
+): Promise<void> => {
+  const reason = whyNoLocal(config);
+  if (reason !== undefined) throw forbidden(reason);
+  const mayHave = async (id: string): Promise<boolean> =>
+    mayHaveLocal(config, (await store.get(findUser({ id })))?.roles ?? []);
+  // The server itself starts what schedules and presets ask for, and has written the template that it comes with.
+  const mayDo = async (id: string): Promise<boolean> => id === PREBUILDS_USER_ID || (await mayHave(id));
+  const rest = "The setting allow_local_provisioner_for_members allows it to everybody.";
+  if (!(await mayHave(owner_id))) {
+    throw forbidden(`Only owners of the deployment have local workspaces on this server. ${rest}`);
+  }
+  if (!(await mayDo(initiator_id))) {
+    throw forbidden(`Only owners of the deployment start local workspaces on this server. ${rest}`);
+  }
+  if (!(await mayDo(author_id))) {
+    throw forbidden(`On this server local workspaces start only from versions that an owner has made. ${rest}`);
+  }
+};

@@ -1,0 +1,97 @@
+// From a template version and the caller's wishes to a build that an actor can queue: the version must be usable, the parameters
+// complete. Used by the creation of workspaces and of further builds.
+import type { NewBuild } from "#actors/workspace/decision.ts";
+import type { Config } from "#base/config.ts";
+import { AppError, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTemplateVersion, type TemplateVersionRow } from "#db/templates/versions.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import type { CreateBuild } from "#schema/build.ts";
+import { type JobStatus, jobStatus } from "#schema/job.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { buildTags } from "#src/provisioners/external/tags.ts";
+import { resolveParameters } from "#src/provisioners/parameters.ts";
+import { presetWithId } from "#src/provisioners/presets.ts";
+import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
+
+/** A version with the state of its import. */
+export type KnownVersion = { readonly row: TemplateVersionRow; readonly status: JobStatus };
+
+export const versionOf = async (store: Store, id: string): Promise<KnownVersion | undefined> => {
+  const row = await store.get(findTemplateVersion({ id: id.toLowerCase() }));
+  const job = row && (await store.get(findJob({ id: row.job_id })));
+  return row && job ? { row, status: jobStatus(job) } : undefined;
+};
+
+/** The manifest of a version that can be built. 400 when it is archived or its import failed; `unready` while it is imported. */
+export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid" | "not_acceptable"): Manifest => {
+  if (row.archived) throw new AppError("invalid", "The template version is archived.");
+  if (status === "pending" || status === "running" || status === "canceling") {
+    throw new AppError(unready, "The template version is still being imported.");
+  }
+  if (status !== "succeeded" || row.manifest === null) {
+    throw new AppError("invalid", "The import of the template version has failed.");
+  }
+  return JSON.parse(row.manifest) as Manifest;
+};
+
+type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_preset_id"> & {
+  readonly transition: NewBuild["transition"];
+  readonly initiator_id: string;
+  /** Whose workspace it is for. */
+  readonly owner_id: string;
+  readonly reason: string;
+  readonly orphan?: boolean;
+  readonly log_level?: string;
+  /** As NewBuild has it. */
+  readonly told?: string;
+};
+
+export type BuildDeps = { readonly store: Store; readonly config: Config };
+
+/**
+ * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a local workspace that may not be; `previous` are
+ * the values of the build before.
+ */
+export const newBuild = async (
+  deps: BuildDeps,
+  version: KnownVersion,
+  manifest: Manifest,
+  input: Input,
+  previous?: Readonly<Record<string, string>>,
+): Promise<NewBuild> => {
+  const { store } = deps;
+  // What is stopped or removed may always be.
+  if (input.transition === "start" && manifest.provisioner === LOCAL_PROVISIONER) {
+    await mayStartLocal(deps, { ...input, author_id: version.row.created_by });
+  }
+  const { rich_parameter_values: given = [], template_version_preset_id: preset_id } = input;
+  const preset = preset_id === undefined ? undefined : presetWithId(manifest, version.row.id, preset_id);
+  if (preset_id !== undefined && !preset) {
+    throw invalidField("template_version_preset_id", "the template version has no such preset");
+  }
+  // What is stopped or removed keeps the values it has, even when a newer version would refuse them.
+  const values =
+    input.transition === "start" || previous === undefined
+      ? resolveParameters({ manifest, given, previous, preset })
+      : previous;
+  return {
+    id: uuid(),
+    job_id: uuid(),
+    job_key: await store.reserve("jobs", 1),
+    transition: input.transition,
+    template_version_id: version.row.id,
+    template_version_preset_id: preset_id?.toLowerCase() ?? null,
+    initiator_id: input.initiator_id,
+    reason: input.reason,
+    orphan: input.orphan ?? false,
+    log_level: input.log_level ?? "",
+    parameters: Object.entries(values).map(([name, value]) => ({ name, value })),
+    provisioner: manifest.provisioner,
+    file_id: version.row.file_id,
+    // What is only forgotten needs no worker of its own: the built-in one is always there.
+    tags: input.orphan ? {} : buildTags(manifest, version.row.organization_id),
+    ...(input.told === undefined ? {} : { told: input.told }),
+  };
+};

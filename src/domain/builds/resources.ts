@@ -1,0 +1,58 @@
+// The resources of builds with their agents, as callers see them. A build shows what it has brought to life once it has succeeded.
+import { rfc3339 } from "#base/clock.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listResources, listResourcesOf, type ResourceRow } from "#db/workspaces/resources.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import { type JobFacts, jobStatus } from "#schema/job.ts";
+import type { Resource } from "#schema/resource.ts";
+import type { LatencyOf } from "../agents/latency.ts";
+import { showAgents } from "../agents/present.ts";
+
+type Job = JobFacts & { readonly id: string };
+
+/** Resources by job id; jobs that have not succeeded have no entry. */
+export const resourcesOf = async (
+  store: Pick<Store, "all">,
+  jobs: readonly Job[],
+  now: number,
+  compat: boolean,
+  hasAppHosts: boolean,
+  latency?: LatencyOf,
+): Promise<Map<string, Resource[]>> => {
+  const [first, ...rest] = jobs.filter((job) => jobStatus(job) === "succeeded").map(({ id }) => id);
+  const shown = new Map<string, Resource[]>();
+  if (first === undefined) return shown;
+  const rows =
+    rest.length === 0
+      ? await store.all(listResources({ job_id: first }))
+      : await store.all(listResourcesOf({ job_ids: JSON.stringify([first, ...rest]) }));
+  if (rows.length === 0) return shown;
+  const agents = await showAgents(
+    store,
+    rows.map(({ id }) => id),
+    now,
+    compat,
+    hasAppHosts,
+    latency,
+  );
+  for (const row of rows) {
+    const list = shown.get(row.job_id) ?? [];
+    list.push(showResource(row, agents.get(row.id) ?? []));
+    shown.set(row.job_id, list);
+  }
+  return shown;
+};
+
+const showResource = (row: ResourceRow, agents: WorkspaceAgent[]): Resource => ({
+  id: row.id,
+  created_at: rfc3339(row.created_at),
+  job_id: row.job_id,
+  workspace_transition: row.transition as Resource["workspace_transition"],
+  type: row.type,
+  name: row.name,
+  hide: row.hide,
+  icon: row.icon,
+  agents,
+  metadata: row.metadata.map(({ key, value, sensitive }) => ({ key, value: sensitive ? "" : value, sensitive })),
+  daily_cost: row.daily_cost,
+});

@@ -1,0 +1,43 @@
+// Which files a message may name: the caller's own, of the same organization, that belong to this chat or to none yet
+// (facts/chats 3.3 and 3.4). What is wrong with one is told where its part is checked, in the order of the parts.
+import { AppError } from "#base/errors.ts";
+import { CHAT_FILES_LIMIT, findChatFile } from "#db/chats/files.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { CHAT_FILE_TYPES } from "#schema/chat-file.ts";
+import type { InputPart } from "#schema/chat-part.ts";
+import type { DomainContext } from "../context.ts";
+
+/** A file to attach, or why it cannot be. */
+export type Attachable = { readonly name: string; readonly media_type: string } | { readonly problem: string };
+export type Attachables = ReadonlyMap<string, Attachable>;
+
+/** `key` is the chat's; null for one that is yet to be made. 400 when one message names more files than a chat keeps. */
+export const attachablesOf = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  parts: readonly InputPart[],
+  chat: { readonly organization_id: string; readonly key: number | null },
+): Promise<Attachables> => {
+  const named = parts.flatMap(({ type, file_id }) =>
+    type.trim().toLowerCase() === "file" && file_id ? [file_id] : [],
+  );
+  const ids = new Set(named.map((id) => id.toLowerCase()));
+  if (ids.size > CHAT_FILES_LIMIT) {
+    throw new AppError("invalid", "Attachment limit exceeded.", {
+      detail: `A chat keeps at most ${CHAT_FILES_LIMIT} files.`,
+    });
+  }
+  const found = new Map<string, Attachable>();
+  for (const id of ids) {
+    const file = await store.get(findChatFile({ id }));
+    if (!file || file.owner_id !== caller.user_id) found.set(id, { problem: "names no file you can attach" });
+    else if (file.organization_id !== chat.organization_id) {
+      found.set(id, { problem: "names a file of another organization" });
+    } else if (!CHAT_FILE_TYPES.some((type) => type === file.media_type)) {
+      found.set(id, { problem: "names a file of a type that is not allowed" });
+    } else if (file.chat !== null && file.chat !== chat.key) {
+      found.set(id, { problem: "names a file that belongs to another chat" });
+    } else found.set(id, { name: file.name, media_type: file.media_type });
+  }
+  return found;
+};

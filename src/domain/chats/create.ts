@@ -1,0 +1,100 @@
+// Making a chat: the checks of facts/chats 4.3 in their order, then its actor writes it with its first message and its turn begins.
+import { fallbackTitle } from "#actors/chat/background/title-text.ts";
+import { AppError, forbidden, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import { readUserChatSetting } from "#db/chats/settings.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { Chat, CreateChat } from "#schema/chat.ts";
+import { mayCreateChat, mayUseWorkspace } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { attachablesOf } from "./attachments.ts";
+import { readChat } from "./find.ts";
+import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
+import { chosenServers, defaultServers } from "./mcp-choice.ts";
+import { permissionsOf } from "./permission-rules.ts";
+import { chatIdOf } from "./repeat.ts";
+import { wantedModel } from "./wanted-model.ts";
+
+/** With a `key` the chat's id follows from it, so the same request makes one chat however often it comes. */
+export const createChat = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  body: CreateChat,
+  key?: string,
+): Promise<Chat> => {
+  const organization_id = body.organization_id.toLowerCase();
+  if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
+  const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
+  if (key !== undefined && (await ctx.store.get(findChatPlace({ id })))) return readChat(ctx, id);
+  const chat = { organization_id, key: null };
+  const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+  const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
+  const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
+  const model = wanted?.model_config_id ?? modelOf(ctx, body.model_config_id);
+  const plan_mode = planModeOf(body.plan_mode) ?? null;
+  const chosen = await chosenServers(ctx, organization_id, body.mcp_server_ids);
+  const mcp_server_ids = chosen ?? (await defaultServers(ctx, organization_id));
+  const labels = labelsOf(body.labels ?? {});
+  const permissions =
+    body.permissions === undefined
+      ? await readUserChatSetting(ctx.store, caller.user_id, "permissions")
+      : permissionsOf(body.permissions);
+  const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
+  const client_type = clientTypeOf(body.client_type);
+  const last_reasoning_effort = effortOf(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
+  const said = { created_by: caller.user_id, model_config_id: model, usage: null };
+  const system = body.system_prompt?.trim() ?? "";
+  const made = ctx.chats.ask(id, "create", {
+    chat: {
+      ...{ id, organization_id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null },
+      ...{ last_model_config_id: model, last_reasoning_effort, title: fallbackTitle(content), client_type, plan_mode },
+      ...{ labels, permissions, mcp_server_ids, dynamic_tools },
+    },
+    messages: [
+      ...(system === ""
+        ? []
+        : [
+            {
+              role: "system" as const,
+              visibility: "model" as const,
+              content: [{ type: "text" as const, text: system }],
+              ...{ created_by: null, model_config_id: null, usage: null },
+            },
+          ]),
+      { role: "user", visibility: "both", content, ...said },
+    ],
+  });
+  // Two of the same at once: the second finds that the first has made it.
+  await made.catch(async (error) => {
+    if (key === undefined || !(await ctx.store.get(findChatPlace({ id })))) throw error;
+  });
+  return readChat(ctx, id);
+};
+
+/** The id to store; null for none. 400 when it is not there, in another organization, or not the caller's to use. */
+export const workspaceFor = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  organization_id: string,
+  id: string | undefined,
+): Promise<string | null> => {
+  if (id === undefined) return null;
+  const workspace = await store.get(findWorkspacePlace({ id: id.toLowerCase() }));
+  if (!workspace || workspace.deleted || !mayUseWorkspace(caller, workspace)) {
+    throw invalidField("workspace_id", "names no workspace you can use");
+  }
+  if (workspace.organization_id !== organization_id) {
+    throw invalidField("workspace_id", "belongs to another organization");
+  }
+  return workspace.id;
+};
+
+/** The model's id. 400 when there is none, or none of this id. */
+export const modelOf = ({ models }: DomainContext, id: string | undefined): string => {
+  const model = models.resolve(id?.toLowerCase() ?? null);
+  if (model) return model.id;
+  if (id !== undefined) throw invalidField("model_config_id", "names no model you can use");
+  throw new AppError("invalid", "There is no model yet: an administrator must add a provider.");
+};

@@ -1,0 +1,66 @@
+// Finding the chat a request is about, and who may do what to it: hidden is 404, visible but another's is 403 (facts/chats 4.1).
+import { AppError, forbidden, notFound } from "#base/errors.ts";
+import { type ChatPlace, findChatPlace } from "#db/chats/chats.ts";
+import { findSnapshot } from "#db/chats/context.ts";
+import { listChatFiles } from "#db/chats/files.ts";
+import { isSharedWith } from "#db/chats/shares.ts";
+import { type ChatView, findChatView, listChildViews } from "#db/chats/views.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { Chat } from "#schema/chat.ts";
+import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import type { Access } from "../live-access.ts";
+import { showChat, showContext } from "./present.ts";
+
+/** The owner, the site owner, and whoever the chat or its root is shared with. */
+export const maySeeChat = async (
+  { store }: Pick<DomainContext, "store">,
+  caller: UserCaller,
+  place: ChatPlace,
+): Promise<boolean> =>
+  mayUpdateChat(caller, place) || isSharedWith(store, rootOf(place), readsChatsAs(caller, place.organization_id));
+
+const rootOf = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
+
+/** A chat the caller may see. 404. */
+export const visibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await ctx.store.get(findChatPlace({ id: id.toLowerCase() }));
+  if (!place || !(await maySeeChat(ctx, caller, place))) throw notFound();
+  return place;
+};
+
+/** What a stream of the chat depends on: it ends when the caller may no longer see the chat, or there is none (rule CS-5). */
+export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
+  ...{ key: `chat ${place.id}`, topic: rootOf(place), lost: "you no longer have access to the chat" },
+  holds: async (caller) => {
+    const now = await ctx.store.get(findChatPlace({ id: place.id }));
+    return now !== undefined && maySeeChat(ctx, caller, now);
+  },
+});
+
+/** A chat the caller may change. 404, and 403 for who only reads along. */
+export const changeableChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await visibleChat(ctx, id, caller);
+  if (!mayUpdateChat(caller, place)) throw forbidden("This chat is shared with you for reading.");
+  return place;
+};
+
+/** A chat the caller may speak in: its owner's alone. 404, 403, archived 400. */
+export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await visibleChat(ctx, id, caller);
+  if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+  if (place.archived) throw new AppError("invalid", "The chat is archived.");
+  return place;
+};
+
+/** The whole chat with its children, as one is read. 404 when it is gone. */
+export const readChat = async ({ store, generations, mcp }: DomainContext, id: string): Promise<Chat> => {
+  const view = await store.get(findChatView(id));
+  if (!view) throw notFound();
+  const children: ChatView[] = view.chat.parent_chat_id === null ? await store.all(listChildViews([id])) : [];
+  const files = await store.all(listChatFiles({ chat: view.chat.key }));
+  const shown = showChat(view, children, generations.isWaiting(id), files);
+  const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
+  const context = view.context ? { context: showContext(view.context, snapshot?.resources) } : {};
+  return { ...shown, warnings: [...mcp.warnings(id)], ...context };
+};

@@ -1,0 +1,117 @@
+// Checking what a client sends to a chat, part by part and field by field, in the order and with the words of facts/chats 3.3, 3.5,
+// 4.3 and 4.12. Pure; files and workspaces are checked where they can be read.
+import { type AppError, invalid } from "#base/errors.ts";
+import type { DynamicTool } from "#db/chats/chats.ts";
+import type { CreateChat } from "#schema/chat.ts";
+import type { InputPart, MessagePart } from "#schema/chat-part.ts";
+import type { Attachables } from "./attachments.ts";
+
+const TOOLS_LIMIT = 250;
+const LABELS_LIMIT = 50;
+const LABEL_KEY = /^[a-zA-Z0-9][a-zA-Z0-9._/-]*$/;
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+const bytes = (text: string): number => Buffer.byteLength(text);
+
+/** The parts to store. 400 that names the part and the field. */
+export const contentOf = (parts: readonly InputPart[], files: Attachables = new Map()): MessagePart[] => {
+  if (parts.length === 0) {
+    throw invalid("Content is required.", [{ field: "content", detail: "must not be empty" }]);
+  }
+  return parts.map((part, index) => partOf(part, index, files));
+};
+
+const partOf = (part: InputPart, index: number, files: Attachables): MessagePart => {
+  const wrong = (field: string, problem: string): AppError =>
+    invalid(
+      "Invalid input part.",
+      [{ field: `content.${index}.${field}`, detail: problem }],
+      `content[${index}].${field} ${problem}.`,
+    );
+  switch (part.type.trim().toLowerCase()) {
+    case "text": {
+      const text = part.text?.trim() ?? "";
+      if (text === "") throw wrong("text", "must not be empty");
+      return { type: "text", text };
+    }
+    case "file-reference": {
+      const { file_name = "", start_line = 0, end_line = 0, content = "" } = part;
+      if (file_name.trim() === "") throw wrong("file_name", "must not be empty");
+      return { type: "file-reference", file_name, start_line, end_line, content };
+    }
+    case "file": {
+      if (!part.file_id) throw wrong("file_id", "is required");
+      const file_id = part.file_id.toLowerCase();
+      const file = files.get(file_id) ?? { problem: "names no file you can attach" };
+      if ("problem" in file) throw wrong("file_id", file.problem);
+      return { type: "file", file_id, name: file.name, media_type: file.media_type };
+    }
+    default:
+      throw wrong("type", "must be text, file or file-reference");
+  }
+};
+
+/** `plan` or nothing; undefined when the request does not say. */
+export const planModeOf = (text: string | undefined): "plan" | null | undefined => {
+  if (text === undefined) return undefined;
+  if (text === "") return null;
+  if (text === "plan") return "plan";
+  throw wrongField("plan_mode", "must be plan or empty");
+};
+
+/** Empty means the default. */
+export const effortOf = (text: string | undefined): string | undefined => {
+  if (text === undefined || text === "") return undefined;
+  if (EFFORTS.includes(text)) return text;
+  throw wrongField("reasoning_effort", `must be one of ${EFFORTS.join(", ")}`);
+};
+
+export const clientTypeOf = (text: string | undefined): "api" | "ui" => {
+  if (text === undefined || text === "" || text === "api") return "api";
+  if (text === "ui") return "ui";
+  throw wrongField("client_type", "must be api or ui");
+};
+
+export const behaviorOf = (text: string | undefined): "queue" | "interrupt" => {
+  if (text === undefined || text === "" || text === "queue") return "queue";
+  if (text === "interrupt") return "interrupt";
+  throw invalid("Invalid busy_behavior.", [{ field: "busy_behavior", detail: "must be queue or interrupt" }]);
+};
+
+export const labelsOf = (labels: Readonly<Record<string, string>>): Record<string, string> => {
+  const wrong = (detail: string): AppError => invalid("Invalid labels.", [{ field: "labels", detail }]);
+  const entries = Object.entries(labels);
+  if (entries.length > LABELS_LIMIT) throw wrong(`must be at most ${LABELS_LIMIT}`);
+  for (const [key, value] of entries) {
+    if (!LABEL_KEY.test(key) || bytes(key) > 64) {
+      throw wrong(
+        `the key "${key.slice(0, 64)}" must be 1 to 64 letters, digits, dots, underscores, slashes and dashes`,
+      );
+    }
+    if (bytes(value) < 1 || bytes(value) > 256) throw wrong(`the value of "${key}" must have 1 to 256 bytes`);
+  }
+  return { ...labels };
+};
+
+export const dynamicToolsOf = (tools: CreateChat["unsafe_dynamic_tools"] = []): DynamicTool[] => {
+  if (tools.length > TOOLS_LIMIT) throw wrongField("unsafe_dynamic_tools", `must be at most ${TOOLS_LIMIT}`);
+  const names = new Set<string>();
+  return tools.map(({ name, description = "", input_schema = { type: "object" } }) => {
+    if (name.trim() === "") throw wrongField("unsafe_dynamic_tools", "every tool needs a name");
+    if (names.has(name)) throw wrongField("unsafe_dynamic_tools", `has the name "${name}" more than once`);
+    if (typeof input_schema !== "object" || input_schema === null || Array.isArray(input_schema)) {
+      throw wrongField("unsafe_dynamic_tools", `the input_schema of "${name}" must be a JSON object`);
+    }
+    names.add(name);
+    return { name, description, input_schema };
+  });
+};
+
+/** 1 to 200 characters without blanks around them. */
+export const titleOf = (text: string): string => {
+  const title = text.trim();
+  if (title === "" || [...title].length > 200) throw wrongField("title", "must have 1 to 200 characters");
+  return title;
+};
+
+const wrongField = (field: string, detail: string): AppError => invalid("Validation failed.", [{ field, detail }]);

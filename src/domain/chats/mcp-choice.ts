@@ -1,0 +1,30 @@
+// Which MCP servers of its organization a chat goes with (facts/chats 4.3, 4.7, rule MC-1). Those that are forced are there whatever is
+// chosen, so they need not be named.
+import { invalid } from "#base/errors.ts";
+import { listMcpServers } from "#db/models/mcp-servers.ts";
+import type { DomainContext } from "../context.ts";
+
+type Deps = Pick<DomainContext, "store">;
+
+/** The chosen ones, each once; undefined when nothing is said. `known` are the chat's already. 400 names those that cannot be used. */
+export const chosenServers = async (
+  { store }: Deps,
+  organization_id: string,
+  ids: readonly string[] | null | undefined,
+  known: readonly string[] = [],
+): Promise<string[] | undefined> => {
+  if (!ids) return undefined;
+  const chosen = [...new Set(ids.map((id) => id.toLowerCase()))];
+  const rows = await store.all(listMcpServers({ organization_id }));
+  const usable = new Set([...known, ...rows.filter(({ enabled }) => enabled).map(({ id }) => id)]);
+  const wrong = chosen.filter((id) => !usable.has(id));
+  if (wrong.length === 0) return chosen;
+  const detail = `not enabled in this organization: ${wrong.join(", ")}`;
+  throw invalid("Validation failed.", [{ field: "mcp_server_ids", detail }]);
+};
+
+/** Those that a chat begins with whose request names none. */
+export const defaultServers = async ({ store }: Deps, organization_id: string): Promise<string[]> => {
+  const rows = await store.all(listMcpServers({ organization_id }));
+  return rows.filter(({ enabled, availability }) => enabled && availability === "default_on").map(({ id }) => id);
+};

@@ -1,0 +1,123 @@
+// From rows to what callers see: chats, messages, queued messages, parts. What is internal is stripped here and nowhere else.
+import type { Message, Queued } from "#actors/chat/machine/decision.ts";
+import { rfc3339 } from "#base/clock.ts";
+import type { ChatFileRow } from "#db/chats/files.ts";
+import type { ChatView } from "#db/chats/views.ts";
+import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
+import type { ChatContext, StoredResource } from "#schema/chat-context.ts";
+import { showPart } from "#schema/chat-part.ts";
+import { shownStatus } from "#schema/chat-status.ts";
+import { showDiffStatus } from "./diff-status.ts";
+
+/** Leaves out members that are null or empty text. */
+const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== "")) as never;
+
+/** A chat without its children. `queued_for_capacity` only where one chat is read. */
+const showOne = (
+  { chat, build_id, agent_id, owner_name, owner_username, diff, shared, context }: ChatView,
+  queued_for_capacity: boolean,
+  files: readonly ChatFileRow[] = [],
+): ChildChat => ({
+  id: chat.id,
+  organization_id: chat.organization_id,
+  owner_id: chat.owner_id,
+  owner_name: owner_name || owner_username,
+  owner_username,
+  ...present({
+    workspace_id: chat.workspace_id,
+    agent_id,
+    build_id,
+    parent_chat_id: chat.parent_chat_id,
+    root_chat_id: chat.root_chat_id,
+    last_reasoning_effort: chat.last_reasoning_effort,
+    summary: chat.summary,
+    plan_mode: chat.plan_mode,
+    permissions: chat.permissions,
+    last_error: chat.last_error,
+    diff_status: diff ? showDiffStatus(chat.id, diff) : null,
+  }),
+  ...(context ? { context: showContext(context) } : {}),
+  last_model_config_id: chat.last_model_config_id,
+  title: chat.title,
+  last_turn_summary: chat.last_turn_summary,
+  created_at: rfc3339(chat.created_at),
+  updated_at: rfc3339(chat.updated_at),
+  archived: chat.archived,
+  has_unread: chat.last_assistant_id > chat.read_cursor,
+  shared,
+  queued_for_capacity,
+  client_type: chat.client_type,
+  status: shownStatus(chat.status),
+  pin_order: chat.pin_order,
+  labels: chat.labels,
+  mcp_server_ids: chat.mcp_server_ids,
+  warnings: [],
+  children: [],
+  files: files.map((file) => ({
+    id: file.id,
+    organization_id: file.organization_id,
+    owner_id: file.owner_id,
+    created_at: rfc3339(file.created_at),
+    mime_type: file.media_type,
+    name: file.name,
+    size_bytes: file.size,
+  })),
+});
+
+/** A root chat with the children that are archived as it is. */
+export const showChat = (
+  view: ChatView,
+  children: readonly ChatView[],
+  queuedForCapacity = false,
+  files: readonly ChatFileRow[] = [],
+): Chat => ({
+  ...showOne(view, queuedForCapacity, files),
+  children: children
+    .filter(({ chat }) => chat.parent_chat_id === view.chat.id && chat.archived === view.chat.archived)
+    .map((child) => showOne(child, false)),
+});
+
+/** Resources are told only where one chat is read. */
+export const showContext = (
+  { error, dirty_since }: NonNullable<ChatView["context"]>,
+  resources: readonly StoredResource[] = [],
+): ChatContext => ({
+  dirty: dirty_since !== null,
+  ...(dirty_since === null ? {} : { dirty_since: rfc3339(dirty_since) }),
+  error,
+  resources: resources.map(({ body: _, tools, ...shown }) => ({
+    ...shown,
+    ...(tools
+      ? { tools: tools.map(({ name, description }) => ({ name: unprefixed(name, shown.source), description })) }
+      : {}),
+  })),
+});
+
+const unprefixed = (name: string, server: string): string =>
+  name.startsWith(`${server}__`) ? name.slice(server.length + 2) : name;
+
+type Shown = Omit<Message, "usage" | "revision"> & { readonly usage: Message["usage"] | Record<string, number> };
+
+/** `compat`: for a client that signs in under the upstream names. */
+export const showMessage = (chat_id: string, message: Shown, compat: boolean): ChatMessage => {
+  const { id, role, content, created_by, model_config_id, created_at } = message;
+  const usage = Object.entries(message.usage ?? {}).filter(([, count]) => count > 0);
+  return {
+    id,
+    chat_id,
+    ...present({ created_by, model_config_id }),
+    created_at: rfc3339(created_at),
+    role,
+    content: content.filter(({ type }) => type !== "hook-context").map((part) => showPart(part, compat)),
+    ...(usage.length > 0 ? { usage: Object.fromEntries(usage) } : {}),
+  };
+};
+
+export const showQueued = (chat_id: string, queued: Queued, compat: boolean): QueuedMessage => {
+  const { id, content, model_config_id, created_at } = queued;
+  return {
+    ...{ id, chat_id, ...present({ model_config_id }), created_at: rfc3339(created_at) },
+    content: content.map((part) => showPart(part, compat)),
+  };
+};

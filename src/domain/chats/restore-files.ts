@@ -1,0 +1,29 @@
+// Bringing the workspace's files back before a message is edited (rules UN-6 to UN-9): refused while a turn works on them.
+import { readChat, readEdited } from "#actors/chat/storage/read.ts";
+import { aboutOf } from "#actors/chat/turn/offer.ts";
+import { conflict, notFound } from "#base/errors.ts";
+import { findWrittenAfter } from "#db/chats/messages.ts";
+import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
+import type { DomainContext } from "../context.ts";
+
+const DAY_MS = 86_400_000;
+// What is refused here, and only that, the workspace may have forgotten (rule UN-9).
+const NO_LONGER_KEPT = `Files are kept for the newest ${CHECKPOINTS_OF_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`;
+
+/** Warnings about folders that no checkpoint covers. 404 and 400 as the edit itself; 409 while a turn runs, without a checkpoint, or when something stands in the way. */
+export const restoreFiles = async (
+  { store, generations, clock }: DomainContext,
+  id: string,
+  message_id: number,
+): Promise<string[]> => {
+  const chat = await readChat(store, id);
+  if (!chat) throw notFound();
+  const { target } = await readEdited(store, chat.key, message_id);
+  if (chat.status === "running" || chat.status === "interrupting") {
+    throw conflict("A turn works on the files: interrupt it first.");
+  }
+  const later = await store.get(findWrittenAfter({ chat: chat.key, after: message_id, skip: CHECKPOINTS_OF_CHAT - 1 }));
+  if (later || clock.now() - target.created_at > CHECKPOINT_DAYS * DAY_MS) throw conflict(NO_LONGER_KEPT);
+  const { left_out } = await generations.restoreFiles({ ...aboutOf(chat), chat_id: id }, message_id);
+  return left_out.map((words) => `Not brought back: ${words}.`);
+};

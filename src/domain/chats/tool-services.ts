@@ -1,0 +1,258 @@
+// What the tools of a chat ask of the server, done in the name of the chat's owner with the owner's rights as they are now: templates and
+// the chat's workspace (facts/chats 5.1). Put together in src/context.ts.
+
+import { sleep } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { uuidFor } from "#base/ids.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
+import { listMemberships } from "#db/users/members.ts";
+import { findUser } from "#db/users/users.ts";
+import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { presetId } from "#src/provisioners/presets.ts";
+import type { KeptFile, ServicesOf, ToolServices, WorkspaceInput } from "#src/tools/services.ts";
+import { ToolError, type ToolResult } from "#src/tools/tool.ts";
+import { mayCreateChat, mayReadTemplates, mayUseWorkspace } from "../access.ts";
+import { createBuild } from "../builds/create.ts";
+import { usableManifest, versionOf } from "../builds/new-build.ts";
+import type { DomainContext } from "../context.ts";
+import { searchTemplates } from "../templates/search.ts";
+import { templateAt } from "../templates/template.ts";
+import { userAt } from "../users/user.ts";
+import { createWorkspace } from "../workspaces/create.ts";
+import { readWorkspace } from "../workspaces/workspace.ts";
+import { ANY_TYPE, checkedType } from "./file-type.ts";
+
+const PAGE = 10;
+/** How long a tool waits for a workspace. */
+const MOST_MS = 20 * 60_000;
+const LOOK_MS = 250;
+const ON_THE_WAY: ReadonlySet<string> = new Set(["pending", "starting", "stopping", "canceling", "deleting"]);
+const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
+
+export class ChatToolServices implements ToolServices {
+  readonly #ctx: DomainContext;
+  readonly #of: ServicesOf;
+
+  constructor(ctx: DomainContext, of: ServicesOf) {
+    this.#ctx = ctx;
+    this.#of = of;
+  }
+
+  async mayUseWorkspace(): Promise<boolean> {
+    const { store } = this.#ctx;
+    const id = this.#of.workspace_id;
+    const owner = await this.#owner();
+    const place = id === null ? undefined : await store.get(findWorkspacePlace({ id }));
+    return owner !== undefined && place !== undefined && mayUseWorkspace(owner, place);
+  }
+
+  async mayBeginChats(): Promise<boolean> {
+    const owner = await this.#owner();
+    return owner !== undefined && mayCreateChat(owner, this.#of.organization_id);
+  }
+
+  async listTemplates(query: string, page: number): Promise<ToolResult> {
+    const rows = await searchTemplates(this.#ctx, await this.#caller(), "", this.#of.organization_id);
+    const wanted = query.trim().toLowerCase();
+    const fitting = rows.filter(
+      ({ template: { name, display_name, description, deprecation_message } }) =>
+        deprecation_message === "" &&
+        [name, display_name, description].some((text) => text.toLowerCase().includes(wanted)),
+    );
+    const [first] = [...fitting].sort((a, b) => b.use.active_user_count - a.use.active_user_count);
+    const shown = fitting.slice((page - 1) * PAGE, page * PAGE);
+    return {
+      templates: shown.map(({ template: { id, name, display_name, description }, use }) => ({
+        ...{ id, name, display_name, description, active_user_count: use.active_user_count },
+      })),
+      ...{ page, total_pages: Math.ceil(fitting.length / PAGE), count: fitting.length },
+      ...(first ? { recommended_template_id: first.template.id } : {}),
+      next_step: first
+        ? "Read the one that fits with read_template, then use create_workspace."
+        : "There is no template that fits. Tell the person.",
+    };
+  }
+
+  async readTemplate(id: string): Promise<ToolResult> {
+    const { store } = this.#ctx;
+    const caller = await this.#caller();
+    const { template } = await templateAt(this.#ctx, id, caller);
+    const version = mayReadTemplates(caller, template.organization_id)
+      ? await versionOf(store, template.active_version_id)
+      : undefined;
+    if (!version) throw new ToolError("There is no such template.");
+    const manifest = usableManifest(version, "invalid");
+    return {
+      ...{ id: template.id, name: template.name, display_name: template.display_name },
+      description: template.description,
+      parameters: (manifest.parameters ?? []).map((one) => ({
+        ...{ name: one.name, description: one.description ?? "", type: one.type ?? "string" },
+        ...{ required: one.default === undefined && one.defaults === undefined, mutable: one.mutable ?? false },
+        ...(one.default === undefined ? {} : { default: String(one.default) }),
+        ...(one.options ? { options: one.options.map(({ name, value }) => ({ name, value })) } : {}),
+      })),
+      presets: (manifest.presets ?? []).map((preset) => ({
+        ...{ id: presetId(version.row.id, preset.name), name: preset.name, description: preset.description ?? "" },
+        parameters: preset.parameters,
+      })),
+    };
+  }
+
+  async createWorkspace(wish: WorkspaceInput, signal: AbortSignal): Promise<ToolResult> {
+    const { store, chats } = this.#ctx;
+    const caller = await this.#caller();
+    const bound = this.#of.workspace_id === null ? undefined : await this.#workspace(caller);
+    if (bound && bound.latest_build.status !== "deleted") {
+      return { ...(await this.#ready(bound.id, caller, signal)), created: false, existing: true };
+    }
+    const { template } = await templateAt(this.#ctx, wish.template_id, caller);
+    if (template.organization_id !== this.#of.organization_id) {
+      throw new ToolError("The template belongs to another organization than this chat.");
+    }
+    // The same name for the same call: after a crash it is found again.
+    const name = wish.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#of.run_id.slice(0, 6)}`;
+    const id = await this.#made({ ...wish, name }, caller);
+    const place = await store.get(findWorkspacePlace({ id }));
+    await chats.ask(this.#of.chat_id, "update", { patch: { workspace_id: id }, pin: null });
+    return { ...(await this.#ready(id, caller, signal)), created: true, build_id: place?.latest_build_id };
+  }
+
+  async startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult> {
+    const caller = await this.#caller();
+    const workspace = await this.#settled(caller, signal);
+    const isUp = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
+    if (!isUp) {
+      const rich_parameter_values = valuesOf(parameters);
+      await createBuild(this.#ctx, workspace.id, { transition: "start", rich_parameter_values }, caller);
+    }
+    return { started: true, ...(await this.#ready(workspace.id, caller, signal)) };
+  }
+
+  async stopWorkspace(signal: AbortSignal): Promise<ToolResult> {
+    const caller = await this.#caller();
+    const workspace = await this.#settled(caller, signal);
+    if (workspace.latest_build.status !== "stopped") {
+      await createBuild(this.#ctx, workspace.id, { transition: "stop" }, caller);
+    }
+    const { name, latest_build } = await this.#settled(caller, signal);
+    if (latest_build.status !== "stopped") throw failed(name, latest_build.status);
+    return { stopped: true, workspace_name: name };
+  }
+
+  async keepFile({ name, media_type, bytes, number = 0 }: KeptFile): Promise<string> {
+    const { store, blobs, clock } = this.#ctx;
+    const { chat_id, owner_id, organization_id, run_id } = this.#of;
+    const id = uuidFor(number === 0 ? `file ${run_id}` : `file ${run_id} ${number}`);
+    if (await store.get(findChatFile({ id }))) return id;
+    const place = await store.get(findChatPlace({ id: chat_id }));
+    if (!place) throw new ToolError("The chat is gone.");
+    const { hash, size } = await blobs.put(inOnePiece(bytes));
+    const row = { id, organization_id, owner_id, hash, name, media_type, size, chat: null, created_at: clock.now() };
+    await store.commit([insertChatFile(row), ...linkChatFiles(place.key, [id], clock.now())]);
+    return id;
+  }
+
+  async attachFile(name: string, bytes: Uint8Array, number = 0): Promise<{ file_id: string; media_type: string }> {
+    const media_type = checkedType(bytes, name, ANY_TYPE);
+    return { file_id: await this.keepFile({ name, media_type, bytes, number }), media_type };
+  }
+
+  /** The id of the new workspace, or of the one that an earlier run of this call has made. */
+  async #made({ name = "", ...wish }: WorkspaceInput, caller: UserCaller): Promise<string> {
+    const { store } = this.#ctx;
+    const owner = await userAt(store, "me", caller);
+    const body = {
+      ...{ name, template_id: wish.template_id, rich_parameter_values: valuesOf(wish.parameters ?? {}) },
+      ...(wish.preset_id === undefined ? {} : { template_version_preset_id: wish.preset_id }),
+    };
+    try {
+      return (await createWorkspace(this.#ctx, { caller, owner, body })).id;
+    } catch (error) {
+      const isTaken = error instanceof AppError && error.kind === "conflict";
+      const known = isTaken ? await store.get(findWorkspaceByName({ owner_id: owner.id, name })) : undefined;
+      if (!known || known.deleted || !name.endsWith(this.#of.run_id.slice(0, 6))) throw error;
+      return known.id;
+    }
+  }
+
+  /** Waits until the workspace's agent is ready. Throws `ToolError` when its build fails. */
+  async #ready(id: string, caller: UserCaller, signal: AbortSignal): Promise<ToolResult> {
+    const isReady = ({ latest_build }: Workspace): boolean => {
+      if (ON_THE_WAY.has(latest_build.status)) return false;
+      const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
+      return !agent || latest_build.status !== "running" || !BEFORE_READY.has(agent.lifecycle_state);
+    };
+    const { name, latest_build } = await this.#until(id, caller, signal, isReady);
+    if (latest_build.status !== "running") throw failed(name, latest_build.status);
+    const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
+    return {
+      ...{ workspace_name: name, workspace_id: id, status: latest_build.status },
+      ...(agent ? { agent_status: agent.status, agent_lifecycle: agent.lifecycle_state } : {}),
+    };
+  }
+
+  /** The chat's workspace once no build of it is on its way. */
+  async #settled(caller: UserCaller, signal: AbortSignal): Promise<Workspace> {
+    const { id } = await this.#workspace(caller);
+    return this.#until(id, caller, signal, ({ latest_build }) => !ON_THE_WAY.has(latest_build.status));
+  }
+
+  async #until(
+    id: string,
+    caller: UserCaller,
+    signal: AbortSignal,
+    isThere: (workspace: Workspace) => boolean,
+  ): Promise<Workspace> {
+    const { clock } = this.#ctx;
+    const end = clock.monotonic() + MOST_MS;
+    for (;;) {
+      const workspace = await readWorkspace(this.#ctx, id, caller);
+      if (!workspace) throw new ToolError("The workspace is gone.");
+      if (isThere(workspace)) return workspace;
+      if (clock.monotonic() > end)
+        throw new ToolError(`The workspace takes too long: ${workspace.latest_build.status}.`);
+      await sleep(clock, LOOK_MS);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #workspace(caller: UserCaller): Promise<Workspace> {
+    const id = this.#of.workspace_id;
+    if (id === null) throw new ToolError("This chat is not bound to a workspace.");
+    const place = await this.#ctx.store.get(findWorkspacePlace({ id }));
+    const workspace = place && mayUseWorkspace(caller, place) ? await readWorkspace(this.#ctx, id, caller) : undefined;
+    if (!workspace) throw new ToolError("The workspace is not there, or may no longer be used.");
+    return workspace;
+  }
+
+  async #caller(): Promise<UserCaller> {
+    const owner = await this.#owner();
+    if (owner) return owner;
+    throw new ToolError("The owner of this chat may not do anything now.");
+  }
+
+  async #owner(): Promise<UserCaller | undefined> {
+    const { store } = this.#ctx;
+    const user = await store.get(findUser({ id: this.#of.owner_id }));
+    if (!user || user.status === "suspended") return undefined;
+    const memberships = await store.all(listMemberships({ user_id: user.id }));
+    return {
+      ...{ kind: "user", user_id: user.id, username: user.username, roles: user.roles },
+      organizations: Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles])),
+      ...{ key_id: "", scope: "all", compat: false },
+    };
+  }
+}
+
+async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+const valuesOf = (parameters: Readonly<Record<string, string>>) =>
+  Object.entries(parameters).map(([name, value]) => ({ name, value }));
+
+const failed = (name: string, status: string): ToolError =>
+  new ToolError(`The build of the workspace "${name}" has not come to a good end: it is ${status}.`);

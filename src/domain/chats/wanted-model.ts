@@ -1,0 +1,32 @@
+// The model a person wants for chats whose request names none (facts/chats 4.19).
+import { readChatSetting, readModelOverride } from "#db/chats/settings.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { ModelOverride, OverrideContext } from "#schema/model-override.ts";
+import type { DomainContext } from "../context.ts";
+
+/** What is in force; the defaults while nothing is set. */
+export const overrideOf = async (
+  { store }: Pick<DomainContext, "store">,
+  organization_id: string,
+  user_id: string,
+  context: OverrideContext,
+): Promise<ModelOverride> => {
+  const set = await readModelOverride(store, { organization_id, user_id, context });
+  return { context, ...(set ?? { mode: context === "root" ? "chat_default" : "deployment_default" }) };
+};
+
+/** The model and effort for a chat whose request names none; undefined when there is none, or it cannot be used now. */
+export const wantedModel = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  organization_id: string,
+): Promise<{ model_config_id: string; reasoning_effort: string } | undefined> => {
+  if (!(await readChatSetting(ctx.store, "allow_model_overrides"))) return undefined;
+  const {
+    mode,
+    model_config_id,
+    reasoning_effort = "",
+  } = await overrideOf(ctx, organization_id, caller.user_id, "root");
+  if (mode !== "model" || model_config_id === undefined || !ctx.models.resolve(model_config_id)) return undefined;
+  return { model_config_id, reasoning_effort };
+};

@@ -1,0 +1,68 @@
+// What use cases work with. src/context.ts builds it; tests override parts of it there.
+
+import type { AgentActor } from "#actors/agent/actor.ts";
+import type { ChatActor } from "#actors/chat/actor.ts";
+import type { Diffs } from "#actors/chat/background/pull-requests.ts";
+import type { Titles } from "#actors/chat/background/titles.ts";
+import type { ChatMcp } from "#actors/chat/turn/mcp.ts";
+import type { Generations } from "#actors/chat/turn/runner.ts";
+import type { ModelSettings } from "#actors/models/model-settings.ts";
+import type { Directory } from "#actors/runtime/directory.ts";
+import type { Events } from "#actors/runtime/events.ts";
+import type { JobQueue } from "#actors/runtime/job-queue.ts";
+import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
+import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
+import type { Usage } from "#actors/usage/usage.ts";
+import type { WorkspaceActor } from "#actors/workspace/actor.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import type { Encryption } from "#base/encryption.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Blobs } from "#db/blobs.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { TunnelDialer } from "#domain/agents/dialer.ts";
+import type { Links } from "#domain/external-auth/links.ts";
+import type { Network } from "#domain/tailnet/network.ts";
+import type { Accounts } from "#domain/users/accounts.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import type { Workers } from "#src/provisioners/external/workers.ts";
+import type { AgentHttp } from "#src/wire/agent-http.ts";
+
+export interface DomainContext {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly topics: Topics<Events>;
+  readonly accounts: Accounts;
+  /** Streams into workspaces. */
+  readonly dialer: TunnelDialer;
+  /** Coordinator and relay of the private network. */
+  readonly tailnet: Network;
+  /** Requests to the HTTP API of agents. */
+  readonly agentHttp: AgentHttp;
+  readonly agents: Directory<AgentActor>;
+  readonly workspaces: Directory<WorkspaceActor>;
+  readonly versions: Directory<TemplateVersionActor>;
+  readonly dryRuns: Directory<DryRunActor>;
+  readonly chats: Directory<ChatActor>;
+  readonly generations: Generations;
+  readonly titles: Titles;
+  readonly mcp: ChatMcp;
+  readonly diffs: Diffs;
+  readonly models: LanguageModels;
+  readonly modelSettings: ModelSettings;
+  readonly blobs: Blobs;
+  /** Seals what must be readable again. */
+  readonly encryption: Encryption;
+  /** Accounts at external providers that users have linked. */
+  readonly links: Links;
+  /** Who used what, for insights. */
+  readonly usage: Usage;
+  readonly jobs: JobQueue;
+  /** Workers of their own that are connected now. */
+  readonly workers: Workers;
+  /** The URL people and workspaces use, known once the server listens. */
+  readonly accessUrl: URL;
+  /** True once the server has begun to stop: /readyz answers 503. */
+  readonly draining: boolean;
+}

@@ -1,0 +1,217 @@
+// The linked accounts of users: who has which token now, refreshed when it is due, one refresh at a time for each user and provider,
+// and every change guarded by the row's version, so that a late refresh never brings back what was unlinked (rules EA-7 to EA-10).
+import type { Events } from "#actors/runtime/events.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import { AppError, notFound } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteLink, failLink, findLink, type LinkRow, putLink, refreshLink } from "#db/users/external-auth.ts";
+import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
+import type { Provider } from "#src/git/provider.ts";
+
+export type LinksOptions = {
+  store: Store;
+  clock: Clock;
+  encryption: Encryption;
+  topics: Topics<Events>;
+  providers: readonly Provider[];
+  client: OAuthClient;
+};
+
+type Sealed = Pick<Tokens, "access_token" | "refresh_token" | "token_extra">;
+
+/** A token that counts. */
+export type Live = Omit<Sealed, "refresh_token"> & { readonly expires_at: number | null };
+
+type Linked = Pick<LinkRow, "user_id" | "provider_id">;
+
+/** Linking again and unlinking are told of; that a token was refreshed is not. */
+const told = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
+  const { user_id, provider_id } = after ?? before ?? { user_id: "", provider_id: "" };
+  return audited({
+    ...{ now, resource_type: "external_auth_link", resource_id: user_id, target: provider_id, before, after },
+    action: after === undefined ? "delete" : before === undefined ? "create" : "write",
+  });
+};
+
+/** A token is renewed this long before its end, so that it does not end on the way to the git host. */
+const EARLY_MS = 60_000;
+/** The provider is asked at most so often whether a token still counts. */
+const VALID_MS = 60_000;
+const MAX_REMEMBERED = 10_000;
+
+export class Links {
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly client: OAuthClient;
+  readonly #options: LinksOptions;
+  readonly #refreshes = new Map<string, Promise<LinkRow | undefined>>();
+  /** Link and version -> when the provider was last asked and did not say that its token counts no more. */
+  readonly #valid = new Map<string, number>();
+
+  constructor(options: LinksOptions) {
+    this.#options = options;
+    this.client = options.client;
+    this.providers = new Map(options.providers.map((provider) => [provider.id, provider]));
+  }
+
+  /** The provider with this id. 404 when there is none. */
+  provider(id: string): Provider {
+    const provider = this.providers.get(id);
+    if (!provider) throw notFound();
+    return provider;
+  }
+
+  /** The first provider whose pattern fits the URL; a scheme is not needed. */
+  providerFor(url: string): Provider | undefined {
+    if (url.length > 2048) return undefined;
+    return [...this.providers.values()].find(({ pattern }) => pattern?.test(url));
+  }
+
+  /** Keeps the tokens of an account that was just linked. */
+  async put(user_id: string, provider: Provider, tokens: Tokens): Promise<void> {
+    const now = this.#options.clock.now();
+    const before = await this.#find(user_id, provider);
+    const after = { user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now };
+    await this.#options.store.commit([putLink(after), told({ before, after }, now)]);
+    this.#options.topics.publish("external_auth", user_id, { provider_id: provider.id });
+  }
+
+  /**
+   * The token that counts now; undefined: the user has to link (again). 503 when it has ended and the provider cannot be asked for
+   * another.
+   */
+  async live(user_id: string, provider: Provider): Promise<Live | undefined> {
+    let row = await this.#find(user_id, provider);
+    if (row?.failure === "" && this.#isDue(row)) row = await this.#refreshed(row, provider);
+    if (row?.failure !== "") return undefined;
+    if ((await this.#validity(row, provider)).state !== "invalid") return this.#open(row);
+    // Taken back at the provider: a refresh token may still count.
+    row =
+      row.has_refresh_token && !provider.no_refresh
+        ? await this.#refreshed(row, provider)
+        : await this.#failed(row, "The provider says that the token does not count any more.");
+    return row?.failure === "" ? this.#open(row) : undefined;
+  }
+
+  /** What the provider says of the link now; undefined when there is none that works. */
+  async account(user_id: string, provider: Provider): Promise<Validity | undefined> {
+    if (!(await this.live(user_id, provider))) return undefined;
+    const row = await this.#find(user_id, provider);
+    return row && this.client.validate(provider, this.#open(row).access_token);
+  }
+
+  /** Removes the link, then asks the provider to take the token back. 404 when there is none. */
+  async unlink(user_id: string, provider: Provider): Promise<ProviderError | undefined> {
+    const row = await this.#find(user_id, provider);
+    if (!row) throw notFound();
+    const gone = [deleteLink({ user_id, provider_id: provider.id }), told({ before: row }, this.#options.clock.now())];
+    await this.#options.store.commit(gone).catch((error) => {
+      throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+    });
+    try {
+      await this.client.revoke(provider, this.#open(row).access_token);
+      return undefined;
+    } catch (error) {
+      if (error instanceof ProviderError) return error;
+      throw error;
+    }
+  }
+
+  #find(user_id: string, provider: Provider): Promise<LinkRow | undefined> {
+    return this.#options.store.get(findLink({ user_id, provider_id: provider.id }));
+  }
+
+  #isDue({ expires_at }: LinkRow): boolean {
+    return expires_at !== null && expires_at - EARLY_MS <= this.#options.clock.now();
+  }
+
+  /** The row after a refresh; whoever asks while one is under way gets its outcome. */
+  #refreshed(row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
+    const key = `${row.user_id}:${row.provider_id}`;
+    const running = this.#refreshes.get(key);
+    if (running) return running;
+    const started = this.#refresh(row, provider).finally(() => this.#refreshes.delete(key));
+    this.#refreshes.set(key, started);
+    return started;
+  }
+
+  async #refresh(old: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
+    // Another refresh may have ended between the caller's look and now.
+    const row = await this.#find(old.user_id, provider);
+    if (!row || row.version !== old.version) return row;
+    if (!row.has_refresh_token || provider.no_refresh) return this.#failed(row, "The token has expired.");
+    const { user_id, provider_id, version: known_version } = row;
+    try {
+      const tokens = await this.client.refresh(provider, this.#openAll(row).refresh_token);
+      await this.#commit(
+        refreshLink({ user_id, provider_id, known_version, ...this.#columns(user_id, provider, tokens) }),
+      );
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      if (error.kind === "denied") return this.#failed(row, error.message);
+      if (row.expires_at === null || row.expires_at > this.#options.clock.now()) return row;
+      log("external-auth").warn("{provider} did not refresh a token: {error}", {
+        provider: provider_id,
+        error: error.message,
+      });
+      throw new AppError("overloaded", `${provider.display_name} cannot be reached to renew the token.`);
+    }
+    return this.#find(user_id, provider);
+  }
+
+  async #validity(row: LinkRow, provider: Provider): Promise<Validity> {
+    const key = `${row.user_id}:${row.provider_id}:${row.version}:${row.created_at}`;
+    const now = this.#options.clock.now();
+    const since = this.#valid.get(key);
+    if (since !== undefined && now - since < VALID_MS) return { state: "valid", account: undefined };
+    const validity = await this.client.validate(provider, this.#open(row).access_token);
+    if (validity.state !== "invalid") {
+      if (this.#valid.size >= MAX_REMEMBERED) this.#valid.clear();
+      this.#valid.set(key, now);
+    }
+    return validity;
+  }
+
+  /** Notes that the link works no more. */
+  async #failed(row: LinkRow, failure: string): Promise<LinkRow | undefined> {
+    const { user_id, provider_id, version: known_version } = row;
+    await this.#commit(
+      failLink({ user_id, provider_id, known_version, failure, updated_at: this.#options.clock.now() }),
+    );
+    return this.#options.store.get(findLink({ user_id, provider_id }));
+  }
+
+  /** A link that was changed meanwhile stays as it is now. */
+  #commit(write: Parameters<Store["commit"]>[0][number]): Promise<void> {
+    return this.#options.store.commit([write]).catch((error) => {
+      if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+    });
+  }
+
+  #columns(user_id: string, provider: Provider, { expires_in, ...rest }: Tokens) {
+    const now = this.#options.clock.now();
+    const { access_token, refresh_token, token_extra } = rest;
+    const sealed: Sealed = { access_token, refresh_token, token_extra };
+    return {
+      sealed_tokens: this.#options.encryption.seal(JSON.stringify(sealed), contextOf(user_id, provider.id)),
+      expires_at: expires_in === undefined ? null : now + Math.floor(expires_in * 1000),
+      has_refresh_token: refresh_token !== "",
+      updated_at: now,
+    };
+  }
+
+  #openAll({ user_id, provider_id, sealed_tokens }: LinkRow): Sealed {
+    return JSON.parse(this.#options.encryption.open(sealed_tokens, contextOf(user_id, provider_id))) as Sealed;
+  }
+
+  #open(row: LinkRow): Live {
+    const { access_token, token_extra } = this.#openAll(row);
+    return { access_token, token_extra, expires_at: row.expires_at };
+  }
+}
+
+const contextOf = (user_id: string, provider_id: string): string => `external_auth:${user_id}:${provider_id}`;

@@ -1,0 +1,141 @@
+// The second factors of users: which they have, whether a code is right, and how it is used up. Everything that asks for a code asks here:
+// signing in, confirming, enrolling and disabling.
+import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import { secretBytes } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
+import {
+  countRecoveryCodes,
+  deleteRecoveryCodesOf,
+  findRecoveryCode,
+  findTotpFactor,
+  insertRecoveryCodes,
+  insertTotpFactor,
+  removeTotpFactor,
+  type TotpFactor,
+  useRecoveryCode,
+  useTotpStep,
+} from "#db/second-factors.ts";
+import type { User } from "#db/users/users.ts";
+import type { FactorMethod } from "#schema/second-factor.ts";
+import { newRecoveryCodes, recoveryCodeHash } from "#src/authentication/recovery-codes.ts";
+import { base32, SECRET_BYTES, stepOf } from "#src/authentication/totp.ts";
+import { Challenges } from "./challenges.ts";
+import { CodeLimit } from "./code-limit.ts";
+
+type Deps = { readonly store: Store; readonly clock: Clock; readonly encryption: Encryption };
+type Person = Pick<User, "id" | "username">;
+
+export class SecondFactors {
+  readonly challenges: Challenges;
+  readonly limit: CodeLimit;
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.challenges = new Challenges(deps.clock, deps.encryption, deps.store.epoch);
+    this.limit = new CodeLimit(deps.clock);
+  }
+
+  totp(user_id: string): Promise<TotpFactor | undefined> {
+    return this.#deps.store.get(findTotpFactor({ user_id }));
+  }
+
+  async recoveryCodesLeft(user_id: string): Promise<number> {
+    return (await this.#deps.store.get(countRecoveryCodes({ user_id })))?.count ?? 0;
+  }
+
+  /** The ways in which this user can prove a second factor; none when there is none. */
+  async methodsOf(user_id: string): Promise<FactorMethod[]> {
+    const methods: FactorMethod[] = (await this.totp(user_id)) ? ["totp"] : [];
+    if (methods.length > 0 && (await this.recoveryCodesLeft(user_id)) > 0) methods.push("recovery_code");
+    return methods;
+  }
+
+  /**
+   * What has to be written for this code to be used up, in the batch of what it allows; refused as `stale` when it was used meanwhile.
+   * Undefined when it is wrong or was used before. 429 after too many wrong ones.
+   */
+  async take(user: Person, code: string): Promise<Statement[] | undefined> {
+    this.limit.count(user.id);
+    const statements = (await this.#totpUse(user.id, code)) ?? (await this.#recoveryUse(user, code));
+    if (statements) this.limit.forgive(user.id);
+    return statements;
+  }
+
+  newTotpSecret(): string {
+    return base32(secretBytes(SECRET_BYTES));
+  }
+
+  /** The step of a code made with a secret that is not stored yet. */
+  stepOf(secret: string, code: string): number | undefined {
+    return stepOf(secret, plain(code), this.#deps.clock.now());
+  }
+
+  /** `step`: whose code has proved that the app works. Refused as `constraint` when there is an app already. */
+  addTotp(user: Person, secret: string, step: number): Statement[] {
+    const now = this.#deps.clock.now();
+    const sealed_secret = this.#deps.encryption.seal(secret, totpContext(user.id));
+    return [
+      insertTotpFactor({ user_id: user.id, sealed_secret, last_step: step, created_at: now }),
+      this.audited(user, { action: "create", after: { kind: "totp" } }),
+    ];
+  }
+
+  /** Refused as `stale` when there is none. The recovery codes go with it. */
+  removeTotp(user: Person): Statement[] {
+    return [
+      removeTotpFactor(user.id),
+      deleteRecoveryCodesOf(user.id),
+      this.audited(user, { action: "delete", before: { kind: "totp" } }),
+    ];
+  }
+
+  /** Ten new recovery codes in the place of those there are. */
+  renewRecoveryCodes(user: Person): { codes: string[]; statements: Statement[] } {
+    const codes = newRecoveryCodes();
+    const created_at = this.#deps.clock.now();
+    const rows = codes.map((code) => ({ user_id: user.id, code_hash: recoveryCodeHash(code) ?? "", created_at }));
+    const [before, after] = [{ recovery_codes: "" }, { recovery_codes: "new" }];
+    return {
+      codes,
+      statements: [
+        deleteRecoveryCodesOf(user.id),
+        insertRecoveryCodes(rows),
+        this.audited(user, { action: "write", before, after }),
+      ],
+    };
+  }
+
+  audited(user: Person, change: Pick<AuditEntry, "action" | "before" | "after" | "additional">): Statement {
+    const about = { resource_type: "second_factor", resource_id: user.id, target: user.username } as const;
+    return audited({ ...about, ...change, now: this.#deps.clock.now() });
+  }
+
+  async #totpUse(user_id: string, code: string): Promise<Statement[] | undefined> {
+    const factor = await this.totp(user_id);
+    if (!factor) return undefined;
+    const secret = this.#deps.encryption.open(factor.sealed_secret, totpContext(user_id));
+    const step = this.stepOf(secret, code);
+    return step === undefined || step <= factor.last_step ? undefined : [useTotpStep({ user_id, step })];
+  }
+
+  async #recoveryUse(user: Person, code: string): Promise<Statement[] | undefined> {
+    const code_hash = recoveryCodeHash(code);
+    if (!code_hash) return undefined;
+    const found = await this.#deps.store.get(findRecoveryCode({ user_id: user.id, code_hash }));
+    if (!found) return undefined;
+    const [before, after] = [{ recovery_codes: "" }, { recovery_codes: "used" }];
+    return [
+      useRecoveryCode({ user_id: user.id, code_hash }),
+      this.audited(user, { action: "write", before, after, additional: { recovery_code: "used" } }),
+    ];
+  }
+}
+
+/** Apps show codes in two groups of three. */
+const plain = (code: string): string => code.replace(/[\s-]/g, "");
+
+const totpContext = (user_id: string): string => `totp:${user_id}`;

@@ -1,0 +1,28 @@
+// Distinct users of each of the last sixty days and today: of the deployment, and of one template (facts/platform 6.2).
+import { rfc3339 } from "#base/clock.ts";
+import type { DomainContext } from "../context.ts";
+import { DAY_MS, fixedZone, offsetOf, wrongQuery } from "./zones.ts";
+
+const DAYS = 60;
+
+/** The answer's text, of all templates or of some. Clients of the upstream kind may leave the offset out. */
+export const dausOf = async (
+  ctx: DomainContext,
+  { tz_offset, compat, templates }: { tz_offset: string | undefined; compat: boolean; templates?: string[] },
+): Promise<Response> => {
+  const hours = offsetOf(tz_offset) ?? (compat ? 0 : undefined);
+  if (hours === undefined) throw wrongQuery("tz_offset", "is required");
+  const zone = fixedZone(hours);
+  const today = zone.dayOf(ctx.clock.now());
+  const days = Array.from({ length: DAYS + 1 }, (_, i) => today - DAYS + i);
+  const edges = [...days, today + 1].map((day) => zone.startOf(day));
+  const [from = 0, to = 0] = [edges[0], edges.at(-1)];
+  const dates = days.map((day) => rfc3339(day * DAY_MS).slice(0, 10));
+  return asJson(
+    await ctx.usage.report("daus", { from, to, open: true, templates, edges, dates, tz_hour_offset: hours }),
+  );
+};
+
+/** A text that is JSON already. */
+export const asJson = (text: string): Response =>
+  new Response(text, { headers: { "content-type": "application/json; charset=utf-8" } });

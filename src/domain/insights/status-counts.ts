@@ -1,0 +1,36 @@
+// How many users were active, dormant or suspended at the beginning of each of the last days, and will be at the next full hour unless
+// something changes (facts/platform 6.2).
+import { rfc3339 } from "#base/clock.ts";
+import { listStatusChanges } from "#db/reports/usage/usage.ts";
+import { USER_STATUSES } from "#schema/user.ts";
+import type { DomainContext } from "../context.ts";
+import { fixedZone, HOUR_MS, namedZone, offsetOf, wrongQuery, type Zone } from "./zones.ts";
+
+const DAYS = 60;
+
+/** By name with daylight saving, by offset with days of 24 hours, else UTC. 400 for both. */
+export const zoneOf = ({ timezone, tz_offset }: { timezone?: string; tz_offset?: string }): Zone => {
+  const hours = offsetOf(tz_offset);
+  if (timezone === undefined || timezone === "") return fixedZone(hours ?? 0);
+  if (hours !== undefined) throw wrongQuery("tz_offset", "must not be given together with timezone");
+  return namedZone(timezone);
+};
+
+export const statusCounts = async (ctx: DomainContext, zone: Zone) => {
+  const now = ctx.clock.now();
+  const today = zone.dayOf(now);
+  const points = Array.from({ length: DAYS + 1 }, (_, i) => zone.startOf(today - DAYS + i));
+  points.push(Math.floor(now / HOUR_MS) * HOUR_MS + HOUR_MS);
+  const [from = 0, to = 0] = [points[0], points.at(-1)];
+  const changes = await ctx.store.scan(listStatusChanges({ from, to }));
+  const counts = USER_STATUSES.map((status) => {
+    const steps = changes.filter((one) => one.status === status).sort((a, b) => a.at - b.at);
+    let [count, next] = [0, 0];
+    const entries = points.map((point) => {
+      for (; next < steps.length && (steps[next]?.at ?? 0) <= point; next++) count += steps[next]?.change ?? 0;
+      return { count, date: rfc3339(point) };
+    });
+    return [status, entries] as const;
+  });
+  return { status_counts: Object.fromEntries(counts) };
+};

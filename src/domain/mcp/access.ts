@@ -1,0 +1,81 @@
+// How the server gets at an MCP server of an organization: its secrets, opened here and nowhere else, and the tokens of the person in whose
+// name it is called (rules MC-7, MC-8). Tokens lie with people's other linked accounts and are renewed as those are.
+import type { McpAccess } from "#actors/chat/turn/mcp.ts";
+import { type Encryption, UnsealError } from "#base/encryption.ts";
+import { sha256 } from "#base/ids.ts";
+import type { McpServerRow } from "#db/models/mcp-servers.ts";
+import type { Provider } from "#src/git/provider.ts";
+import { McpError } from "#src/mcp/connection.ts";
+import type { Links } from "../external-auth/links.ts";
+
+export type McpSecrets = {
+  readonly api_key?: string;
+  readonly custom_headers?: Readonly<Record<string, string>>;
+  readonly client_secret?: string;
+};
+
+type Deps = { readonly encryption: Encryption; readonly links: Links };
+
+const contextOf = (id: string): string => `mcp_server:${id}`;
+
+/** Empty for no secrets. */
+export const sealSecrets = (encryption: Encryption, id: string, secrets: McpSecrets): string =>
+  Object.keys(secrets).length === 0 ? "" : encryption.seal(JSON.stringify(secrets), contextOf(id));
+
+export const openSecrets = (encryption: Encryption, { id, sealed_secrets }: McpServerRow): McpSecrets =>
+  sealed_secrets === "" ? {} : (JSON.parse(encryption.open(sealed_secrets, contextOf(id))) as McpSecrets);
+
+/** The server as somewhere to sign in; undefined when one need not. */
+export const oauthProvider = (encryption: Encryption, server: McpServerRow): Provider | undefined => {
+  const { id, oauth2, auth_type, display_name, icon } = server;
+  if (auth_type !== "oauth2" || !oauth2) return undefined;
+  return {
+    id: `mcp:${id}`,
+    type: "generic",
+    base_url: "",
+    client_id: oauth2.client_id,
+    client_secret: openSecrets(encryption, server).client_secret ?? "",
+    auth_url: new URL(oauth2.auth_url),
+    token_url: new URL(oauth2.token_url),
+    validate_url: undefined,
+    revocation: undefined,
+    device_code_url: undefined,
+    scopes: oauth2.scopes,
+    pattern: undefined,
+    display_name,
+    display_icon: icon,
+    device_flow: false,
+    no_refresh: false,
+    credentials: "body",
+  };
+};
+
+export const mcpAccess =
+  ({ encryption, links }: Deps): McpAccess =>
+  async (server, user_id) => {
+    const headers = await headersFor({ encryption, links }, server, user_id).catch((error) => {
+      if (error instanceof UnsealError) throw new McpError("its secrets cannot be opened: they must be entered again.");
+      throw error;
+    });
+    if (!headers) return undefined;
+    const { id, version, url, transport } = server;
+    const key = `${id}:${version}:${sha256(JSON.stringify(headers))}`;
+    return { key, url: new URL(url), kind: transport === "sse" ? "sse" : "http", headers };
+  };
+
+/** Undefined while the person has not signed in there. */
+const headersFor = async (
+  { encryption, links }: Deps,
+  server: McpServerRow,
+  user_id: string,
+): Promise<Record<string, string> | undefined> => {
+  const { auth_type, api_key_header } = server;
+  if (auth_type === "none") return {};
+  const provider = oauthProvider(encryption, server);
+  if (provider) {
+    const live = await links.live(user_id, provider);
+    return live && { authorization: `Bearer ${live.access_token}` };
+  }
+  const { api_key = "", custom_headers = {} } = openSecrets(encryption, server);
+  return auth_type === "api_key" ? { [api_key_header || "authorization"]: api_key } : { ...custom_headers };
+};

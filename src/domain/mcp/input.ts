@@ -1,0 +1,126 @@
+// Checking what an administrator enters about an MCP server, field by field (facts/chats 5.5, rule MC-8). Pure.
+import { type AppError, invalid, invalidField } from "#base/errors.ts";
+import type { McpServerRow } from "#db/models/mcp-servers.ts";
+import {
+  MCP_AUTHS,
+  MCP_AVAILABILITIES,
+  MCP_TRANSPORTS,
+  type McpOAuth,
+  type UpdateMcpServer,
+} from "#schema/mcp-server.ts";
+
+/** Two underscores would make the names of its tools ambiguous. */
+const SLUG = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;
+const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
+const RESERVED = new Set([
+  "host",
+  "content-length",
+  "content-type",
+  "connection",
+  "transfer-encoding",
+  "mcp-session-id",
+]);
+const HEADERS_BYTES = 16_384;
+
+export const slugOf = (text: string): string => {
+  if (SLUG.test(text) && text.length <= 32) return text;
+  throw invalidField(
+    "slug",
+    "must be 1 to 32 lower-case letters and digits, with single dashes or underscores between",
+  );
+};
+
+const wordOf = <const W extends readonly string[]>(words: W, field: string, text: string): W[number] => {
+  const word = words.find((one) => one === text);
+  if (word !== undefined) return word;
+  throw invalidField(field, `must be one of ${words.join(", ")}`);
+};
+
+const urlOf = (field: string, text: string): string => {
+  const wrong = (detail: string): AppError => invalidField(field, detail);
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw wrong("must be an http or https URL");
+  if (url.username !== "" || url.password !== "") throw wrong("must not contain credentials");
+  if (url.hash !== "") throw wrong("must not have a fragment");
+  return url.href;
+};
+
+const headerOf = (field: string, name: string): string => {
+  if (HEADER.test(name) && !RESERVED.has(name.toLowerCase())) return name;
+  throw invalidField(field, `"${name.slice(0, 64)}" is no header that can be set`);
+};
+
+const isValue = (text: string): boolean => /^[\x20-\x7e]*$/.test(text) && text.trim() === text;
+
+export const headersOf = (given: Readonly<Record<string, string>>): Record<string, string> => {
+  const entries = Object.entries(given).map(([name, value]) => {
+    if (!isValue(value))
+      throw invalidField("custom_headers", `the value of "${name.slice(0, 64)}" must be printable ASCII`);
+    return [headerOf("custom_headers", name), value] as const;
+  });
+  if (JSON.stringify(entries).length > HEADERS_BYTES) throw invalidField("custom_headers", "are too long");
+  return Object.fromEntries(entries);
+};
+
+export const secretOf = (field: string, text: string): string => {
+  if (isValue(text)) return text;
+  throw invalidField(field, "must be printable ASCII without blanks around it");
+};
+
+const oauthOf = ({ client_id, auth_url, token_url, scopes }: McpOAuth): McpOAuth => {
+  if (client_id.trim() === "") throw invalidField("oauth2.client_id", "must not be empty");
+  return {
+    ...{ client_id: client_id.trim(), scopes },
+    auth_url: urlOf("oauth2.auth_url", auth_url),
+    token_url: urlOf("oauth2.token_url", token_url),
+  };
+};
+
+type Columns = Pick<
+  McpServerRow,
+  | "display_name"
+  | "description"
+  | "icon"
+  | "url"
+  | "transport"
+  | "auth_type"
+  | "api_key_header"
+  | "oauth2"
+  | "tool_allow_list"
+  | "tool_deny_list"
+  | "availability"
+  | "enabled"
+  | "model_intent"
+  | "allow_in_plan_mode"
+>;
+
+/** The columns after the change; what is not given stays. */
+export const columnsOf = (before: Columns, given: UpdateMcpServer): Columns => {
+  const text = (field: "display_name" | "description", otherwise: string): string => given[field]?.trim() ?? otherwise;
+  const after: Columns = {
+    display_name: text("display_name", before.display_name) || before.display_name,
+    description: text("description", before.description),
+    icon: given.icon === undefined ? before.icon : given.icon === "" ? "" : urlOf("icon", given.icon),
+    url: given.url === undefined ? before.url : urlOf("url", given.url),
+    transport: given.transport === undefined ? before.transport : wordOf(MCP_TRANSPORTS, "transport", given.transport),
+    auth_type: given.auth_type === undefined ? before.auth_type : wordOf(MCP_AUTHS, "auth_type", given.auth_type),
+    api_key_header:
+      given.api_key_header === undefined
+        ? before.api_key_header
+        : headerOf("api_key_header", given.api_key_header || "Authorization"),
+    oauth2: given.oauth2 === undefined ? before.oauth2 : oauthOf(given.oauth2),
+    tool_allow_list: given.tool_allow_list ?? before.tool_allow_list,
+    tool_deny_list: given.tool_deny_list ?? before.tool_deny_list,
+    availability:
+      given.availability === undefined
+        ? before.availability
+        : wordOf(MCP_AVAILABILITIES, "availability", given.availability),
+    enabled: given.enabled ?? before.enabled,
+    model_intent: given.model_intent ?? before.model_intent,
+    allow_in_plan_mode: given.allow_in_plan_mode ?? before.allow_in_plan_mode,
+  };
+  if (after.auth_type === "oauth2" && !after.oauth2) {
+    throw invalid("Validation failed.", [{ field: "oauth2", detail: "is required where people sign in" }]);
+  }
+  return after;
+};

@@ -1,0 +1,34 @@
+// The row of a worker: made when it first connects, kept by its name.
+import { uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import {
+  findProvisionerDaemon,
+  insertProvisionerDaemon,
+  type ProvisionerDaemonRow,
+  updateProvisionerDaemon,
+} from "#db/templates/provisioners.ts";
+import type { DomainContext } from "../context.ts";
+
+export type WantedDaemon = Omit<ProvisionerDaemonRow, "id" | "created_at" | "last_seen_at">;
+
+/** Notes that the worker is here; answers its id, which stays the same as long as its name does. */
+export const register = async (ctx: DomainContext, wanted: WantedDaemon): Promise<string> => {
+  const now = ctx.clock.now();
+  for (let tries = 2; ; tries--) {
+    const { organization_id, name } = wanted;
+    const known = await ctx.store.get(findProvisionerDaemon({ organization_id, name }));
+    const row = { ...wanted, last_seen_at: now };
+    try {
+      if (known) {
+        await ctx.store.commit([updateProvisionerDaemon(known.id, row, { expect: 1 })]);
+        return known.id;
+      }
+      const id = uuid();
+      await ctx.store.commit([insertProvisionerDaemon({ ...row, id, created_at: now })]);
+      return id;
+    } catch (error) {
+      // Two connections of one name at the same time: the other was first.
+      if (!(error instanceof CommitError) || tries === 0) throw error;
+    }
+  }
+};

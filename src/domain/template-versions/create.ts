@@ -1,0 +1,86 @@
+// Making a template version from an upload (or from a template that comes with the server), which starts its import.
+import { AppError, forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findFile } from "#db/templates/files.ts";
+import { findTemplate } from "#db/templates/templates.ts";
+import type { OrganizationRow } from "#db/users/organizations.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { CreateTemplateVersion } from "#schema/template-version.ts";
+import { EXAMPLES } from "#src/starter/examples.ts";
+import { mayManageTemplates } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { mayReadFile, remember } from "../templates/uploads.ts";
+import { randomVersionName } from "./version-name.ts";
+
+/** Answers the new version's id; its job is pending or already running. */
+export const createVersion = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  organization: OrganizationRow,
+  body: CreateTemplateVersion,
+): Promise<string> => {
+  if (!mayManageTemplates(caller, organization.id)) {
+    throw forbidden("Only those who look after templates make template versions.");
+  }
+  const template = body.template_id
+    ? await ctx.store.get(findTemplate({ id: body.template_id.toLowerCase() }))
+    : undefined;
+  if (body.template_id && template?.organization_id !== organization.id) throw notFound();
+  const variable_values = variablesOf(body.user_variable_values ?? []);
+  const id = uuid();
+  await ctx.versions.ask(id, "create", {
+    job_id: uuid(),
+    organization_id: organization.id,
+    template_id: template?.id ?? null,
+    name: body.name || randomVersionName(),
+    message: body.message ?? "",
+    file_id: await fileOf(ctx, caller, body),
+    tags: { scope: "organization", owner: "", ...body.tags },
+    variable_values,
+    created_by: caller.user_id,
+  });
+  return id;
+};
+
+const fileOf = async (ctx: DomainContext, caller: UserCaller, body: CreateTemplateVersion): Promise<string> => {
+  const { file_id, example_id } = body;
+  if ((file_id === undefined) === (example_id === undefined)) {
+    const detail = "exactly one of file_id and example_id must be given";
+    throw invalid("Validation failed.", [
+      { field: "file_id", detail },
+      { field: "example_id", detail },
+    ]);
+  }
+  if (example_id !== undefined) return storeExample(ctx, example_id, caller.user_id);
+  const file = await ctx.store.get(findFile({ id: (file_id as string).toLowerCase() }));
+  if (!file || !(await mayReadFile(ctx.store, caller, file)))
+    throw invalidField("file_id", "is not a file you uploaded");
+  return file.id;
+};
+
+/** The upload of a template that comes with the server, as this user's; 400 for an unknown one. */
+export const storeExample = async (
+  ctx: Pick<DomainContext, "blobs" | "store" | "clock">,
+  example_id: string,
+  user_id: string,
+): Promise<string> => {
+  const example = EXAMPLES.get(example_id);
+  if (!example) throw invalidField("example_id", `must be one of ${[...EXAMPLES.keys()].join(", ")}`);
+  const bytes = example.archive();
+  const { hash, size } = await ctx.blobs.put(chunks(bytes));
+  const { id } = await remember(ctx.store, {
+    ...{ id: uuid(), hash, size, mimetype: "application/zip" },
+    ...{ created_by: user_id, created_at: ctx.clock.now() },
+  });
+  return id;
+};
+
+async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+const variablesOf = (given: readonly { name: string; value: string }[]): Record<string, string> => {
+  const values = new Map(given.map(({ name, value }) => [name, value]));
+  if (values.size < given.length) throw new AppError("invalid", "A variable is given twice.");
+  return Object.fromEntries(values);
+};

@@ -1,0 +1,71 @@
+// Finding the template version a path names, and showing it.
+import { Type as t } from "@sinclair/typebox";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, forbidden, notFound } from "#base/errors.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { findTemplateVersion, findVersionShown, type ShownVersion } from "#db/templates/versions.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { isActive } from "#schema/job.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import { mayManageTemplates, mayReadTemplates } from "../access.ts";
+import { matchedProvisioners, showJob } from "../builds/job.ts";
+import type { DomainContext } from "../context.ts";
+
+export const versionPath = t.Object({
+  templateversion: t.String({ format: "uuid", description: "Template version id." }),
+});
+
+/** The version, when the caller may see it; 404 otherwise. */
+export const versionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownVersion> => {
+  const found = await ctx.store.get(findVersionShown({ id: id.toLowerCase() }));
+  if (!found || !mayReadTemplates(caller, found.version.organization_id)) throw notFound();
+  return found;
+};
+
+/** The same for those who may change it; 403 for those who may only see it. */
+export const managedVersionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownVersion> => {
+  const found = await versionAt(ctx, id, caller);
+  if (!mayManageTemplates(caller, found.version.organization_id)) {
+    throw forbidden("Only those who look after templates change their versions.");
+  }
+  return found;
+};
+
+/** The parsed template.yaml. 412 while it is being imported, 400 when the import gave none. */
+export const manifestOf = async (ctx: DomainContext, { version, job }: ShownVersion): Promise<Manifest> => {
+  const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
+  if (row?.manifest) return JSON.parse(row.manifest) as Manifest;
+  if (isActive(job)) throw new AppError("precondition_failed", "The template version is still being imported.");
+  throw new AppError("invalid", "The import of the template version has failed.", { detail: job.error.slice(0, 500) });
+};
+
+export const showVersion = (
+  { version, planned, creator, job, template }: ShownVersion,
+  ctx: DomainContext,
+): TemplateVersion => ({
+  id: version.id,
+  template_id: version.template_id ?? undefined,
+  organization_id: version.organization_id,
+  name: version.name,
+  message: version.message,
+  created_at: rfc3339(version.created_at),
+  updated_at: rfc3339(version.updated_at),
+  job: showJob(
+    job,
+    {
+      template_version_name: version.name,
+      template_id: version.template_id ?? NIL_UUID,
+      template_name: template?.name ?? "",
+      template_display_name: template?.display_name ?? "",
+      template_icon: template?.icon ?? "",
+    },
+    ctx.jobs,
+  ),
+  readme: version.readme,
+  created_by: creator,
+  archived: version.archived,
+  warnings: [],
+  matched_provisioners: matchedProvisioners(job.tags, ctx.jobs, ctx.clock.now()),
+  has_external_agent: planned?.provisioner === "external",
+});

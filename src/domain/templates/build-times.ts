@@ -1,0 +1,45 @@
+// How long builds of a template take: the middle and the slow end of the newest finished builds. Kept for a short while, because lists
+// ask for every template.
+import type { Clock } from "#base/clock.ts";
+import type { Store } from "#db/engine/store.ts";
+import { listBuildTimes } from "#db/templates/templates.ts";
+import type { BuildTimeStats } from "#schema/template.ts";
+
+const KEEP_MS = 30_000;
+
+export class BuildTimes {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, { until: number; stats: Promise<BuildTimeStats> }>();
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** At most half a minute old. */
+  of(template_id: string): Promise<BuildTimeStats> {
+    const now = this.#clock.monotonic();
+    const known = this.#known.get(template_id);
+    if (known && known.until > now) return known.stats;
+    for (const [id, { until }] of this.#known) if (until <= now) this.#known.delete(id);
+    const stats = this.#read(template_id);
+    this.#known.set(template_id, { until: now + KEEP_MS, stats });
+    stats.catch(() => this.#known.delete(template_id));
+    return stats;
+  }
+
+  async #read(id: string): Promise<BuildTimeStats> {
+    const rows = await this.#store.scan(listBuildTimes({ id }));
+    const of = (transition: string) =>
+      percentiles(rows.filter((row) => row.transition === transition).map((row) => Number(row.milliseconds)));
+    return { start: of("start"), stop: of("stop"), delete: of("delete") };
+  }
+}
+
+/** Nearest rank; null without values. */
+const percentiles = (values: readonly number[]): { P50: number | null; P95: number | null } => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): number | null => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null;
+  return { P50: at(0.5), P95: at(0.95) };
+};

@@ -1,0 +1,127 @@
+// Making, changing and deleting templates. A template is made by its first version's actor, in one batch with the version's own change.
+import { lowerPortShares } from "#actors/workspace/port-limits.ts";
+import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { setTimersOfTemplate } from "#db/engine/timers.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { templates } from "#db/schema/templates.ts";
+import { countWorkspacesOf, deleteTemplate, type TemplateRow, updateTemplate } from "#db/templates/templates.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import type { OrganizationRow } from "#db/users/organizations.ts";
+import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import type { CreateTemplate, PatchTemplate } from "#schema/template.ts";
+import { mayManageTemplates } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+const HOUR_MS = 3_600_000;
+const EVERY_DAY = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/** Answers the new template's id. 400 when the version cannot be a template, 412 while it is imported, 409 for a taken name. */
+export const makeTemplate = async (
+  ctx: Pick<DomainContext, "store" | "versions">,
+  organization: OrganizationRow,
+  created_by: string,
+  body: CreateTemplate,
+): Promise<string> => {
+  const version = await ctx.store.get(findTemplateVersion({ id: body.template_version_id.toLowerCase() }));
+  if (version?.organization_id !== organization.id) {
+    throw invalidField("template_version_id", "is not a template version of this organization");
+  }
+  const schedule = version.manifest ? (JSON.parse(version.manifest) as Manifest).schedule : undefined;
+  const id = uuid();
+  await ctx.versions.ask(version.id, "makeTemplate", {
+    id,
+    organization_id: organization.id,
+    created_by,
+    name: body.name,
+    display_name: body.display_name ?? "",
+    description: body.description ?? "",
+    icon: body.icon ?? "",
+    deprecation_message: "",
+    default_ttl_ms: body.default_ttl_ms ?? schedule?.default_ttl_ms ?? 0,
+    activity_bump_ms: body.activity_bump_ms ?? schedule?.activity_bump_ms ?? HOUR_MS,
+    autostop_requirement_days: body.autostop_requirement?.days_of_week ?? [],
+    autostop_requirement_weeks: body.autostop_requirement?.weeks || 1,
+    autostart_requirement_days: body.autostart_requirement?.days_of_week ?? EVERY_DAY,
+    allow_user_cancel_workspace_jobs: body.allow_user_cancel_workspace_jobs ?? true,
+    allow_user_autostart: body.allow_user_autostart ?? true,
+    allow_user_autostop: body.allow_user_autostop ?? true,
+    failure_ttl_ms: body.failure_ttl_ms ?? 0,
+    time_til_dormant_ms: body.dormant_ttl_ms ?? schedule?.time_til_dormant_ms ?? 0,
+    time_til_dormant_autodelete_ms: body.delete_ttl_ms ?? 0,
+    require_active_version: body.require_active_version ?? false,
+    max_port_share_level: body.max_port_share_level ?? "public",
+    use_classic_parameter_flow: body.use_classic_parameter_flow ?? true,
+    cors_behavior: body.cors_behavior ?? "simple",
+  });
+  return id;
+};
+
+/** 403 for those who do not look after templates there. */
+export const mustManage = (caller: UserCaller, organization: OrganizationRow): void => {
+  if (!mayManageTemplates(caller, organization.id)) {
+    throw forbidden("Only those who look after templates make them.");
+  }
+};
+
+const templateEntry = (
+  { id, name, icon, organization_id }: TemplateRow,
+  action: "write" | "delete",
+  change: { before?: TemplateRow; after?: object },
+  now: number,
+) =>
+  audited({ now, action, resource_type: "template", resource_id: id, target: name, icon, organization_id, ...change });
+
+const defined = (patch: object): object =>
+  Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+
+/** Writes what the body names; what it leaves out stays. */
+export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, body: PatchTemplate): Promise<void> => {
+  const { autostop_requirement, autostart_requirement, ...settings } = body;
+  const { update_workspace_last_used_at, update_workspace_dormant_at, ...plain } = settings;
+  const patch: Partial<typeof templates.$inferInsert> = { ...plain };
+  if (autostop_requirement) {
+    patch.autostop_requirement_days = autostop_requirement.days_of_week;
+    patch.autostop_requirement_weeks = autostop_requirement.weeks || 1;
+  }
+  if (autostart_requirement) patch.autostart_requirement_days = autostart_requirement.days_of_week;
+  const now = ctx.clock.now();
+  const tell = (name: string) => setTimersOfTemplate(template.id, name, now);
+  const resets = [
+    ...(update_workspace_last_used_at ? [tell("reset_used")] : []),
+    ...(update_workspace_dormant_at ? [tell("reset_dormant")] : []),
+  ];
+  if (resets.length === 0 && Object.values(patch).every((value) => value === undefined)) return;
+  try {
+    // The workspaces of the template look at their times again (rule TI-24); what is reset must be so before anything is due.
+    const told = [...(resets.length > 0 ? resets : [tell("schedule")]), lookAtPrebuilds(template.id, now)];
+    await ctx.store.commit([
+      updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }),
+      ...told,
+      templateEntry(template, "write", { before: template, after: { ...template, ...defined(patch) } }, now),
+    ]);
+  } catch (error) {
+    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+    throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+  }
+  if (patch.max_port_share_level !== undefined) await lowerPortShares(ctx.store, ctx.workspaces, template.id);
+};
+
+/** 400 while workspaces of it exist. */
+export const removeTemplate = async (ctx: DomainContext, template: TemplateRow): Promise<void> => {
+  const { id } = template;
+  const now = ctx.clock.now();
+  try {
+    await ctx.store.commit([deleteTemplate({ id, now }), templateEntry(template, "delete", { before: template }, now)]);
+  } catch (error) {
+    if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+    const { count = 0 } = (await ctx.store.get(countWorkspacesOf({ id }))) ?? {};
+    if (count === 0) throw notFound();
+    throw new AppError("invalid", "The template still has workspaces.", {
+      detail: `Delete its ${count} workspace${count === 1 ? "" : "s"} first.`,
+    });
+  }
+};

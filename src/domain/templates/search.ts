@@ -1,0 +1,54 @@
+// The lists of templates and what `q` narrows them by (facts/platform 9.3).
+import { SearchQuery } from "#base/query.ts";
+import { listTemplates, type ShownTemplate } from "#db/templates/templates.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { mayManageTemplates, mayReadTemplates } from "../access.ts";
+import { LOCAL_PROVISIONER, mayHaveLocal } from "../builds/local-rule.ts";
+import type { DomainContext } from "../context.ts";
+
+/** Templates the caller may see and may make something from, by name. Those for local workspaces are shown to who may have one and to who looks after templates. 400 for a `q` that cannot be understood. */
+export const searchTemplates = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  q: string,
+  organization_id?: string,
+): Promise<ShownTemplate[]> => {
+  const matches = matcherOf(q, caller);
+  const seesLocal = (who: UserCaller, organization: string): boolean =>
+    mayHaveLocal(ctx.config, who.roles) || mayManageTemplates(who, organization);
+  const rows = await ctx.store.scan(listTemplates());
+  return rows.filter(
+    (row) =>
+      (organization_id === undefined || row.template.organization_id === organization_id) &&
+      mayReadTemplates(caller, row.template.organization_id) &&
+      (row.template.provisioner !== LOCAL_PROVISIONER || seesLocal(caller, row.template.organization_id)) &&
+      matches(row),
+  );
+};
+
+const matcherOf = (q: string, caller: UserCaller): ((row: ShownTemplate) => boolean) => {
+  const query = new SearchQuery(q);
+  const name = query.text("name");
+  const exact = query.text("exact_name");
+  const deprecated = query.flag("deprecated");
+  const organization = query.text("organization");
+  // No template of this server is made for tasks yet.
+  const tasks = query.flag("has-ai-task");
+  const author = query.text("author");
+  const { free } = query;
+  query.end("Query parameters have invalid values.");
+  return ({ template, organization: place, creator }) => {
+    const names = [template.name, template.display_name].map((one) => one.toLowerCase());
+    const holds = (part: string): boolean => names.some((one) => one.includes(part));
+    if (free !== "" && !holds(free)) return false;
+    if (name !== undefined && !holds(name)) return false;
+    if (exact !== undefined && template.name.toLowerCase() !== exact) return false;
+    if (deprecated !== undefined && (template.deprecation_message !== "") !== deprecated) return false;
+    if (tasks === true) return false;
+    if (organization !== undefined && ![template.organization_id, place.name.toLowerCase()].includes(organization)) {
+      return false;
+    }
+    if (author === undefined) return true;
+    return author === "me" ? template.created_by === caller.user_id : creator.username.toLowerCase() === author;
+  };
+};

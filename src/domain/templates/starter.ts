@@ -1,0 +1,121 @@
+// The ready templates of a fresh install: each is made once, on the same way as every template (upload, version, import, template). None
+// is made where its workspaces cannot run or may not (DESIGN section 8): `docker` waits until a Docker Engine answers. What somebody has
+// deleted is not made again (rules TP-21, TP-22, TP-29).
+import type { Directory } from "#actors/runtime/directory.ts";
+import type { Events } from "#actors/runtime/events.ts";
+import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
+import type { Clock, Timer } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Blobs } from "#db/blobs.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findSetting, insertSetting } from "#db/settings.ts";
+import { findTemplateByName } from "#db/templates/templates.ts";
+import { findDefaultOrganization } from "#db/users/organizations.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { jobStatus } from "#schema/job.ts";
+import type { Provisioner } from "#src/provisioners/provisioner.ts";
+import { DOCKER, EXAMPLES, LOCAL } from "#src/starter/examples.ts";
+import { storeExample } from "../template-versions/create.ts";
+import { PREBUILDS_USER_ID } from "../users/first-user.ts";
+import { makeTemplate } from "./change.ts";
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly blobs: Blobs;
+  readonly topics: Topics<Events>;
+  readonly versions: Directory<TemplateVersionActor>;
+  readonly provisioners: ReadonlyMap<string, Provisioner>;
+};
+
+/** Milliseconds between two looks for an engine that does not answer yet. */
+const LOOK_MS = 15_000;
+
+export class ReadyTemplates {
+  readonly #deps: Deps;
+  #timer: Timer | undefined;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Makes those that can be used now. Goes on looking for what is missing until `stop`. Never rejects. */
+  async start(): Promise<void> {
+    for (const name of [LOCAL, DOCKER]) await this.#make(name);
+    if (await this.#isMade(DOCKER)) return;
+    const { clock, provisioners } = this.#deps;
+    if (!provisioners.has(DOCKER)) return;
+    this.#timer = clock.every(LOOK_MS, () => {
+      this.#looking = this.#looking.then(() => this.#make(DOCKER));
+    });
+  }
+
+  /** Ends looking, and waits for what is being made. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#looking;
+  }
+
+  /** A failure is logged and tried again at the next start. */
+  async #make(name: string): Promise<void> {
+    const provisioner = this.#deps.provisioners.get(name);
+    try {
+      if (!provisioner) return;
+      if (!(await this.#isMade(name))) {
+        if ((await provisioner.lacks?.()) !== undefined) return;
+        await makeReady(this.#deps, name);
+      }
+    } catch (error) {
+      log("templates").error("the ready template {name} could not be made: {error}", { name, error });
+    }
+    if (name === DOCKER) this.#timer?.cancel();
+  }
+
+  async #isMade(name: string): Promise<boolean> {
+    return (await this.#deps.store.get(findSetting({ key: madeKey(name) }))) !== undefined;
+  }
+}
+
+/** The row that remembers that the template was made once. */
+const madeKey = (name: string): string => `starter_${name}`;
+
+/** Makes the template with its first version, unless there is one of that name. */
+const makeReady = async (deps: Deps, name: string): Promise<void> => {
+  const { store, versions } = deps;
+  const organization = await store.get(findDefaultOrganization());
+  if (!organization) return;
+  const organization_id = organization.id;
+  if (!(await store.get(findTemplateByName({ organization_id, name })))) {
+    const { display_name = name, description = "" } = EXAMPLES.get(name) ?? {};
+    const id = uuid();
+    const job_id = uuid();
+    const ended = endOf(deps, job_id);
+    await versions.ask(id, "create", {
+      ...{ job_id, organization_id, template_id: null },
+      name: "v1",
+      message: "Comes with Slipway.",
+      file_id: await storeExample(deps, name, PREBUILDS_USER_ID),
+      tags: { scope: "organization", owner: "" },
+      variable_values: {},
+      created_by: PREBUILDS_USER_ID,
+    });
+    await ended;
+    const job = await store.get(findJob({ id: job_id }));
+    if (!job || jobStatus(job) !== "succeeded") throw new Error(`its import has not succeeded: ${job?.error}`);
+    const body = { name, template_version_id: id, display_name, description };
+    await makeTemplate(deps, organization, PREBUILDS_USER_ID, body);
+  }
+  await store.commit([insertSetting({ key: madeKey(name), value: "1" })]);
+};
+
+const endOf = ({ topics }: Deps, job_id: string): Promise<void> =>
+  new Promise((resolve) => {
+    const leave = topics.subscribe("job", job_id, ({ done }) => {
+      if (!done) return;
+      leave();
+      resolve();
+    });
+  });

@@ -1,0 +1,70 @@
+// Finding the template a path names, and showing it.
+import { Type as t } from "@sinclair/typebox";
+import { rfc3339 } from "#base/clock.ts";
+import { forbidden, notFound } from "#base/errors.ts";
+import { findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { BuildTimeStats, Template } from "#schema/template.ts";
+import { mayManageTemplates, mayReadTemplates } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+export const templatePath = t.Object({ template: t.String({ format: "uuid", description: "Template id." }) });
+
+/** The template, when the caller may see it; 404 otherwise. */
+export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
+  const found = await ctx.store.get(findTemplateShown({ id: id.toLowerCase() }));
+  if (!found || !mayReadTemplates(caller, found.template.organization_id)) throw notFound();
+  return found;
+};
+
+/** The same for those who may change it; 403 for those who may only see it. */
+export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
+  const found = await templateAt(ctx, id, caller);
+  if (!mayManageTemplates(caller, found.template.organization_id)) {
+    throw forbidden("Only those who look after templates change them.");
+  }
+  return found;
+};
+
+export const showTemplate = (
+  { template, organization, creator, use }: ShownTemplate,
+  build_time_stats: BuildTimeStats,
+): Template => ({
+  id: template.id,
+  created_at: rfc3339(template.created_at),
+  updated_at: rfc3339(template.updated_at),
+  organization_id: template.organization_id,
+  organization_name: organization.name,
+  organization_display_name: organization.display_name,
+  organization_icon: organization.icon,
+  name: template.name,
+  display_name: template.display_name,
+  description: template.description,
+  icon: template.icon,
+  provisioner: template.provisioner,
+  active_version_id: template.active_version_id,
+  active_user_count: use.active_user_count,
+  build_time_stats,
+  created_by_id: template.created_by,
+  created_by_name: creator.username,
+  deleted: template.deleted,
+  deprecated: template.deprecation_message !== "",
+  deprecation_message: template.deprecation_message,
+  default_ttl_ms: template.default_ttl_ms,
+  activity_bump_ms: template.activity_bump_ms,
+  autostop_requirement: {
+    days_of_week: template.autostop_requirement_days,
+    weeks: template.autostop_requirement_weeks,
+  },
+  autostart_requirement: { days_of_week: template.autostart_requirement_days },
+  allow_user_cancel_workspace_jobs: template.allow_user_cancel_workspace_jobs,
+  allow_user_autostart: template.allow_user_autostart,
+  allow_user_autostop: template.allow_user_autostop,
+  failure_ttl_ms: template.failure_ttl_ms,
+  time_til_dormant_ms: template.time_til_dormant_ms,
+  time_til_dormant_autodelete_ms: template.time_til_dormant_autodelete_ms,
+  require_active_version: template.require_active_version,
+  max_port_share_level: template.max_port_share_level,
+  use_classic_parameter_flow: template.use_classic_parameter_flow,
+  cors_behavior: template.cors_behavior,
+});

@@ -1,0 +1,35 @@
+// Uploaded files as rows: who has which content, and who may read it (rules TP-1 to TP-4).
+
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { type FileRow, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/templates/files.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { mayManageTemplates } from "../access.ts";
+
+/** The id under which the user has this content; the row is on disk. */
+export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
+  const { created_by, hash, mimetype } = row;
+  const find = () => store.get(findFileByHash({ created_by, hash, mimetype }));
+  const known = await find();
+  if (known) return { id: known.id, isNew: false };
+  try {
+    const { id, created_at: now } = row;
+    const about = { now, resource_type: "file", resource_id: id, target: hash } as const;
+    const told = audited({ ...about, action: "create", after: row, status_code: 201 });
+    await store.commit([insertFile(row), told]);
+    return { id: row.id, isNew: true };
+  } catch (error) {
+    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+    // The same content came twice at the same time.
+    const other = await find();
+    if (!other) throw error;
+    return { id: other.id, isNew: false };
+  }
+};
+
+/** Whoever uploaded it, and those who look after templates where a version was made of it. */
+export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
+  if (file.created_by === caller.user_id || mayManageTemplates(caller, "")) return true;
+  const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
+  return used.some(({ organization_id }) => mayManageTemplates(caller, organization_id));
+};

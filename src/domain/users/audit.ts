@@ -1,0 +1,42 @@
+// What the audit log tells of accounts and their keys: entries for the batches that change them, over HTTP and on the machine alike
+// (rules AU-1, AU-5).
+
+import type { Statement } from "#db/engine/sql.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { api_keys } from "#db/schema/users.ts";
+import type { User } from "#db/users/users.ts";
+
+/** A user who is about to be changed in these fields. */
+export const userChanged = (user: User, patch: Partial<User>, now: number): Statement =>
+  audited({ ...about(user, now), action: "write", before: user, after: { ...user, ...patch } });
+
+type NewUser = Pick<User, "id" | "username"> & Partial<User>;
+
+export const userMade = (user: NewUser, now: number): Statement =>
+  audited({ ...about(user, now), action: "create", after: user });
+
+export const userDeleted = (user: User, now: number): Statement =>
+  audited({ ...about(user, now), action: "delete", before: user });
+
+const about = ({ id, username }: NewUser, now: number) =>
+  ({ now, resource_type: "user", resource_id: id, target: username }) as const;
+
+/** A dormant account wakes up with its first use. */
+export const wokenUp = ({ status, ...user }: Pick<User, "id" | "username" | "status">, now: number): Statement[] =>
+  status === "dormant"
+    ? [
+        audited({
+          ...{ ...about(user, now), action: "write", user_id: user.id },
+          ...{ before: { status }, after: { status: "active" } },
+        }),
+      ]
+    : [];
+
+type Key = typeof api_keys.$inferSelect;
+
+/** A key is called by its name; one of a sign-in has none and is told of by its id. The id is no secret. */
+export const keyChanged = (key: Key, change: { before?: Key; after?: Key }, now: number): Statement =>
+  audited({
+    ...{ now, resource_type: "api_key", target: key.token_name || key.id, additional: { key_id: key.id }, ...change },
+    action: change.before === undefined ? "create" : change.after === undefined ? "delete" : "write",
+  });

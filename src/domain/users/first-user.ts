@@ -1,0 +1,127 @@
+// What a fresh install needs before anybody can sign in: the default organization, the built-in account that will own prepared
+// workspaces, and the first user, from the settings or through the setup link. Exactly one first user is ever made (rules ID-1, ID-2).
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { AppError, conflict } from "#base/errors.ts";
+import { linkToken, sameDigest, sha256, uuid } from "#base/ids.ts";
+import { UsageError } from "#base/usage-error.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import type { users } from "#db/schema/users.ts";
+import { insertSetting } from "#db/settings.ts";
+import { insertMember } from "#db/users/members.ts";
+import { findDefaultOrganization, insertOrganization, type OrganizationRow } from "#db/users/organizations.ts";
+import { findAnyUser, findUser, insertUser } from "#db/users/users.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { userMade } from "./audit.ts";
+import type { Passwords } from "./passwords.ts";
+
+export { PREBUILDS_USER_ID };
+
+const LINK_MS = 30 * 60_000;
+
+/** The one-time token of the setup link. Only its hash is kept, and only in memory: each start makes a new one. */
+export class SetupLink {
+  readonly #clock: Clock;
+  #hash = "";
+  #expires = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A new token, good for 30 minutes; the one before is void. */
+  offer(): string {
+    const token = linkToken();
+    this.#hash = sha256(token);
+    this.#expires = this.#clock.now() + LINK_MS;
+    return token;
+  }
+
+  /** Uses the token up, at once, so that of two racing calls one wins. The returned function gives it back after a failure. */
+  redeem(token: string): () => void {
+    const given = this.#hash;
+    const isGood = sameDigest(sha256(token), given) && this.#clock.now() < this.#expires;
+    if (!isGood) {
+      throw new AppError("forbidden", "The setup token is not valid.", {
+        detail: "It works once and for 30 minutes. Restart the server to get a new link.",
+      });
+    }
+    this.#hash = "";
+    return () => {
+      this.#hash ||= given;
+    };
+  }
+
+  /** The token counts no longer. */
+  close(): void {
+    this.#hash = "";
+  }
+}
+
+export type FirstUser = { email: string; username: string; name: string; password: string };
+
+type Deps = { store: Store; clock: Clock; passwords: Passwords };
+
+export const hasAnyUser = async (store: Store): Promise<boolean> => (await store.get(findAnyUser())) !== undefined;
+
+/** The default organization; there is one from the first start on. */
+export const defaultOrganization = async (store: Store): Promise<OrganizationRow> => {
+  const found = await store.get(findDefaultOrganization());
+  if (!found) throw new Error("there is no default organization");
+  return found;
+};
+
+/** Creates the owner. 409 when there has ever been a first user. */
+export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUser) => {
+  if (await hasAnyUser(store)) throw conflict("The first user exists already.");
+  const organization = await defaultOrganization(store);
+  const password_hash = await passwords.hash(user.password);
+  const id = uuid();
+  const now = clock.now();
+  const { email, username, name } = user;
+  const at = { created_at: now, updated_at: now };
+  const row: typeof users.$inferInsert = {
+    ...{ id, email, username, name, password_hash, ...at },
+    ...{ status: "active", login_type: "password", roles: ["owner"] },
+  };
+  try {
+    await store.commit([
+      // The key of this row is what two first users would fight over.
+      insertSetting({ key: "first_user", value: id }),
+      insertUser(row),
+      insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
+      userMade(row, now),
+    ]);
+  } catch (error) {
+    if (error instanceof CommitError && error.reason === "constraint") throw conflict("The first user exists already.");
+    throw error;
+  }
+  return { user_id: id, organization_id: organization.id };
+};
+
+/** Makes what a fresh data directory lacks; true when the first user is still to be made through the setup link. */
+export const prepareIdentity = async (parts: Deps, config: Config): Promise<boolean> => {
+  const { store, clock } = parts;
+  const now = clock.now();
+  const at = { created_at: now, updated_at: now };
+  if (!(await store.get(findDefaultOrganization()))) {
+    await store.commit([
+      insertOrganization({ id: uuid(), name: "default", display_name: "Default", is_default: true, ...at }),
+    ]);
+  }
+  if (!(await store.get(findUser({ id: PREBUILDS_USER_ID })))) {
+    await store.commit([
+      insertUser({
+        ...{ id: PREBUILDS_USER_ID, email: "", username: "prebuilds", name: "Prebuilds", ...at },
+        ...{ status: "active", login_type: "none" },
+      }),
+    ]);
+  }
+  if (await hasAnyUser(store)) return false;
+  const { admin_email: email, admin_username: username, admin_password: password } = config;
+  if (!email || !username || !password) return true;
+  const weak = await parts.passwords.problem(password, { email, username });
+  if (weak) throw new UsageError([{ name: "admin_password", from: "settings", detail: weak }]);
+  await createFirstUser(parts, { email, username, name: "", password });
+  return false;
+};

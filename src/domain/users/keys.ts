@@ -1,0 +1,48 @@
+// Making API keys: `<id>-<secret>`, of which only the id and a hash of the secret are kept (facts/platform 8.2, rule ID-8).
+import { keyId, keySecret, sha256 } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { ApiKey } from "#db/users/api-keys.ts";
+import { insertKey } from "#db/users/api-keys.ts";
+
+/** A sign-in lasts a day and is extended by use. */
+export const LOGIN_SECONDS = 86_400;
+
+export type NewKey = {
+  user_id: string;
+  /** `password` is a sign-in, `token` was made on the tokens page. */
+  login_type: "password" | "token";
+  token_name?: string;
+  scope?: string;
+  lifetime_seconds: number;
+  /** When whoever signs in has proved what. */
+  proved?: Partial<ApiKey>;
+  now: number;
+};
+
+/** The key's text, to be shown once, and the statement that keeps its hash. `id` and `secret` are given when it was made before. */
+export const newKey = (
+  key: NewKey,
+  { id, secret }: { id: string; secret: string } = { id: keyId(), secret: keySecret() },
+): { id: string; token: string; statement: Statement; row: ApiKey } => {
+  const row = {
+    id,
+    user_id: key.user_id,
+    secret_hash: sha256(secret),
+    token_name: key.token_name ?? "",
+    login_type: key.login_type,
+    scope: key.scope ?? "all",
+    scopes: [],
+    allowed_addresses: [],
+    ip_address: "",
+    user_agent: "",
+    lifetime_seconds: key.lifetime_seconds,
+    created_at: key.now,
+    updated_at: key.now,
+    last_used: key.now,
+    expires_at: key.now + key.lifetime_seconds * 1000,
+    password_proved_at: null,
+    factor_proved_at: null,
+    ...key.proved,
+  };
+  return { id, token: `${id}-${secret}`, statement: insertKey(row), row };
+};

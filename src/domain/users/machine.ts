@@ -1,0 +1,199 @@
+// What whoever is at the machine may do with accounts, without signing in: used by the verbs `setup`, `user` and `token`. The same rules
+// for names, passwords and lifetimes hold as over HTTP; who may do it is decided by who can open the data directory.
+import type { Clock } from "#base/clock.ts";
+import { AppError, invalid, invalidField } from "#base/errors.ts";
+import { keyId, NIL_UUID, uuid } from "#base/ids.ts";
+import { type OriginOf, withOrigin } from "#base/origin.ts";
+import type { Store } from "#db/engine/store.ts";
+import { setTimersOfOwner } from "#db/engine/timers.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteFactorsOf } from "#db/second-factors.ts";
+import { type ApiKey, deleteKey, deleteKeysOf, findKey, findKeyByName, listAllTokens } from "#db/users/api-keys.ts";
+import { insertMember } from "#db/users/members.ts";
+import {
+  findUser,
+  findUserByEmail,
+  findUserByName,
+  insertUser,
+  type ListedUser,
+  searchUsers,
+  type User,
+  updateUser,
+} from "#db/users/users.ts";
+import { keyChanged, userChanged, userMade } from "./audit.ts";
+import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
+import { newKey } from "./keys.ts";
+import { lifetimeSeconds } from "./lifetime.ts";
+import { Passwords } from "./passwords.ts";
+import { siteRoles } from "./site-roles.ts";
+import { takenOr, USER_NAMES } from "./taken.ts";
+import { checkUsername } from "./usernames.ts";
+
+const PAGE = 500;
+
+export class MachineAccounts {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #passwords: Passwords;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#passwords = new Passwords(clock);
+  }
+
+  /** Every user by username. */
+  async users(): Promise<ListedUser[]> {
+    const users: ListedUser[] = [];
+    for (;;) {
+      const after = users.at(-1)?.username.toLowerCase();
+      const page = await this.#store.scan(
+        searchUsers({ except: PREBUILDS_USER_ID }, { limit: PAGE, offset: 0, after }),
+      );
+      for (const user of page) users.push(user);
+      if (page.length < PAGE) return users;
+    }
+  }
+
+  /** By username, e-mail address or id. 404 when there is none. */
+  async user(text: string): Promise<User> {
+    const found =
+      (await this.#store.get(findUserByName({ username: text }))) ??
+      (await this.#store.get(findUserByEmail({ email: text }))) ??
+      (await this.#store.get(findUser({ id: text.toLowerCase() })));
+    if (!found || found.id === PREBUILDS_USER_ID) throw new AppError("not_found", `There is no user "${text}".`);
+    return found;
+  }
+
+  /** Makes the first owner. 409 when there is a user already. */
+  async setUp(user: { username: string; email: string; password: string }): Promise<string> {
+    await this.#check(user);
+    const made = await atMachine(() =>
+      createFirstUser({ store: this.#store, clock: this.#clock, passwords: this.#passwords }, { ...user, name: "" }),
+    );
+    return made.user_id;
+  }
+
+  /** Makes an active user in the default organization. 409 for a name that is taken. */
+  async create(user: { username: string; email: string; password: string; roles: readonly string[] }): Promise<string> {
+    if (!(await hasAnyUser(this.#store)))
+      throw new AppError("conflict", "There is no user yet: `slipway setup` makes the first.");
+    await this.#check(user);
+    const roles = siteRoles(user.roles);
+    const organization = await defaultOrganization(this.#store);
+    const password_hash = await this.#passwords.hash(user.password);
+    const id = uuid();
+    const at = { created_at: this.#clock.now(), updated_at: this.#clock.now() };
+    const { username, email } = user;
+    const row = { id, email, username, status: "active", login_type: "password", password_hash, roles, ...at } as const;
+    await this.#store
+      .commit([
+        insertUser(row),
+        insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
+        atMachine(() => userMade(row, at.created_at)),
+      ])
+      .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+    return id;
+  }
+
+  /** Suspends a user or takes that back; the last owner who can sign in stays. */
+  async setSuspended(text: string, suspended: boolean): Promise<User> {
+    const user = await this.user(text);
+    if (suspended && user.roles.includes("owner") && (await this.#activeOwners()).every(({ id }) => id === user.id)) {
+      throw invalid("The last owner cannot be suspended.");
+    }
+    const status = suspended ? "suspended" : "active";
+    if (user.status === status) return user;
+    const now = this.#clock.now();
+    await this.#store.commit([
+      updateUser(user.id, { status, updated_at: now }),
+      // The workspaces of a suspended user stop at the next start (rule TI-16).
+      setTimersOfOwner(user.id, "schedule", now),
+      atMachine(() => userChanged(user, { status }, now)),
+    ]);
+    return { ...user, status };
+  }
+
+  /** Sets a password; every sign-in and token of the user ends. */
+  async setPassword(text: string, password: string): Promise<User> {
+    const user = await this.user(text);
+    if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
+    await this.#passwords.check(password, user);
+    const password_hash = await this.#passwords.hash(password);
+    const now = this.#clock.now();
+    await this.#store.commit([
+      updateUser(user.id, { password_hash, updated_at: now }),
+      deleteKeysOf({ user_id: user.id, except: "" }),
+      atMachine(() => userChanged(user, { password_hash }, now)),
+    ]);
+    return user;
+  }
+
+  /** Takes all second factors from a user: the password alone signs in again. */
+  async resetFactors(text: string): Promise<User> {
+    const user = await this.user(text);
+    const { id: resource_id, username: target } = user;
+    const about = { now: this.#clock.now(), resource_type: "second_factor", resource_id, target } as const;
+    await this.#store.commit([
+      ...deleteFactorsOf(user.id),
+      atMachine(() => audited({ ...about, action: "delete", before: { kind: "all" } })),
+    ]);
+    return user;
+  }
+
+  /** The tokens of everybody, or of one user. */
+  async tokens(owner?: string): Promise<{ key: ApiKey; username: string }[]> {
+    const user_id = owner === undefined ? undefined : (await this.user(owner)).id;
+    const rows = await this.#store.scan(listAllTokens({ now: this.#clock.now() }));
+    return user_id === undefined ? rows : rows.filter(({ key }) => key.user_id === user_id);
+  }
+
+  /** Makes a token; the text is shown once. */
+  async createToken(
+    owner: string,
+    options: { name?: string; lifetime?: string },
+  ): Promise<{ id: string; name: string; token: string; expires_at: number }> {
+    const user = await this.user(owner);
+    const name = options.name ?? `token-${keyId()}`;
+    if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$/.test(name))
+      throw invalidField("name", "Up to 64 letters, digits, `_ . -`.");
+    const now = this.#clock.now();
+    const lifetime_seconds = lifetimeSeconds(options.lifetime, user.roles);
+    const made = newKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
+    await this.#store
+      .commit([made.statement, atMachine(() => keyChanged(made.row, { after: made.row }, now))])
+      .catch((error) => Promise.reject(takenOr(error, { token_name: "name", api_keys_name: "name" })));
+    return { id: made.id, name, token: made.token, expires_at: now + lifetime_seconds * 1000 };
+  }
+
+  /** Ends a token, named by its id, or by its name and its owner. */
+  async revokeToken(text: string, owner?: string): Promise<string> {
+    const user = owner === undefined ? undefined : await this.user(owner);
+    const key = user
+      ? await this.#store.get(findKeyByName({ user_id: user.id, name: text }))
+      : await this.#store.get(findKey({ id: text }));
+    if (!key) throw new AppError("not_found", `There is no token "${text}".`);
+    const told = atMachine(() => keyChanged(key, { before: key }, this.#clock.now()));
+    await this.#store.commit([deleteKey(key.id), told]);
+    return key.id;
+  }
+
+  async #activeOwners(): Promise<ListedUser[]> {
+    return (await this.users()).filter(({ roles, status }) => roles.includes("owner") && status !== "suspended");
+  }
+
+  async #check({ username, email, password }: { username: string; email: string; password: string }): Promise<void> {
+    if (!/^(?=.{1,32}$)[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$/.test(username)) {
+      throw invalidField("username", "1 to 32 letters and digits, in groups joined by single hyphens.");
+    }
+    checkUsername(username);
+    if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw invalidField("email", "An e-mail address is needed.");
+    await this.#passwords.check(password, { username, email });
+  }
+}
+
+/** Whoever is at the machine has no account: the audit log says how it was done (rule AU-4). */
+const atMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
+const MACHINE: OriginOf = () => ({
+  ...{ user_id: null, ip: null, user_agent: "slipway", request_id: NIL_UUID, note: { by: "command line" } },
+});

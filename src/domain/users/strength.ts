@@ -1,0 +1,51 @@
+// How many guesses a password takes, asked of a Worker (strength.worker.ts) that is started with the first question and ended after a
+// minute without one. The process has one, whoever asks.
+import type { Clock, Timer } from "#base/clock.ts";
+
+/** More characters than these are not looked at: the work grows with their square, and a password that is good so far is good. */
+const LOOKED_AT = 40;
+const IDLE_MS = 60_000;
+
+type Waiting = { resolve(guesses: number): void; reject(error: Error): void };
+
+let worker: Worker | undefined;
+let idle: Timer | undefined;
+let last = 0;
+const waiting = new Map<number, Waiting>();
+
+/** The power of ten of the guesses it takes. */
+export const guessesOf = async (clock: Clock, password: string): Promise<number> => {
+  idle?.cancel();
+  worker ??= start();
+  const id = ++last;
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      // Waiting for an answer keeps the process alive.
+      worker?.ref();
+      worker?.postMessage({ id, password: [...password].slice(0, LOOKED_AT).join("") });
+    });
+  } finally {
+    waiting.delete(id);
+    if (waiting.size === 0) {
+      worker?.unref();
+      idle = clock.after(IDLE_MS, stop);
+    }
+  }
+};
+
+const start = (): Worker => {
+  const started = new Worker(new URL("../../api/users/strength.worker.ts", import.meta.url).href);
+  started.onmessage = ({ data }: MessageEvent<{ id: number; guesses: number }>) =>
+    waiting.get(data.id)?.resolve(data.guesses);
+  started.onerror = (event) => {
+    stop();
+    for (const { reject } of waiting.values()) reject(new Error(`password strength: ${event.message}`));
+  };
+  return started;
+};
+
+const stop = (): void => {
+  worker?.terminate();
+  worker = undefined;
+};

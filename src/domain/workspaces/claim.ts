@@ -1,0 +1,44 @@
+// A new workspace that is there already: one that was kept ready for this preset is taken over (facts/platform 2.8, rules PB-7 to PB-12).
+import type { NewBuild } from "#actors/workspace/decision.ts";
+import { listReadyPrebuilds } from "#db/workspaces/prebuilds.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import type { Manifest, ManifestPreset } from "#schema/manifest.ts";
+import { prebuildsOf } from "#schema/prebuilds.ts";
+import { resolveParameters } from "#src/provisioners/parameters.ts";
+import { presetId } from "#src/provisioners/presets.ts";
+import type { DomainContext } from "../context.ts";
+
+/** The id of the workspace that is now the owner's; undefined when none is ready: then one is made. 409 when the name is taken. */
+export const claimPrebuild = async (
+  { store, workspaces }: Pick<DomainContext, "store" | "workspaces">,
+  manifest: Manifest,
+  wanted: WorkspaceRow,
+  asked: NewBuild,
+): Promise<string | undefined> => {
+  const version_id = asked.template_version_id;
+  const preset_id = asked.template_version_preset_id ?? presetLike(manifest, asked);
+  if (preset_id === undefined) return undefined;
+  const build = { ...asked, template_version_preset_id: preset_id };
+  const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates } = wanted;
+  const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, build };
+  for (const { id } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
+    // Somebody else was faster: the next one.
+    if ((await workspaces.ask(id, "claim", claim)) === "done") return id;
+  }
+  return undefined;
+};
+
+/** The preset that was chosen without being named: whoever chooses its values gets the same build. */
+const presetLike = (manifest: Manifest, { template_version_id, parameters }: NewBuild): string | undefined => {
+  const isSame = (preset: ManifestPreset): boolean => {
+    try {
+      const values = resolveParameters({ manifest, given: [], preset });
+      return parameters.every(({ name, value }) => values[name] === value);
+    } catch {
+      // It leaves something open, so nothing can be kept ready for it.
+      return false;
+    }
+  };
+  const found = manifest.presets?.find((preset) => prebuildsOf(preset).instances > 0 && isSame(preset));
+  return found && presetId(template_version_id, found.name);
+};

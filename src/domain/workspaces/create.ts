@@ -1,0 +1,104 @@
+// Making a workspace: everything is checked here, then its actor writes it with its first build (facts/platform 3.2).
+import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { CreateWorkspace, Workspace } from "#schema/workspace.ts";
+import { mayCreateWorkspaceFor, mayReadTemplates } from "../access.ts";
+import { type KnownVersion, newBuild, usableManifest, versionOf } from "../builds/new-build.ts";
+import type { DomainContext } from "../context.ts";
+import type { KnownUser } from "../users/user.ts";
+import { claimPrebuild } from "./claim.ts";
+import { workspaceFields } from "./fields.ts";
+import { readWorkspace } from "./workspace.ts";
+
+export type Creation = {
+  readonly caller: UserCaller;
+  /** Whose workspace it will be. */
+  readonly owner: KnownUser;
+  /** The organization the path names; the template must belong to it. */
+  readonly organization_id?: string;
+  readonly body: CreateWorkspace;
+};
+
+/** The new workspace with its pending first build. 400, 403, 404 and 409 as in facts/platform 3.2. */
+export const createWorkspace = async (ctx: DomainContext, creation: Creation): Promise<Workspace> => {
+  const { caller, owner, organization_id, body } = creation;
+  const { clock } = ctx;
+  const fields = workspaceFields(body);
+  const { template, version } = await templateFor(ctx, caller, body);
+  if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
+  if (!mayCreateWorkspaceFor(caller, template.organization_id, owner.id)) {
+    throw forbidden("You may not create workspaces for this user here.");
+  }
+  if (!(template.organization_id in owner.organizations)) {
+    throw new AppError("invalid", "The user is not a member of the template's organization.");
+  }
+  if (template.deprecation_message !== "") {
+    throw new AppError("invalid", "The template is deprecated.", { detail: template.deprecation_message });
+  }
+  if (fields.ttl_ms !== null && !template.allow_user_autostop) {
+    throw invalidField("ttl_ms", "the template does not let its workspaces choose when they stop");
+  }
+  if (fields.autostart_schedule !== null && !template.allow_user_autostart) {
+    throw invalidField("schedule", "the template does not let its workspaces start by themselves");
+  }
+  const manifest = usableManifest(version, "invalid");
+  const { rich_parameter_values, template_version_preset_id } = body;
+  const input = {
+    ...{ rich_parameter_values, template_version_preset_id },
+    ...{ owner_id: owner.id, initiator_id: caller.user_id },
+  };
+  const build = await newBuild(ctx, version, manifest, { ...input, transition: "start", reason: "initiator" });
+  const now = clock.now();
+  const id = uuid();
+  const workspace = {
+    ...fields,
+    id,
+    ttl_ms: fields.ttl_ms ?? (template.default_ttl_ms || null),
+    owner_id: owner.id,
+    organization_id: template.organization_id,
+    template_id: template.id,
+    favorite: false,
+    created_at: now,
+    updated_at: now,
+    last_used_at: now,
+    dormant_at: null,
+    deleting_at: null,
+    next_start_at: null,
+    deleted: false,
+    user_acl: {},
+    group_acl: {},
+    latest_build_id: build.id,
+    status: "pending",
+    version: 0,
+  };
+  const claimed = await claimPrebuild(ctx, manifest, workspace, build);
+  if (claimed === undefined) await ctx.workspaces.ask(id, "create", { workspace, build });
+  const made = await readWorkspace(ctx, claimed ?? id, caller);
+  if (!made) throw notFound();
+  return made;
+};
+
+const templateFor = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  body: CreateWorkspace,
+): Promise<{ template: TemplateRow; version: KnownVersion }> => {
+  const unknown = (field: string): AppError => invalidField(field, "does not exist, or you may not use it");
+  if (body.template_id !== undefined) {
+    const template = await store.get(findTemplate({ id: body.template_id.toLowerCase() }));
+    if (!template || !mayReadTemplates(caller, template.organization_id)) throw unknown("template_id");
+    const version = await versionOf(store, template.active_version_id);
+    if (!version) throw unknown("template_id");
+    return { template, version };
+  }
+  const version = await versionOf(store, body.template_version_id ?? "");
+  if (!version || !mayReadTemplates(caller, version.row.organization_id)) throw unknown("template_version_id");
+  if (version.row.template_id === null) {
+    throw invalidField("template_version_id", "belongs to no template");
+  }
+  const template = await store.get(findTemplateEvenDeleted({ id: version.row.template_id }));
+  if (!template || template.deleted) throw notFound();
+  return { template, version };
+};

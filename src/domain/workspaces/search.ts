@@ -1,0 +1,58 @@
+// Reading the search text of the workspaces list (facts/platform 3.3) into a filter. 400 names every key that is wrong.
+import { INACTIVE_MS } from "#actors/agent/status.ts";
+import { SearchQuery } from "#base/query.ts";
+import type { Scope, WorkspaceFilter } from "#db/workspaces/filter.ts";
+import { AGENT_STATUSES } from "#schema/agent.ts";
+import { BUILD_STATUSES } from "#schema/build.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { maySeeWorkspace } from "../access.ts";
+
+export const workspaceFilter = (text: string, caller: UserCaller, now: number): WorkspaceFilter => {
+  const search = new SearchQuery(text);
+  const free = search.ownerAndName();
+  const owner = search.text("owner") ?? free.owner;
+  const ids = search.uuids("id");
+  const hasAgent = search.choices("has-agent", AGENT_STATUSES);
+  const shared_with_user = search.text("shared_with_user");
+  const flags = [search.flag("has-ai-task"), search.flag("has_external_agent")];
+  const filter: WorkspaceFilter = {
+    scope: scopeOf(caller),
+    now,
+    silence_ms: INACTIVE_MS,
+    ids: ids.length > 0 ? ids : undefined,
+    owner_id: owner === "me" ? caller.user_id : undefined,
+    owner: owner === "me" ? undefined : owner,
+    template: search.text("template"),
+    organization: search.text("organization"),
+    name: search.text("name") ?? free.name,
+    status: search.choice("status", BUILD_STATUSES),
+    has_agent: hasAgent.length > 0 ? hasAgent : undefined,
+    dormant: search.flag("dormant") ?? false,
+    last_used_after: search.time("last_used_after"),
+    last_used_before: search.time("last_used_before"),
+    outdated: search.flag("outdated"),
+    healthy: search.flag("healthy"),
+    shared: search.flag("shared"),
+    shared_with_user: shared_with_user === "me" ? caller.user_id : shared_with_user,
+    shared_with_group: search.text("shared_with_group"),
+    // No build has a task or an agent from elsewhere.
+    possible: !flags.includes(true),
+    parameters: search.list("param").map(parameterOf),
+  };
+  search.end("Invalid workspace search query.");
+  return filter;
+};
+
+const parameterOf = (text: string): { name: string; value?: string } => {
+  const at = text.indexOf("=");
+  return at < 0 ? { name: text } : { name: text.slice(0, at), value: text.slice(at + 1) };
+};
+
+/** `maySeeWorkspace` as a condition for a list: asked of a workspace of somebody else in no organization, then in each. */
+const scopeOf = (caller: UserCaller): Scope => {
+  const foreign = (organization_id: string) => ({ owner_id: "", organization_id, user_acl: {}, group_acl: {} });
+  if (maySeeWorkspace(caller, foreign(""))) return "all";
+  const member_of = Object.keys(caller.organizations);
+  const organizations = member_of.filter((id) => maySeeWorkspace(caller, foreign(id)));
+  return { user_id: caller.user_id, organizations, member_of };
+};

@@ -1,0 +1,139 @@
+// A workspace as callers see it, and finding the one a path names.
+import { Type as t } from "@sinclair/typebox";
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { AppError, notFound } from "#base/errors.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findWorkspaceView, type WorkspaceView } from "#db/workspaces/views.ts";
+import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { AppStatus } from "#schema/app.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { nullableUuid } from "#schema/nullable-uuid.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import type { Resource } from "#schema/resource.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { maySeeWorkspace } from "../access.ts";
+import { latencyOf } from "../agents/latency.ts";
+import { hasAppHosts } from "../applications/names.ts";
+import { showBuild } from "../builds/build.ts";
+import { resourcesOf } from "../builds/resources.ts";
+import type { DomainContext } from "../context.ts";
+import { type People, peopleOf, sharedWith } from "./shared-with.ts";
+
+/** The path parameter of every route of one workspace. */
+export const workspacePath = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
+
+/** What decides about access to the workspace with this id. 404 when it is not there or not visible; deleted ones are found. */
+export const workspaceAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+  const place = await ctx.store.get(findWorkspacePlace({ id: id.toLowerCase() }));
+  if (!place || !maySeeWorkspace(caller, place)) throw notFound();
+  return place;
+};
+
+/** The same for what only a workspace that is there can do: 410 when it is deleted. */
+export const livingWorkspaceAt = async (
+  ctx: DomainContext,
+  id: string,
+  caller: UserCaller,
+): Promise<WorkspacePlace> => {
+  const place = await workspaceAt(ctx, id, caller);
+  if (place.deleted) throw gone();
+  return place;
+};
+
+/** 410 for a deleted workspace that was not asked for (facts/platform 3.3). */
+export const gone = (): AppError =>
+  new AppError("gone", "The workspace has been deleted.", {
+    detail: "Ask with include_deleted=true to see what is known of it.",
+  });
+
+/** The workspace whole; undefined when there is none. Whether the caller may see it has been checked. */
+export const readWorkspace = async (ctx: DomainContext, id: string, viewer: Viewer): Promise<Workspace | undefined> => {
+  const view = await ctx.store.get(findWorkspaceView({ id }));
+  return view && (await showWorkspaces(ctx, [view], viewer))[0];
+};
+
+/** Who looks: favourites are the owner's own affair, and clients of the upstream kind get plain nullable UUIDs. */
+export type Viewer = Pick<UserCaller, "user_id" | "compat">;
+
+/** Workspaces with their resources and agents, in the order given. */
+export const showWorkspaces = async (
+  ctx: DomainContext,
+  views: readonly WorkspaceView[],
+  viewer: Viewer,
+  store: Pick<Store, "all"> = ctx.store,
+): Promise<Workspace[]> => {
+  const jobs = views.map(({ job }) => job);
+  const resources = await resourcesOf(store, jobs, ctx.clock.now(), viewer.compat, hasAppHosts(ctx), latencyOf(ctx));
+  const people = await peopleOf(
+    store,
+    views.map(({ workspace }) => workspace.user_acl),
+  );
+  return views.map((view) => showWorkspace(view, resources.get(view.job.id) ?? [], people, viewer, ctx));
+};
+
+const showWorkspace = (
+  view: WorkspaceView,
+  resources: Resource[],
+  people: People,
+  viewer: Viewer,
+  { jobs, config }: Pick<DomainContext, "jobs" | "config">,
+): Workspace => {
+  const { workspace, owner, organization, template, build } = view;
+  const agents = resources.flatMap((resource) => resource.agents);
+  return {
+    id: workspace.id,
+    created_at: rfc3339(workspace.created_at),
+    updated_at: rfc3339(workspace.updated_at),
+    owner_id: workspace.owner_id,
+    owner_name: owner.username,
+    owner_avatar_url: owner.avatar_url,
+    organization_id: workspace.organization_id,
+    organization_name: organization.name,
+    template_id: template.id,
+    template_name: template.name,
+    template_display_name: template.display_name,
+    template_icon: template.icon,
+    template_allow_user_cancel_workspace_jobs: template.allow_user_cancel_workspace_jobs,
+    template_active_version_id: template.active_version_id,
+    template_require_active_version: template.require_active_version,
+    template_use_classic_parameter_flow: template.use_classic_parameter_flow,
+    latest_build: showBuild(view, resources, jobs),
+    latest_app_status: latestStatus(agents),
+    outdated: build.template_version_id !== template.active_version_id,
+    name: workspace.name,
+    autostart_schedule: workspace.autostart_schedule ?? undefined,
+    ttl_ms: (template.allow_user_autostop ? workspace.ttl_ms : template.default_ttl_ms) || undefined,
+    last_used_at: rfc3339(workspace.last_used_at),
+    deleting_at: rfc3339OrAbsent(workspace.deleting_at),
+    dormant_at: rfc3339OrAbsent(workspace.dormant_at),
+    next_start_at: rfc3339OrAbsent(workspace.next_start_at),
+    health: healthOf(agents),
+    automatic_updates: workspace.automatic_updates,
+    allow_renames: config.allow_workspace_renames,
+    favorite: workspace.favorite && workspace.owner_id === viewer.user_id,
+    is_prebuild: workspace.owner_id === PREBUILDS_USER_ID,
+    shared_with: sharedWith(workspace, people),
+    task_id: nullableUuid(null, viewer.compat),
+  };
+};
+
+/** Healthy when every agent without a parent is (facts/platform 2.4). */
+const healthOf = (agents: readonly WorkspaceAgent[]): Workspace["health"] => {
+  const failing = agents.filter((agent) => isTop(agent) && !agent.health.healthy).map(({ id }) => id);
+  return { healthy: failing.length === 0, failing_agents: failing };
+};
+
+const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
+  parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
+
+/** The newest over all apps; null when there is none. */
+const latestStatus = (agents: readonly WorkspaceAgent[]): AppStatus | null => {
+  let newest: AppStatus | null = null;
+  for (const { apps } of agents) {
+    for (const { statuses } of apps) {
+      for (const status of statuses) if (!newest || status.created_at > newest.created_at) newest = status;
+    }
+  }
+  return newest;
+};
