@@ -1,0 +1,238 @@
+// A server with workspaces in containers behind nginx, and two people of it. Mallory owns a workspace and a chat and wants what is not
+// hers: Bob's workspace, the server's data, the machine. What is tried is listed in test/security/README.md.
+import { expect } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { MessagePage } from "#schema/chat.ts";
+import { ApiError, Client } from "#src/client.ts";
+import { createChat, Follower } from "#test/support/chats.ts";
+import {
+  awaitAgent,
+  BINARY,
+  type DockerWorld,
+  IMAGE,
+  openDockerWorld,
+  readyTemplate,
+  shell,
+} from "#test/support/docker-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const testHere = BINARY === "" ? () => {} : testNeeding;
+
+type Inspected = {
+  Id: string;
+  NetworkSettings: { Networks: Record<string, { IPAddress: string }> };
+  Mounts: { Type: string; Name?: string; Source: string }[];
+  HostConfig: { Privileged: boolean; NetworkMode: string; PidMode: string; Binds: string[] | null };
+  Config: { Env: string[]; Labels: Record<string, string> };
+};
+
+const freePort = (): Promise<number> =>
+  new Promise((done) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => done(port));
+    });
+  });
+
+/** nginx in front of the server, for people and for containers. */
+const startProxy = async (folder: string, port: number, upstream: number) => {
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
+  const file = join(folder, "nginx.conf");
+  writeFileSync(
+    file,
+    `user root; worker_processes 1; pid ${folder}/pid; error_log ${folder}/errors; events {}
+    http { access_log off; ${temporary.join(" ")} client_max_body_size 0;
+      map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+      server { listen 0.0.0.0:${port}; location / {
+        proxy_pass http://127.0.0.1:${upstream}; proxy_http_version 1.1; proxy_buffering off;
+        proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto http;
+        proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade; } } }`,
+  );
+  const nginx = async (...more: string[]): Promise<void> => {
+    const child = Bun.spawn([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), ...more], {
+      stdout: "ignore",
+    });
+    expect(await child.exited).toBe(0);
+  };
+  await nginx();
+  return { [Symbol.asyncDispose]: () => nginx("-s", "stop") };
+};
+
+const containerOf = async ({ engine }: DockerWorld, id: string): Promise<Inspected> => {
+  const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
+  const [found] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
+  return (await engine.json<Inspected>("inspect", "GET", `/containers/${found?.Id}/json`)) as Inspected;
+};
+
+const statusOf = (call: Promise<unknown>): Promise<number> =>
+  call.then(
+    () => 200,
+    (error: unknown) => (error instanceof ApiError ? error.status : 0),
+  );
+
+testHere(
+  [needs.docker, needs.nginx],
+  "[SC-7] behind a proxy, a hostile member gets from her container, her chat and her parameters nothing that is not hers",
+  async () => {
+    using place = tempDirectory();
+    const [public_port, own_port] = [await freePort(), await freePort()];
+    await using _proxy = await startProxy(place.path, public_port, own_port);
+    const access_url = `http://127.0.0.1:${public_port}`;
+    await using world = await openDockerWorld({
+      SLIPWAY_ADDRESS: `127.0.0.1:${own_port}`,
+      SLIPWAY_ACCESS_URL: access_url,
+      SLIPWAY_TRUSTED_PROXIES: "127.0.0.1",
+    });
+    const { admin, server } = world;
+    const { id: template_id, organization_id } = await readyTemplate(admin);
+    const person = async (username: string): Promise<Client> =>
+      new Client(access_url, (await seedUser(server, { username, organization_id })).token);
+    const [bob, mallory] = [await person("bob"), await person("mallory")];
+    const more = {
+      rich_parameter_values: [
+        {
+          name: "startup_script",
+          value: "echo bobs > ~/secret; (while true; do echo taken | nc -l -p 8000; done) > /dev/null 2>&1 &",
+        },
+      ],
+    };
+    const his = await createWorkspace(bob, template_id, "box", more);
+    const bobs = await awaitAgent(bob, his.id);
+    const hers = await createWorkspace(mallory, template_id, "lair");
+    const { agent_id } = await awaitAgent(mallory, hers.id);
+    const [victim, lair] = [await containerOf(world, his.id), await containerOf(world, hers.id)];
+    const tokenOf = ({ Config }: Inspected): string =>
+      Config.Env.find((line) => line.startsWith("SLIPWAY_AGENT_TOKEN="))?.split("=")[1] ?? "";
+    const address = Object.values(victim.NetworkSettings.Networks)[0]?.IPAddress ?? "";
+    expect(address).not.toBe("");
+
+    // From inside of her container: Bob's ports, the machine's files and engine, other processes, the rights to make more of it.
+    const inside = await shell(
+      mallory,
+      agent_id,
+      [
+        `timeout 3 bash -c 'cat < /dev/tcp/${address}/8000' 2>/dev/null || echo no-port`,
+        `ls ${server.directory} ${needs.docker.file.replace("unix://", "")} /var/run/docker.sock 2>/dev/null || echo no-files`,
+        "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c SLIPWAY_ADMIN_PASSWORD",
+        "grep CapBnd /proc/self/status",
+        "id -u",
+        `timeout 3 bash -c 'echo > /dev/tcp/127.0.0.1/${own_port}' 2>/dev/null || echo no-loopback`,
+        `timeout 3 bash -c 'echo > /dev/tcp/host.docker.internal/${own_port}' 2>/dev/null || echo no-back-door`,
+      ].join("; "),
+    );
+    expect(inside).toContain("no-port");
+    expect(inside).not.toContain("taken");
+    expect(inside).toContain("no-files");
+    expect(inside).toMatch(/no-files\s+0\s/);
+    const [, capabilities = "0"] = /CapBnd:\s+([0-9a-f]+)/.exec(inside) ?? [];
+    // NET_ADMIN, NET_RAW, SYS_MODULE, SYS_PTRACE, SYS_ADMIN.
+    for (const bit of [12n, 13n, 16n, 19n, 21n]) expect((BigInt(`0x${capabilities}`) >> bit) & 1n).toBe(0n);
+    expect(inside).toMatch(/\n?1000\s/);
+    expect(inside).toContain("no-loopback");
+    expect(inside).toContain("no-back-door");
+
+    // With her agent's token and her own: Bob's agent, its metadata, terminal, containers, apps and builds.
+    const doors = [
+      `/api/v2/workspaceagents/${bobs.agent_id}`,
+      `/api/v2/workspaceagents/${bobs.agent_id}/watch-metadata`,
+      `/api/v2/workspaceagents/${bobs.agent_id}/containers?label=a%3Db`,
+      `/api/v2/workspaceagents/${bobs.agent_id}/logs`,
+      `/api/v2/workspaces/${his.id}`,
+      `/api/v2/workspacebuilds/${his.latest_build.id}/state`,
+      "/@bob/box/apps/8000/",
+    ];
+    const agent = new Client(access_url, tokenOf(lair));
+    for (const door of doors) {
+      const answers = await Promise.all([mallory.fetch("GET", door), agent.fetch("GET", door)]);
+      for (const { status } of answers) expect(`${door} ${status}`).toMatch(/ (401|403|404)$/);
+    }
+    expect(
+      await statusOf(mallory.socket(`/api/v2/workspaceagents/${bobs.agent_id}/pty?reconnect=${crypto.randomUUID()}`)),
+    ).not.toBe(200);
+    expect(await statusOf(createBuild(mallory, his.id, "delete"))).toBe(404);
+    // Her own agent shows no container: her workspace has no engine, so a devcontainer with a mount of the machine is never made.
+    const listing = await mallory.get<{ containers: unknown[] }>(
+      `/api/v2/workspaceagents/${agent_id}/containers?label=a%3D`,
+    );
+    expect(listing.containers).toEqual([]);
+
+    // In a chat: the demo model runs what she says, in her own container; files of the server are not to be read.
+    const chat = await createChat(
+      { owner: mallory, organization_id },
+      `run: cat ${server.directory}/encryption.key || echo nothing-there`,
+      {
+        workspace_id: hers.id,
+      },
+    );
+    using follower = await Follower.open(mallory, chat.id);
+    await follower.until(({ status }) => status === "waiting");
+    const { messages } = await mallory.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
+    expect(JSON.stringify(messages)).toContain("nothing-there");
+    expect(
+      await statusOf(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: his.id })),
+    ).toBeOneOf([400, 403, 404]);
+
+    // Templates are not hers to write; parameters of one that puts them everywhere reach nothing of the machine or of Bob.
+    expect(
+      await statusOf(importVersion(mallory, "provisioner: docker\nresources: [{name: a, docker: {image: b}}]\n")),
+    ).toBe(0);
+    const open = await makeTemplate(
+      admin,
+      `
+provisioner: docker
+parameters: [{name: image, default: "${IMAGE}"}, {name: network, default: ""}, {name: user, default: ""}, {name: label, default: ""}]
+resources:
+  - name: dev
+    docker:
+      image: "{{ parameters.image }}"
+      network: "{{ parameters.network }}"
+      user: "{{ parameters.user }}"
+      labels: {team: "{{ parameters.label }}"}
+      volumes: [{name: home, path: "/{{ parameters.label }}"}]
+    agents: [{name: main}]
+`,
+    );
+    const tries: Record<string, string>[] = [
+      { image: `../containers/${victim.Id}/json?` },
+      { image: `x/../../containers/${victim.Id}` },
+      { network: `container:${victim.Id}` },
+      { network: "host" },
+      { user: "0:0", label: his.id },
+    ];
+    for (const [index, values] of tries.entries()) {
+      const rich_parameter_values = Object.entries(values).map(([name, value]) => ({ name, value }));
+      const made = await createWorkspace(mallory, open.id, `try-${index}`, { rich_parameter_values });
+      const { latest_build } = await awaitBuild(mallory, made.id);
+      if (!("label" in values)) {
+        expect([values, latest_build.status]).toEqual([values, "failed"]);
+        continue;
+      }
+      expect([latest_build.status, latest_build.job.error]).toEqual(["running", undefined]);
+      const { HostConfig, Mounts, Config } = await containerOf(world, made.id);
+      expect(HostConfig).toMatchObject({ Privileged: false, NetworkMode: "slipway", PidMode: "", Binds: null });
+      expect(Mounts.map(({ Type, Name }) => [Type, Name])).toEqual([["volume", `slipway-${made.id}-home`]]);
+      expect(Config.Labels["slipway.workspace_id"]).toBe(made.id);
+      await createBuild(mallory, made.id, "delete");
+      expect((await awaitBuild(mallory, made.id)).latest_build.status).toBe("deleted");
+    }
+
+    // Bob has noticed nothing.
+    expect((await containerOf(world, his.id)).Id).toBe(victim.Id);
+    expect(await shell(bob, bobs.agent_id, "cat ~/secret")).toBe("bobs");
+    for (const [owner, id] of [
+      [bob, his.id],
+      [mallory, hers.id],
+    ] as const) {
+      await createBuild(owner, id, "delete");
+      expect((await awaitBuild(owner, id)).latest_build.status).toBe("deleted");
+      expect(await world.left(id)).toEqual([0, 0, 0]);
+    }
+  },
+  180_000,
+);
