@@ -6,6 +6,7 @@ import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.
 import { recoverChats } from "#actors/chat/recovery.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import type { Generations } from "#actors/chat/turn/runner.ts";
+import { openHooks } from "#actors/hooks/open.ts";
 import { ModelSettings } from "#actors/models/model-settings.ts";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { Directory } from "#actors/runtime/directory.ts";
@@ -58,6 +59,7 @@ import { Accounts } from "./domain/users/accounts.ts";
 import { prepareIdentity } from "./domain/users/first-user.ts";
 import { OAuthClient } from "./git/oauth.ts";
 import { providerOf } from "./git/provider.ts";
+import type { Hooks } from "./hooks/hooks.ts";
 import { ConfiguredModels } from "./llm/configured.ts";
 import type { LanguageModels } from "./llm/model.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
@@ -113,6 +115,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly chatUpkeep: ChatServices["upkeep"];
   /** Lets old entries of the audit log go. */
   readonly auditRetention: AuditRetentionChore;
+  /** Asks the consumer of lifecycle hooks. */
+  readonly hooks: Hooks;
   /** Tells the audit log of changes that were refused. */
   readonly refused: RefusedChanges;
   readonly models: LanguageModels;
@@ -231,6 +235,8 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     const { clock, topics, models } = this;
     const mcpDoor = new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_MCP });
+    const hookService = openHooks({ config: this.config, clock, store });
+    this.hooks = hookService.hooks;
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
     const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
       store,
@@ -244,6 +250,7 @@ export class Context implements ApiContext, AsyncDisposable {
       recordsAll: this.config.chat_debug_logging,
       asksTitles: this.config.chat_titles,
       mcpAccess: mcpAccess(this),
+      hookService,
       mcpFetch: (url, init) => mcpDoor.open(new URL(url), init),
       accounts: this.links,
       // Diffs are longer than what accounts are asked for.

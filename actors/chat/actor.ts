@@ -85,7 +85,8 @@ export class ChatActor extends ChatCore {
   }
 
   /** Replaces a user's message and forgets all that came after it. 400 for another kind of message, 404 when it is gone. */
-  edit({ message_id, content, created_by, model_config_id, patch }: EditMessage): Promise<Edited> {
+  edit(args: EditMessage): Promise<Edited> {
+    const { message_id, content, created_by, custom_prompt = null, model_config_id, patch } = args;
     return this.handle(async (state) => {
       const { target, last_assistant_id, deleted_ids } = await readEdited(this.parts.store, state.key, message_id);
       const change = await this.decide(state, {
@@ -97,6 +98,7 @@ export class ChatActor extends ChatCore {
           visibility: target.visibility,
           content,
           created_by,
+          custom_prompt,
           model_config_id: model_config_id ?? target.model_config_id,
           usage: null,
         },
@@ -122,9 +124,9 @@ export class ChatActor extends ChatCore {
   }
 
   /** The client's answers to the calls that are awaited. 400, 409. */
-  completeAction({ results, request_key }: Results): Promise<null> {
+  completeAction({ results, rows, request_key }: Results): Promise<null> {
     return this.once(request_key, async (state) => {
-      const change = await this.decide(state, { type: "complete_requires_action", results });
+      const change = await this.decide(state, { type: "complete_requires_action", results, rows });
       return this.outcome(state, change, null);
     });
   }
@@ -338,6 +340,7 @@ export class ChatActor extends ChatCore {
         ...{ calls, refused },
         awaits_client: state.pending_calls.length > calls.length,
         about: aboutOf(next),
+        family: { parent_chat_id: next.parent_chat_id, root_chat_id: next.root_chat_id },
         mcp_server_ids: next.mcp_server_ids,
       };
       const outcome = this.outcome<StartedAttempt | "stale">(state, decided, owesResults ? "stale" : reply);
@@ -359,11 +362,18 @@ export class ChatActor extends ChatCore {
   }
 
   /** The model has ended a step: its messages and what follows from them are one commit. */
-  reportStep({ fence, messages, then }: Step): Promise<Reported | "stale"> {
+  reportStep(reported: Step): Promise<Reported | "stale"> {
+    const { fence, messages, then } = reported;
     return this.handle<Reported | "stale">(async (state) => {
       const step = await this.decideLate(state, { type: "commit_step", fence, messages });
       if (step === "stale") return { state, reply: "stale" };
-      const { history_version } = step.state;
+      const { history_version, generation_attempt } = step.state;
+      if (then === "fail") {
+        const now = { history_version, generation_attempt };
+        const failed = await this.decideLate(step.state, { type: "finish_error", fence: now, error: reported.error });
+        const both = failed === "stale" ? step : joined(step, failed);
+        return this.outcome<Reported | "stale">(state, both, { history_version, goes_on: false });
+      }
       const { calls, asked } = permittedCalls(step.state, callsToRun(step.state));
       // What may not run is answered by the turn before anybody else is asked for anything (rule PE-10).
       const goes_on = then === "continue" || (then === "act" && calls.length > 0);

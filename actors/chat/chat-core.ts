@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { conflict } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
+import { listChildren } from "#db/chats/chats.ts";
 import { findChatRequest, keepAnswer } from "#db/chats/requests.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
@@ -19,12 +20,14 @@ import { chatEntries } from "./audit.ts";
 import type { Diffs } from "./background/pull-requests.ts";
 import type { SearchUpkeep } from "./background/search-upkeep.ts";
 import type { Titles } from "./background/titles.ts";
+import { type CheckedCommand, checkedCommand } from "./hooks/checked.ts";
 import type { Change, Command, CommandType } from "./machine/decision.ts";
 import { promotedPatch } from "./machine/promoted.ts";
 import { numbersFor, transition } from "./machine/state.ts";
 import type { ChatPatch, Late } from "./messages.ts";
 import { readChat } from "./storage/read.ts";
 import { type ChatState, patchWrites, writesOf } from "./storage/writes.ts";
+import { type Spawned, type SpawnSubagent, spawnRefusal } from "./subagents/create.ts";
 import type { Generations } from "./turn/runner.ts";
 
 export type ChatDeps = {
@@ -68,6 +71,24 @@ export abstract class ChatCore extends Actor<ChatState> {
 
   protected override mayLeave(): boolean {
     return !this.parts.generations.holds(this.id);
+  }
+
+  /** Refuses as `send`, `edit` or the client's answers would be refused now; changes nothing. For whoever asks others before (rule HK-8). */
+  check(asked: CheckedCommand): Promise<void> {
+    return this.handle(async (state) => {
+      const command = await checkedCommand(this.parts, state, asked);
+      const decision = transition(state, { ...command, first_id: 0, now: this.parts.clock.now() });
+      if (decision.kind === "refused") throw decision.error;
+      return { state, reply: undefined };
+    });
+  }
+
+  /** Whether `spawn` would make it now. */
+  maySpawn(wish: SpawnSubagent): Promise<Spawned> {
+    return this.handle<Spawned>(async (state) => {
+      const count = (await this.parts.store.all(listChildren({ root: this.id }))).length;
+      return { state, reply: spawnRefusal(state, wish, count) ?? "done" };
+    });
   }
 
   /** A turn whose answer is kept under the key: when the same comes again, that is the answer and nothing happens. */

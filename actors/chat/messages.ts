@@ -58,6 +58,8 @@ export type Repeatable = { readonly request_key?: string | undefined };
 
 export type SendMessage = {
   readonly content: readonly MessagePart[];
+  /** As in `NewMessage`. */
+  readonly custom_prompt?: string | null;
   readonly created_by: string;
   readonly model_config_id: string | null;
   readonly reasoning_effort: string;
@@ -70,6 +72,7 @@ export type Sent = { readonly queued: Queued | null; readonly messages: readonly
 export type EditMessage = {
   readonly message_id: number;
   readonly content: readonly MessagePart[];
+  readonly custom_prompt?: string | null;
   readonly created_by: string;
   readonly model_config_id: string | null;
   readonly patch: ChatPatch;
@@ -100,6 +103,8 @@ export type StartedAttempt = {
   readonly awaits_client: boolean;
   /** What the system prompt depends on. */
   readonly about: PromptOf;
+  /** Null in root chats. */
+  readonly family: Pick<ChatRow, "parent_chat_id" | "root_chat_id">;
   /** The organization's MCP servers that the chat has chosen. */
   readonly mcp_server_ids: readonly string[];
 };
@@ -107,9 +112,14 @@ export type StartedAttempt = {
 export type Step = {
   readonly fence: Fence;
   readonly messages: readonly NewMessage[];
-  /** finish: the turn has ended. act: the client's tools are asked for. continue: the model goes on. */
-  readonly then: "finish" | "act" | "continue";
-};
+} & (
+  | {
+      /** finish: the turn has ended. act: the client's tools are asked for. continue: the model goes on. */
+      readonly then: "finish" | "act" | "continue";
+    }
+  /** The turn has failed; the messages are stored all the same. */
+  | { readonly then: "fail"; readonly error: ChatError }
+);
 
 /** `goes_on`: the turn has more to do, also where the client's tools were to be asked for. */
 export type Reported = { readonly history_version: number; readonly goes_on: boolean };
@@ -125,7 +135,8 @@ export type AnsweredPermissions = {
   }[];
 };
 
-export type Results = { readonly results: readonly ToolResult[] } & Repeatable;
+/** `rows` come behind the results. */
+export type Results = { readonly results: readonly ToolResult[]; readonly rows?: readonly NewMessage[] } & Repeatable;
 
 /** What became of a message that may come too late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";

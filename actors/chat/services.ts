@@ -10,6 +10,7 @@ import type { Fetch } from "#src/mcp/http.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
+import type { HookService } from "../hooks/open.ts";
 import { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
 import { ChatActor } from "./actor.ts";
@@ -57,6 +58,8 @@ type Deps = {
   /** How the organization's MCP servers are reached. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
+  /** Who is asked about prompts, calls and turns, and the upkeep of what is written down of that. */
+  readonly hookService: HookService;
 };
 
 export const openChats = ({
@@ -75,12 +78,15 @@ export const openChats = ({
   copy,
   mcpAccess,
   mcpFetch,
+  hookService,
 }: Deps): ChatServices => {
+  const { hooks } = hookService;
   const pool = new McpPool({ clock, fetch: mcpFetch });
   const mcp = new ChatMcp({ store, clock, pool, access: mcpAccess });
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
-  const subagents = (of: SubagentsOf) => new ChatSubagents({ store, clock, topics, models, chats: () => chats }, of);
+  const subagents = (of: SubagentsOf) =>
+    new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, of);
   const blocks = [modeBlocks, ownBlocks(store), contextBlocks(store)];
   const compactions = { done: 0, failed: 0 };
   const generations = new Generations(
@@ -92,6 +98,7 @@ export const openChats = ({
       toolServices,
       skills: chatSkills(store),
       mcp,
+      hooks,
       subagents,
       publish,
       blocks,
@@ -115,6 +122,7 @@ export const openChats = ({
     titles,
     diffs,
     new Retention({ store, clock, chats: () => chats }),
+    hookService.chore,
   ]);
   return { chats, generations, titles, mcp, diffs, upkeep };
 };

@@ -1,5 +1,5 @@
 // The history of chats and what waits in their queues. Histories are long: whoever reads one reads pages, by number.
-import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, ne, sql } from "drizzle-orm";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { messages, queued_messages } from "../schema/chats.ts";
 
@@ -39,6 +39,16 @@ export const listNewestMessages = query(
 
 /** A message of files alone is no prompt. What people write has no empty text. */
 const hasText = sql`exists (select 1 from json_each(${messages.content}) part where part.value ->> 'type' = 'text')`;
+
+/** What a hook has seen of the author's own prompt with the newest message that people have written: {chat}. */
+export const findCustomPrompt = query(
+  build
+    .select({ custom_prompt: messages.custom_prompt })
+    .from(messages)
+    .where(and(forPeople, eq(messages.role, "user")))
+    .orderBy(desc(messages.id))
+    .limit(1),
+);
 
 /** What people have written, newest first: {chat, limit}. */
 export const listPrompts = query(
@@ -83,7 +93,7 @@ export const listSystemRows = query(
   build
     .select()
     .from(messages)
-    .where(and(ofChat, eq(messages.role, "system"), lt(messages.id, sql.placeholder("before"))))
+    .where(and(forModel, eq(messages.role, "system"), lt(messages.id, sql.placeholder("before"))))
     .orderBy(asc(messages.id)),
 );
 
@@ -119,7 +129,12 @@ export const findWrittenAfter = query(
   build
     .select({ id: messages.id })
     .from(messages)
-    .where(and(eq(messages.chat, chat), gt(messages.id, sql.placeholder("after")), eq(messages.role, "user")))
+    .where(
+      and(
+        ...[eq(messages.chat, chat), gt(messages.id, sql.placeholder("after")), eq(messages.role, "user")],
+        ne(messages.visibility, "model"),
+      ),
+    )
     .orderBy(asc(messages.id))
     .limit(1)
     .offset(sql.placeholder("skip")),

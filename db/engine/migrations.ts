@@ -5,6 +5,7 @@ import reports from "../migrations/0001_reports.sql" with { type: "text" };
 import provisionerKeyIds from "../migrations/0002_provisioner_key_ids.sql" with { type: "text" };
 import signIn from "../migrations/0003_sign_in.sql" with { type: "text" };
 import secondFactors from "../migrations/0004_second_factors.sql" with { type: "text" };
+import hooks from "../migrations/0005_hooks.sql" with { type: "text" };
 import type { Migration } from "./migrate.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -18,4 +19,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0002_provisioner_key_ids", sql: provisionerKeyIds },
   { name: "0003_sign_in", sql: signIn },
   { name: "0004_second_factors", sql: secondFactors },
+  { name: "0005_hooks", sql: hooks },
 ];

@@ -108,6 +108,8 @@ export const messages = sqliteTable(
     created_by: text(),
     model_config_id: text(),
     usage: text({ mode: "json" }).$type<Record<string, number>>(),
+    /** What its author asked of all chats when a hook was asked about it; null where no hook was. */
+    custom_prompt: text(),
     /** A number: the row stands for all that came before it but so many messages just before it. */
     replayed: integer(),
     created_at: integer().notNull(),
@@ -130,6 +132,8 @@ export const queued_messages = sqliteTable(
     created_by: text().notNull(),
     model_config_id: text(),
     reasoning_effort: text().notNull().default(""),
+    /** As in `messages`. */
+    custom_prompt: text(),
     created_at: integer().notNull(),
   },
   (table) => [index("queued_messages_chat").on(table.chat, table.position)],

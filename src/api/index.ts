@@ -12,6 +12,7 @@ import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment.ts";
 import { externalAuth } from "./external-auth/index.ts";
 import { files } from "./files.ts";
+import { hooks } from "./hooks/index.ts";
 import { insights } from "./insights/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { organizations } from "./organizations/index.ts";
@@ -50,6 +51,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   modelOverrides,
   organizationModels,
   chats,
+  hooks,
 ];
 
 /** All routes under /api/v2. The types of their handlers end here: nobody asks for them, and the chain of all is too deep for the compiler. */

@@ -38,7 +38,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
       prefix: "SLIPWAY_",
       // A server may be started from inside a workspace, where the daemon's variables are set.
       otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
-      together: (config) => [...firstUserIsWhole(config), ...tlsIsWhole(config)],
+      together: (config) => [...firstUserIsWhole(config), ...tlsIsWhole(config), ...hookIsWhole(config)],
     },
     input,
   );
@@ -180,6 +180,13 @@ function tlsIsWhole({ tls_cert_file, tls_key_file }: Config): Problem[] {
   if ((tls_cert_file === undefined) === (tls_key_file === undefined)) return [];
   const name = envOf(tls_cert_file === undefined ? "tls_cert_file" : "tls_key_file");
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
+}
+
+function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): Problem[] {
+  const needed = hook_url !== undefined || hook_previous_secret !== undefined;
+  if (!needed || hook_secret !== undefined) return [];
+  const detail = "hooks are signed: hook_url and hook_previous_secret need hook_secret";
+  return [{ name: envOf("hook_secret"), from: "not given", detail }];
 }
 
 /** The block of README that lists every setting. */

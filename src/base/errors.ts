@@ -19,6 +19,7 @@ export const STATUS = {
   upgrade_required: 426,
   too_many_requests: 429,
   internal: 500,
+  bad_gateway: 502,
   overloaded: 503,
   gateway_timeout: 504,
   storage_full: 507,
@@ -37,17 +38,26 @@ export class AppError extends Error {
   readonly validations: readonly Validation[];
   /** Seconds after which it may be tried again, where that is known. */
   readonly retry_after: number | undefined;
+  /** A word for programs, where the status alone does not say which of several reasons it is. */
+  readonly reason: string | undefined;
 
   constructor(
     kind: ErrorKind,
     message: string,
-    options: { detail?: string; validations?: readonly Validation[]; cause?: unknown; retry_after?: number } = {},
+    options: {
+      detail?: string;
+      validations?: readonly Validation[];
+      cause?: unknown;
+      retry_after?: number;
+      reason?: string;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
     this.detail = options.detail ?? "";
     this.validations = options.validations ?? [];
     this.retry_after = options.retry_after;
+    this.reason = options.reason;
   }
 }
 

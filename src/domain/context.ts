@@ -24,6 +24,7 @@ import type { TunnelDialer } from "#domain/agents/dialer.ts";
 import type { Links } from "#domain/external-auth/links.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
+import type { Hooks } from "#src/hooks/hooks.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
@@ -49,6 +50,7 @@ export interface DomainContext {
   readonly titles: Titles;
   readonly mcp: ChatMcp;
   readonly diffs: Diffs;
+  readonly hooks: Hooks;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
   readonly blobs: Blobs;

@@ -60,6 +60,8 @@ export type ModelEvent =
       readonly id: string;
       readonly name: string;
       readonly args: unknown;
+      /** The arguments as the provider has sent them; absent where nobody knows. */
+      readonly input?: string;
       readonly metadata?: ProviderMetadata;
       /** The provider runs it; its result comes as `tool_result` in the same stream. */
       readonly provider_executed?: true;

@@ -173,7 +173,7 @@ function* eventsOf(
     case "tool-call": {
       const call = { type: "tool_call", id: part.toolCallId, name: part.toolName } as const;
       const args = argumentsOf(part.input);
-      if (!part.providerExecuted) return yield { ...call, args, ...metadata };
+      if (!part.providerExecuted) return yield { ...call, args, input: part.input, ...metadata };
       return yield { ...call, args, provider_executed: true, metadata: keptWith(metadata.metadata, { provider }) };
     }
     case "tool-result": {

@@ -50,6 +50,9 @@ export const MessagePart = t.Object({
   is_error: t.Optional(t.Boolean()),
   is_media: t.Optional(t.Boolean()),
   provider_executed: t.Optional(t.Boolean()),
+  hook_rewritten: t.Optional(
+    t.Boolean({ description: "A lifecycle hook has put other arguments in the place of the model's." }),
+  ),
   created_at: time("When a call or result came, or reasoning began."),
   completed_at: time("When reasoning ended or was interrupted."),
 });

@@ -17,6 +17,7 @@ import { checks as serverDownloads } from "./server-downloads.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
 import { checks as serverFaults } from "./server-faults.ts";
 import { checks as serverFlush } from "./server-flush.ts";
+import { checks as serverHooks } from "./server-hooks.ts";
 import { checks as serverOutside } from "./server-outside.ts";
 import { checks as serverPrebuilds } from "./server-prebuilds.ts";
 import { checks as serverSignals } from "./server-signals.ts";
@@ -39,6 +40,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: claims of prebuilds", numbers: "1", rounds: 20, full: 100 },
   { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
   { name: "server: chats", numbers: "1, 19", rounds: 25, full: 100 },
+  { name: "server: hooks", numbers: "1", rounds: 30, full: 100 },
   { name: "server: a chat that codes", numbers: "1", rounds: 30, full: 100 },
   { name: "chats: random commands", numbers: "10", rounds: 10_000, full: 10_000 },
   { name: "chats: race for one queue", numbers: "10", rounds: 10_000, full: 10_000 },
@@ -74,7 +76,7 @@ type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
-  ...[...serverChats, ...serverStory, ...serverChatsRandom],
+  ...[...serverChats, ...serverHooks, ...serverStory, ...serverChatsRandom],
   ...[...serverOutside, ...serverConnections],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads, ...serverSoak],
   ...workspaceModel,

@@ -36,6 +36,7 @@ export const needs = {
   cc: program("gcc", "cc", "clang"),
   node: program("node"),
   npm: program("npm"),
+  python3: program("python3"),
   xvnc: program("Xvnc"),
   xvfb: program("Xvfb"),
   x11vnc: program("x11vnc"),

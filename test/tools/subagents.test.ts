@@ -216,7 +216,12 @@ describeInside("one server, whose time the test moves", () => {
     // What a call that nobody waits for any more would start comes to nothing.
     const late = {
       ...{ id: crypto.randomUUID(), call: { message_id: 1, tool_call_id: "call-0" }, type: "general" as const },
-      ...{ prompt: "late", title: "late", model_config_id: SCRIPTED.id, reasoning_effort: "" },
+      ...{
+        content: [{ type: "text" as const, text: "late" }],
+        title: "late",
+        model_config_id: SCRIPTED.id,
+        reasoning_effort: "",
+      },
     };
     expect(await chats.ask(root.id, "spawn", late)).toBe("stale");
     const archived = await family.read(root.id);
@@ -258,7 +263,7 @@ testInside(
     }
     {
       await using world = await openChatWorld({ directory: directory.path });
-      const { store, chats, clock, topics } = contextOf(world.server);
+      const { store, chats, clock, topics, hooks } = contextOf(world.server);
       const family = new Family(world);
       const agent = await family.call("work");
       const owed = await store.get({
@@ -270,7 +275,7 @@ testInside(
       // The same calls again, as after a crash before their results were stored.
       const agents = (run_id: string) =>
         new ChatSubagents(
-          { store, clock, topics, models: world.models, chats: () => chats },
+          { store, clock, topics, hooks, models: world.models, chats: () => chats },
           { chat_id: root, run_id, call },
         );
       const wish = { type: "explore", prompt: "twice" } as const;

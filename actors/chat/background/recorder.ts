@@ -7,6 +7,7 @@ import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } fr
 import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
 import { ModelError, type ModelRequest } from "#src/llm/model.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { Collector } from "../turn/collector.ts";
@@ -144,10 +145,10 @@ export class Recording {
   }
 }
 
-/** What a provider keeps with its words is its own, and long. */
-const withoutInsides = <T extends object>(part: T): Omit<T, "provider_metadata"> => {
-  const { provider_metadata: _, ...shown } = part as T & { provider_metadata?: unknown };
-  return shown as Omit<T, "provider_metadata">;
+/** What a provider keeps with its words is its own, and long; what hooks say to the model is nobody else's (rule HK-10). */
+const withoutInsides = (part: MessagePart): MessagePart => {
+  const { provider_metadata: _, ...shown } = part;
+  return part.type === "hook-context" ? { type: "hook-context" } : shown;
 };
 
 const errorOf = (failure: unknown) => {

@@ -31,6 +31,8 @@ export type NewMessage = {
   readonly usage: Usage | null;
   /** A number: the row stands for all that came before it but so many messages just before it (rule CM-4). */
   readonly replayed?: number | null;
+  /** What its author asks of all chats, as a lifecycle hook has seen it; null or absent where no hook has (rule HK-11). */
+  readonly custom_prompt?: string | null;
 };
 
 /** A message of the history; `revision` is the snapshot version of the transition that touched it last. */
@@ -48,6 +50,8 @@ export type Queued = {
   readonly created_by: string;
   readonly model_config_id: string | null;
   readonly reasoning_effort: string;
+  /** As in `NewMessage`. */
+  readonly custom_prompt?: string | null;
   readonly created_at: number;
 };
 
@@ -141,7 +145,12 @@ export type Command = At &
         readonly history_version: number;
         readonly partial: readonly NewMessage[];
       }
-    | { readonly type: "complete_requires_action"; readonly results: readonly ToolResult[] }
+    /** `rows` come behind the results. */
+    | {
+        readonly type: "complete_requires_action";
+        readonly results: readonly ToolResult[];
+        readonly rows?: readonly NewMessage[] | undefined;
+      }
     | { readonly type: "answer_permissions"; readonly answers: readonly PermissionAnswer[] }
     | { readonly type: "cancel_requires_action" }
     | { readonly type: "archive" }

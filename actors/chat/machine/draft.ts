@@ -115,8 +115,9 @@ export class Draft<S extends Execution> {
     const row = this.#next.queue.find((one) => one.id === id);
     if (!row) return;
     this.removeQueued(row.id);
-    const { content, created_by, model_config_id } = row;
-    this.appendUser({ role: "user", visibility: "both", content, created_by, model_config_id, usage: null });
+    const { content, created_by, model_config_id, custom_prompt = null } = row;
+    const said = { content, created_by, model_config_id, custom_prompt };
+    this.appendUser({ role: "user", visibility: "both", ...said, usage: null });
   }
 
   enqueue(message: NewQueued): void {

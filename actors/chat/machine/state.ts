@@ -26,9 +26,10 @@ const queue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome
 };
 
 /** Nothing is going on: the message goes into the history and its turn begins. */
-const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_config_id } }) => {
+const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_config_id, custom_prompt = null } }) => {
   draft.become("running");
-  draft.appendUser({ role: "user", visibility: "both", content, created_by, model_config_id, usage: null });
+  const said = { content, created_by, model_config_id, custom_prompt };
+  draft.appendUser({ role: "user", visibility: "both", ...said, usage: null });
   draft.generate();
   return undefined;
 };
@@ -160,7 +161,7 @@ const finishInterruption: Rule<"finish_interruption"> = (draft, { history_versio
 
 const WAS_INTERRUPTED = "The call was interrupted.";
 
-const completeAction: Rule<"complete_requires_action"> = (draft, { results, now }, { pending_calls }) => {
+const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows = [], now }, { pending_calls }) => {
   if (pending_calls.some(isAsked)) return conflict("The chat waits for permission, not for tool results.");
   const refusal = answersProblem("results", results, pending_calls);
   if (refusal) return refusal;
@@ -169,6 +170,7 @@ const completeAction: Rule<"complete_requires_action"> = (draft, { results, now 
     const { output, is_error } = results.find((one) => one.tool_call_id === tool_call_id) ?? { is_error: true };
     draft.append(toolMessage({ tool_call_id, tool_name, result: output ?? null, is_error, now }));
   }
+  for (const row of rows) draft.append(row);
   draft.generate();
   return undefined;
 };
@@ -268,7 +270,8 @@ export const numbersFor = ({ pending_calls }: Execution, command: { readonly typ
   const own = "messages" in command ? (command.messages as unknown[]).length : 0;
   if (command.type === "finish_error") return own;
   const partial = "partial" in command ? (command.partial as unknown[]).length : 0;
-  return pending_calls.length + own + partial + 1;
+  const rows = "rows" in command ? ((command.rows as unknown[] | undefined) ?? []).length : 0;
+  return pending_calls.length + own + partial + rows + 1;
 };
 
 const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([

@@ -160,12 +160,29 @@ export const compactedRows = (one: Summed): NewMessage[] => {
   const shown = { visibility: "user" as const, created_by: null, model_config_id: model_id, usage: null };
   return [
     {
-      ...{ role: "user", visibility: "model", content: [{ type: "text", text: told }], created_by: null, usage },
+      ...{ role: "user", visibility: "model", created_by: null, usage },
+      content: [{ type: "text", text: told }, ...hookContexts(bodyOf(history))],
       ...{ model_config_id: model_id, replayed: unansweredOf(history) },
     },
     { ...shown, role: "assistant", content: [{ type: "tool-call", ...call, args: {} }] },
     { ...shown, role: "tool", content: [{ type: "tool-result", ...call, result, is_error: false }] },
   ];
+};
+
+/** Bytes of what hooks have said to the model that stay word for word; summaries are shown to people, so none of it may stand there. */
+const HOOK_BYTES = 65_536;
+
+/** The newest of it that fits, oldest first. */
+const hookContexts = (history: readonly HistoryRow[]): MessagePart[] => {
+  const kept: MessagePart[] = [];
+  let left = HOOK_BYTES;
+  for (const part of history.flatMap(({ content }) => content).reverse()) {
+    if (part.type !== "hook-context") continue;
+    left -= Buffer.byteLength(part.text ?? "");
+    if (left < 0) break;
+    kept.unshift(part);
+  }
+  return kept;
 };
 
 const WORDS =

@@ -7,6 +7,7 @@ import { readCompactionThresholds } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { organizationModel } from "../background/organization-model.ts";
 import { askModel, type SideModel } from "../background/side-model.ts";
+import { isHookRow } from "../hooks/effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import {
@@ -56,11 +57,12 @@ export class Compactor {
     return this.#threshold < NEVER && bodyOf(history).some(({ replayed }) => replayed === null);
   }
 
-  /** The rows to store; undefined when there is no summary. Rejects with the reason of `stop` alone. */
+  /** The rows to store; `wish` is what a hook wants the summary to heed. Undefined when there is no summary. Rejects with the reason of `stop` alone. */
   async rows(
     begun: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
+    wish = "",
   ): Promise<NewMessage[] | undefined> {
     const { store, clock, compactions } = this.#parts;
     const { model_id, context_limit, chat_key } = begun;
@@ -70,12 +72,16 @@ export class Compactor {
       const model =
         wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
       const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };
-      const asked = { system: ASK_FOR_SUMMARY, text: recordOf(history, context_limit) };
+      const asked = {
+        system: wish === "" ? ASK_FOR_SUMMARY : `${ASK_FOR_SUMMARY}\n\n${wish}`,
+        text: recordOf(history, context_limit),
+      };
       const { text, usage } = await askModel(this.#parts, errand, asked, stop, LIMITS);
       const summary = text.trim();
       if (summary === "") throw new Error("the model has summed nothing up");
       const prompts = await store.scan(listPrompts({ chat: chat_key, limit: PROMPTS }));
-      const unanswered = history.length - history.findLastIndex(({ role }) => role !== "user") - 1;
+      const tail = history.slice(history.findLastIndex(({ role }) => role !== "user") + 1);
+      const unanswered = tail.filter((row) => !isHookRow(row)).length;
       const told = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
       const rows = compactedRows({
         ...{

@@ -1,6 +1,7 @@
 // What a model is given with each call: one system message of blocks in a fixed order, then the history (facts/chats 5.4). Pure: who
 // knows a block says in which slot it stands, and nobody can put one before what the deployment says.
 import type { PromptMessage } from "#src/llm/model.ts";
+import { behindResults } from "../hooks/effects.ts";
 
 /** From first to last; blocks of one slot keep the order they are given in. */
 export const SLOTS = [
@@ -39,7 +40,12 @@ export type PromptOf = {
 
 /** Says its blocks for a call of this chat's model, read anew each time; none when there is nothing to say. */
 export type BlockProvider = (
-  of: PromptOf & { readonly chat_id: string; readonly chat_key: number },
+  of: PromptOf & {
+    readonly chat_id: string;
+    readonly chat_key: number;
+    /** What the owner asks of all chats, where a hook has seen it; undefined: as it is now. */
+    readonly custom_prompt?: string | undefined;
+  },
 ) => Promise<readonly PromptBlock[]>;
 
 /** Rows of the history that are for the system stand in the slot `chat`, wherever they are; an empty block is left out (rule PA-1). */
@@ -55,7 +61,7 @@ export const assemblePrompt = (
     .map((block) => block.text.trim())
     .filter((one) => one !== "")
     .join("\n\n");
-  const said = history.filter(({ role }) => role !== "system");
+  const said = behindResults(history.filter(({ role }) => role !== "system"));
   return text === "" ? said : [{ role: "system", content: [{ type: "text", text }] }, ...said];
 };
 

@@ -99,7 +99,7 @@ const cancelled = ({ tool_call_id, tool_name }: PendingCall, now: number): Messa
     now,
   });
   return {
-    ...{ ...message, content: [...content], usage: null, replayed: null },
+    ...{ ...message, content: [...content], usage: null, replayed: null, custom_prompt: null },
     ...{ id: 0, chat: 0, revision: 1, deleted: false, created_at: now },
   };
 };

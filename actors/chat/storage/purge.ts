@@ -3,6 +3,7 @@ import { deleteChat, deleteChatLeavings, deleteMessageSlice, findSliceEnd } from
 import { deleteRunSlice, findAnyStep } from "#db/chats/runs.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
+import { forgetHookContents } from "#db/hook-dispatches.ts";
 import type { ChatState } from "./writes.ts";
 
 /** Messages with their words in the index, and recorded model calls: everything that can be much. */
@@ -18,5 +19,6 @@ export const emptyChat = async (store: Store, chat: number): Promise<void> => {
 /** The rest, which is little, and the chat itself; `stale` when somebody has moved the chat since it was read. */
 export const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
   ...deleteChatLeavings(key),
+  forgetHookContents({ chat_id: id }),
   deleteChat(id, snapshot_version),
 ];

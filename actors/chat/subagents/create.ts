@@ -1,4 +1,5 @@
 // Whether a root chat may start a sub-chat now, and what the sub-chat takes over from it (facts/chats 5.9). Pure. Used by the root's actor.
+import type { MessagePart } from "#schema/chat-part.ts";
 import type { SubagentType } from "#src/tools/agents.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
@@ -12,7 +13,9 @@ export type SpawnSubagent = {
   readonly id: string;
   readonly call: Pick<PendingCall, "message_id" | "tool_call_id">;
   readonly type: SubagentType;
-  readonly prompt: string;
+  readonly content: readonly MessagePart[];
+  /** As in `NewMessage`. */
+  readonly custom_prompt?: string | null;
   readonly title: string;
   readonly model_config_id: string;
   readonly reasoning_effort: string;
@@ -42,7 +45,7 @@ export const subagentOf = (root: ChatState, wish: SpawnSubagent): CreateChat => 
   },
   messages: [
     {
-      ...{ role: "user", visibility: "both", content: [{ type: "text", text: wish.prompt }] },
+      ...{ role: "user", visibility: "both", content: wish.content, custom_prompt: wish.custom_prompt ?? null },
       ...{ created_by: root.owner_id, model_config_id: wish.model_config_id, usage: null },
     },
   ],

@@ -8,7 +8,10 @@ import { uuidFor } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { type ChatRow, findChat, listChildren } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
+import { findChatRequest } from "#db/chats/requests.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { Hooks } from "#src/hooks/hooks.ts";
+import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Live, SpawnInput, Subagents } from "#src/tools/agents.ts";
 import { INTERRUPTED, ToolError, type ToolResult } from "#src/tools/tool.ts";
@@ -16,6 +19,7 @@ import type { Directory } from "../../runtime/directory.ts";
 import type { Events } from "../../runtime/events.ts";
 import type { ChatActor } from "../actor.ts";
 import { fallbackTitle } from "../background/title-text.ts";
+import { type AdmittedPrompt, admitPrompt, type Prompt } from "../hooks/prompts.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import { type Spawned, SUBAGENTS_LIMIT } from "./create.ts";
 import { subagentModel, subagentModels } from "./model.ts";
@@ -33,6 +37,7 @@ export type SubagentDeps = {
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
+  readonly hooks: Hooks;
 };
 
 /** Of which root chat and for which of its calls; `run_id` as in `ToolContext`. */
@@ -40,6 +45,8 @@ export type SubagentsOf = {
   readonly chat_id: string;
   readonly run_id: string;
   readonly call: Pick<PendingCall, "message_id" | "tool_call_id">;
+  /** A hook gave no valid decision: the turn of the root is to end. */
+  readonly failed?: (failure: HookFailure) => void;
 };
 
 export class ChatSubagents implements Subagents {
@@ -58,8 +65,13 @@ export class ChatSubagents implements Subagents {
     const made = await store.get(findChat({ id }));
     if (made) return { ...shown(made), type: made.subagent_type };
     const { type, prompt } = wish;
-    const model = await subagentModel(this.#parts, await this.#root(), wish);
-    const spawned = await chats().ask(chat_id, "spawn", { id, call, type, prompt, title: titleOf(wish), ...model });
+    const root = await this.#root();
+    const model = await subagentModel(this.#parts, root, wish);
+    const spawning = { id, call, type, title: titleOf(wish), ...model };
+    const refused = await chats().ask(chat_id, "maySpawn", { ...spawning, content: [] });
+    if (refused !== "done") throw new ToolError(REFUSALS[refused]);
+    const admitted = await this.#admit({ ...root, id, parent_chat_id: chat_id, root_chat_id: chat_id }, prompt);
+    const spawned = await chats().ask(chat_id, "spawn", { ...spawning, ...admitted });
     if (spawned !== "done") throw new ToolError(REFUSALS[spawned]);
     return { ...shown(await this.#own(id)), type };
   }
@@ -100,14 +112,21 @@ export class ChatSubagents implements Subagents {
   }
 
   async message(chat_id: string, text: string, interrupt: boolean): Promise<ToolResult> {
-    const { chats } = this.#parts;
-    const { id, owner_id, status, subagent_type } = await this.#own(chat_id);
+    const { store, chats } = this.#parts;
+    const child = await this.#own(chat_id);
+    const { id, owner_id, status, subagent_type } = child;
     const root = await this.#root();
     if (root.plan_mode !== null && subagent_type !== "explore") throw new ToolError(REFUSALS.planning);
-    await chats().ask(id, "send", {
-      ...{ content: [{ type: "text", text }], created_by: owner_id, model_config_id: null, reasoning_effort: "" },
-      ...{ behavior: interrupt ? "interrupt" : "queue", patch: {}, request_key: `tool ${this.#of.run_id}` },
-    });
+    const request_key = `tool ${this.#of.run_id}`;
+    const behavior = interrupt ? "interrupt" : "queue";
+    if (!(await store.get(findChatRequest({ chat: child.key, key: request_key })))) {
+      await chats().ask(id, "check", { type: "send", behavior });
+      const admitted = await this.#admit(child, text);
+      await chats().ask(id, "send", {
+        ...{ ...admitted, created_by: owner_id, model_config_id: null, reasoning_effort: "" },
+        ...{ behavior, patch: {}, request_key },
+      });
+    }
     const now = await this.#own(id);
     return { chat_id: id, status: now.status, interrupted: interrupt && BUSY.has(status) };
   }
@@ -134,6 +153,18 @@ export class ChatSubagents implements Subagents {
 
   async models(): Promise<ToolResult> {
     return { models: await subagentModels(this.#parts) };
+  }
+
+  /** What the hook makes of words to a sub-chat. Throws `ToolError` for what it denies; without a valid decision the turn ends, too. */
+  async #admit(chat: Prompt["chat"], text: string): Promise<AdmittedPrompt> {
+    try {
+      return await admitPrompt(this.#parts, { chat, content: [{ type: "text", text }] });
+    } catch (error) {
+      if (error instanceof HookDenied) throw new ToolError(error.message);
+      if (!(error instanceof HookFailure)) throw error;
+      this.#of.failed?.(error);
+      throw new ToolError("A lifecycle hook gave no valid answer: nothing was said to the agent.");
+    }
   }
 
   /** False when there was nothing to stop. */

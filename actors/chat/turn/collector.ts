@@ -11,6 +11,8 @@ type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
 export class Collector {
   readonly #parts: Growing[] = [];
   usage: ModelUsage | null = null;
+  /** The model's own words of each call's arguments, by its id. */
+  readonly inputs = new Map<string, string>();
   finish: Extract<ModelEvent, { type: "finish" }>["reason"] | undefined;
 
   /** Takes one event in; returns the live parts it means. `now` in milliseconds since 1970. */
@@ -30,7 +32,8 @@ export class Collector {
         return [...this.#endReasoning(now), { type: "tool-call", tool_call_id, tool_name, args_delta }];
       }
       case "tool_call": {
-        const { id: tool_call_id, name: tool_name, args } = event;
+        const { id: tool_call_id, name: tool_name, args, input } = event;
+        if (input !== undefined) this.inputs.set(tool_call_id, input);
         const parsed_commands = tool_name === execute.name ? parsedCommands(commandIn(args)) : undefined;
         const part: MessagePart = {
           ...{ type: "tool-call", tool_call_id, tool_name, args, created_at: rfc3339(now) },

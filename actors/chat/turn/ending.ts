@@ -6,6 +6,12 @@ import type { NewMessage } from "../machine/decision.ts";
 
 type Finish = Extract<ModelEvent, { type: "finish" }>["reason"];
 
+/** Failures in a row, empty answers among them, and continuations in a row of one answer. */
+export type Tries = { failures: number; empty: number; continued: number };
+
+/** Model calls in one turn (facts/chats 5.3). */
+export const STEPS = 1_200;
+
 /** How often in a row one answer is continued. */
 export const MOST_CONTINUATIONS = 3;
 

@@ -2,11 +2,13 @@
 // become messages in the order of the calls. Run by turn.ts; what a crash cuts off is run again under the same ids (rule TO-8).
 import { rfc3339 } from "#base/clock.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
+import type { HookFailure } from "#src/hooks/protocol.ts";
 import { Gathered } from "#src/tools/cut.ts";
 import { execute } from "#src/tools/execute.ts";
 import { endsTurn, givesImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
+import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
@@ -33,6 +35,8 @@ export class ToolStep {
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
   #commands: Promise<unknown> = Promise.resolve();
+  /** A hook gave no valid decision about what a tool was to say to another chat: the turn ends (rule HK-9). */
+  failure: HookFailure | undefined;
 
   /** The workspace was there before, for a server that is no more: it is waited for. */
   readonly #waits: boolean;
@@ -75,6 +79,15 @@ export class ToolStep {
     });
   }
 
+  /** What came of the calls that were run; those that rules or people have refused were not. */
+  get answered(): AnsweredCall[] {
+    const { calls, refused } = this.#begun;
+    return calls.flatMap((call) => {
+      const answer = this.#answers.get(call);
+      return answer && !refused.has(call.tool_call_id) ? [{ call, ...answer }] : [];
+    });
+  }
+
   /** A person has the word now: one of the calls that are answered was of a tool that says so. */
   get endsTurn(): boolean {
     return [...this.#answers].some(([{ tool_name }, { is_error }]) => !is_error && endsTurn(tool_name));
@@ -93,7 +106,12 @@ export class ToolStep {
       agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
       services: this.#parts.toolServices(of),
       skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
-      agents: this.#parts.subagents({ chat_id: this.#chat_id, run_id, call }),
+      agents: this.#parts.subagents({
+        ...{ chat_id: this.#chat_id, run_id, call },
+        failed: (failure) => {
+          this.failure ??= failure;
+        },
+      }),
       reset: () => {
         if (signal.aborted) return;
         this.#written.set(call, new Gathered(PARTIAL_LIMIT));

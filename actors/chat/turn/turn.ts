@@ -3,27 +3,31 @@
 
 import { log } from "#base/log.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { Hooks } from "#src/hooks/hooks.ts";
+import { HookFailure } from "#src/hooks/protocol.ts";
 import { chatErrorOf, LONGEST_WAIT_MS } from "#src/llm/failure.ts";
 import { mended } from "#src/llm/mend.ts";
-import { type LanguageModels, ModelError, type PromptMessage } from "#src/llm/model.ts";
-import { isServerTool } from "#src/tools/registry.ts";
+import { type LanguageModels, ModelError } from "#src/llm/model.ts";
 import type { Directory, Messages } from "../../runtime/directory.ts";
 import type { ChatActor, StartedAttempt } from "../actor.ts";
 import type { EndOfCall, Recorder, Recording } from "../background/recorder.ts";
+import { effectRows, hookError, isHookRow } from "../hooks/effects.ts";
+import { wordsOnly } from "../hooks/proposals.ts";
+import { TurnHooks } from "../hooks/turn-hooks.ts";
 import { insist, pause } from "../insist.ts";
-import type { NewMessage, RetryState, Usage } from "../machine/decision.ts";
-import { toolMessage } from "../machine/draft.ts";
+import type { NewMessage, RetryState } from "../machine/decision.ts";
 import { SUMMARIZED } from "../prompt/compact.ts";
 import { type CompactionCounts, Compactor } from "../prompt/compactor.ts";
-import { assemblePrompt, type BlockProvider } from "../prompt/prompt.ts";
+import type { BlockProvider } from "../prompt/prompt.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
+import { promptOf } from "../prompt/turn-prompt.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
-import { afterCut, callsIn, isCutOff, MOST_CONTINUATIONS, problemOf } from "./ending.ts";
+import { callsIn, isCutOff, MOST_CONTINUATIONS, problemOf, STEPS, type Tries } from "./ending.ts";
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
 import { EMPTY_RETRIES, RETRIES, retryDelay } from "./retry.ts";
+import { assistant, endOfStep, resultOf } from "./step-end.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 import type { AgentDeps } from "./tool-agent.ts";
 import { ToolStep } from "./tool-step.ts";
@@ -33,6 +37,7 @@ export type TurnDeps = AgentDeps & {
   readonly models: LanguageModels;
   readonly chats: () => Directory<ChatActor>;
   readonly mcp: ChatMcp;
+  readonly hooks: Hooks;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
   /** What the model is told before the history. */
   readonly blocks: readonly BlockProvider[];
@@ -46,12 +51,6 @@ export type TurnDeps = AgentDeps & {
  * a provider has asked (rule CH-16).
  */
 export type Begun = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
-
-/** Failures in a row, empty answers among them, and continuations in a row of one answer. */
-type Tries = { failures: number; empty: number; continued: number };
-
-/** Model calls in one turn (facts/chats 5.3). */
-const STEPS = 1_200;
 
 export class Turn {
   readonly #parts: TurnDeps;
@@ -68,6 +67,7 @@ export class Turn {
   /** The files as they were when the person wrote (rule UN-1). */
   #kept: Promise<void> = Promise.resolve();
   readonly #compactor: Compactor;
+  readonly #hooks: TurnHooks;
 
   readonly #goesOn: boolean;
   readonly #retry: RetryState | null;
@@ -80,6 +80,7 @@ export class Turn {
     this.history_version = history_version;
     this.recording = parts.recorder?.run("chat_turn");
     this.#compactor = new Compactor(parts, chat_id);
+    this.#hooks = new TurnHooks(parts, chat_id, this.#abort.signal);
   }
 
   /** From the first model call to the last; never rejects unless something of ours is broken. */
@@ -95,8 +96,11 @@ export class Turn {
         continue;
       }
       const history = await this.#history(begun);
-      const before = history && (await this.#compact(begun, history, false));
-      if (!history || before === "over" || this.isStopped) return;
+      const opened = history && (await this.#openSession(begun, history));
+      if (!history || opened === "over") return;
+      if (opened === "again") continue;
+      const before = await this.#compact(begun, history, false);
+      if (before === "over" || this.isStopped) return;
       if (before === "again") continue;
       this.#keepFiles(begun, history);
       const failure = await this.#call(begun, history);
@@ -153,7 +157,7 @@ export class Turn {
     this.#collector = undefined;
     if (content.length === 0) return [];
     const calls = callsIn(content);
-    return [assistant(content, null), ...calls.map((call) => resultOf(call, missing, now))];
+    return [assistant(content, null, null), ...calls.map((call) => resultOf(call, missing, now))];
   }
 
   /** One model call. Undefined when it came to its end, else why it failed. */
@@ -172,7 +176,7 @@ export class Turn {
       return failure;
     };
     try {
-      const messages = await this.#messages(begun, history, signal);
+      const messages = await promptOf(this.#parts, { ...begun, chat_id: this.#chat_id }, history, signal);
       const { model_id, reasoning_effort, tools, provider_tools } = begun;
       const attempt = begun.fence.generation_attempt;
       const request = { model_id, messages, tools, provider_tools, reasoning_effort, attempt, signal };
@@ -192,7 +196,7 @@ export class Turn {
 
   /** Beside the model's first words: no tool runs before it is done. */
   #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
-    const last = history.at(-1);
+    const last = history.findLast((row) => !isHookRow(row));
     if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
     const of = { ...about, chat_id: this.#chat_id };
     this.#kept = keepFiles(this.#parts, of, last.id, { waits: this.#goesOn, signal: this.#abort.signal });
@@ -217,11 +221,51 @@ export class Turn {
     }
     const messages = tools.messages(clock.now(), "The call has no result.");
     const then = begun.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
-    const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
+    const rows = await this.#decided(begun, messages, async () => {
+      if (tools.failure) throw tools.failure;
+      return [
+        ...(await this.#hooks.answered(begun, tools.answered)),
+        ...(then === "finish" ? await this.#hooks.rows(begun, "stop") : []),
+      ];
+    });
+    if (!rows) return false;
+    const reported = await this.#ask("reportStep", { fence: begun.fence, messages: [...messages, ...rows], then });
     this.#tools = undefined;
     if (reported === "stale" || !reported.goes_on) return false;
     this.history_version = reported.history_version;
     return true;
+  }
+
+  /**
+   * What hooks have decided; undefined once the turn is over: it was stopped, or there was no valid decision. Then it has failed, with
+   * `said` in the history.
+   */
+  async #decided<T>(
+    { fence }: StartedAttempt,
+    said: readonly NewMessage[],
+    ask: () => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (this.isStopped) return undefined;
+      if (!(error instanceof HookFailure)) throw error;
+      const then = "fail";
+      await this.#ask("reportStep", { fence, messages: said, then, error: hookError(error) });
+      return undefined;
+    }
+  }
+
+  /** Tells the hook that the turn is about to begin. "again": the history has more now, and the next attempt goes on from it. */
+  async #openSession(begun: StartedAttempt, history: readonly MessageRow[]): Promise<"none" | "again" | "over"> {
+    const messages = await this.#decided(begun, [], () => this.#hooks.sessionStart(begun, history));
+    if (!messages) return "over";
+    if (messages.length === 0) return "none";
+    const then = "continue";
+    const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
+    if (reported === "stale") return "over";
+    this.history_version = reported.history_version;
+    return "again";
   }
 
   /** The attempt with the tools of MCP servers; undefined once the turn is over. */
@@ -241,22 +285,6 @@ export class Turn {
     return rows === "stale" ? undefined : rows;
   }
 
-  /** What the model is told, and the history. */
-  async #messages(
-    { chat_key, about }: StartedAttempt,
-    history: readonly PromptMessage[],
-    signal: AbortSignal,
-  ): Promise<readonly PromptMessage[]> {
-    const { clock, blocks } = this.#parts;
-    const of = { ...about, chat_id: this.#chat_id, chat_key };
-    const told = await insist(clock, signal, () => Promise.all(blocks.map((read) => read(of))));
-    if (told === "stale") throw signal.reason;
-    return assemblePrompt(
-      told.flat(),
-      history.map(({ role, content }) => ({ role, content })),
-    );
-  }
-
   /** Makes the history shorter where that is due. "none": it is as it was, and so is the attempt; "again": the next attempt decides. */
   async #compact(
     begun: StartedAttempt,
@@ -269,15 +297,21 @@ export class Turn {
     if (isWanted === "stale") return "over";
     if (!isWanted) return "none";
     this.#collector = undefined;
+    const wished = await this.#decided(begun, [], () => this.#hooks.ask(begun, "pre_compact"));
+    if (!wished) return "over";
     const buffer = isForced
       ? undefined
       : new StreamBuffer(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
     if (buffer) this.buffer = buffer;
     buffer?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args: {} });
     try {
-      const messages = await this.#compactor.rows(begun, history, stop);
-      if (!messages) return isForced ? "none" : "again";
+      const summary = await this.#compactor.rows(begun, history, stop, wished.model_context);
+      if (!summary) return isForced ? "none" : "again";
       const then = "continue";
+      const notice = effectRows({ user_message: wished.user_message ?? "" });
+      const after = await this.#decided(begun, [], () => this.#hooks.rows(begun, "post_compact"));
+      if (!after) return "over";
+      const messages = [...summary, ...notice, ...after];
       const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
       if (reported === "stale") return "over";
       this.history_version = reported.history_version;
@@ -323,25 +357,25 @@ export class Turn {
   }
 
   /** Stores the step. False when the turn is over. */
-  async #report({ fence, model_id, tools }: StartedAttempt, isLast: boolean, tries: Tries): Promise<boolean> {
+  async #report(begun: StartedAttempt, isLast: boolean, tries: Tries): Promise<boolean> {
+    const { fence, model_id } = begun;
     const now = this.#parts.clock.now();
-    const content = (this.#collector?.content(now) ?? []).map((part) => withServer(part, this.#mcp));
+    const said = (this.#collector?.content(now) ?? []).map((part) => withServer(part, this.#mcp));
     const usage = this.#collector?.usage ?? null;
-    const isCut = isCutOff(content, this.#collector?.finish);
+    const inputs = this.#collector?.inputs ?? new Map();
+    const isCut = isCutOff(said, this.#collector?.finish);
     const isContinued = isCut && !isLast && tries.continued < MOST_CONTINUATIONS;
     tries.continued = isContinued ? tries.continued + 1 : 0;
-    const calls = callsIn(content);
-    const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
-    const messages = [
-      ...(content.length === 0 ? [] : [{ ...assistant(content, usage), model_config_id: model_id }]),
-      ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
-      ...(isCut ? afterCut(isContinued) : []),
-    ];
-    const isOurs = ({ tool_name = "" }: MessagePart): boolean => isServerTool(tool_name) || this.#mcp.has(tool_name);
-    const ours = calls.some((call) => !unknown.includes(call) && isOurs(call));
-    const goesOn = ours || isContinued || (calls.length > 0 && !isLast);
-    const then = !ours && calls.length > unknown.length ? "act" : goesOn ? "continue" : "finish";
-    const reported = await this.#ask("reportStep", { fence, messages, then });
+    const words = wordsOnly(said);
+    const kept = words.length === 0 ? [] : [assistant(words, usage, model_id)];
+    const proposed = await this.#decided(begun, kept, () => this.#hooks.propose(begun, said, inputs));
+    if (!proposed) return false;
+    const how = { usage, now, isLast, isCut, isContinued, mcp: this.#mcp };
+    const { messages, then } = endOfStep(begun, proposed, how);
+    const ended = then === "finish" ? await this.#decided(begun, messages, () => this.#hooks.rows(begun, "stop")) : [];
+    if (!ended) return false;
+    const stored = [...messages, ...proposed.rows, ...ended];
+    const reported = await this.#ask("reportStep", { fence, messages: stored, then });
     // Only now: whoever interrupts before this is stored must still find what was said.
     this.#collector = undefined;
     if (reported === "stale" || !reported.goes_on) return false;
@@ -359,15 +393,3 @@ export class Turn {
 }
 
 const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
-
-const assistant = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
-  role: "assistant",
-  visibility: "both",
-  content,
-  created_by: null,
-  model_config_id: null,
-  usage,
-});
-
-const resultOf = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
-  toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });

@@ -1,14 +1,16 @@
 // Changing a chat and steering its turn: metadata, archive, queue, interrupt, tool results.
 import { Elysia, t } from "elysia";
+import { admitResults } from "#actors/chat/hooks/results.ts";
+import type { NewMessage, ToolResult } from "#actors/chat/machine/decision.ts";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { type ChatPlace, listChildren } from "#db/chats/chats.ts";
+import { type ChatPlace, findChat, listChildren } from "#db/chats/chats.ts";
 import { workspaceFor } from "#domain/chats/create.ts";
 import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
 import { labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
 import { permissionsOf } from "#domain/chats/permission-rules.ts";
-import { REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chat.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -46,6 +48,18 @@ const patchOf = async (
 /** What a chat may do its sub-chats may do, too: else it would let them do what it may no longer (rule SB-1). */
 const handDown = async ({ store, chats }: ApiContext, root: string, patch: ChatPatch): Promise<void> => {
   for (const { id } of await store.all(listChildren({ root }))) await chats.ask(id, "update", { patch, pin: null });
+};
+
+/** What hooks leave behind the results; what would be refused anyway is refused before they are asked. */
+const resultRows = async (
+  { hooks, chats, store }: ApiContext,
+  id: string,
+  results: readonly ToolResult[],
+): Promise<readonly NewMessage[]> => {
+  if (hooks.mode === "off") return [];
+  await chats.ask(id, "check", { type: "complete", results });
+  const chat = await store.get(findChat({ id }));
+  return chat ? admitResults(hooks, chat, results) : [];
 };
 
 export const changeChat = (ctx: ApiContext) =>
@@ -128,16 +142,17 @@ export const changeChat = (ctx: ApiContext) =>
       "/:chat/tool-results",
       async ({ caller, params, body, request, set }) => {
         const request_key = requestKey(request, "results");
-        const { id } = await ownChat(ctx, params.chat, caller);
+        const { id, key } = await ownChat(ctx, params.chat, caller);
         const results = body.results.map(({ is_error = false, ...one }) => ({ ...one, is_error }));
-        await ctx.chats.ask(id, "completeAction", { results, request_key });
+        const rows = (await isRepeated(ctx, key, request_key)) ? [] : await resultRows(ctx, id, results);
+        await ctx.chats.ask(id, "completeAction", { results, rows, request_key });
         set.status = 204;
       },
       {
         user: true,
         params: chatPath,
         body: ToolResults,
-        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 502) },
         detail: {
           tags,
           ...REPEATABLE_IN_CHAT,

@@ -89,7 +89,7 @@ export const chats = (ctx: ApiContext) =>
       {
         user: true,
         body: CreateChat,
-        response: { 201: Chat, ...fails(400, 401, 403, 413) },
+        response: { 201: Chat, ...fails(400, 401, 403, 413, 502) },
         detail: {
           tags,
           ...REPEATABLE,

@@ -1,8 +1,10 @@
 // What is said in a chat: sending, editing, reading pages of the history, and the prompts a person has written.
 import { Elysia, t } from "elysia";
+import type { CheckedCommand } from "#actors/chat/hooks/checked.ts";
+import { type AdmittedPrompt, admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
-import { findChat } from "#db/chats/chats.ts";
+import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
 import { attachablesOf } from "#domain/chats/attachments.ts";
 import { modelOf } from "#domain/chats/create.ts";
@@ -10,9 +12,10 @@ import { ownChat, visibleChat } from "#domain/chats/find.ts";
 import { behaviorOf, contentOf, effortOf, planModeOf } from "#domain/chats/input.ts";
 import { chosenServers } from "#domain/chats/mcp-choice.ts";
 import { showMessage, showQueued } from "#domain/chats/present.ts";
-import { REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { restoreFiles } from "#domain/chats/restore-files.ts";
 import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chat.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -44,6 +47,26 @@ const patchOf = async (ctx: ApiContext, id: string, input: Input): Promise<ChatP
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
 };
 
+type Submission = {
+  readonly wished: MessagePart[];
+  readonly asked: CheckedCommand;
+  readonly request_key?: string | undefined;
+};
+
+/** What is to be stored of a person's words, once hooks have seen them; what would be refused anyway is refused before. */
+const admittedPrompt = async (
+  ctx: ApiContext,
+  { id, key }: ChatPlace,
+  { wished, asked, request_key }: Submission,
+): Promise<AdmittedPrompt> => {
+  const as_is = { content: wished, custom_prompt: null };
+  if (ctx.hooks.mode === "off" || (await isRepeated(ctx, key, request_key))) return as_is;
+  await ctx.chats.ask(id, "check", asked);
+  const chat = await ctx.store.get(findChat({ id }));
+  if (!chat) throw notFound();
+  return admitPrompt(ctx, { chat, content: wished });
+};
+
 export const chatMessages = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
@@ -54,10 +77,12 @@ export const chatMessages = (ctx: ApiContext) =>
         const chat = await ownChat(ctx, params.chat, caller);
         const { id } = chat;
         const behavior = behaviorOf(body.busy_behavior);
-        const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+        const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
+        const asked = { type: "send", behavior } as const;
+        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { wished, asked, request_key });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
-          ...{ content, created_by: caller.user_id, behavior, patch, request_key },
+          ...{ content, custom_prompt, created_by: caller.user_id, behavior, patch, request_key },
           model_config_id: patch.last_model_config_id ?? null,
           reasoning_effort: patch.last_reasoning_effort ?? "",
         });
@@ -75,7 +100,7 @@ export const chatMessages = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         body: CreateMessage,
-        response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 409, 413, 429) },
+        response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 409, 413, 429, 502) },
         detail: {
           tags,
           ...REPEATABLE_IN_CHAT,
@@ -91,11 +116,13 @@ export const chatMessages = (ctx: ApiContext) =>
         const chat = await ownChat(ctx, params.chat, caller);
         const { id } = chat;
         const message_id = numberOf("message", params.message);
-        const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+        const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
+        const asked = { type: "edit", message_id } as const;
+        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { wished, asked });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
-          ...{ message_id, content, created_by: caller.user_id, patch },
+          ...{ message_id, content, custom_prompt, created_by: caller.user_id, patch },
           model_config_id: patch.last_model_config_id ?? null,
         });
         const shown = messages.map((message) => showMessage(id, message, caller.compat));
@@ -107,7 +134,7 @@ export const chatMessages = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ ...chatPath.properties, message: t.String({ description: "Message id." }) }),
         body: EditMessage,
-        response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 409, 413) },
+        response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 409, 413, 502) },
         detail: {
           tags,
           summary: "Edit a message",

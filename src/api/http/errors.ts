@@ -4,6 +4,7 @@ import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
+import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
 import { plainPage, wantsPage } from "./plain-page.ts";
 
 const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
@@ -25,6 +26,11 @@ const toAppError = (error: unknown): AppError => {
     const { kind, message } = REFUSALS[error.reason];
     return new AppError(kind, message, { cause: error });
   }
+  if (error instanceof HookDenied) return new AppError("forbidden", error.message, { reason: "hook_denied" });
+  if (error instanceof HookFailure) {
+    const detail = { detail: error.message, reason: "hook_dispatch_failed" };
+    return new AppError("bad_gateway", "A lifecycle hook gave no valid answer: nothing was done.", detail);
+  }
   if (error instanceof ParseError && error.cause) return toAppError(error.cause);
   if (error instanceof ValidationError) return fromValidation(error);
   if (error instanceof NotFoundError) return new AppError("not_found", "Route not found.");
@@ -39,7 +45,7 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
   const mapped = toAppError(error);
   if (STATUS[mapped.kind] >= 500) {
     // Refusing what is too much, or comes while the server stops, is no failure: under load the log would be full of it.
-    const level = mapped.kind === "overloaded" ? "debug" : "error";
+    const level = mapped.kind === "overloaded" || error instanceof HookFailure ? "debug" : "error";
     log("http")[level]("{method} {path} failed", {
       method: request.method,
       path: pathOf(request.url),
@@ -76,8 +82,11 @@ const TITLES: Partial<Record<ErrorKind, string>> = {
 };
 
 /** The generic body; empty members are left out. */
-const bodyOf = (error: AppError): { message: string; detail?: string; validations?: readonly Validation[] } => ({
+const bodyOf = (
+  error: AppError,
+): { message: string; kind?: string; detail?: string; validations?: readonly Validation[] } => ({
   message: error.message,
+  ...(error.reason ? { kind: error.reason } : {}),
   ...(error.detail ? { detail: error.detail } : {}),
   ...(error.validations.length > 0 ? { validations: error.validations } : {}),
 });

@@ -22,6 +22,7 @@ export const WORDS: Record<number, string> = {
   415: "The content type is not supported.",
   426: "Only a WebSocket is served here.",
   429: "Too many tries; wait a minute.",
+  502: "A lifecycle hook gave no valid answer; nothing was done.",
   503: "The server is overloaded or stopping; retry.",
   504: "Somebody this server has asked did not answer in time.",
 };

@@ -119,8 +119,17 @@ const showStore = (metrics: Metrics, { store, config }: ApiContext): void => {
   };
 };
 
-const showChats = (metrics: Metrics, { generations }: ApiContext): void => {
+const showChats = (metrics: Metrics, { generations, hooks }: ApiContext): void => {
   const { models } = metrics;
+  const dispatches = (): Labelled =>
+    [...hooks.counts].map(([key, value]) => {
+      const [event = "", result = ""] = key.split(" ");
+      return { labels: { event, result }, value };
+    });
+  metrics.counter("slipway_hook_dispatches_total", "Dispatches of lifecycle hooks, by what was decided.", dispatches, [
+    ...["event", "result"],
+  ]);
+  metrics.gauge("slipway_hook_dispatches_open", "Dispatches that wait for an answer.", () => hooks.open);
   metrics.gauge("slipway_chat_turns", "Turns of chats that run or wait for a slot.", () => generations.size);
   metrics.gauge("slipway_chat_turns_waiting", "Those that wait for a slot.", () => generations.waiting);
   metrics.counter("slipway_chat_turns_total", "Turns that were given a slot.", () => generations.begun);

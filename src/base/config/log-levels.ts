@@ -19,6 +19,7 @@ export const AREAS: readonly string[] = [
     "db",
     "docker",
     "external-auth",
+    "hooks",
     "http",
   ],
   ...["identity", "local", "mcp", "metrics", "prebuilds", "process", "provisioners", "scheduler", "server", "tailnet"],

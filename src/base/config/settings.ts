@@ -4,6 +4,7 @@
 import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
+import { HOOK_SETTINGS } from "./hook-settings.ts";
 import { IDENTITY_SETTINGS } from "./identity-settings.ts";
 import {
   address,
@@ -149,6 +150,7 @@ export const SERVER_SETTINGS = {
     group: "Chats",
     help: "Whether the model calls of every chat are recorded, with what was said in them. Otherwise administrators may allow users to switch it on for themselves.",
   }),
+  ...HOOK_SETTINGS,
   agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",

@@ -10,6 +10,7 @@ import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { hookConsumer } from "../doctor-hooks.ts";
 import { localWorkspaces, localWorkspaceUser } from "../doctor-local.ts";
 import { backupFolder } from "./backup.ts";
 
@@ -27,6 +28,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean): Pro
   const folder = dataDirectory(config);
   const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
+  rest.push(...(await hookConsumer(config, clock)));
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);

@@ -1,5 +1,6 @@
 // Making a chat: the checks of facts/chats 4.3 in their order, then its actor writes it with its first message and its turn begins.
 import { fallbackTitle } from "#actors/chat/background/title-text.ts";
+import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -29,7 +30,7 @@ export const createChat = async (
   const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
   if (key !== undefined && (await ctx.store.get(findChatPlace({ id })))) return readChat(ctx, id);
   const chat = { organization_id, key: null };
-  const content = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+  const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
   const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
   const model = wanted?.model_config_id ?? modelOf(ctx, body.model_config_id);
@@ -46,6 +47,9 @@ export const createChat = async (
   const last_reasoning_effort = effortOf(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
+  const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };
+  const asked = { chat: owner, content: wished, system_prompt: system, dynamic_tools };
+  const { content, custom_prompt } = await admitPrompt(ctx, asked);
   const made = ctx.chats.ask(id, "create", {
     chat: {
       ...{ id, organization_id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null },
@@ -63,7 +67,7 @@ export const createChat = async (
               ...{ created_by: null, model_config_id: null, usage: null },
             },
           ]),
-      { role: "user", visibility: "both", content, ...said },
+      { role: "user", visibility: "both", content, custom_prompt, ...said },
     ],
   });
   // Two of the same at once: the second finds that the first has made it.

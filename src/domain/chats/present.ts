@@ -5,7 +5,7 @@ import type { ChatFileRow } from "#db/chats/files.ts";
 import type { ChatView } from "#db/chats/views.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
 import type { ChatContext, StoredResource } from "#schema/chat-context.ts";
-import { showPart } from "#schema/chat-part.ts";
+import { type MessagePart, type ShownPart, showPart } from "#schema/chat-part.ts";
 import { shownStatus } from "#schema/chat-status.ts";
 import { showDiffStatus } from "./diff-status.ts";
 
@@ -109,7 +109,7 @@ export const showMessage = (chat_id: string, message: Shown, compat: boolean): C
     ...present({ created_by, model_config_id }),
     created_at: rfc3339(created_at),
     role,
-    content: content.filter(({ type }) => type !== "hook-context").map((part) => showPart(part, compat)),
+    content: shownContent(content, compat),
     ...(usage.length > 0 ? { usage: Object.fromEntries(usage) } : {}),
   };
 };
@@ -118,6 +118,10 @@ export const showQueued = (chat_id: string, queued: Queued, compat: boolean): Qu
   const { id, content, model_config_id, created_at } = queued;
   return {
     ...{ id, chat_id, ...present({ model_config_id }), created_at: rfc3339(created_at) },
-    content: content.map((part) => showPart(part, compat)),
+    content: shownContent(content, compat),
   };
 };
+
+/** What hooks say to the model is nobody else's (rule HK-10). */
+const shownContent = (content: readonly MessagePart[], compat: boolean): ShownPart[] =>
+  content.filter(({ type }) => type !== "hook-context").map((part) => showPart(part, compat));

@@ -1,6 +1,8 @@
 // Requests that may come again: with an `Idempotency-Key` the second gets the first one's answer (rule CH-40).
 import { invalidField } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
+import { findChatRequest } from "#db/chats/requests.ts";
+import type { DomainContext } from "../context.ts";
 
 const LONGEST = 128;
 
@@ -29,6 +31,10 @@ export const requestKey = (request: Request, what: string): string | undefined =
   if (key.length > LONGEST) throw invalidField("Idempotency-Key", `must have at most ${LONGEST} characters`);
   return key === "" ? undefined : `${what} ${key}`;
 };
+
+/** Whether this request was answered before, in the chat with this key: then nothing is to be done for it. */
+export const isRepeated = async ({ store }: DomainContext, chat: number, key: string | undefined): Promise<boolean> =>
+  key !== undefined && (await store.get(findChatRequest({ chat, key }))) !== undefined;
 
 /** The id of the chat that this user makes with this key: always the same (a version 8 UUID). */
 export const chatIdOf = (user_id: string, key: string): string => {

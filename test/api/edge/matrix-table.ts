@@ -199,6 +199,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${T}/versions`]: MEMBERS,
   [`PATCH ${T}/versions`]: { is: LEADS, body: { id: "{templateversion}" } },
   [`POST ${T}/versions/archive`]: { is: LEADS, fresh: "template" },
+  "GET /api/v2/hooks/dispatches": SITE_LEADS,
   "GET /api/v2/audit": { is: SITE_LEADS, query: { limit: "1" } },
   "GET /api/v2/audit/export": SITE_LEADS,
   "GET /api/v2/audit/retention": SITE_LEADS,

@@ -1,0 +1,31 @@
+// The command that a request will become, as far as it can be refused before a hook was asked about it. Used by the chat's actor.
+
+import type { Store } from "#db/engine/store.ts";
+import type { Command, ToolResult } from "../machine/decision.ts";
+import { readEdited } from "../storage/read.ts";
+import type { ChatState } from "../storage/writes.ts";
+
+/** What somebody wants to do, without its content. */
+export type CheckedCommand =
+  | { readonly type: "send"; readonly behavior: "queue" | "interrupt" }
+  | { readonly type: "edit"; readonly message_id: number }
+  | { readonly type: "complete"; readonly results: readonly ToolResult[] };
+
+type Unnumbered = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
+
+const NOBODY = { content: [], created_by: "", model_config_id: null };
+
+/** 400 and 404 for what cannot be edited. */
+export const checkedCommand = async (
+  { store }: { readonly store: Store },
+  { key }: ChatState,
+  asked: CheckedCommand,
+): Promise<Unnumbered> => {
+  if (asked.type === "complete") return { type: "complete_requires_action", results: asked.results };
+  if (asked.type === "send") {
+    return { type: "send", behavior: asked.behavior, message: { ...NOBODY, id: 0, reasoning_effort: "" } };
+  }
+  const { last_assistant_id } = await readEdited(store, key, asked.message_id);
+  const message = { ...NOBODY, role: "user" as const, visibility: "both" as const, usage: null };
+  return { type: "edit", from: asked.message_id, last_assistant_id, message };
+};

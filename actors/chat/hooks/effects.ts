@@ -1,0 +1,65 @@
+// What the answers of lifecycle hooks leave in a chat's history: parts of the user's message, rows that only the model is given, and rows
+// that only people see. Pure.
+import type { ChatError } from "#schema/chat-error.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { HookAnswer, HookFailure } from "#src/hooks/protocol.ts";
+import type { NewMessage } from "../machine/decision.ts";
+
+const contextPart = (text: string): MessagePart => ({ type: "hook-context", text });
+const noticePart = (text: string): MessagePart => ({ type: "hook-notice", text });
+
+const row = (role: "user" | "system", visibility: "user" | "model", part: MessagePart): NewMessage => ({
+  ...{ role, visibility, content: [part], created_by: null, model_config_id: null, usage: null },
+});
+
+/** Rows beside what the event is about: first the model's, which stands where it was said, then people's. */
+export const effectRows = ({ model_context = "", user_message = "" }: HookAnswer): NewMessage[] => [
+  ...(model_context === "" ? [] : [row("user", "model", contextPart(model_context))]),
+  ...(user_message === "" ? [] : [row("system", "user", noticePart(user_message))]),
+];
+
+/** A row that holds nothing but what hooks have said to the model. */
+export const isHookRow = ({ role, content }: Pick<NewMessage, "role" | "content">): boolean =>
+  role === "user" && content.length > 0 && content.every(({ type }) => type === "hook-context");
+
+/** A prompt as it is stored: its text, maybe another one, its files, then what is for the model and what is for people. */
+export const promptContent = (content: readonly MessagePart[], answer: HookAnswer): MessagePart[] => {
+  const { permission, model_context = "", user_message = "" } = answer;
+  const override = permission?.decision === "allow" ? permission.input_override : undefined;
+  const text: MessagePart[] = override ? [{ type: "text", text: String(override.prompt) }] : [];
+  return [
+    ...text,
+    ...(override ? content.filter(({ type }) => type !== "text") : content),
+    ...(model_context === "" ? [] : [contextPart(model_context)]),
+    ...(user_message === "" ? [] : [noticePart(user_message)]),
+  ];
+};
+
+/** The text of a prompt as a hook is told of it. */
+export const promptText = (content: readonly MessagePart[]): string =>
+  content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
+
+/** Why a turn has ended; says nothing of the consumer. */
+export const hookError = (failure: HookFailure): ChatError => ({
+  kind: "hook_dispatch_failed",
+  message: "A lifecycle hook gave no valid answer, so the chat does not go on. Send a message to try again.",
+  detail: failure.message,
+  retryable: false,
+});
+
+/** Providers want results right behind their calls: what hooks have said between them comes after. The order is otherwise kept. */
+export const behindResults = <M extends Pick<NewMessage, "role" | "content">>(history: readonly M[]): M[] => {
+  const out: M[] = [];
+  let held: M[] = [];
+  for (const message of history) {
+    if (isHookRow(message)) held.push(message);
+    else {
+      if (message.role !== "tool") {
+        out.push(...held);
+        held = [];
+      }
+      out.push(message);
+    }
+  }
+  return [...out, ...held];
+};

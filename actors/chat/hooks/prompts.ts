@@ -1,0 +1,59 @@
+// Asks the lifecycle hook about a prompt before anybody stores it: of a new chat, a message, an edit, a sub-chat. Called outside of every
+// mailbox by request handlers and tools. Throws `HookDenied` with words for people and `HookFailure`; then nothing is to be stored.
+
+import type { DynamicTool } from "#db/chats/chats.ts";
+import { readUserChatSetting } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { Hooks } from "#src/hooks/hooks.ts";
+import { HookDenied, type HookMeta } from "#src/hooks/protocol.ts";
+import { promptContent, promptText } from "./effects.ts";
+
+export type Prompt = {
+  readonly chat: {
+    readonly id: string;
+    readonly owner_id: string;
+    readonly workspace_id: string | null;
+    readonly parent_chat_id: string | null;
+    readonly root_chat_id: string | null;
+  };
+  readonly content: readonly MessagePart[];
+  /** Of a chat that is made with it. */
+  readonly system_prompt?: string;
+  readonly dynamic_tools?: readonly DynamicTool[];
+};
+
+/** What is to be stored; `custom_prompt` is null where no hook has seen it. */
+export type AdmittedPrompt = { readonly content: MessagePart[]; readonly custom_prompt: string | null };
+
+type Deps = { readonly store: Store; readonly hooks: Hooks };
+
+export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promise<AdmittedPrompt> => {
+  const { chat, content, system_prompt, dynamic_tools } = prompt;
+  if (hooks.mode === "off") return { content: [...content], custom_prompt: null };
+  const custom_prompt = await readUserChatSetting(store, chat.owner_id, "prompt");
+  const answer = await hooks.ask({
+    event: "user_prompt_submit",
+    meta: metaOf(chat),
+    data: {
+      ...{ prompt: promptText(content), parts: content, custom_prompt },
+      ...(system_prompt ? { system_prompt } : {}),
+      ...(dynamic_tools && dynamic_tools.length > 0 ? { dynamic_tools } : {}),
+    },
+  });
+  if (answer.permission?.decision === "deny") throw new HookDenied(answer.user_message || DENIED);
+  return {
+    content: promptContent(content, answer),
+    custom_prompt: hooks.mode === "enforce" ? custom_prompt : null,
+  };
+};
+
+const DENIED = "The policy of this deployment does not allow this message.";
+
+/** Whose event it is. */
+export const metaOf = ({ id, owner_id, workspace_id, parent_chat_id, root_chat_id }: Prompt["chat"]): HookMeta => ({
+  ...{ chat_id: id, owner_id },
+  ...(workspace_id === null ? {} : { workspace_id }),
+  ...(parent_chat_id === null ? {} : { parent_chat_id }),
+  ...(root_chat_id === null ? {} : { root_chat_id }),
+});

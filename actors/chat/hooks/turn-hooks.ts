@@ -1,0 +1,119 @@
+// The lifecycle hooks of one turn: asks at each event and answers the rows that follow. Outside of the mailbox; the turn stores the rows in
+// the commit of what they belong to. Throws `HookFailure`, and the reason of the turn's signal once it was stopped.
+import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { Hooks } from "#src/hooks/hooks.ts";
+import type { HookAnswer, HookEvent, HookRequest } from "#src/hooks/protocol.ts";
+import type { NewMessage, PendingCall } from "../machine/decision.ts";
+import type { StartedAttempt } from "../messages.ts";
+import { effectRows } from "./effects.ts";
+import { metaOf } from "./prompts.ts";
+import { deniedWords, isPlainOverride, proposedInput, refusedCall, rewritten, schemaOf } from "./proposals.ts";
+
+type Deps = { readonly hooks: Hooks; readonly clock: Clock };
+type Of = Pick<StartedAttempt, "about" | "family">;
+
+/** A step after the hook was asked about its calls. */
+export type Proposed = {
+  readonly content: readonly MessagePart[];
+  /** Answers to calls that are not run. */
+  readonly refused: readonly NewMessage[];
+  readonly rows: readonly NewMessage[];
+};
+
+/** A call that was run, and what came of it. */
+export type AnsweredCall = {
+  readonly call: Pick<PendingCall, "tool_call_id" | "tool_name">;
+  readonly result: unknown;
+  readonly is_error: boolean;
+};
+
+export class TurnHooks {
+  readonly #deps: Deps;
+  readonly #chat_id: string;
+  readonly #signal: AbortSignal;
+  readonly #turn_id = uuid();
+  #hasBegun = false;
+
+  constructor(deps: Deps, chat_id: string, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#chat_id = chat_id;
+    this.#signal = signal;
+  }
+
+  /** Once in a turn, before its first model call. */
+  async sessionStart(of: Of, history: readonly Pick<NewMessage, "role" | "replayed">[]): Promise<NewMessage[]> {
+    if (this.#hasBegun) return [];
+    this.#hasBegun = true;
+    const hasAnswer = history.some(({ role, replayed }) => role === "assistant" || typeof replayed === "number");
+    return this.rows(of, "session_start", { source: hasAnswer ? "resume" : "startup" });
+  }
+
+  /** The rows that an event leaves. */
+  async rows(of: Of, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
+    return effectRows(await this.ask(of, event, data));
+  }
+
+  ask(of: Of, event: HookEvent, data: HookRequest["data"] = {}, more: Partial<HookRequest> = {}): Promise<HookAnswer> {
+    const { about, family } = of;
+    const chat = { id: this.#chat_id, owner_id: about.owner_id, workspace_id: about.workspace_id, ...family };
+    const meta = { ...metaOf(chat), turn_id: this.#turn_id };
+    return this.#deps.hooks.ask({ event, meta, data, ...more }, this.#signal);
+  }
+
+  /** About each call in turn. `inputs`: the model's own words by the ids of calls. */
+  async propose(
+    of: Of & Pick<StartedAttempt, "tools">,
+    content: readonly MessagePart[],
+    inputs: ReadonlyMap<string, string>,
+  ): Promise<Proposed> {
+    const { hooks, clock } = this.#deps;
+    if (hooks.mode === "off") return { content, refused: [], rows: [] };
+    const proposed = { content: [] as MessagePart[], refused: [] as NewMessage[], rows: [] as NewMessage[] };
+    for (const part of content) {
+      const schema = schemaOf(of.tools, part);
+      const { tool_call_id = "", tool_name = "", args } = part;
+      const input =
+        schema === undefined ? undefined : proposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
+      if (!input || ("refusal" in input && hooks.mode === "observe")) {
+        proposed.content.push(part);
+        continue;
+      }
+      if ("refusal" in input) {
+        proposed.content.push(part);
+        proposed.refused.push(refusedCall(part, input.refusal, clock.now()));
+        continue;
+      }
+      const answer = await this.ask(
+        of,
+        "pre_tool_use",
+        { tool_use_id: tool_call_id, tool_name },
+        {
+          tool_input: input.tool_input,
+          accepts: (override) => isPlainOverride(tool_name, schema, override),
+        },
+      );
+      const { permission } = answer;
+      const override = permission?.decision === "allow" ? permission.input_override : undefined;
+      proposed.content.push(override ? rewritten(part, override) : part);
+      if (permission?.decision === "deny") {
+        proposed.refused.push(refusedCall(part, deniedWords(permission.reason ?? ""), clock.now()));
+      }
+      proposed.rows.push(...effectRows(answer));
+    }
+    return proposed;
+  }
+
+  /** About calls that were run, all at once; the rows stand in the order of the calls. */
+  async answered(of: Of, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
+    const rows = await Promise.all(answers.map((answer) => this.rows(of, "post_tool_use", answeredData(answer))));
+    return rows.flat();
+  }
+}
+
+/** What a hook is told of an answered call. */
+export const answeredData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
+  ...{ tool_use_id: tool_call_id, tool_name },
+  ...(is_error ? { tool_error: result } : { tool_response: result }),
+});

@@ -1,0 +1,56 @@
+// What a model's step leaves in the history, and what follows from it. Pure; used by turn.ts.
+import type { MessagePart } from "#schema/chat-part.ts";
+import { isServerTool } from "#src/tools/registry.ts";
+import type { Proposed } from "../hooks/turn-hooks.ts";
+import type { NewMessage, Usage } from "../machine/decision.ts";
+import { toolMessage } from "../machine/draft.ts";
+import type { StartedAttempt } from "../messages.ts";
+import { afterCut, callsIn } from "./ending.ts";
+import type { McpOffer } from "./mcp.ts";
+
+export const assistant = (
+  content: readonly MessagePart[],
+  usage: Usage | null,
+  model_config_id: string | null,
+): NewMessage => ({
+  ...{ role: "assistant", visibility: "both", content, created_by: null, model_config_id, usage },
+});
+
+/** The answer to a call that is not run. */
+export const resultOf = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
+  toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
+
+type Ended = {
+  readonly usage: Usage | null;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** The turn may call no model after this. */
+  readonly isLast: boolean;
+  /** The answer broke off at the model's limit, and the model is asked to go on. */
+  readonly isCut: boolean;
+  readonly isContinued: boolean;
+  /** The tools of MCP servers. */
+  readonly mcp: Pick<McpOffer, "has">;
+};
+
+type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act" | "continue" };
+
+/** The messages of a step, and whether the model goes on, the client's tools are asked for, or the turn has ended. */
+export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Proposed, ended: Ended): StepEnd => {
+  const { content, refused } = proposed;
+  const { usage, now, isLast, isCut, isContinued, mcp } = ended;
+  const calls = callsIn(content);
+  const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
+  const messages = [
+    ...(content.length === 0 ? [] : [assistant(content, usage, model_id)]),
+    ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
+    ...refused,
+    ...(isCut ? afterCut(isContinued) : []),
+  ];
+  const done = new Set(refused.flatMap((message) => message.content.map(({ tool_call_id }) => tool_call_id)));
+  const open = calls.filter((call) => !unknown.includes(call) && !done.has(call.tool_call_id));
+  const ours = open.some(({ tool_name = "" }) => isServerTool(tool_name) || mcp.has(tool_name));
+  const goesOn = ours || isContinued || (calls.length > 0 && !isLast);
+  const then = !ours && open.length > 0 ? "act" : goesOn ? "continue" : "finish";
+  return { messages, then };
+};

@@ -1,0 +1,89 @@
+// The ledger of lifecycle hooks: writes down each dispatch before its decision counts, tells the audit log of what was refused, changed or
+// failed, and lets old rows go (rules HK-14 to HK-16).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import type { Store } from "#db/engine/store.ts";
+import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
+import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
+import type { DispatchRecord } from "#src/hooks/hooks.ts";
+import type { Chore } from "../chat/background/upkeep.ts";
+
+const EVERY_MS = 600_000;
+const DAY_MS = 86_400_000;
+/** Rows that are kept at most, however young. */
+const MOST_ROWS = 1_000_000;
+
+type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly days: number };
+
+export class HookLedger implements Chore {
+  readonly #deps: Deps;
+  #last: number;
+  #isStopped = false;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#last = deps.clock.now();
+  }
+
+  /** Resolves when it is on disk. */
+  async record(entry: DispatchRecord): Promise<void> {
+    const { store } = this.#deps;
+    const told = SILENT.has(entry.result) ? undefined : await this.#entry(entry);
+    await store.commit([insertHookDispatch(entry), ...(told ? [audited(told)] : [])]);
+  }
+
+  sweep(): void {
+    const now = this.#deps.clock.now();
+    if (this.#isStopped || now - this.#last < EVERY_MS) return;
+    this.#last = now;
+    this.#running = this.#running.then(() => this.#letGo(now));
+  }
+
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.idle();
+  }
+
+  /** Of a chat there is not yet, its owner's: it may never be. */
+  async #entry({ id, chat_id, owner_id, event, result, tool_name, mode, source }: DispatchRecord): Promise<AuditEntry> {
+    const { store, clock } = this.#deps;
+    const place = await store.get(findChatPlace({ id: chat_id }));
+    return {
+      ...{ now: clock.now(), action: "write", resource_type: "chat", resource_id: chat_id, user_id: owner_id },
+      target: chat_id.slice(0, 8),
+      organization_id: place?.organization_id ?? null,
+      status_code: statusOf(result, mode),
+      additional: {
+        ...{ hook_event: event, hook_result: result, hook_dispatch_id: id, hook_mode: mode, hook_source: source },
+        ...(tool_name === null ? {} : { tool_name }),
+      },
+    };
+  }
+
+  async #letGo(now: number): Promise<void> {
+    const { store, days } = this.#deps;
+    try {
+      const old = { before: now - days * DAY_MS, most: MOST_ROWS };
+      while (!this.#isStopped && (await store.get(findOldHookDispatch(old)))) {
+        await store.commit([deleteOldHookDispatches(old)]);
+      }
+    } catch (error) {
+      log("hooks").warn("old dispatches were not let go: {error}", { error });
+    }
+  }
+}
+
+/** What changes nothing is in the ledger alone. */
+const SILENT: ReadonlySet<string> = new Set(["none", "allow", "cancelled"]);
+
+/** As a request would have been answered; what is only observed has no effect. */
+const statusOf = (result: DispatchRecord["result"], mode: DispatchRecord["mode"]): number => {
+  if (mode === "observe" || result === "rewrite") return 200;
+  return result === "deny" ? 403 : 502;
+};

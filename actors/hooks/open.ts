@@ -1,0 +1,46 @@
+// Puts lifecycle hooks together from the settings. Called by src/context.ts; `slipway doctor` tries the consumer.
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import type { Store } from "#db/engine/store.ts";
+import { deploymentId } from "#db/settings.ts";
+import type { Consumer } from "#src/hooks/exchange.ts";
+import { type HookMode, Hooks } from "#src/hooks/hooks.ts";
+import type { Chore } from "../chat/background/upkeep.ts";
+import { HookLedger } from "./ledger.ts";
+
+type Deps = { readonly config: Config; readonly clock: Clock; readonly store: Store };
+
+export type HookService = {
+  readonly hooks: Hooks;
+  /** Lets old rows of the ledger go; stopping it waits for dispatches that still run. */
+  readonly chore: Chore;
+};
+
+export const openHooks = ({ config, clock, store }: Deps): HookService => {
+  const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days });
+  const hooks = new Hooks({
+    ...{ clock, consumer: consumerOf(config), mode: modeOf(config), recordsContents: config.hook_ledger_contents },
+    issuer: () => deploymentId(store),
+    record: (entry) => ledger.record(entry),
+  });
+  const stop = async (): Promise<void> => {
+    await hooks.settled();
+    await ledger.stop();
+  };
+  return { hooks, chore: { sweep: () => ledger.sweep(), idle: () => ledger.idle(), stop } };
+};
+
+/** Undefined when none is configured. */
+export const consumerOf = ({
+  hook_url: url,
+  hook_secret,
+  hook_previous_secret,
+  hook_timeout,
+}: Config): Consumer | undefined => {
+  if (url === undefined || hook_secret === undefined) return undefined;
+  const secrets = [hook_secret, ...(hook_previous_secret === undefined ? [] : [hook_previous_secret])];
+  return { url, secrets, timeout_ms: hook_timeout };
+};
+
+const modeOf = ({ hook_url, hook_enabled, hook_mode }: Config): HookMode =>
+  hook_url !== undefined && hook_enabled ? hook_mode : "off";

@@ -1,0 +1,75 @@
+// The ledger of lifecycle hooks: what was asked and decided, and its reading page by page. Rows are let go by age and number, in slices.
+import { and, desc, eq, lt, sql } from "drizzle-orm";
+import { build, insertInto, query, type Statement, statement } from "./engine/sql.ts";
+import { hook_dispatches } from "./schema/hook-dispatches.ts";
+
+export type HookDispatchRow = typeof hook_dispatches.$inferSelect;
+
+export const insertHookDispatch = insertInto(hook_dispatches);
+
+const like = (column: (typeof hook_dispatches)["event" | "result" | "chat_id"], name: string) =>
+  sql`(${sql.placeholder(name)} is null or ${column} = ${sql.placeholder(name)})`;
+
+const matching = and(
+  like(hook_dispatches.event, "event"),
+  like(hook_dispatches.result, "result"),
+  lt(hook_dispatches.key, sql.placeholder("before")),
+);
+
+/** Newest first, those before a key, all or with an event or result: {event, result, before, limit}. */
+export const listHookDispatches = query(
+  build
+    .select()
+    .from(hook_dispatches)
+    .where(matching)
+    .orderBy(desc(hook_dispatches.key))
+    .limit(sql.placeholder("limit")),
+);
+
+/** The same of one chat: {chat_id, event, result, before, limit}. */
+export const listHookDispatchesOfChat = query(
+  build
+    .select()
+    .from(hook_dispatches)
+    .where(and(eq(hook_dispatches.chat_id, sql.placeholder("chat_id")), matching))
+    .orderBy(desc(hook_dispatches.key))
+    .limit(sql.placeholder("limit")),
+);
+
+/** The place of a dispatch in the list: {id}. */
+export const findHookDispatch = query(
+  build
+    .select({ key: hook_dispatches.key })
+    .from(hook_dispatches)
+    .where(eq(hook_dispatches.id, sql.placeholder("id"))),
+);
+
+/** What was said in a chat that is no more. */
+export const forgetHookContents = statement<{ chat_id: string }>(
+  build
+    .update(hook_dispatches)
+    .set({ request: null, response: null })
+    .where(eq(hook_dispatches.chat_id, sql.placeholder("chat_id"))),
+);
+
+/** Rows that go in one commit. */
+const SLICE = 500;
+
+/** Any row that is older than `before`, or not among the newest `most`: {before, most}. */
+export const findOldHookDispatch = query(
+  build
+    .select({ key: hook_dispatches.key })
+    .from(hook_dispatches)
+    .where(
+      sql`${hook_dispatches.created_at} < ${sql.placeholder("before")}
+        or ${hook_dispatches.key} <= (select max(key) from hook_dispatches) - ${sql.placeholder("most")}`,
+    )
+    .limit(1),
+);
+
+export const deleteOldHookDispatches = ({ before, most }: { before: number; most: number }): Statement => ({
+  sql: `delete from hook_dispatches where key in (
+    select key from hook_dispatches where created_at < ?1 or key <= (select max(key) from hook_dispatches) - ?2
+    order by key limit ${SLICE})`,
+  rows: [[before, most]],
+});

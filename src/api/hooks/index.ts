@@ -1,0 +1,74 @@
+// The ledger of lifecycle hooks, for site owners: what was asked of the consumers and what they decided. Nothing here can change it.
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { forbidden, invalidField } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import {
+  findHookDispatch,
+  type HookDispatchRow,
+  listHookDispatches,
+  listHookDispatchesOfChat,
+} from "#db/hook-dispatches.ts";
+import { isOwner } from "#domain/access.ts";
+import { type HookDispatch, HookDispatches } from "#schema/hook-dispatch.ts";
+import { DECISIONS, FAILURES, HOOK_EVENTS } from "#src/hooks/protocol.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+
+const PAGE = 50;
+const LONGEST_PAGE = 200;
+const RESULTS: readonly string[] = [...DECISIONS, ...FAILURES];
+const EVENTS: readonly string[] = HOOK_EVENTS;
+
+type Query = { event?: string; result?: string; chat_id?: string; after_id?: string; limit?: number };
+
+export const hooks = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/hooks" }).use(callers).get(
+    "/dispatches",
+    async ({ caller, query }) => {
+      if (!isOwner(caller)) throw forbidden("Only the site's owner may read it.");
+      const { limit, ...filter } = await filterOf(ctx, query);
+      const list = filter.chat_id === null ? listHookDispatches : listHookDispatchesOfChat;
+      const rows = await ctx.store.scan(list({ ...filter, limit: limit + 1 }));
+      return { dispatches: rows.slice(0, limit).map(showDispatch), has_more: rows.length > limit };
+    },
+    {
+      user: true,
+      query: t.Object({
+        event: t.Optional(t.String({ description: "Only of this event." })),
+        result: t.Optional(t.String({ description: "Only with this result." })),
+        chat_id: t.Optional(t.String({ description: "Only of this chat." })),
+        after_id: t.Optional(t.String({ description: "Go on behind the dispatch with this id." })),
+        limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
+      }),
+      response: { 200: HookDispatches, ...fails(400, 401, 403) },
+      detail: {
+        tags: ["Hooks"],
+        summary: "See what lifecycle hooks have decided",
+        description:
+          "Newest first. Contents only with the setting `hook_ledger_contents`; they go with their chat, the rest after `hook_ledger_days`.",
+      },
+    },
+  );
+
+const filterOf = async ({ store }: ApiContext, query: Query) => {
+  const { event = null, result = null, chat_id = null, after_id, limit = PAGE } = query;
+  if (event !== null && !EVENTS.includes(event)) throw invalidField("event", `must be one of ${EVENTS.join(", ")}`);
+  if (result !== null && !RESULTS.includes(result))
+    throw invalidField("result", `must be one of ${RESULTS.join(", ")}`);
+  if (chat_id !== null && !isUuid(chat_id)) throw invalidField("chat_id", "must be a UUID");
+  if (limit < 1 || limit > LONGEST_PAGE) throw invalidField("limit", `must be 1 to ${LONGEST_PAGE}`);
+  const after = after_id === undefined ? undefined : await store.get(findHookDispatch({ id: after_id.toLowerCase() }));
+  if (after_id !== undefined && !after) throw invalidField("after_id", "names no dispatch");
+  const before = after?.key ?? Number.MAX_SAFE_INTEGER;
+  return { event, result, chat_id: chat_id?.toLowerCase() ?? null, before, limit };
+};
+
+const showDispatch = ({ key: _, created_at, tool_name, request, response, ...row }: HookDispatchRow): HookDispatch => ({
+  ...row,
+  created_at: rfc3339(created_at),
+  ...(tool_name === null ? {} : { tool_name }),
+  ...(request === null ? {} : { request }),
+  ...(response === null ? {} : { response }),
+});

@@ -1,0 +1,77 @@
+// Reads a consumer's answer: strictly, because what is misread here would be allowed. Pure. Throws `AnswerProblem`; nothing is ever cut to
+// fit or left out.
+import { AnswerProblem, CAPS, type HookAnswer, type HookEvent, NOTHING, type Permission } from "./protocol.ts";
+import { repeatedKey } from "./strict-json.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** The answer of these bytes. None, or an empty object, says nothing. */
+export const answerOf = (event: HookEvent, bytes: Uint8Array): HookAnswer => {
+  if (bytes.length === 0) return NOTHING;
+  const members = objectIn(bytes);
+  only(members, ["permission", "model_context", "user_message"], "the answer");
+  return {
+    ...("permission" in members ? { permission: permissionOf(event, members.permission) } : {}),
+    ...("model_context" in members ? { model_context: textOf(members, "model_context") } : {}),
+    ...("user_message" in members ? { user_message: textOf(members, "user_message") } : {}),
+  };
+};
+
+const objectIn = (bytes: Uint8Array): Members => {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const value: unknown = JSON.parse(text);
+    const twice = repeatedKey(text);
+    if (twice !== undefined) throw new AnswerProblem("a key stands twice in an object");
+    if (isObject(value)) return value;
+  } catch (error) {
+    if (error instanceof AnswerProblem) throw error;
+    throw new AnswerProblem("the answer is no JSON");
+  }
+  throw new AnswerProblem("the answer is no object");
+};
+
+const permissionOf = (event: HookEvent, value: unknown): Permission => {
+  if (event !== "user_prompt_submit" && event !== "pre_tool_use") {
+    throw new AnswerProblem("there is nothing to permit on this event");
+  }
+  if (!isObject(value)) throw new AnswerProblem("permission is no object");
+  only(value, ["decision", "reason", "input_override"], "permission");
+  const reason = "reason" in value ? { reason: textOf(value, "reason") } : {};
+  const hasOverride = "input_override" in value;
+  if (value.decision === "deny") {
+    if (hasOverride) throw new AnswerProblem("what is denied has no other input");
+    return { decision: "deny", ...reason };
+  }
+  if (value.decision !== "allow") throw new AnswerProblem("the decision is neither allow nor deny");
+  if (!hasOverride && event === "pre_tool_use") throw new AnswerProblem("allow needs input_override");
+  return { decision: "allow", ...reason, ...(hasOverride ? { input_override: overrideOf(event, value) } : {}) };
+};
+
+const overrideOf = (event: HookEvent, { input_override: value }: Members): Readonly<Record<string, unknown>> => {
+  if (!isObject(value)) throw new AnswerProblem("input_override is no object");
+  if (Buffer.byteLength(JSON.stringify(value)) > CAPS.input_override) {
+    throw new AnswerProblem("input_override is too long");
+  }
+  if (event === "pre_tool_use") return value;
+  only(value, ["prompt"], "input_override");
+  const { prompt } = value as { prompt?: unknown };
+  if (typeof prompt !== "string" || prompt.trim() === "") throw new AnswerProblem("input_override has no prompt");
+  return value;
+};
+
+const textOf = (members: Members, name: "reason" | "model_context" | "user_message"): string => {
+  const value = members[name];
+  if (typeof value !== "string") throw new AnswerProblem(`${name} is no text`);
+  if (Buffer.byteLength(value) > CAPS[name]) throw new AnswerProblem(`${name} is too long`);
+  return value;
+};
+
+const only = (members: Members, allowed: readonly string[], what: string): void => {
+  if (!Object.keys(members).every((name) => allowed.includes(name))) {
+    throw new AnswerProblem(`${what} has a member that nobody knows`);
+  }
+};
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,162 @@
+// Lifecycle hooks: tells the deployment's consumer of what chats are about to do and have done, and answers what it has decided. Called by
+// request handlers and turns, outside of every mailbox. Fails closed: without a valid answer nothing goes on (rules HK-1 to HK-9).
+import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { bodyOf, type Consumer, ExchangeError, exchange } from "./exchange.ts";
+import { type PlaceLimits, Places, type Pool } from "./places.ts";
+import {
+  decisionOf,
+  type FailureClass,
+  type HookAnswer,
+  type HookDecision,
+  type HookEvent,
+  HookFailure,
+  type HookRequest,
+  NOTHING,
+} from "./protocol.ts";
+
+/** off: nobody is told. observe: told, and nothing is changed or held up. enforce: what is answered holds. */
+export type HookMode = "off" | "observe" | "enforce";
+
+/** What became of a dispatch, for the ledger. */
+export type DispatchRecord = {
+  readonly id: string;
+  readonly event: HookEvent;
+  readonly chat_id: string;
+  readonly owner_id: string;
+  /** Of the events of tools. */
+  readonly tool_name: string | null;
+  readonly mode: Exclude<HookMode, "off">;
+  /** Where it was decided: the deployment's consumer, or a program in the chat's workspace. */
+  readonly source: "deployment" | "workspace";
+  readonly result: HookDecision | FailureClass;
+  /** Milliseconds since 1970, and how long it took. */
+  readonly created_at: number;
+  readonly duration_ms: number;
+  /** What was sent and answered, as text; null unless contents are asked for. */
+  readonly request: string | null;
+  readonly response: string | null;
+};
+
+export type HooksParts = {
+  readonly clock: Clock;
+  readonly mode: HookMode;
+  /** Undefined with mode `off`. */
+  readonly consumer: Consumer | undefined;
+  /** The deployment's id. */
+  readonly issuer: () => Promise<string>;
+  /** Resolves when it is on disk. */
+  readonly record: (entry: DispatchRecord) => Promise<void>;
+  readonly recordsContents: boolean;
+  readonly places?: PlaceLimits;
+};
+
+export class Hooks {
+  readonly #parts: HooksParts;
+  readonly #places: Places;
+  readonly #open = new Set<Promise<unknown>>();
+  /** Dispatches since the start by `event result`. */
+  readonly counts = new Map<string, number>();
+
+  constructor(parts: HooksParts) {
+    this.#parts = parts;
+    this.#places = new Places(parts.clock, parts.places);
+  }
+
+  get mode(): HookMode {
+    return this.#parts.mode;
+  }
+
+  /** Dispatches that run now. */
+  get open(): number {
+    return this.#places.size;
+  }
+
+  /**
+   * What the consumer has decided; nothing unless hooks are enforced. Throws `HookFailure` when there is no valid answer, and the reason of
+   * `signal` once nobody waits any more. Never asks the same twice: who asks again has a new dispatch.
+   */
+  async ask(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
+    if (this.mode === "off") return NOTHING;
+    const dispatch = this.#dispatch(request, signal);
+    this.#open.add(dispatch);
+    const done = () => this.#open.delete(dispatch);
+    dispatch.then(done, done);
+    if (this.mode === "enforce") return dispatch;
+    dispatch.catch(() => {});
+    return NOTHING;
+  }
+
+  /** Resolves when what runs has its end: no longer than a dispatch may take. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#open);
+  }
+
+  /** A decision that was made elsewhere, for ledger and figures. Throws `HookFailure` when it cannot be kept. */
+  async keep(entry: DispatchRecord): Promise<void> {
+    const { event, result, id } = entry;
+    const key = `${event} ${result}`;
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+    try {
+      await this.#parts.record(entry);
+    } catch (error) {
+      log("hooks").error("dispatch {id} could not be recorded: {error}", { id, error });
+      throw new HookFailure(event, "not_recorded", id);
+    }
+  }
+
+  async #dispatch(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
+    const { clock, recordsContents } = this.#parts;
+    const dispatch_id = uuid();
+    const { event, meta, data } = request;
+    const created_at = clock.now();
+    const begun = clock.monotonic();
+    const body = bodyOf(request, dispatch_id);
+    const end = (result: DispatchRecord["result"], answer: Uint8Array | null): Promise<void> =>
+      this.keep({
+        ...{ id: dispatch_id, event, chat_id: meta.chat_id, owner_id: meta.owner_id, result, created_at },
+        ...{ source: "deployment", mode: this.mode === "observe" ? "observe" : "enforce" },
+        tool_name: typeof data.tool_name === "string" ? data.tool_name : null,
+        duration_ms: Math.round(clock.monotonic() - begun),
+        request: recordsContents ? textOf(body) : null,
+        response: recordsContents && answer ? textOf(answer) : null,
+      });
+    try {
+      const { answer, body: bytes } = await this.#exchange({ request, dispatch_id, body }, signal);
+      await end(decisionOf(answer), bytes);
+      return answer;
+    } catch (error) {
+      if (error instanceof HookFailure) throw error;
+      const failure = error instanceof ExchangeError ? error.failure : signal?.aborted ? "cancelled" : "protocol_error";
+      log("hooks").warn("dispatch {dispatch_id} of {event} failed: {failure}: {error}", {
+        ...{ dispatch_id, event, failure },
+        error: error instanceof Error ? error.message : String(error),
+      });
+      await end(failure, null);
+      if (failure === "cancelled") throw error;
+      throw new HookFailure(event, failure, dispatch_id);
+    }
+  }
+
+  async #exchange(sent: Parameters<typeof exchange>[1], signal?: AbortSignal) {
+    const { clock, consumer, issuer } = this.#parts;
+    if (!consumer) throw new ExchangeError("connection_failed", "no consumer is configured");
+    const pool: Pool = sent.request.event === "user_prompt_submit" ? "prompt" : "turn";
+    const free = await this.#places.take(pool);
+    if (!free) throw new ExchangeError("over_capacity", "too many dispatches at once");
+    try {
+      return await exchange({ clock, consumer, issuer: await issuer() }, sent, signal);
+    } finally {
+      free();
+    }
+  }
+}
+
+/** Bytes of contents that the ledger keeps of one side. */
+const KEPT_BYTES = 65_536;
+
+const textOf = (bytes: Uint8Array): string => {
+  const text = new TextDecoder().decode(bytes.subarray(0, KEPT_BYTES));
+  return bytes.length > KEPT_BYTES ? `${text}… (${bytes.length} bytes)` : text;
+};

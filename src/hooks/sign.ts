@@ -1,0 +1,74 @@
+// Signing requests and checking the signatures of answers: JSON Web Tokens with HS256 and a shared secret, over the exact bytes.
+import { jwtVerify, SignJWT } from "jose";
+import { sha256 } from "#base/ids.ts";
+import { AnswerProblem } from "./protocol.ts";
+
+/** What both tokens of a dispatch say alike. */
+export type Dispatch = {
+  readonly dispatch_id: string;
+  readonly event: string;
+  /** `slipway:chat:<id>`. */
+  readonly subject: string;
+  /** The consumer's URL exactly as it is configured. */
+  readonly audience: string;
+};
+
+/** Seconds that a token is good for, and by which its beginning is set back for clocks that go wrong. */
+const LIFETIME_S = 120;
+const BACKDATED_S = 30;
+
+const keyOf = (secret: string): Uint8Array => new TextEncoder().encode(secret);
+
+/** `issuer` is whoever signs; `now` in milliseconds since 1970. */
+export const signed = (
+  secret: string,
+  { dispatch_id, event, subject, audience }: Dispatch,
+  { issuer, body, now }: { readonly issuer: string; readonly body: Uint8Array; readonly now: number },
+): Promise<string> => {
+  const iat = Math.floor(now / 1000);
+  return new SignJWT({ type: event, body_sha256: sha256(body) })
+    .setProtectedHeader({ alg: "HS256", typ: "JWT" })
+    .setIssuer(issuer)
+    .setSubject(subject)
+    .setAudience(audience)
+    .setJti(dispatch_id)
+    .setIssuedAt(iat)
+    .setNotBefore(iat - BACKDATED_S)
+    .setExpirationTime(iat + LIFETIME_S)
+    .sign(keyOf(secret));
+};
+
+/** Throws `AnswerProblem` unless one of the secrets has signed this answer to this dispatch. `issuer` is ours: nobody may send it back. */
+export const checkSignature = async (
+  token: string | null,
+  secrets: readonly string[],
+  { dispatch_id, event, subject, audience }: Dispatch,
+  { issuer, body, now }: { readonly issuer: string; readonly body: Uint8Array; readonly now: number },
+): Promise<void> => {
+  if (!token) throw new AnswerProblem("the answer is not signed");
+  const claims = await claimsOf(token, secrets, { subject, audience, currentDate: new Date(now) });
+  const { jti, iss, iat, aud } = claims;
+  const ok =
+    jti === dispatch_id &&
+    claims.type === event &&
+    aud === audience &&
+    typeof iss === "string" &&
+    iss !== "" &&
+    iss !== issuer &&
+    (iat ?? Number.POSITIVE_INFINITY) <= now / 1000 + BACKDATED_S &&
+    claims.body_sha256 === sha256(body);
+  if (!ok) throw new AnswerProblem("the signature is for something else");
+};
+
+const claimsOf = async (
+  token: string,
+  secrets: readonly string[],
+  wanted: { subject: string; audience: string; currentDate: Date },
+) => {
+  for (const secret of secrets) {
+    const rules = { ...wanted, algorithms: ["HS256"], requiredClaims: ["iss", "iat", "nbf", "exp", "jti"] };
+    const verified = await jwtVerify(token, keyOf(secret), rules).catch(() => undefined);
+    if (verified) return verified.payload;
+  }
+  throw new AnswerProblem("the signature is wrong");
+};

@@ -1,0 +1,64 @@
+// JSON texts that mean the same to everybody: parsers differ in which of two equal keys they keep, and in whether letter case counts, so a
+// policy could be shown one path while another is opened. Pure.
+
+/** The first key that an object of this JSON text has twice, at any depth; undefined when there is none. The text must be valid JSON. */
+export const repeatedKey = (text: string): string | undefined => {
+  const open: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const letter = text[at];
+    if (letter === "{") open.push(new Set());
+    else if (letter === "[") open.push(undefined);
+    else if (letter === "}" || letter === "]") open.pop();
+    else if (letter === '"') {
+      const end = endOfString(text, at);
+      const keys = open.at(-1);
+      if (keys && isKey(text, end)) {
+        const key = JSON.parse(text.slice(at, end)) as string;
+        if (keys.has(key)) return key;
+        keys.add(key);
+      }
+      at = end - 1;
+    }
+  }
+  return undefined;
+};
+
+/** Behind the closing quote of the string that begins at `from`. */
+const endOfString = (text: string, from: number): number => {
+  let at = from + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+};
+
+const isKey = (text: string, end: number): boolean => {
+  let at = end;
+  while (at < text.length && (text[at] ?? "").trim() === "") at += 1;
+  return text[at] === ":";
+};
+
+type Schema = {
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly items?: unknown;
+  readonly anyOf?: readonly unknown[];
+};
+
+/** A key that differs from one of the schema in letter case alone; undefined when there is none. */
+export const miscasedKey = (schema: unknown, value: unknown): string | undefined => {
+  if (typeof schema !== "object" || schema === null || typeof value !== "object" || value === null) return undefined;
+  const { properties = {}, items, anyOf = [] } = schema as Schema;
+  if (Array.isArray(value)) return firstOf(value.map((one) => () => miscasedKey(items, one)));
+  const known = new Map(Object.keys(properties).map((name) => [name.toLowerCase(), name]));
+  const keys = Object.keys(value);
+  const wrong = keys.find((key) => (known.get(key.toLowerCase()) ?? key) !== key);
+  if (wrong !== undefined) return wrong;
+  const inner = keys.map((key) => () => miscasedKey(properties[key], (value as Record<string, unknown>)[key]));
+  return firstOf([...inner, ...anyOf.map((one) => () => miscasedKey(one, value))]);
+};
+
+const firstOf = (all: readonly (() => string | undefined)[]): string | undefined => {
+  for (const look of all) {
+    const found = look();
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};

@@ -1,0 +1,15 @@
+// The short form of the test that kills a server around dispatches of hooks; `bun run torture` has the long one.
+import { expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { serverHooks } from "./server-hooks.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+testNeeding(
+  [needs.python3],
+  `[HK-16] killed around dispatches, a server keeps no message without its hook and no effect without its message, and asks about no stored call again (seed ${SEED})`,
+  async () => {
+    expect(await serverHooks({ rounds: 3, seed: SEED, log: () => {} })).toContain("every history consistent");
+  },
+  240_000,
+);

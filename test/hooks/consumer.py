@@ -1,0 +1,131 @@
+# A consumer of lifecycle hooks written from docs/hooks.md alone, with Python's standard library. A test steers it: POST /control sets what is
+# answered to which event, GET /seen lists what came. It checks every claim of every request and reports what is wrong with it.
+import base64
+import hashlib
+import hmac
+import json
+import os
+import socket
+import struct
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SECRETS = [one.encode() for one in os.environ["HOOK_SECRETS"].split(",")]
+rules = []
+seen = []
+kept = {}
+
+
+def b64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def unb64(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def mac(secret, text):
+    return hmac.new(secret, text.encode(), hashlib.sha256).digest()
+
+
+def problems(url, headers, body):
+    found = []
+    try:
+        head, claims, signature = headers["authorization"].removeprefix("Bearer ").split(".")
+        secret = next((s for s in SECRETS if hmac.compare_digest(mac(s, head + "." + claims), unb64(signature))), None)
+        said, request, now = json.loads(unb64(claims)), json.loads(body), time.time()
+        checks = {
+            "signature": secret is not None,
+            "alg": json.loads(unb64(head)).get("alg") == "HS256",
+            "aud": said.get("aud") == url,
+            "times": said["nbf"] <= now < said["exp"] and said["iat"] <= now + 1,
+            "hash": said.get("body_sha256") == hashlib.sha256(body).hexdigest(),
+            "jti": said.get("jti") == request["meta"]["dispatch_id"],
+            "type": said.get("type") == request["type"] == headers["service-hook-event"],
+            "sub": said.get("sub") == "slipway:chat:" + request["meta"]["chat_id"],
+            "iss": bool(said.get("iss")),
+            "version": request["meta"]["schema_version"] == 1,
+            "encoding": headers["accept-encoding"] == "identity",
+            "members": set(request) == {"type", "meta", "data"},
+        }
+        found += [name for name, good in checks.items() if not good]
+        return found, secret, said, request
+    except Exception as error:
+        return [repr(error)], None, {}, {}
+
+
+def sign(secret, said, body, **other):
+    now = int(time.time())
+    claims = {key: said[key] for key in ("jti", "type", "sub", "aud")}
+    claims.update({"iss": "test-policy", "iat": now, "nbf": now - 30, "exp": now + 120})
+    claims["body_sha256"] = hashlib.sha256(body).hexdigest()
+    claims.update(other)
+    text = ".".join(b64(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
+    return text + "." + b64(mac(secret, text))
+
+
+class Consumer(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def reply(self, status, body, headers=()):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.reply(200, json.dumps(seen).encode())
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/control":
+            rules[:] = json.loads(body)
+            return self.reply(200, b"{}")
+        url = "http://%s%s" % (self.headers["host"], self.path)
+        wrong, secret, said, request = problems(url, self.headers, body)
+        event = request.get("type")
+        entry = {"event": event, "problems": wrong, "request": request, "body": body.decode()}
+        entry["authorization"] = self.headers["authorization"]
+        seen.append(entry)
+        tool = request.get("data", {}).get("tool_name")
+        rule = next((r for r in rules if r["event"] == event and r.get("tool", tool) == tool and r.get("times", 1) > 0), {})
+        if "times" in rule:
+            rule["times"] -= 1
+        answer = rule.get("raw", json.dumps(rule["answer"]) if "answer" in rule else "").encode()
+        how = rule.get("how", "well")
+        if how == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            return self.connection.close()
+        if how == "slow":
+            time.sleep(rule["seconds"])
+        if how == "status":
+            return self.reply(rule["status"], answer)
+        if how == "unsigned":
+            return self.reply(200, answer)
+        signature = sign(secret or b"", said, answer)
+        if how == "wrongly signed":
+            signature = sign(b"another secret of more than 32 bytes", said, answer)
+        if how == "other body":
+            signature = sign(secret, said, answer + b" ")
+        if how == "expired":
+            signature = sign(secret, said, answer, exp=int(time.time()) - 1)
+        if how == "reflected":
+            signature = self.headers["authorization"].removeprefix("Bearer ")
+        if how == "other event":
+            signature = sign(secret, said, answer, type="stop" if event != "stop" else "pre_compact")
+        if how == "replayed" and event in kept:
+            answer, signature = kept[event]
+        kept.setdefault(event, (answer, signature))
+        self.reply(rule.get("status", 200), answer, [("service-hook-signature", signature)])
+
+
+server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 0), Consumer)
+server.daemon_threads = True
+server.handle_error = lambda *_: None
+print(server.server_port, flush=True)
+server.serve_forever()

@@ -1,0 +1,68 @@
+// The reference consumer of docs/hooks.md, run as it stands there.
+import { expect, setDefaultTimeout } from "bun:test";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { runHere } from "#test/cli/run-verb.ts";
+import { createChat, historyOf, openChatWorld, said } from "#test/support/chats.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { SECRET } from "./world.ts";
+
+setDefaultTimeout(60_000);
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+
+const reference = async (): Promise<string> => {
+  const text = await Bun.file(join(import.meta.dir, "../../docs/hooks.md")).text();
+  return /```python\n([\s\S]*?)```/.exec(text)?.[1] ?? "";
+};
+
+testNeeding(
+  [needs.python3],
+  "[HK-18] the consumer in the documentation runs as it stands there, and `doctor` tries it",
+  async () => {
+    using directory = tempDirectory();
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/hooks`;
+    await Bun.write(join(directory.path, "consumer.py"), await reference());
+    const child = Bun.spawn([needs.python3.file, join(directory.path, "consumer.py"), String(port)], {
+      ...{ env: { HOOK_URL: url, HOOK_SECRETS: SECRET }, stdout: "ignore", stderr: "ignore" },
+    });
+    try {
+      while (!(await fetch(url).catch(() => undefined))) await Bun.sleep(0);
+      const env = { SLIPWAY_HOOK_URL: url, SLIPWAY_HOOK_SECRET: SECRET };
+      await using world = await openChatWorld({ env });
+      const chat = await createChat(world, "hello");
+      const call = await world.models.next();
+      call.callTool("c1", "list_templates", { query: "curl" }).finish("tool_calls");
+      const next = await world.models.next();
+      expect(JSON.stringify(next.request.messages)).toContain("There is no network here.");
+      next.say("All right.").finish();
+      const refused = await world.owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, {
+        content: said("my key is sk-0123456789abcdefghij"),
+      });
+      expect([refused.status, await refused.json()]).toEqual([
+        ...[403, { message: "Do not paste keys into chats.", kind: "hook_denied" }],
+      ]);
+      expect((await historyOf(world.owner, chat.id)).join()).not.toContain("sk-0123");
+      const doctor = (secret: string) =>
+        runHere([
+          ...["doctor", "--json", "--data-dir", join(directory.path, "none"), "--address", "127.0.0.1:0"],
+          ...["--hook-url", url, "--hook-secret", secret],
+        ]);
+      expect((await doctor(SECRET)).printed).toContain("the consumer answers");
+      expect((await doctor("another-secret-of-more-than-32-bytes")).printed).toContain(
+        "http_error: the consumer answered 401",
+      );
+    } finally {
+      child.kill("SIGKILL");
+      await child.exited;
+    }
+  },
+);

@@ -1,0 +1,181 @@
+// The seven events of lifecycle hooks, seen and steered by a consumer that was written from docs/hooks.md in another language.
+import { expect, setDefaultTimeout } from "bun:test";
+import { createHmac } from "node:crypto";
+import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
+import type { ModelCall } from "#test/support/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { Consumer, SECRET } from "./world.ts";
+
+setDefaultTimeout(60_000);
+const python = [needs.python3];
+const SHORT = { context_limit: 1_000, compression_threshold: 50 };
+
+type Told = { role: string; content: unknown; tool_calls?: { function: { arguments: string } }[] };
+const told = (call: ModelCall): string => JSON.stringify(call.body);
+const rolesIn = (call: ModelCall): string => (call.body.messages as Told[]).map(({ role }) => role).join(" ");
+const isWaiting = ({ status }: Follower): boolean => status === "waiting";
+
+testNeeding(
+  python,
+  "[HK-1] [HK-2] [HK-6] [HK-7] [HK-10] [HK-12] a consumer sees every event of a chat, well signed, and steers each",
+  async () => {
+    await using consumer = await Consumer.start();
+    await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });
+    await addModel(world, "openai-compat", SHORT);
+    await world.owner.fetch("PUT", "/api/v2/chats/config/user-prompt", { custom_prompt: "Be brief." });
+    await consumer.rule(
+      { event: "session_start", answer: { model_context: "CTX-START", user_message: "note of start" } },
+      {
+        event: "user_prompt_submit",
+        times: 1,
+        answer: {
+          permission: { decision: "allow", input_override: { prompt: "list them politely" } },
+          ...{ model_context: "CTX-PROMPT", user_message: "note of prompt" },
+        },
+      },
+      {
+        event: "pre_tool_use",
+        times: 1,
+        answer: {
+          permission: { decision: "allow", input_override: { query: "chosen" } },
+          ...{ model_context: "CTX-PRE", user_message: "note of call" },
+        },
+      },
+      { event: "post_tool_use", times: 1, answer: { model_context: "CTX-POST" } },
+      { event: "pre_compact", answer: { model_context: "HEED-THIS" } },
+      { event: "post_compact", answer: { model_context: "CTX-COMPACTED", user_message: "note of compaction" } },
+      { event: "stop", times: 1, answer: { model_context: "CTX-STOP", user_message: "note of end" } },
+    );
+    const chat = await createChat(world, "list them", { system_prompt: "You are terse." });
+    using follower = await Follower.open(world.owner, chat.id);
+    const first = await world.upstream.next();
+    expect(told(first)).toContain("list them politely");
+    for (const context of ["CTX-PROMPT", "CTX-START", "Be brief."]) expect(told(first)).toContain(context);
+    expect(told(first)).not.toMatch(/note of|"list them"/);
+    const asked = '{ "query" : "wanted" }';
+    first
+      .say(
+        { call: { id: "call-1", name: "list_templates", args: asked } },
+        { finish: "tool_calls", usage: { input: 100, output: 5 } },
+      )
+      .end();
+    const second = await world.upstream.next();
+    // The model is not told that its call was changed; what hooks say between call and result comes behind the result.
+    expect(rolesIn(second)).toBe("system user user assistant tool user user");
+    expect(told(second)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
+    second.say({ text: "Here they are." }, { finish: "stop", usage: { input: 600, output: 5 } }).end();
+    await follower.until(isWaiting);
+
+    await consumer.rule(
+      { event: "pre_compact", answer: { model_context: "HEED-THIS", user_message: "note before compaction" } },
+      { event: "post_compact", answer: { model_context: "CTX-COMPACTED", user_message: "note of compaction" } },
+    );
+    await sendMessage(world, chat.id, "and now?");
+    const summary = await world.upstream.next();
+    expect(told(summary)).toContain("HEED-THIS");
+    // Summaries are shown to people: nothing of what only the model is told may get into them.
+    expect(told(summary)).not.toMatch(/CTX-/);
+    summary.say({ text: "SUMMARY" }, { finish: "stop", usage: { input: 50, output: 5 } }).end();
+    const third = await world.upstream.next();
+    expect(told(third)).toMatch(/SUMMARY/);
+    for (const context of ["CTX-PROMPT", "CTX-STOP", "CTX-COMPACTED"]) expect(told(third)).toContain(context);
+    third.say({ text: "Done." }, { finish: "stop", usage: { input: 80, output: 5 } }).end();
+    await follower.until((one) => isWaiting(one) && one.history.includes("assistant: Done."));
+
+    const seen = await consumer.seen();
+    expect(seen.flatMap(({ problems }) => problems)).toEqual([]);
+    expect(seen.map(({ event }) => event)).toEqual([
+      ...["user_prompt_submit", "session_start", "pre_tool_use", "post_tool_use", "stop"],
+      ...["user_prompt_submit", "session_start", "pre_compact", "post_compact", "stop"],
+    ]);
+    const [prompt, start, call, answered] = seen;
+    expect(prompt?.request.meta).toMatchObject({ chat_id: chat.id, owner_id: chat.owner_id });
+    expect(prompt?.request.data).toMatchObject({
+      ...{ prompt: "list them", parts: [{ type: "text", text: "list them" }] },
+      ...{ system_prompt: "You are terse.", custom_prompt: "Be brief." },
+    });
+    expect(start?.request.data).toEqual({ source: "startup" });
+    expect(seen[6]?.request.data).toEqual({ source: "resume" });
+    expect(call?.request.data).toMatchObject({ tool_use_id: "call-1", tool_name: "list_templates" });
+    expect(call?.body).toContain(`"tool_input":${asked}`);
+    expect(answered?.request.data).toMatchObject({
+      tool_use_id: "call-1",
+      tool_response: { templates: expect.anything() },
+    });
+    expect(new Set(seen.slice(1, 5).map(({ request }) => request.meta.turn_id)).size).toBe(1);
+    expect(new Set(seen.map(({ request }) => request.meta.dispatch_id)).size).toBe(seen.length);
+
+    const page = await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages?limit=200`);
+    const shown = page.messages.reverse();
+    expect(shown.map(wordsOf)).toEqual([
+      ...["user: list them politelynote of prompt", "system: note of start", "assistant: tool-call"],
+      ...["system: note of call", "tool: tool-result", "assistant: Here they are.", "system: note of end"],
+      ...["user: and now?", "assistant: tool-call", "tool: tool-result"],
+      ...["system: note before compaction", "system: note of compaction", "assistant: Done."],
+    ]);
+    const proposed = shown.flatMap(({ content }) => content).find(({ type }) => type === "tool-call");
+    expect(proposed).toMatchObject({ args: { query: "chosen" }, hook_rewritten: true });
+    await cannotProbe(world, chat.id, shown, follower);
+  },
+);
+
+/** What hooks say to the model alone is nowhere else, and its rows are as if they were not there. */
+const cannotProbe = async (
+  world: Awaited<ReturnType<typeof openModelWorld>>,
+  id: string,
+  shown: readonly ChatMessage[],
+  follower: Follower,
+): Promise<void> => {
+  const { owner } = world;
+  const path = `/api/v2/chats/${id}`;
+  const fork = (await (await owner.fetch("POST", `${path}/fork`, {})).json()) as { id: string };
+  const answers = await Promise.all(
+    [
+      ...[path, `${path}/messages`, `${path}/prompts`, `${path}/debug/runs`, `/api/v2/chats/${fork.id}/messages`],
+      "/api/v2/chats?q=search:CTX-PROMPT",
+    ].map(async (one) => (await owner.fetch("GET", one)).text()),
+  );
+  const [run] = JSON.parse(answers[3] ?? "[]") as { id: string }[];
+  const recorded = await (await owner.fetch("GET", `${path}/debug/runs/${run?.id}`)).text();
+  expect(recorded).toContain("hook-context");
+  expect(recorded).not.toContain("CTX-");
+  expect(answers.join("\n")).not.toMatch(/CTX-(?!PROMPT")/);
+  expect(answers.at(-1)).toBe("[]");
+  expect(JSON.stringify(follower.events)).not.toContain("CTX-");
+  const visible = new Set(shown.map((message) => message.id));
+  const ids = shown.map((message) => message.id);
+  const edit = async (message: number | string) => {
+    const answer = await owner.fetch("PATCH", `${path}/messages/${message}`, {
+      content: [{ type: "text", text: "x" }],
+    });
+    return { status: answer.status, body: await answer.text() };
+  };
+  const unknown = await edit(Math.max(...ids) + 1_000);
+  expect(unknown.status).toBe(404);
+  const hidden = Array.from({ length: Math.max(...ids) - Math.min(...ids) }, (_, i) => Math.min(...ids) + i).filter(
+    (one) => !visible.has(one),
+  );
+  expect(hidden.length).toBeGreaterThan(4);
+  for (const one of hidden) {
+    expect(await edit(one)).toEqual(unknown);
+    expect((await owner.fetch("POST", `${path}/fork`, { message_id: one })).status).toBe(404);
+  }
+};
+
+testNeeding(python, "[HK-3] the token of a request can be checked with the shared secret alone", async () => {
+  await using consumer = await Consumer.start();
+  await using world = await openModelWorld({ env: consumer.env() });
+  await addModel(world, "openai-compat", {});
+  const chat = await createChat(world, "hello");
+  const [seen] = await consumer.seen("user_prompt_submit");
+  const [head = "", claims = "", signature] = (seen?.authorization ?? "").replace("Bearer ", "").split(".");
+  expect(createHmac("sha256", SECRET).update(`${head}.${claims}`).digest("base64url")).toBe(signature ?? "");
+  const { deployment_id } = await world.owner.get<{ deployment_id: string }>("/api/v2/buildinfo");
+  const said = JSON.parse(Buffer.from(claims, "base64url").toString());
+  expect(said).toMatchObject({
+    ...{ iss: deployment_id, sub: `slipway:chat:${chat.id}`, aud: consumer.url, type: "user_prompt_submit" },
+    ...{ jti: seen?.request.meta.dispatch_id, exp: said.iat + 120, nbf: said.iat - 30 },
+  });
+});

@@ -1,0 +1,120 @@
+// The parts of lifecycle hooks that are pure: strict JSON, places, and what is made of proposals and rows.
+import { expect, test } from "bun:test";
+import { behindResults } from "#actors/chat/hooks/effects.ts";
+import { proposedInput } from "#actors/chat/hooks/proposals.ts";
+import { loadConfig } from "#base/config.ts";
+import { answerOf } from "#src/hooks/answer.ts";
+import { Places } from "#src/hooks/places.ts";
+import { miscasedKey, repeatedKey } from "#src/hooks/strict-json.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+test("[HK-13] a key that an object has twice is found at any depth, however it is written; texts that look like keys are none", () => {
+  expect(repeatedKey('{"a":1,"b":{"a":1}}')).toBeUndefined();
+  expect(repeatedKey('{"a":"\\"a\\":","b":["a","a",{"a":1},{"a":2}]}')).toBeUndefined();
+  expect(repeatedKey('{"a":1,"a" : 2}')).toBe("a");
+  expect(repeatedKey('{"a":1,"\\u0061":2}')).toBe("a");
+  expect(repeatedKey('[{"x":[{"deep":1,"y":{},"deep":2}]}]')).toBe("deep");
+  expect(repeatedKey(`{"a":1,"a"${" ".repeat(500)}:2}`)).toBe("a");
+  const schema = { properties: { path: {}, files: { items: { properties: { name: {} } } } } };
+  expect(miscasedKey(schema, { path: 1, other: 2, files: [{ name: 1 }] })).toBeUndefined();
+  expect(miscasedKey(schema, { Path: 1 })).toBe("Path");
+  expect(miscasedKey(schema, { files: [{ name: 1 }, { NAME: 1 }] })).toBe("NAME");
+});
+
+test("[HK-2] the hook gets the model's own bytes where they mean what is run, and what is run where they were mended", () => {
+  const of = (args: unknown, raw?: string) =>
+    proposedInput("list_templates", { properties: { query: {} } }, { args, raw });
+  expect(of({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
+  expect(of({ query: "a" }, '{"query":"a"')).toEqual({ tool_input: '{"query":"a"}' });
+  expect(of({}, "")).toEqual({ tool_input: "{}" });
+  expect(of({ query: "a" })).toEqual({ tool_input: '{"query":"a"}' });
+  expect(of({ input: '{"query":["' }, '{"query":["')).toEqual({ refusal: expect.stringContaining("no valid JSON") });
+  expect(of({ query: "b" }, '{"query":"a","query":"b"}')).toEqual({ refusal: expect.stringContaining("twice") });
+  // Tools that are not ours: each key once, as it is used.
+  expect(proposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });
+});
+
+test("[HK-5] caps are exact, and permissions are only where there is something to permit", () => {
+  const read = (event: Parameters<typeof answerOf>[0], value: unknown) =>
+    answerOf(event, new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));
+  expect(read("stop", "")).toEqual({});
+  expect(read("stop", { model_context: "x".repeat(16_384) }).model_context).toHaveLength(16_384);
+  expect(() => read("stop", { permission: { decision: "deny" } })).toThrow("nothing to permit");
+  expect(() => read("pre_tool_use", { permission: { decision: "allow" } })).toThrow("needs input_override");
+  const input_override = { text: "x".repeat(262_144 - 11) };
+  expect(read("pre_tool_use", { permission: { decision: "allow", input_override } }).permission).toMatchObject({
+    input_override,
+  });
+  const longer = { text: `${input_override.text}x` };
+  expect(() => read("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow("too long");
+});
+
+test("[HK-4] 256 dispatches run at once, 192 of them for prompts; others wait 250 ms in their order, then there is no place", async () => {
+  const clock = new ManualClock();
+  const places = new Places(clock);
+  const take = async (count: number, pool: "prompt" | "turn") =>
+    Promise.all(Array.from({ length: count }, () => places.take(pool)));
+  const prompts = await take(192, "prompt");
+  const late = places.take("prompt");
+  const turns = await take(64, "turn");
+  expect([...prompts, ...turns].every((free) => free !== undefined)).toBe(true);
+  expect(places.size).toBe(256);
+  const waiting = places.take("turn");
+  turns[0]?.();
+  turns[0]?.();
+  expect(await waiting).toBeDefined();
+  expect(places.size).toBe(256);
+  prompts[0]?.();
+  expect(await late).toBeDefined();
+  const none = places.take("turn");
+  clock.advance(250);
+  expect(await none).toBeUndefined();
+});
+
+test("[HK-6] what hooks say between calls and results stands behind the results, and else where it was said", () => {
+  const row = (role: "user" | "assistant" | "tool", type: "text" | "hook-context", text: string) => ({
+    ...{ role, content: [{ type, text }] },
+  });
+  const history = [
+    ...[row("user", "text", "1"), row("user", "hook-context", "2"), row("assistant", "text", "3")],
+    ...[row("tool", "text", "4"), row("user", "hook-context", "6"), row("tool", "text", "5")],
+    ...[row("user", "hook-context", "7"), row("user", "text", "8"), row("user", "hook-context", "9")],
+  ];
+  expect(behindResults(history).map(({ content }) => content[0]?.text)).toEqual([
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "6",
+    "7",
+    "8",
+    "9",
+  ]);
+});
+
+test("[HK-17] a consumer is https or on this machine, its secret long enough, and never without one", () => {
+  const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFile: () => "" }).config;
+  const secret = { SLIPWAY_HOOK_SECRET: "x".repeat(32) };
+  for (const url of [
+    "https://policy.example.com/a?b=c",
+    "http://127.0.0.1:9/x",
+    "http://[::1]:9/",
+    "http://localhost/",
+  ]) {
+    expect(load({ ...secret, SLIPWAY_HOOK_URL: url }).hook_url).toBe(url);
+  }
+  for (const url of [
+    "http://policy.example.com/",
+    "http://127.0.0.1.example.com/",
+    "https://u:p@x.com/",
+    "https://x.com/#a",
+    "file:///x",
+  ]) {
+    expect(() => load({ ...secret, SLIPWAY_HOOK_URL: url })).toThrow();
+  }
+  expect(() => load({ SLIPWAY_HOOK_URL: "https://policy.example.com/" })).toThrow("need hook_secret");
+  expect(() => load({ SLIPWAY_HOOK_SECRET: "x".repeat(31) })).toThrow();
+  expect(() => load({ ...secret, SLIPWAY_HOOK_TIMEOUT: "5001ms" })).toThrow();
+  expect(() => load({ ...secret, SLIPWAY_HOOK_TIMEOUT: "0s" })).toThrow();
+});
