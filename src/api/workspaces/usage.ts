@@ -1,45 +1,39 @@
 // Clients say each minute that somebody works with a workspace (facts/platform 3.4).
 import { Elysia } from "elysia";
-import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
+import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
-import { mayUpdateWorkspace } from "#domain/access.ts";
-import { byUser } from "#domain/workspaces/changeable.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
+import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { USAGE_APPS, WorkspaceUsage } from "#schema/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { activeAt } from "./active.ts";
 
 export const usage = (ctx: ApiContext) =>
   new Elysia().use(callers).post(
     "/:workspace/usage",
-    async ({ caller, params, body, status }) => {
-      const place = await livingWorkspaceAt(ctx, params.workspace, caller);
-      if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+    async ({ params, body, request, status }) => {
+      const { id, build_id, user_id, by } = await activeAt(ctx, params.workspace, request);
       const open = openOf(body);
       const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
-      if (open && agent?.build_id !== place.latest_build_id) throw notFound();
-      await ctx.workspaces.ask(place.id, "recordActivity", {
-        reason: "usage",
-        at: ctx.clock.now(),
-        by: byUser(caller),
-        ...open,
-      });
+      if (open && agent?.build_id !== build_id) throw notFound();
+      await ctx.workspaces.ask(id, "recordActivity", { reason: "usage", at: ctx.clock.now(), by, ...open });
       if (open) {
         const { agent_id, app_name: app } = open;
-        ctx.usage.note({ workspace_id: place.id, user_id: caller.user_id, agent_id, app });
+        ctx.usage.note({ workspace_id: id, user_id, agent_id, app });
       }
       return status(204, undefined);
     },
     {
-      user: true,
+      anyone: true,
       params: workspacePath,
       body: WorkspaceUsage,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
       detail: {
         tags: ["Workspaces"],
         summary: "Report that a workspace is used",
-        description: "Without a body only last_used_at moves; with both fields this counts as activity, too.",
+        description:
+          "Without a body only last_used_at moves; with both fields this counts as activity, too. The workspace's own agent may do it for its owner.",
       },
     },
   );

@@ -250,7 +250,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`DELETE ${W}/port-share`]: { is: PRIVATE, body: { agent_name: "dev", port: 8080 }, fresh: "share" },
   [`PUT ${W}/autoupdates`]: { is: as(PRIVATE, 204), body: { automatic_updates: "never" } },
   [`GET ${W}/resolve-autostart`]: PRIVATE,
-  [`POST ${W}/usage`]: as(PRIVATE, 204),
+  [`POST ${W}/usage`]: { is: "401 204 404 404 404 204 204", why: "an agent may for its own workspace" },
   [`GET ${W}/activity`]: PRIVATE,
   [`PUT ${W}/autostart`]: { is: as(PRIVATE, 204), body: { schedule: null } },
   [`PUT ${W}/dormant`]: { is: PRIVATE, body: { dormant: false } },

@@ -56,6 +56,8 @@ const create = (path: string, prefix: string) => (one: Cast, who: CallerName) =>
 // guest, owner, shared admin, shared use, member, template admin, organization admin, auditor, site owner, agent
 const READ = "401 200 200 200 404 200 200 404 200 401";
 const CHANGE = "401 204 204 403 404 204 204 404 204 401";
+/** The agent of the workspace may, too. */
+const CHANGE_OR_AGENT = CHANGE.replace(/401$/, "204");
 const OWN = "401 204 403 403 404 403 403 404 403 401";
 const SHARE = "401 204 403 403 404 403 403 404 204 401";
 
@@ -84,8 +86,8 @@ const TABLE: Row[] = [
   { rule: "WC-1", name: "PATCH workspaces/{w}", call: at("", "PATCH", { name: "dev" }), statuses: CHANGE },
   { rule: "WC-2", name: "PUT workspaces/{w}/autoupdates", call: at("/autoupdates", "PUT", { automatic_updates: "never" }), statuses: CHANGE },
   { rule: "TI-13", name: "GET workspaces/{w}/activity", call: at("/activity"), statuses: READ },
-  { rule: "WC-5", name: "POST workspaces/{w}/usage", call: at("/usage", "POST"), statuses: CHANGE },
-  { rule: "WC-5", name: "POST workspaces/{w}/usage (of an app)", call: (one) => ["POST", `${one.path}/usage`, { agent_id: agentOf(one), app_name: "ssh" }], statuses: CHANGE },
+  { rule: "WC-5", name: "POST workspaces/{w}/usage", call: at("/usage", "POST"), statuses: CHANGE_OR_AGENT },
+  { rule: "WC-5", name: "POST workspaces/{w}/usage (of an app)", call: (one) => ["POST", `${one.path}/usage`, { agent_id: agentOf(one), app_name: "ssh" }], statuses: CHANGE_OR_AGENT },
   { rule: "WC-7", name: "PUT workspaces/{w}/ttl", call: at("/ttl", "PUT", { ttl_ms: null }), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/autostart", call: at("/autostart", "PUT", { schedule: null }), statuses: CHANGE },
   { rule: "WC-7", name: "PUT workspaces/{w}/dormant", call: at("/dormant", "PUT", { dormant: false }), statuses: CHANGE.replaceAll("204", "200") },

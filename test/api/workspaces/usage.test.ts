@@ -1,6 +1,6 @@
 // Reports of use, and the timings of a build.
 import { expect, test } from "bun:test";
-import { uuid } from "#base/ids.ts";
+import { sha256, uuid } from "#base/ids.ts";
 import type { BuildTimings } from "#schema/build.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -37,6 +37,36 @@ test("[WC-5] a report of use moves last_used_at; agent and app come together, ar
   await awaitBuild(clients.owner, id);
   expect(await post({ agent_id, app_name: "ssh" })).toEqual([404]);
   expect(await lastUsed()).toBeGreaterThanOrEqual(before);
+});
+
+test("[WC-5] an agent reports the use of its own workspace for its owner, and of no other", async () => {
+  await using cast = await openCast();
+  const { clients, path, server, workspace, id } = cast;
+  const token = uuid();
+  await contextOf(server).store.commit([
+    { sql: "update agents set token_hash = ? where workspace_id = ?", rows: [[sha256(token), id]] },
+  ]);
+  const agent = clients.owner.as(token);
+  const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
+  const lastUsed = async () => {
+    await contextOf(server).uses.flush();
+    return Date.parse((await clients.owner.get<Workspace>(path)).last_used_at);
+  };
+  const before = await lastUsed();
+  await new Promise((resolve) => setImmediate(resolve));
+  const post = async (to: string, body?: unknown) => (await agent.fetch("POST", `${to}/usage`, body)).status;
+  expect(await post(path, { agent_id, app_name: "ssh" })).toBe(204);
+  expect(await lastUsed()).toBeGreaterThan(before);
+  expect(await post(path)).toBe(204);
+  expect(await post(path, { agent_id: uuid(), app_name: "ssh" })).toBe(404);
+  expect(await post(`/api/v2/workspaces/${uuid()}`)).toBe(404);
+  const context = contextOf(server);
+  await context.usage.flush();
+  const minutes = await context.store.all({
+    ...{ sql: "select k.name as text from usage_minutes m join usage_keys k on k.key = m.user", params: [] },
+    map: ([text]) => String(text),
+  });
+  expect(minutes).toContain(workspace.owner_id);
 });
 
 test("[WC-4] timings are those of the latest build; the agent's first connection is one of them once there was one", async () => {
