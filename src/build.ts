@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 // Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`; the bundler does not follow that by itself. Inside
 // the binary all code counts as lying in one folder, so the entries must lie there too: names without folders.
-const WORKERS = ["db/engine/checkpoint.worker.ts", "db/engine/reader.worker.ts", "src/api/users/strength.worker.ts"];
+const WORKERS = ["db/engine/checkpoint.worker.ts", "db/engine/reader.worker.ts", "src/domain/users/strength.worker.ts"];
 
 /** What was built. */
 export interface Built {

@@ -75,7 +75,7 @@ describe("setup, user and token", () => {
       ["user create bob --email nowhere", "email"],
       ["user create me --email me@example.com", "reserved"],
       ["user create bob --email bob@example.com --roles king", "king"],
-      ["user create bob --email bob@example.com --password-file secret", "at least 8", "short\n"],
+      ["user create bob --email bob@example.com --password-file secret", "at least 12", "short\n"],
       ["user suspend root", "last owner"],
       ["user suspend nobody", "There is no user"],
       ["user reset-password prebuilds", "There is no user"],

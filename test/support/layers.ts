@@ -50,7 +50,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^bun:sqlite$/, places: ["db"] },
   { name: /^drizzle-/, places: ["db"] },
   { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
-  { name: /^@zxcvbn-ts\//, places: ["src/api"] },
+  { name: /^@zxcvbn-ts\//, places: ["src/domain"] },
   { name: /^p-queue$/, places: ["actors"] },
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
   { name: /^jose$/, places: ["src/identity", "src/hooks"] },

@@ -35,7 +35,7 @@ export const guessesOf = async (clock: Clock, password: string): Promise<number>
 };
 
 const start = (): Worker => {
-  const started = new Worker(new URL("../../api/users/strength.worker.ts", import.meta.url).href);
+  const started = new Worker(new URL("./strength.worker.ts", import.meta.url).href);
   started.onmessage = ({ data }: MessageEvent<{ id: number; guesses: number }>) =>
     waiting.get(data.id)?.resolve(data.guesses);
   started.onerror = (event) => {
