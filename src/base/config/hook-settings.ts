@@ -64,8 +64,4 @@ export const HOOK_SETTINGS = {
     group: "Hooks",
     help: "Whether what was sent to the consumer and what it answered is kept, too: with prompts and inputs of tools in them.",
   }),
-  workspace_hooks: setting(flag, false, {
-    group: "Hooks",
-    help: "Whether hooks that a workspace declares in .slipway/hooks.json are run there before and after tool calls of its chats.",
-  }),
 };
