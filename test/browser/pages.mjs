@@ -104,6 +104,17 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByRole("alert").filter({ hasText: "in use" }).waitFor();
   result.focusAfterRefusal = await page.evaluate(() => document.activeElement?.textContent);
 
+  for (const [templates, words] of [
+    [[], "There is no template yet"],
+    [[{ name: "old", deprecated: true }, { name: "docker" }], "create NAME --template docker"],
+  ]) {
+    await page.route("**/api/v2/templates", (route) => route.fulfill({ json: templates }));
+    await page.goto(base);
+    await page.getByText(words).waitFor();
+    await measure();
+    await page.unroute("**/api/v2/templates");
+  }
+
   await page.goto(`${base}cli-auth`);
   await page.getByRole("button", { name: "Make a session token" }).click();
   result.session = await asToken(await page.locator("#key").filter({ hasText: "-" }).textContent());
