@@ -43,6 +43,11 @@ const RULES: readonly SourceRule[] = [
     places: ["src/main.ts"],
   },
   {
+    says: "a worker lies beside its caller: inside the binary all code counts as lying in one folder",
+    pattern: /new Worker\(\s*new URL\("(?!\.\/[^/"]+")/,
+    places: [],
+  },
+  {
     says: "the log is log(area) of src/base/log.ts",
     pattern: /(?<![.\w])console\./,
     places: [],
