@@ -313,6 +313,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Refuses new messages and waits until every waiting one is answered and on disk. */
   async drain(): Promise<void> {
     this.scheduler.stop();
+    for (const one of this.provisioners.values()) one.stop?.();
     await this.readyTemplates.stop();
     await this.backups.stop();
     // Builds that run go on after the next start; what they say until then still finds its actor.
@@ -348,6 +349,7 @@ export class Context implements ApiContext, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.scheduler.stop();
+    for (const one of this.provisioners.values()) one.stop?.();
     this.workers.stop();
     await this.store.close();
   }

@@ -14,6 +14,7 @@ import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import type { Usage } from "#actors/usage/usage.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";
+import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -46,6 +47,7 @@ export interface DomainContext {
   readonly versions: Directory<TemplateVersionActor>;
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
+  readonly provisioners: Provisioners;
   readonly generations: Generations;
   readonly titles: Titles;
   readonly mcp: ChatMcp;

@@ -78,4 +78,8 @@ export interface Provisioner {
   lacks?(): Promise<string | undefined>;
   /** Told once at start which workspaces should be running, so that what died meanwhile can be started again or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
+  /** The try that comes next, from 1, when the agent's process is dead and is being started again; undefined otherwise. */
+  restarting?(workspace_id: string): number | undefined;
+  /** Nothing is started again any more: the server stops. */
+  stop?(): void;
 }

@@ -21,6 +21,8 @@ export interface ToolServices {
   createWorkspace(wish: WorkspaceInput, signal: AbortSignal): Promise<ToolResult>;
   startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult>;
   stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
+  /** What brings an agent back that is not connected, in one sentence for the model. */
+  wayBack(): Promise<string>;
   /** Keeps these bytes as a file of the chat and answers its id: the same for the same call. */
   keepFile(file: KeptFile): Promise<string>;
   /** The same for bytes of any kind that people may upload; 400 for others. */

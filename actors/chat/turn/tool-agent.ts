@@ -77,7 +77,10 @@ export class WorkspaceAgent implements ToolAgent {
         if (call.signal?.aborted) throw call.signal.reason;
         if (!(error instanceof AppError)) throw error;
         const mayWait = call.patient && this.#known && clock.monotonic() < until;
-        if (!mayWait) throw new WorkspaceAway(`The workspace cannot be reached. ${error.message}`);
+        if (!mayWait) {
+          const wayBack = await this.#services.wayBack();
+          throw new WorkspaceAway(`The workspace cannot be reached. ${error.message} ${wayBack}`);
+        }
       }
       await sleep(clock, AGAIN_MS);
     }

@@ -20,10 +20,11 @@ export const run: RunVerb = async (input) => {
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(settings, input);
   const name = settings.name ?? machineName();
+  const provisioners = provisionersOf(settings, input);
   await runWorker({
     endpoint: endpointOf(settings, name),
     key: settings.key,
-    provisioners: provisionersOf(settings, input),
+    provisioners,
     clock: input.clock,
     random: systemRandom,
     signal: input.signal,
@@ -32,6 +33,7 @@ export const run: RunVerb = async (input) => {
       input.print(`Worker ${known} is connected to ${settings.url.origin}`);
     },
   });
+  for (const one of provisioners.values()) one.stop?.();
   return EXIT.ok;
 };
 

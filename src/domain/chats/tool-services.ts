@@ -6,6 +6,7 @@ import { AppError } from "#base/errors.ts";
 import { uuidFor } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { listMemberships } from "#db/users/members.ts";
 import { findUser } from "#db/users/users.ts";
 import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -29,6 +30,8 @@ const PAGE = 10;
 /** How long a tool waits for a workspace. */
 const MOST_MS = 20 * 60_000;
 const LOOK_MS = 250;
+/** What a provisioner gets to start a dead agent again before the workspace is rebuilt. */
+const RESTART_MS = 15_000;
 const ON_THE_WAY: ReadonlySet<string> = new Set(["pending", "starting", "stopping", "canceling", "deleting"]);
 const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
 
@@ -123,12 +126,14 @@ export class ChatToolServices implements ToolServices {
   async startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult> {
     const caller = await this.#caller();
     const workspace = await this.#settled(caller, signal);
-    const isUp = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
+    const asItIs = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
+    const isUp = asItIs && (await this.#isBack(workspace, caller, signal));
     if (!isUp) {
       const rich_parameter_values = valuesOf(parameters);
       await createBuild(this.#ctx, workspace.id, { transition: "start", rich_parameter_values }, caller);
     }
-    return { started: true, ...(await this.#ready(workspace.id, caller, signal)) };
+    const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was dead." } : {};
+    return { started: true, ...rebuilt, ...(await this.#ready(workspace.id, caller, signal)) };
   }
 
   async stopWorkspace(signal: AbortSignal): Promise<ToolResult> {
@@ -140,6 +145,33 @@ export class ChatToolServices implements ToolServices {
     const { name, latest_build } = await this.#settled(caller, signal);
     if (latest_build.status !== "stopped") throw failed(name, latest_build.status);
     return { stopped: true, workspace_name: name };
+  }
+
+  async wayBack(): Promise<string> {
+    const { workspace_id } = this.#of;
+    const attempt = workspace_id === null ? undefined : await this.#restarting(workspace_id);
+    if (attempt === undefined) return "Nothing starts it again by itself: start_workspace rebuilds the workspace.";
+    return `Its process has ended and the server is starting it again (try ${attempt}): call again in a few seconds.`;
+  }
+
+  /** The try at which the provisioner is to start a dead agent again; undefined when it is not. */
+  async #restarting(workspace_id: string): Promise<number | undefined> {
+    const { store, provisioners } = this.#ctx;
+    const place = await store.get(findWorkspacePlace({ id: workspace_id }));
+    const template = place && (await store.get(findTemplateEvenDeleted({ id: place.template_id })));
+    return template && provisioners.get(template.provisioner)?.restarting?.(workspace_id);
+  }
+
+  /** False when the agent is dead. One that the provisioner is starting again gets some seconds for it. */
+  async #isBack(workspace: Workspace, caller: UserCaller, signal: AbortSignal): Promise<boolean> {
+    if (!isDead(workspace)) return true;
+    if ((await this.#restarting(workspace.id)) === undefined) return false;
+    const end = this.#ctx.clock.monotonic() + RESTART_MS;
+    const now = await this.#until(
+      ...([workspace.id, caller, signal] as const),
+      (one) => !isDead(one) || this.#ctx.clock.monotonic() > end,
+    );
+    return !isDead(now);
   }
 
   async keepFile({ name, media_type, bytes, number = 0 }: KeptFile): Promise<string> {
@@ -246,6 +278,12 @@ export class ChatToolServices implements ToolServices {
     };
   }
 }
+
+/** No agent, or one that was there and is not any more, or one that has never come in its time. */
+const isDead = ({ latest_build }: Workspace): boolean => {
+  const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
+  return agent?.status === "disconnected" || agent?.status === "timeout";
+};
 
 async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;

@@ -8,6 +8,7 @@ import { log } from "#base/log.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { isAlive, markOf, processesAtHome, send } from "./process-table.ts";
+import { Supervisor } from "./supervisor.ts";
 import { type LocalUser, LocalUserError, localUser } from "./user.ts";
 
 export type LocalOptions = {
@@ -36,9 +37,22 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 export class LocalProvisioner implements Provisioner {
   readonly name = "local";
   readonly #options: LocalOptions;
+  readonly #supervisor: Supervisor;
 
   constructor(options: LocalOptions) {
     this.#options = options;
+    this.#supervisor = new Supervisor({
+      clock: options.clock,
+      lives: (id) => {
+        const record = new WorkspaceFolder(options.root, id).record();
+        return record && isAlive(record);
+      },
+      restart: (id) => {
+        const folder = new WorkspaceFolder(options.root, id);
+        const record = folder.record();
+        if (record) this.#begin(folder, record.token);
+      },
+    });
   }
 
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
@@ -55,8 +69,10 @@ export class LocalProvisioner implements Provisioner {
     };
     if (request.claimed) {
       await step("claim", "Giving the running workspace to its owner.", () => this.#keep(folder));
+      this.#supervisor.watch(workspace.id);
       return { state: request.state };
     }
+    this.#supervisor.release(workspace.id);
     if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
     // A server that was killed right behind the spawn has left a daemon and no record of it.
     else await this.#kill(folder);
@@ -69,6 +85,7 @@ export class LocalProvisioner implements Provisioner {
       await this.#kill(folder);
       signal.throwIfAborted();
     }
+    this.#supervisor.watch(workspace.id);
     return { state: JSON.stringify({ pid: folder.record()?.pid }) };
   }
 
@@ -81,7 +98,15 @@ export class LocalProvisioner implements Provisioner {
     report.log("info", "Planning", "The workspace's daemon would be started on this machine.");
   }
 
-  /** Starts again what has died while the server was away, such as after a restart of the machine. */
+  restarting(workspace_id: string): number | undefined {
+    return this.#supervisor.restarting(workspace_id);
+  }
+
+  stop(): void {
+    this.#supervisor.stop();
+  }
+
+  /** Starts again what has died while the server was away, such as after a restart of the machine, and watches over all of it. */
   async recover(workspaces: readonly { id: string; state: string | null }[]): Promise<void> {
     if (this.#options.refusal !== undefined) {
       const count = workspaces.length;
@@ -94,7 +119,9 @@ export class LocalProvisioner implements Provisioner {
       try {
         const folder = new WorkspaceFolder(this.#options.root, id);
         const record = folder.record();
-        if (!record || isAlive(record)) continue;
+        if (!record) continue;
+        this.#supervisor.watch(id);
+        if (isAlive(record)) continue;
         this.#begin(folder, record.token);
         log("local").info("workspace {id} was not running any more and has been started again", { id });
       } catch (error) {

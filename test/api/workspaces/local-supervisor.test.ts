@@ -1,0 +1,114 @@
+// A daemon of a local workspace that is killed comes back by itself, also after a restart of the server; a chat is told what happens.
+import { expect, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { sleep, systemClock } from "#base/clock.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { isAlive, markOf, type ProcessMark } from "#src/provisioners/local/process-table.ts";
+import { createChat } from "#test/support/chats.ts";
+import { ScriptedModels } from "#test/support/scripted-models.ts";
+import { type TestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+import { callTools } from "#test/tools/world.ts";
+
+const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
+const isReady = (one: Workspace): boolean => agentOf(one)?.lifecycle_state === "ready" && isConnected(one);
+const isConnected = (one: Workspace): boolean => agentOf(one)?.status === "connected";
+
+const recordOf = (server: TestServer, id: string): string => join(server.directory, "workspaces", id, "daemon.json");
+const daemonOf = (server: TestServer, id: string): ProcessMark =>
+  JSON.parse(readFileSync(recordOf(server, id), "utf8"));
+
+const openReady = async (options: TestServerOptions = {}) => {
+  const world = await openWorld(options);
+  const { id: template } = await makeTemplate(world.admin, TEMPLATE);
+  const { id } = await createWorkspace(world.admin, template);
+  await awaitWorkspace(world.admin, id, isReady);
+  return { ...world, id };
+};
+
+/** Kills the daemon as the system would, and waits until it is gone. */
+const kill = async (daemon: ProcessMark): Promise<void> => {
+  process.kill(daemon.pid, "SIGKILL");
+  while (isAlive(daemon)) await sleep(systemClock, 5);
+};
+
+/** The daemon that has come in place of another. */
+const successor = async (server: TestServer, id: string, before: ProcessMark): Promise<ProcessMark> => {
+  for (;;) {
+    const now = daemonOf(server, id);
+    if (now.pid !== before.pid && isAlive(now)) return now;
+    await sleep(systemClock, 20);
+  }
+};
+
+test("[LP-13] a daemon that is killed comes back without anybody asking, is connected as the same agent, and ends with its workspace", async () => {
+  await using world = await openReady();
+  const { server, admin, id } = world;
+  const agent = agentOf(await admin.get<Workspace>(`/api/v2/workspaces/${id}`));
+  for (let round = 0; round < 2; round++) {
+    const before = daemonOf(server, id);
+    await kill(before);
+    await successor(server, id, before);
+    const back = await awaitWorkspace(admin, id, isConnected);
+    expect(agentOf(back)?.id).toBe(agent?.id as string);
+  }
+  const last = daemonOf(server, id);
+  await createBuild(admin, id, "stop");
+  expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
+  expect(markOf(last.pid)).toBeUndefined();
+  expect(() => daemonOf(server, id)).toThrow("ENOENT");
+  await createBuild(admin, id, "delete");
+  await awaitBuild(admin, id);
+}, 60_000);
+
+test("[LP-13] a server that was started again watches over the daemons that it finds", async () => {
+  using place = tempDirectory();
+  let id = "";
+  {
+    await using world = await openReady({ directory: place.path });
+    ({ id } = world);
+  }
+  await using world = await openWorld({ directory: place.path });
+  const before = daemonOf(world.server, id);
+  expect(isAlive(before)).toBe(true);
+  await kill(before);
+  await successor(world.server, id, before);
+  await awaitWorkspace(world.admin, id, isConnected);
+  await createBuild(world.admin, id, "delete");
+  await awaitBuild(world.admin, id);
+}, 60_000);
+
+test("[LP-13] [TO-31] a chat whose agent dies goes on once it is back; without a way back start_workspace rebuilds, and the words say which", async () => {
+  const models = new ScriptedModels();
+  await using world = await openReady({ models, clock: systemClock });
+  const { server, admin, id } = world;
+  const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
+  const organization_id = organization?.id ?? "";
+  const house = { ...world, models, owner: admin, organization_id };
+  await createChat({ owner: admin, organization_id }, "go", { workspace_id: id });
+  const first = await callTools(house, await models.next(), ["execute", { command: "echo up", timeout: "60s" }]);
+  expect(first.results).toMatchObject([{ output: "up\n" }]);
+  await kill(daemonOf(server, id));
+  const hurried = await callTools(house, first.next, ["execute", { command: "echo never", timeout: "5s" }]);
+  expect(JSON.stringify(hurried.results)).toContain("the server is starting it again (try 1)");
+  const waited = await callTools(house, hurried.next, ["start_workspace"]);
+  expect(waited.results).toMatchObject([{ started: true, status: "running", agent_status: "connected" }]);
+  expect(waited.results[0]).not.toHaveProperty("rebuilt");
+
+  // Without its record nobody can start it again as it was.
+  const daemon = daemonOf(server, id);
+  rmSync(recordOf(server, id));
+  await kill(daemon);
+  await awaitWorkspace(admin, id, (one) => agentOf(one)?.status === "disconnected");
+  const lost = await callTools(house, waited.next, ["execute", { command: "echo never", timeout: "5s" }]);
+  expect(JSON.stringify(lost.results)).toContain("Nothing starts it again by itself: start_workspace rebuilds");
+  const rebuilt = await callTools(house, lost.next, ["start_workspace"]);
+  expect(rebuilt.results).toMatchObject([{ started: true, rebuilt: true, agent_status: "connected" }]);
+  const again = await callTools(house, rebuilt.next, ["execute", { command: "echo back", timeout: "60s" }]);
+  expect(again.results).toMatchObject([{ output: "back\n" }]);
+  await createBuild(admin, id, "delete");
+  await awaitBuild(admin, id);
+}, 120_000);
