@@ -2,6 +2,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/model-provider.ts";
 import type { GuardedFetch } from "./fetch.ts";
+import { convertUsage } from "./usage.ts";
 
 type Wish = {
   /** Empty: the provider's own address. */
@@ -42,7 +43,7 @@ export const adapterOf = async (kind: ProviderKind, wish: Wish): Promise<Languag
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const credentials = apiKey === "" ? {} : { apiKey };
       const server = createOpenAICompatible({
-        ...{ name: "openaiCompatible", baseURL: base_url, fetch, includeUsage: true },
+        ...{ name: "openaiCompatible", baseURL: base_url, fetch, includeUsage: true, convertUsage },
         ...credentials,
       });
       return server(model);

@@ -210,8 +210,12 @@ const finishOf = ({
   if (unified === "stop" || unified === "length") return unified;
   if (unified === "tool-calls") return "tool_calls";
   if (unified === "content-filter") return "content_filter";
+  if (raw !== undefined && BROKEN_OFF.has(raw)) return undefined;
   return raw === undefined ? undefined : "stop";
 };
+
+/** What servers of open models say when they could not go on. */
+const BROKEN_OFF: ReadonlySet<string> = new Set(["insufficient_system_resource", "abort", "error"]);
 
 const usageOf = ({ inputTokens, outputTokens }: Finish["usage"], context_limit: number): ModelUsage => {
   const counted = {

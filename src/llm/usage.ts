@@ -1,5 +1,28 @@
 // Reading the counters of a model call. Pure; used where a whole prompt counts, cached or not.
+import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { ModelUsage } from "./model.ts";
+
+type Count = number | null | undefined;
+/** The counters of OpenAI-compatible servers; some say in members of their own how much of the prompt they knew. */
+type ServerUsage = {
+  readonly prompt_tokens?: Count;
+  readonly completion_tokens?: Count;
+  readonly prompt_tokens_details?: { readonly cached_tokens?: Count } | null;
+  readonly completion_tokens_details?: { readonly reasoning_tokens?: Count } | null;
+};
+
+export const convertUsage = (usage: ServerUsage | null | undefined): LanguageModelV4Usage => {
+  const input = usage?.prompt_tokens ?? undefined;
+  const output = usage?.completion_tokens ?? undefined;
+  const { prompt_cache_hit_tokens: hit } = (usage ?? {}) as { prompt_cache_hit_tokens?: Count };
+  const cached = usage?.prompt_tokens_details?.cached_tokens ?? hit ?? undefined;
+  const reasoning = usage?.completion_tokens_details?.reasoning_tokens ?? undefined;
+  const rest = (all: number | undefined, part = 0) => (all === undefined ? undefined : Math.max(0, all - part));
+  return {
+    inputTokens: { total: input, noCache: rest(input, cached), cacheRead: cached, cacheWrite: undefined },
+    outputTokens: { total: output, text: rest(output, reasoning), reasoning },
+  };
+};
 
 /**
  * Tokens of the whole prompt. From the total where there is one: messages of older versions have counted cached tokens among

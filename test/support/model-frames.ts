@@ -1,6 +1,17 @@
 // What model providers stream, frame by frame: OpenAI's chat completions and responses, Anthropic's messages, Google's generateContent. Pure; used by
 // model-server.ts and test/bench.
-export type Protocol = "openai" | "responses" | "anthropic" | "google";
+import { DIALECTS, type Dialect, dialectFrame, isDialect } from "./model-dialects.ts";
+
+export type Protocol = "openai" | "responses" | "anthropic" | "google" | Dialect;
+
+/** Which protocol is spoken at this path of the model server. */
+export const protocolOf = (path: string): Protocol => {
+  const dialect = DIALECTS.find((one) => path.startsWith(`/${one}/`));
+  if (dialect) return dialect;
+  if (path.includes("/messages")) return "anthropic";
+  if (path.includes("/responses")) return "responses";
+  return path.includes("GenerateContent") ? "google" : "openai";
+};
 
 /** One thing a model says. */
 export type Said =
@@ -9,7 +20,9 @@ export type Said =
   | { call: { id: string; name: string; args: string } }
   /** The provider searches the web by itself and finds one page. */
   | { search: { id: string; query: string; url: string; title: string } }
-  | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: { input: number; output: number } };
+  | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: SaidUsage };
+/** `input` counts the whole prompt, `cached` how much of it was known, `thought` how much of the output was thinking. */
+export type SaidUsage = { input: number; output: number; cached?: number; thought?: number };
 
 const ENDS = {
   responses: { stop: null, tool_calls: null, length: "max_output_tokens", content_filter: "content_filter" },
@@ -42,6 +55,7 @@ export const opening = (protocol: Protocol): string => {
 
 /** One thing that is said, as this provider streams it. `index` counts the blocks of an answer. */
 export const frame = (protocol: Protocol, said: Said, index = 0): string => {
+  if (isDialect(protocol)) return dialectFrame(protocol, said, index);
   if (protocol === "openai") return openAiFrame(said, index);
   if (protocol === "responses") return responsesFrame(said, index);
   return protocol === "anthropic" ? anthropicFrame(said, index) : googleFrame(said);
@@ -65,8 +79,12 @@ const openAiFrame = (said: Said, index: number): string => {
     return openAiChunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
   }
   if ("search" in said) throw new Error("chat completions search nothing");
-  const { input = 7, output = 5 } = said.usage ?? {};
-  const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  const { input = 7, output = 5, cached, thought } = said.usage ?? {};
+  const usage = {
+    ...{ prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+    ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(thought === undefined ? {} : { completion_tokens_details: { reasoning_tokens: thought } }),
+  };
   return `${openAiChunk({}, ENDS.openai[said.finish], usage)}data: [DONE]\n\n`;
 };
 
@@ -102,9 +120,13 @@ const responsesFrame = (said: Said, index: number): string => {
     const action = { type: "search", query: search.query, sources: [{ type: "url", url: search.url }] };
     return item(index, begun, "", { ...begun, status: "completed", action });
   }
-  const { input: input_tokens = 7, output: output_tokens = 5 } = said.usage ?? {};
+  const { input: input_tokens = 7, output: output_tokens = 5, cached = 0, thought = 0 } = said.usage ?? {};
   const reason = ENDS.responses[said.finish];
-  const response = { usage: { input_tokens, output_tokens }, incomplete_details: reason ? { reason } : null };
+  const usage = {
+    ...{ input_tokens, output_tokens, input_tokens_details: { cached_tokens: cached } },
+    output_tokens_details: { reasoning_tokens: thought },
+  };
+  const response = { usage, incomplete_details: reason ? { reason } : null };
   return sse({ type: reason ? "response.incomplete" : "response.completed", response });
 };
 
@@ -150,12 +172,11 @@ const anthropicFrame = (said: Said, index: number): string => {
       sse({ type: "content_block_stop", index: index + 100 }, "content_block_stop")
     );
   }
-  const { output = 5 } = said.usage ?? {};
+  const { input = 7, output = 5, cached = 0 } = said.usage ?? {};
   const delta = { stop_reason: ENDS.anthropic[said.finish], stop_sequence: null };
-  return (
-    sse({ type: "message_delta", delta, usage: { output_tokens: output } }, "message_delta") +
-    sse({ type: "message_stop" }, "message_stop")
-  );
+  // What came from the cache is counted apart.
+  const usage = { input_tokens: input - cached, cache_read_input_tokens: cached, output_tokens: output };
+  return sse({ type: "message_delta", delta, usage }, "message_delta") + sse({ type: "message_stop" }, "message_stop");
 };
 
 const googleFrame = (said: Said): string => {
@@ -170,8 +191,11 @@ const googleFrame = (said: Said): string => {
     const { url: uri, title, query } = said.search;
     return chunk([], { groundingMetadata: { webSearchQueries: [query], groundingChunks: [{ web: { uri, title } }] } });
   }
-  const { input = 7, output = 5 } = said.usage ?? {};
-  const usageMetadata = { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output };
+  const { input = 7, output = 5, cached = 0, thought = 0 } = said.usage ?? {};
+  const usageMetadata = {
+    ...{ promptTokenCount: input, cachedContentTokenCount: cached, thoughtsTokenCount: thought },
+    ...{ candidatesTokenCount: output - thought, totalTokenCount: input + output },
+  };
   return sse({
     candidates: [{ index: 0, content: { role: "model", parts: [] }, finishReason: ENDS.google[said.finish] }],
     usageMetadata,

@@ -1,13 +1,8 @@
 // A model provider on a real socket: speaks OpenAI's chat-completions protocol, Anthropic's messages and Google's generateContent, all
 // streamed. A call waits until the test answers it, byte by byte if need be.
 import { createServer, type Socket } from "node:net";
-import { frame, opening, type Protocol, type Said } from "./model-frames.ts";
-
-const protocolOf = (path: string): Protocol => {
-  if (path.includes("/messages")) return "anthropic";
-  if (path.includes("/responses")) return "responses";
-  return path.includes("GenerateContent") ? "google" : "openai";
-};
+import { isDialect, refusalBy } from "./model-dialects.ts";
+import { frame, opening, type Protocol, protocolOf, type Said } from "./model-frames.ts";
 
 /** One request, from the provider's side. */
 export class ModelCall {
@@ -80,6 +75,8 @@ const headOf = (status: number, headers: Record<string, string>): string =>
 export class ModelServer implements AsyncDisposable {
   /** Every call there has been. */
   readonly calls: ModelCall[] = [];
+  /** Those that the server has refused by itself. */
+  readonly refused: ModelCall[] = [];
   /** Connections there have been, whether they asked anything or not. */
   connections = 0;
   readonly #server = createServer((socket) => this.#serve(socket));
@@ -118,6 +115,18 @@ export class ModelServer implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
+  /** Servers of a dialect refuse by themselves what they do not take. */
+  #take(call: ModelCall): void {
+    const refusal = isDialect(call.protocol) ? refusalBy(call.protocol, call.body) : undefined;
+    if (refusal) {
+      this.refused.push(call);
+      call.answer(refusal.status, refusal.body);
+      return;
+    }
+    this.calls.push(call);
+    this.#wake?.();
+  }
+
   #serve(socket: Socket): void {
     this.connections += 1;
     this.#sockets.add(socket);
@@ -138,9 +147,8 @@ export class ModelServer implements AsyncDisposable {
         const head = text.slice(0, end);
         const read = isChunked(head) ? chunkedBody(text, end + 4) : sizedBody(text, head, end + 4);
         if (read === undefined) return;
-        this.calls.push(new ModelCall(socket, gone, head, Buffer.from(read.body, "latin1").toString("utf8")));
         text = text.slice(read.next);
-        this.#wake?.();
+        this.#take(new ModelCall(socket, gone, head, Buffer.from(read.body, "latin1").toString("utf8")));
       }
     });
   }

@@ -38,9 +38,10 @@ export const addModel = async (
   kind: ProviderKind = "openai-compat",
   more: Record<string, unknown> = {},
   display_name = `My ${kind}`,
+  base = BASES[kind],
 ): Promise<{ provider: ModelProvider; model: ModelConfig }> => {
   const provider = await owner.post<ModelProvider>("/api/v2/chats/providers", {
-    ...{ provider: kind, display_name, base_url: `${upstream.url}${BASES[kind]}`, api_key: MODEL_KEY },
+    ...{ provider: kind, display_name, base_url: `${upstream.url}${base}`, api_key: MODEL_KEY },
   });
   const model = await owner.post<ModelConfig>("/api/v2/chats/model-configs", {
     ...{ provider_id: provider.id, model: "test-model", is_default: true, context_limit: 64_000 },

@@ -1,0 +1,285 @@
+// Every provider and dialect through everything that differs between them, as one table: each row names what a server of that kind is to
+// be sent and what it says. Over real sockets in the protocol of each (test/support/model-frames.ts, model-dialects.ts).
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { ProviderKind } from "#schema/model-provider.ts";
+import { type McpHost, PIXEL, startMcpHost } from "#test/mcp/support.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import { brokenStream, DIALECTS, type Dialect, tooLong } from "#test/support/model-dialects.ts";
+import type { ModelCall } from "#test/support/model-server.ts";
+import { addModel, type ModelWorld, openModelWorld } from "#test/support/model-world.ts";
+
+type Json = Record<string, unknown>;
+type Row = {
+  readonly name: string;
+  readonly kind: ProviderKind;
+  /** Where the server speaks, when not where its kind does. */
+  readonly base?: string;
+  readonly model?: Json;
+  /** Where a picture of a tool stands in what the model is asked next; none: the model takes no pictures. */
+  readonly picture: "in the result" | "behind the result" | "none";
+  /** What goes back of a thought, as JSON text somewhere in the request; undefined: nothing does. */
+  readonly thought: string | undefined;
+  /** Tokens of the prompt that were known, as this provider tells them; 0 when it does not. */
+  readonly cached: number;
+  readonly long: { status: number; body: unknown };
+  /** Something goes wrong in the middle of the stream, and may pass. */
+  readonly broken: string;
+};
+
+const sse = (event: Json): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+const openAiError = { message: "The server had an error", type: "server_error", param: null, code: null };
+const openAiLong = {
+  status: 400,
+  body: {
+    error: {
+      ...openAiError,
+      message: "too many tokens",
+      type: "invalid_request_error",
+      code: "context_length_exceeded",
+    },
+  },
+};
+
+const dialect = (name: Dialect, more: Pick<Row, "picture"> & Partial<Row>): Row => ({
+  ...{ name, kind: "openai-compat", base: `/${name}/v1`, thought: '"reasoning_content":"which one?"', cached: 70 },
+  ...{ long: tooLong(name), broken: brokenStream(name) },
+  ...more,
+});
+
+const ROWS: readonly Row[] = [
+  {
+    ...{ name: "OpenAI chat", kind: "openai", picture: "behind the result", thought: undefined, cached: 70 },
+    model: { model: "gpt-4.1", model_config: { provider_options: { use_responses_api: false } } },
+    ...{ long: openAiLong, broken: `data: ${JSON.stringify({ error: openAiError })}\n\n` },
+  },
+  {
+    ...{ name: "OpenAI responses", kind: "openai", model: { model: "gpt-5" }, picture: "in the result", cached: 70 },
+    ...{ thought: '"encrypted_content":"sealed-thoughts"', long: openAiLong },
+    broken: sse({ type: "error", sequence_number: 9, error: openAiError }),
+  },
+  {
+    ...{ name: "Anthropic", kind: "anthropic", picture: "in the result", thought: '"signature":"signed"', cached: 70 },
+    model: { model: "claude-sonnet-4-5" },
+    long: {
+      status: 400,
+      body: {
+        type: "error",
+        error: { type: "invalid_request_error", message: "prompt is too long: 210000 tokens > 200000 maximum" },
+      },
+    },
+    broken: sse({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
+  },
+  {
+    ...{ name: "Google", kind: "google", model: { model: "gemini-3-pro" }, picture: "in the result", cached: 70 },
+    thought: '"thoughtSignature":"signed"',
+    long: {
+      status: 400,
+      body: {
+        error: {
+          code: 400,
+          message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+          status: "INVALID_ARGUMENT",
+        },
+      },
+    },
+    broken: `data: ${JSON.stringify({ error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } })}\n\n`,
+  },
+  dialect("vllm", { picture: "behind the result" }),
+  dialect("ollama", { picture: "behind the result", cached: 0 }),
+  dialect("llamacpp", { picture: "none", thought: '"reasoning_content":"\\nwhich one?\\n"' }),
+  dialect("deepseek", { picture: "none" }),
+];
+
+const lookup = { name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } };
+
+test("[MO-43] the table has a row for each dialect there is", () => {
+  expect(ROWS.flatMap(({ base = "" }) => DIALECTS.filter((one) => base.includes(one)))).toEqual([...DIALECTS]);
+});
+
+describe.each([...ROWS])("$name", (row) => {
+  let world: ModelWorld;
+  let host: McpHost;
+  let server_id: string;
+  beforeAll(async () => {
+    world = await openModelWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } });
+    host = startMcpHost();
+    await addModel(world, row.kind, row.model, row.name, row.base);
+    const path = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+    server_id = (await world.owner.post<{ id: string }>(path, { slug: "eye", url: `${host.url}/mcp` })).id;
+  }, 30_000);
+  afterAll(async () => {
+    await host[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  }, 30_000);
+
+  const begin = async (more: Json = {}): Promise<{ id: string; follower: Follower; call: ModelCall }> => {
+    const { id } = await createChat(world, "hello", more);
+    const follower = await Follower.open(world.owner, id);
+    return { id, follower, call: await world.upstream.next() };
+  };
+  const messagesOf = async (id: string): Promise<ChatMessage[]> =>
+    (await world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages`)).messages.reverse();
+  const bodyOf = ({ body }: ModelCall): string => JSON.stringify(body);
+  const rest = ({ status }: Follower): boolean => status === "waiting";
+
+  test("[MO-43] text is streamed as it comes", async () => {
+    const { follower, call } = await begin();
+    using _ = follower;
+    call.say({ text: "Hello " });
+    await follower.until(({ preview }) => preview === "Hello ");
+    call.say({ text: "there" }, { finish: "stop" }).end();
+    await follower.until(rest);
+    expect(follower.history).toEqual(["user: hello", "assistant: Hello there"]);
+  });
+
+  test("[MO-43] tools are called side by side, and each result goes back with its call", async () => {
+    const { id, follower, call } = await begin({ unsafe_dynamic_tools: [lookup] });
+    using _ = follower;
+    call.say({ call: { id: "call_a", name: "lookup", args: '{"word":"tea","n":1}' } });
+    call.say({ call: { id: "call_b", name: "lookup", args: '{"word":"milk","n":2}' } }, { finish: "tool_calls" }).end();
+    await follower.until(({ events }) => events.some(({ type }) => type === "action_required"));
+    const wanted = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
+    expect(wanted.map(({ args }) => JSON.parse(args))).toEqual([
+      { word: "tea", n: 1 },
+      { word: "milk", n: 2 },
+    ]);
+    const results = wanted.map(({ tool_call_id }, at) => ({ tool_call_id, output: { found: `thing ${at}` } }));
+    await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
+    const next = await world.upstream.next();
+    for (const { tool_call_id } of wanted) {
+      // Google knows calls by their order and name.
+      if (row.kind !== "google") expect(bodyOf(next).split(`"${tool_call_id}"`)).toHaveLength(3);
+    }
+    expect(bodyOf(next).indexOf("thing 0")).toBeLessThan(bodyOf(next).indexOf("thing 1"));
+    next.say({ text: "Both." }, { finish: "stop" }).end();
+    await follower.until(rest);
+    expect(follower.history.at(-1)).toBe("assistant: Both.");
+  });
+
+  test("[MO-42] [MO-43] a picture of a tool is shown as a picture, or the model is told that it cannot see it", async () => {
+    const { id, follower, call } = await begin({ mcp_server_ids: [server_id] });
+    using _ = follower;
+    call.say({ reasoning: "I look" }, { call: { id: "call_p", name: "eye__picture", args: "{}" } });
+    call.say({ finish: "tool_calls" }).end();
+    const next = await world.upstream.next();
+    expect(pictureIn(row, next.body)).toBe(row.picture);
+    expect(bodyOf(next).length).toBeLessThan(bodyOf(call).length + 4_000);
+    next.say({ text: "A pixel." }, { finish: "stop" }).end();
+    await follower.until(rest);
+    if (row.picture === "none") {
+      expect(bodyOf(next)).toContain("this model takes only text");
+      // It is not tried again.
+      const tried = () => world.upstream.refused.filter((one) => bodyOf(one).includes("image_url")).length;
+      expect(tried()).toBe(1);
+      await sendMessage(world, id, "and now?");
+      (await world.upstream.next()).say({ text: "Still words." }, { finish: "stop" }).end();
+      await follower.until(
+        ({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Still words.",
+      );
+      expect(tried()).toBe(1);
+    }
+  });
+
+  test("[MO-41] [MO-43] thoughts are no text, and go back with the calls they led to", async () => {
+    const { id, follower, call } = await begin({ unsafe_dynamic_tools: [lookup] });
+    using _ = follower;
+    const thinks = row.name !== "OpenAI chat";
+    if (thinks) call.say({ reasoning: "which one?" });
+    call
+      .say({ text: "I look." }, { call: { id: "call_t", name: "lookup", args: "{}" } }, { finish: "tool_calls" })
+      .end();
+    await follower.until(({ status }) => status === "requires_action");
+    const said = (await messagesOf(id)).at(-1)?.content ?? [];
+    const words = said.map(({ type, text = "" }) => `${type}: ${text.trim()}`);
+    expect(words).toEqual([...(thinks ? ["reasoning: which one?"] : []), "text: I look.", "tool-call: "]);
+    const results = [{ tool_call_id: said.at(-1)?.tool_call_id, output: "tea" }];
+    await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
+    const next = await world.upstream.next();
+    if (row.thought) expect(bodyOf(next)).toContain(row.thought);
+    else expect(bodyOf(next)).not.toContain("which one?");
+    expect(bodyOf(next)).not.toContain("think>");
+    next.say({ text: "Tea." }, { finish: "stop" }).end();
+    await follower.until(rest);
+  });
+
+  test("[MO-30] [MO-43] tokens that came from a cache are counted apart", async () => {
+    const { id, follower, call } = await begin();
+    using _ = follower;
+    call.say({ text: "Yes" }, { finish: "stop", usage: { input: 100, output: 20, cached: 70 } }).end();
+    await follower.until(rest);
+    const usage = (await messagesOf(id)).at(-1)?.usage;
+    expect(usage).toMatchObject({ input_tokens: 100 - row.cached, output_tokens: 20, total_tokens: 120 });
+    expect(usage?.cache_read_tokens ?? 0).toBe(row.cached);
+  });
+
+  test("[MO-13] [MO-43] a prompt that is too long is said to be so, and trouble in the middle of an answer is tried again", async () => {
+    const { follower, call } = await begin();
+    using _ = follower;
+    call.answer(row.long.status, row.long.body);
+    await follower.until(({ status }) => status === "error");
+    const event = follower.events.findLast(({ type }) => type === "error");
+    const error = event?.type === "error" ? event.error : undefined;
+    expect(error).toMatchObject({ kind: "config", message: expect.stringContaining("is too long for its model") });
+    const second = await begin();
+    using _second = second.follower;
+    second.call.say({ text: "Well" }).raw(row.broken).end();
+    await second.follower.until(({ events }) => events.some(({ type }) => type === "retry"));
+    const again = await world.upstream.next();
+    again.say({ text: "Well, yes" }, { finish: "stop" }).end();
+    await second.follower.until(rest);
+    expect(second.follower.history).toEqual(["user: hello", "assistant: Well, yes"]);
+  });
+
+  test("[MO-39] [MO-43] an answer that reaches its limit is continued", async () => {
+    const { follower, call } = await begin();
+    using _ = follower;
+    call.say({ text: "one, " }, { finish: "length" }).end();
+    const next = await world.upstream.next();
+    expect(bodyOf(next)).toContain("Go on exactly where it stopped");
+    next.say({ text: "two" }, { finish: "stop" }).end();
+    await follower.until(rest);
+    expect(follower.history.filter((line) => !line.includes("["))).toEqual([
+      "user: hello",
+      "assistant: one, ",
+      "assistant: two",
+    ]);
+  });
+
+  test("[MO-32] [MO-43] an interrupt closes the connection and keeps what was said", async () => {
+    const { id, follower, call } = await begin();
+    using _ = follower;
+    call.say({ reasoning: "hm" }, { text: "Once upon" });
+    await follower.until(({ preview }) => preview.includes("Once upon"));
+    await world.owner.post(`/api/v2/chats/${id}/interrupt`);
+    await call.gone;
+    await follower.until(rest);
+    expect((await messagesOf(id)).at(-1)?.content.at(-1)).toMatchObject({ type: "text", text: "Once upon" });
+  });
+});
+
+/** Where the picture stands. */
+const pictureIn = ({ kind }: Row, body: Json): Row["picture"] | "nowhere it should be" => {
+  if (!JSON.stringify(body).includes(PIXEL)) return "none";
+  const has = (value: unknown): boolean => JSON.stringify(value).includes(PIXEL);
+  const { messages = [], input = [], contents = [] } = body as Record<string, Json[] | undefined>;
+  if (kind === "google") {
+    const results = contents.flatMap(({ parts }) => (parts as Json[]).flatMap((part) => part.functionResponse ?? []));
+    return results.some(has) ? "in the result" : "nowhere it should be";
+  }
+  if (kind === "anthropic") {
+    const results = messages.flatMap(({ content }) => (content as Json[]).filter(({ type }) => type === "tool_result"));
+    return results.some(has) ? "in the result" : "nowhere it should be";
+  }
+  if (input.length > 0) {
+    return input.some((one) => one.type === "function_call_output" && has(one))
+      ? "in the result"
+      : "nowhere it should be";
+  }
+  const at = messages.findLastIndex(({ role }) => role === "tool");
+  const behind = messages[at + 1];
+  const shown = ((behind?.content ?? []) as Json[]).filter(({ type }) => type === "image_url");
+  return behind?.role === "user" && shown.length === 2 && !has(messages[at])
+    ? "behind the result"
+    : "nowhere it should be";
+};
