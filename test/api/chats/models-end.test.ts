@@ -12,6 +12,8 @@ import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 
 const error = (message: string) => `data: ${JSON.stringify({ error: { message, type: "some_error" } })}\n\n`;
 
+const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
+
 const errorOf = async (follower: Follower) => {
   await follower.until(({ status }) => status === "error");
   const event = follower.events.findLast(({ type }) => type === "error");
@@ -47,6 +49,43 @@ describeInside("an answer that is not whole", () => {
     const { body } = await world.upstream.next();
     const told = JSON.stringify(body.messages);
     expect(told).toContain("I will look");
+  });
+
+  test("[MO-13] one chunk that cannot be read costs no more than itself; within a call the answer is asked for again", async () => {
+    const clock = new ManualClock();
+    await using world = await openModelWorld({ clock });
+    await addModel(world);
+    const chat = await createChat(world, "look it up", { unsafe_dynamic_tools: TOOLS });
+    using follower = await Follower.open(world.owner, chat.id);
+    const call = await world.upstream.next();
+    const piece = (tool: object) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [tool] } }] })}\n\n`;
+    call.raw(piece({ index: 0, id: "c1", type: "function", function: { name: "lookup", arguments: '{"word":"t' } }));
+    call.raw("data: {oops\n\n");
+    call
+      .raw(piece({ index: 0, function: { arguments: 'ea"}' } }))
+      .say({ finish: "tool_calls" })
+      .end();
+    expect(await retried(follower, 1)).toMatchObject({ kind: "timeout", error: expect.stringContaining("broke off") });
+    await clock.timerIn(1_000);
+    clock.advance(1_000);
+    const again = await world.upstream.next();
+    again.say({ text: "Tea " }).raw("data: {oops\n\n").say({ text: "it is." }, { finish: "stop" }).end();
+    await follower.until(({ status }) => status === "waiting");
+    expect(follower.history).toEqual(["user: look it up", "assistant: Tea it is."]);
+  });
+
+  test("[MO-13] a server's own form of an error in the middle of a stream is understood", async () => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    const said = { object: "error", message: "Your quota is used up", type: "BadRequestError", code: 400 };
+    (await world.upstream.next())
+      .say({ text: "Well" })
+      .raw(`data: ${JSON.stringify(said)}\n\n`)
+      .end();
+    expect(await errorOf(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
   });
 
   test("[MO-13] a provider that nobody can connect to is said to be out of reach, not late", async () => {
