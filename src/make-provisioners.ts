@@ -34,6 +34,7 @@ export const makeProvisioners = (
   const root = join(config.data_dir, "workspaces");
   const local = new LocalProvisioner({
     ...{ root, clock, accessUrl, environment },
+    orphanTimeout: config.local_daemon_orphan_timeout,
     ...{ user: config.local_workspace_user, refusal: whyNoLocal(config) },
   });
   const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock), local];

@@ -1,6 +1,6 @@
 // What `npm test` runs: lint, types, unused code, every test, the binary, and the API tests again against it. The last line is
 // `N passed, N failed` (`, N skipped` if any), summed from the test reports plus one for each step that is no test. Parts of it:
-// `npm test -- --only lint,unit`. Leaves no process behind, and fails when a test did. Files in which a few tests failed are run
+// `npm test -- --only lint,unit`. Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run
 // once more by themselves: what passes then is named as unsteady in the summary, a defect of the test or of the product to mend.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -8,12 +8,15 @@ import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { readJunit, skipReason, type TestCase } from "./support/junit.ts";
-import { endLeftovers, leftovers, RUN_MARK } from "./support/leftovers.ts";
+import { notedFolders, RUN_LEDGER, testAt } from "./support/ledger.ts";
+import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/leftovers.ts";
 import { outsideFiles } from "./support/outside.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
 const TEST_TIMEOUT_MS = 30_000;
+/** A daemon looks for its folder each 2 s, and then ends in order. */
+const NOTICE_MS = 15_000;
 /** More broken files than this are no accident. */
 const SECOND_TRIES = 5;
 /** Processes that share the files: most tests wait for a server, a daemon or a disk half of their time. */
@@ -53,6 +56,7 @@ const STEPS: Step[] = [
 
 const scratch = mkdtempSync(join(tmpdir(), "slipway-tests-"));
 const mark = `${process.pid}-${crypto.randomUUID()}`;
+const ledger = join(scratch, "folders");
 const total: Tally = { passed: 0, failed: 0, skipped: 0 };
 const summary: string[] = [];
 const broken = new Set<string>();
@@ -65,7 +69,7 @@ try {
     if (step.needs && broken.has(step.needs)) skipStep(step, step.needs);
     else await runStep(step);
   }
-  sweep();
+  await sweep();
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -116,6 +120,7 @@ async function spawned(step: Step, report: string, workers = WORKERS): Promise<n
       ...process.env,
       PATH: dirname(process.execPath) + delimiter + process.env.PATH,
       [RUN_MARK]: mark,
+      [RUN_LEDGER]: ledger,
       ...step.env,
     },
   });
@@ -166,17 +171,30 @@ function countTests({ cases, mended }: { cases: TestCase[]; mended: boolean }, c
   };
 }
 
-function sweep(): void {
-  const found = leftovers(mark);
+/** Fails the run for processes that have outlived their tests, and ends them. Daemons whose folder is gone get the time to notice. */
+async function sweep(): Promise<void> {
+  const until = performance.now() + NOTICE_MS;
+  let found = left();
+  while (found.length > 0 && performance.now() < until) {
+    await Bun.sleep(200);
+    found = left();
+  }
   endLeftovers(found);
   if (found.length === 0) return;
   total.failed += 1;
-  summary.push("FAILED  processes left behind:", ...found.map(({ pid, command }) => `        ${pid} ${command}`));
+  const lines = found.map(
+    ({ pid, command, place }) => `        ${pid} ${command}${place ? `\n          of ${testAt(place)}` : ""}`,
+  );
+  summary.push("FAILED  processes left behind:", ...lines);
+}
+
+function left(): Leftover[] {
+  return leftovers(mark, notedFolders(ledger));
 }
 
 function interrupt(): void {
   running?.kill("SIGTERM");
-  endLeftovers(leftovers(mark));
+  endLeftovers(left());
   rmSync(scratch, { recursive: true, force: true });
   process.exit(130);
 }

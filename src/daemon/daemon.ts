@@ -12,6 +12,7 @@ import { type AgentApi, Connection, Stopped } from "./connection/connection.ts";
 import { awaitClaim } from "./connection/reinit.ts";
 import { Reports } from "./connection/reports.ts";
 import { folderOf } from "./environment.ts";
+import { type OrphanOptions, orphaned } from "./orphan.ts";
 import { aborted, pause, within } from "./pause.ts";
 import { Lifecycle } from "./scripts/lifecycle.ts";
 import { Logs } from "./scripts/logs.ts";
@@ -26,6 +27,8 @@ export type DaemonOptions = {
   clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   random?: Random;
+  /** When it ends although nobody tells it to. */
+  orphan?: OrphanOptions;
 };
 
 /** Once the server has asked it to end, a daemon that has done so waits for whoever started it to end its process, too. */
@@ -35,9 +38,12 @@ const FLUSH_MS = 3_000;
 
 /** Runs until the signal fires, or the server asks it to end and nobody has ended it five minutes later, whatever else the server does. Resolves when everything it started has ended; never leaves a process. */
 export const runDaemon = async (options: DaemonOptions): Promise<void> => {
-  const { url, token, clock, env, random = systemRandom } = options;
+  const { url, token, clock, env, random = systemRandom, orphan } = options;
   const asked = new AbortController();
-  const signal = AbortSignal.any([options.signal, asked.signal]);
+  const unwanted = new AbortController();
+  const over = new AbortController();
+  const told = AbortSignal.any([options.signal, unwanted.signal]);
+  const signal = AbortSignal.any([told, asked.signal]);
   const held = holdProcess();
   let work: AgentSession | undefined;
   const connection = new Connection({
@@ -91,6 +97,14 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const logs = new Logs({ connection, clock, random });
   const reports = new Reports({ connection, clock, random });
   const lifecycle = new Lifecycle({ reports, clock });
+  if (orphan) {
+    const isConnected = (): boolean => connection.isOpen;
+    void orphaned(orphan, { clock, signal: over.signal, isConnected }).then((reason) => {
+      if (reason === undefined) return;
+      log("daemon").warn("ending, because {reason}", { reason });
+      unwanted.abort();
+    });
+  }
   const running = connection.run();
   try {
     await aborted(signal);
@@ -109,7 +123,8 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     connection.stop();
     await running;
     // A process that ends by itself is started again by a container engine, before its container is stopped.
-    if (asked.signal.aborted) await pause(clock, LINGER_MS, options.signal);
+    if (asked.signal.aborted) await pause(clock, LINGER_MS, told);
+    over.abort();
     held.cancel();
   }
 };

@@ -8,6 +8,7 @@ import { type Config, loadConfig } from "#base/config.ts";
 import { openContext } from "#src/context.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
+import { noteFolder } from "./ledger.ts";
 
 export type TestServer = AsyncDisposable & {
   readonly url: URL;
@@ -30,6 +31,7 @@ export type TestServerOptions = {
 /** A fresh, empty temp directory, gone when disposed. */
 export const tempDirectory = (): { path: string } & Disposable => {
   const path = mkdtempSync(join(tmpdir(), "slipway-test-"));
+  noteFolder(path);
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 };
 

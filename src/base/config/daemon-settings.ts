@@ -1,6 +1,6 @@
 // The settings of the daemon inside a workspace (verb `agent`): the same machinery as the server's, with flags `--token`,
 // `--url` and variables SLIPWAY_AGENT_TOKEN, SLIPWAY_AGENT_URL. There is no settings file.
-import { baseUrl, choice, path, text } from "./kinds.ts";
+import { baseUrl, choice, duration, path, text } from "./kinds.ts";
 import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
 
@@ -22,6 +22,16 @@ export const DAEMON_SETTINGS = {
     group: "Connection",
     help: "A file that holds the agent's token, read at start.",
     absent: "none",
+  }),
+  folder: optional(path, {
+    group: "Connection",
+    help: "The folder of the workspace: the daemon ends when it is gone, as it does when the token file is.",
+    absent: "none",
+  }),
+  orphan_timeout: optional(duration(1_000, 366 * 86_400_000), {
+    group: "Connection",
+    help: "How long the server may be away before the daemon ends by itself, such as 1d.",
+    absent: "it waits for the server without end",
   }),
   log_level: setting(
     logLevels,

@@ -1,5 +1,5 @@
 // Workspaces that are processes on the server's own machine: when they are offered, to whom, and as which user they run.
-import { flag, matching } from "./kinds.ts";
+import { duration, flag, matching } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 export const LOCAL_SETTINGS = {
@@ -15,5 +15,9 @@ export const LOCAL_SETTINGS = {
     group: "Workspaces",
     help: "The user that local workspaces run as, all of them the same one. It cannot read the data directory, so everybody may have local workspaces. The server must run as root to start programs as another user.",
     absent: "they run as the server's user",
+  }),
+  local_daemon_orphan_timeout: setting(duration(1_000, 366 * 86_400_000), 86_400_000, {
+    group: "Workspaces",
+    help: "How long the server may be away before the daemons of local workspaces end by themselves; the server starts them again when it comes back.",
   }),
 } as const;

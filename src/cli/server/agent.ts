@@ -8,7 +8,8 @@ export const run: RunVerb = async (input) => {
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(settings, input);
   const { runDaemon } = await import("#src/daemon/daemon.ts");
-  const { url, token } = settings;
-  await runDaemon({ url, token, signal: input.signal, clock: input.clock, env: input.env });
+  const { url, token, folder, token_file, orphan_timeout: timeout } = settings;
+  const paths = [folder, token_file].filter((one) => one !== undefined);
+  await runDaemon({ url, token, signal: input.signal, clock: input.clock, env: input.env, orphan: { paths, timeout } });
   return EXIT.ok;
 };

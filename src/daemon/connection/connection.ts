@@ -55,6 +55,11 @@ export class Connection {
     this.#next.reject(new Stopped("The daemon stops."));
   }
 
+  /** Whether there is a connection now on which the server has taken the token. */
+  get isOpen(): boolean {
+    return this.#live !== undefined;
+  }
+
   /** Resolves when the server no longer takes the token: a newer build has come, and nothing more will be delivered. */
   get refused(): Promise<void> {
     return this.#refused.promise;

@@ -24,12 +24,15 @@ export type LocalOptions = {
   readonly user?: string | undefined;
   /** Why nothing is started here; what was started before can still be stopped and deleted. */
   readonly refusal?: string | undefined;
+  /** Milliseconds without its server after which a daemon ends by itself; a day. */
+  readonly orphanTimeout?: number;
   /** Milliseconds a daemon has for its stop scripts before everything is killed. */
   readonly grace?: number;
 };
 
 const GRACE_MS = 30_000;
 const POLL_MS = 50;
+const ORPHAN_MS = 86_400_000;
 /** A process that the system itself does not let go is not waited for longer than this many looks. */
 const KILL_ROUNDS = 200;
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -186,7 +189,7 @@ export class LocalProvisioner implements Provisioner {
 
   // Nothing of the server's own environment gets through but what a shell needs.
   #environment(folder: WorkspaceFolder, token: string, user?: LocalUser): Record<string, string> {
-    const { accessUrl, environment = {} } = this.#options;
+    const { accessUrl, environment = {}, orphanTimeout = ORPHAN_MS } = this.#options;
     const { username, shell } = user ? { username: user.name, shell: user.shell } : userInfo();
     return {
       PATH: environment.PATH || DEFAULT_PATH,
@@ -199,6 +202,8 @@ export class LocalProvisioner implements Provisioner {
       TERM: "xterm-256color",
       SLIPWAY_AGENT_URL: accessUrl().href,
       SLIPWAY_AGENT_TOKEN: token,
+      SLIPWAY_AGENT_FOLDER: folder.path,
+      SLIPWAY_AGENT_ORPHAN_TIMEOUT: `${orphanTimeout}ms`,
     };
   }
 

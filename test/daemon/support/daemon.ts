@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { runDaemon } from "#src/daemon/daemon.ts";
+import { noteFolder } from "#test/support/ledger.ts";
 
 /** A fresh, empty folder, gone when disposed. */
 export const tempFolder = (): { path: string } & Disposable => {
   const path = mkdtempSync(join(tmpdir(), "slipway-daemon-"));
+  noteFolder(path);
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 };
 

@@ -1,0 +1,41 @@
+// When a daemon ends by itself: its folder or the file of its token is gone, so nobody wants it any more, or its server has not been
+// there for so long that it will not come back (rule LP-14).
+import { statSync } from "node:fs";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "./pause.ts";
+
+export type OrphanOptions = {
+  /** Folders and files without which there is nothing left to work for. */
+  readonly paths: readonly string[];
+  /** Milliseconds without a connection to the server; undefined: it is waited for without end. */
+  readonly timeout: number | undefined;
+};
+
+export type OrphanDeps = { readonly clock: Clock; readonly signal: AbortSignal; readonly isConnected: () => boolean };
+
+const LOOK_MS = 2_000;
+
+/** Resolves with the reason to end, or with undefined when the signal fires. */
+export const orphaned = async (
+  { paths, timeout }: OrphanOptions,
+  { clock, signal, isConnected }: OrphanDeps,
+): Promise<string | undefined> => {
+  const known = new Map(paths.map((path) => [path, identityOf(path)]));
+  let heard_at = clock.monotonic();
+  while (!signal.aborted) {
+    const gone = paths.find((path) => identityOf(path) !== known.get(path));
+    if (gone !== undefined) return `${gone} is gone`;
+    if (isConnected()) heard_at = clock.monotonic();
+    else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
+      return "the server has been away too long";
+    await pause(clock, Math.min(LOOK_MS, timeout ?? LOOK_MS), signal);
+  }
+  return undefined;
+};
+
+/** A folder that was made anew under the same name is another one; a file of a token may be replaced. */
+const identityOf = (path: string): string => {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (!stat) return "none";
+  return stat.isDirectory() ? `folder ${stat.ino}` : "file";
+};

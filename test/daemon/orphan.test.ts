@@ -1,0 +1,110 @@
+// Daemons that nobody ends: they end by themselves when their folder or token file is gone, or their server for too long. Real processes.
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sleep, systemClock } from "#base/clock.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { orphaned } from "#src/daemon/orphan.ts";
+import { isAlive, type ProcessMark } from "#src/provisioners/local/process-table.ts";
+import { command } from "#test/crash/server.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { startTestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+const isReady = ({ latest_build }: Workspace): boolean =>
+  latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready";
+
+const gone = async (daemon: ProcessMark): Promise<void> => {
+  while (isAlive(daemon)) await sleep(systemClock, 20);
+};
+
+/** A ready local workspace whose server has stopped: its daemon and its folder. */
+const leftBehind = async (options: TestServerOptions & { directory: string }) => {
+  await using world = await openWorld(options);
+  const { id: template } = await makeTemplate(world.admin, TEMPLATE);
+  const { id } = await createWorkspace(world.admin, template);
+  await awaitWorkspace(world.admin, id, isReady);
+  const folder = join(options.directory, "workspaces", id);
+  return { id, folder, daemon: JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")) as ProcessMark };
+};
+
+test("[LP-14] a daemon whose folder is gone ends by itself", async () => {
+  using place = tempDirectory();
+  const { daemon } = await leftBehind({ directory: place.path });
+  expect(isAlive(daemon)).toBe(true);
+  rmSync(place.path, { recursive: true });
+  await gone(daemon);
+}, 60_000);
+
+test("[LP-14] a daemon whose server stays away ends after its time, and is started again by the server that comes back", async () => {
+  using place = tempDirectory();
+  const env = { SLIPWAY_LOCAL_DAEMON_ORPHAN_TIMEOUT: "2s" };
+  const { id, daemon } = await leftBehind({ directory: place.path, env });
+  await gone(daemon);
+  await using world = await openWorld({ directory: place.path, env });
+  await awaitWorkspace(
+    world.admin,
+    id,
+    ({ latest_build }) => latest_build.resources[0]?.agents[0]?.status === "connected",
+  );
+  await createBuild(world.admin, id, "delete");
+  await awaitBuild(world.admin, id);
+}, 60_000);
+
+test("[LP-14] a daemon whose token file is gone ends by itself", async () => {
+  using place = tempDirectory();
+  await using server = await startTestServer();
+  const token = join(place.path, "token");
+  writeFileSync(token, crypto.randomUUID());
+  const home = join(place.path, "home");
+  mkdirSync(home);
+  const child = Bun.spawn([...command(), "agent", `--url=${server.url.href}`, `--token-file=${token}`], {
+    env: { PATH: process.env.PATH, HOME: home },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const reader = child.stderr
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>;
+  let logged = "";
+  while (!logged.includes("not connected")) logged += (await reader.read()).value ?? "";
+  renameSync(token, `${token}.old`);
+  for (;;) {
+    const { value, done } = await reader.read();
+    logged += value ?? "";
+    if (done) break;
+  }
+  expect(await child.exited).toBe(0);
+  expect(logged).toContain("is gone");
+}, 60_000);
+
+/** In steps, so that what waits can look at the time in between. */
+const advance = async (clock: ManualClock, ms: number): Promise<void> => {
+  for (let passed = 0; passed < ms; passed += 1_000) {
+    clock.advance(1_000);
+    await new Promise((done) => setImmediate(done));
+  }
+};
+
+test("[LP-14] each connection begins the time anew; without a time it waits for ever", async () => {
+  const clock = new ManualClock();
+  const stopping = new AbortController();
+  let isConnected = false;
+  const deps = { clock, signal: stopping.signal, isConnected: () => isConnected };
+  const patient = orphaned({ paths: [], timeout: undefined }, deps);
+  const limited = orphaned({ paths: [], timeout: 60_000 }, deps);
+  await advance(clock, 59_000);
+  isConnected = true;
+  await advance(clock, 4_000);
+  isConnected = false;
+  await advance(clock, 58_000);
+  expect(await Promise.race([limited, Promise.resolve("waits")])).toBe("waits");
+  await advance(clock, 4_000);
+  expect(await limited).toBe("the server has been away too long");
+  await advance(clock, 3_600_000);
+  expect(await Promise.race([patient, Promise.resolve("waits")])).toBe("waits");
+  stopping.abort();
+  expect(await patient).toBeUndefined();
+});
