@@ -372,10 +372,10 @@ export class Turn {
     if (!proposed) return false;
     const how = { usage, now, isLast, isCut, isContinued, mcp: this.#mcp };
     const { messages, then } = endOfStep(begun, proposed, how);
-    const ended = then === "finish" ? await this.#decided(begun, messages, () => this.#hooks.rows(begun, "stop")) : [];
+    const all = [...messages, ...proposed.rows];
+    const ended = then === "finish" ? await this.#decided(begun, all, () => this.#hooks.rows(begun, "stop")) : [];
     if (!ended) return false;
-    const stored = [...messages, ...proposed.rows, ...ended];
-    const reported = await this.#ask("reportStep", { fence, messages: stored, then });
+    const reported = await this.#ask("reportStep", { fence, messages: [...all, ...ended], then });
     // Only now: whoever interrupts before this is stored must still find what was said.
     this.#collector = undefined;
     if (reported === "stale" || !reported.goes_on) return false;
