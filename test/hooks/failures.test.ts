@@ -408,7 +408,7 @@ testNeeding(
     const ledger = new HookLedger({ store, clock, days: 1 });
     clock.advance(600_000);
     ledger.sweep();
-    await ledger.stop();
+    await ledger.idle();
     expect(await page()).toEqual([]);
   },
 );
