@@ -1,6 +1,5 @@
 // Consumers that are dead, slow, lying, or whose answers nobody can trust: whatever they were asked about does not happen.
 import { expect, setDefaultTimeout } from "bun:test";
-import { HookLedger } from "#actors/hooks/ledger.ts";
 import type { Chat, MessagePage } from "#schema/chat.ts";
 import { Client } from "#src/client.ts";
 import {
@@ -12,9 +11,7 @@ import {
   said,
   sendMessage,
 } from "#test/support/chats.ts";
-import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { contextOf } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { Consumer, OLD_SECRET, type Rule, SECRET } from "./world.ts";
 
@@ -377,38 +374,5 @@ testNeeding(
     expect((await consumer.seen("user_prompt_submit")).map(({ request }) => request.data.custom_prompt)).toEqual([
       ...["SEEN-PROMPT", "LATER-PROMPT"],
     ]);
-  },
-);
-
-testNeeding(
-  python,
-  "[HK-14] contents of dispatches go with their chat, and the rows themselves in their time",
-  async () => {
-    await using consumer = await Consumer.start();
-    await using world = await openChatWorld({ env: consumer.env({ SLIPWAY_HOOK_LEDGER_CONTENTS: "true" }) });
-    const owner = await admin(world);
-    const chat = await createChat(world, "something private");
-    (await world.models.next()).say("Fine.").finish();
-    using follower = await Follower.open(world.owner, chat.id);
-    await follower.until(({ status }) => status === "waiting");
-    const page = async () =>
-      (await owner.get<Dispatches>(`/api/v2/hooks/dispatches?chat_id=${chat.id}`)).dispatches.map(
-        ({ event, request }) => [event, request?.includes("something private") ?? false],
-      );
-    expect(await page()).toEqual([
-      ["stop", false],
-      ["session_start", false],
-      ["user_prompt_submit", true],
-    ]);
-    await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
-    expect((await world.owner.fetch("DELETE", `/api/v2/chats/${chat.id}`)).status).toBe(204);
-    expect((await page()).map(([, isThere]) => isThere)).toEqual([false, false, false]);
-    const { store } = contextOf(world.server);
-    const clock = new ManualClock(Date.now() + 86_400_000 - 60_000);
-    const ledger = new HookLedger({ store, clock, days: 1 });
-    clock.advance(600_000);
-    ledger.sweep();
-    await ledger.idle();
-    expect(await page()).toEqual([]);
   },
 );
