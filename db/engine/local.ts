@@ -162,7 +162,7 @@ export class LocalStore implements Store {
 
 /** Tables that no list of workspaces shows anything of; written often. */
 const HIDDEN = new Set(
-  "agent_logs agent_stats api_keys audit_logs chat_events chat_messages chat_queue chats job_logs recovery_codes sequences timers totp_factors usage_blocks usage_details usage_digests usage_keys usage_latencies usage_minutes workspace_activity".split(
+  "agent_logs agent_stats api_keys audit_logs chat_events chat_messages chat_queue chats job_logs oidc_links recovery_codes sequences timers totp_factors usage_blocks usage_details usage_digests usage_keys usage_latencies usage_minutes workspace_activity".split(
     " ",
   ),
 );

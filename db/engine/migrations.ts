@@ -6,6 +6,7 @@ import provisionerKeyIds from "../migrations/0002_provisioner_key_ids.sql" with 
 import signIn from "../migrations/0003_sign_in.sql" with { type: "text" };
 import secondFactors from "../migrations/0004_second_factors.sql" with { type: "text" };
 import hooks from "../migrations/0005_hooks.sql" with { type: "text" };
+import oidcLinks from "../migrations/0006_oidc_links.sql" with { type: "text" };
 import type { Migration } from "./migrate.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0003_sign_in", sql: signIn },
   { name: "0004_second_factors", sql: secondFactors },
   { name: "0005_hooks", sql: hooks },
+  { name: "0006_oidc_links", sql: oidcLinks },
 ];

@@ -16,6 +16,7 @@ export * from "./jobs.ts";
 export * from "./known-addresses.ts";
 export * from "./mcp.ts";
 export * from "./models.ts";
+export * from "./oidc-links.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";
 export * from "./second-factors.ts";

@@ -113,6 +113,22 @@ export const isStillOwner = statement<{ id: string }>(
   { expect: 1 },
 );
 
+/** {id}: another owner who may sign in. */
+export const findOtherOwner = query(
+  build
+    .select({ id: users.id })
+    .from(users)
+    .where(
+      and(
+        ne(users.id, sql.placeholder("id")),
+        alive,
+        ne(users.status, "suspended"),
+        sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
+      ),
+    )
+    .limit(1),
+);
+
 /**
  * A guard: refuses the batch as `stale` when the password was changed since this hash was compared. Comparing takes a while, and who
  * has set a new password wants nobody signed in with the old one.

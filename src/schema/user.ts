@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 
 export const USER_STATUSES = ["active", "dormant", "suspended"] as const;
-const LOGIN_TYPES = ["password", "none"] as const;
+const LOGIN_TYPES = ["password", "oidc", "none"] as const;
 export const SITE_ROLES = ["owner", "auditor", "template-admin", "user-admin"] as const;
 
 /** The rule of user names (facts/platform 3.1). */
@@ -45,7 +45,9 @@ export const User = t.Object({
   email: t.String(),
   avatar_url: t.String({ description: "A URL, or empty." }),
   theme_preference: t.String(),
-  login_type: t.String({ description: "password, or none for built-in accounts that cannot sign in." }),
+  login_type: t.String({
+    description: "password, oidc for who signs in at a provider, or none for accounts that cannot sign in.",
+  }),
   status: t.String({ description: "active, dormant (has never signed in) or suspended." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),

@@ -118,7 +118,7 @@ export const identify = async (
 
 /** Notes the use of a key. Nobody waits for it, and a failure only means that it is noted later. */
 const touch = (store: Store, key: KeyOfUser, now: number): void => {
-  const expires = key.login_type === "password" ? now + key.lifetime_seconds * 1000 : key.expires_at;
+  const expires = key.login_type !== "token" ? now + key.lifetime_seconds * 1000 : key.expires_at;
   const writes = [
     touchKey({
       id: key.key_id,

@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { userGitSshKey } from "../agents/git-ssh-key.ts";
 import type { ApiContext } from "../context.ts";
 import { factors } from "../factors/index.ts";
+import { oidc } from "../oidc/index.ts";
 import { userCollection } from "./collection.ts";
 import { firstUser } from "./first.ts";
 import { signInMethods } from "./methods.ts";
@@ -18,6 +19,7 @@ export const users = (ctx: ApiContext) =>
     .use(session(ctx))
     .use(firstUser(ctx))
     .use(signInMethods(ctx))
+    .use(oidc(ctx))
     .use(userCollection(ctx))
     .use(oneUser(ctx))
     .use(factors(ctx))

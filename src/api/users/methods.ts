@@ -1,5 +1,7 @@
 // What people can sign in with, and whether a password would do: asked by pages before anybody is signed in.
-import { Elysia, t } from "elysia";
+import { Elysia, type Static, t } from "elysia";
+import type { OidcSetting } from "#base/config/oidc-settings.ts";
+import { providerPath } from "#domain/oidc/providers.ts";
 import { networkOf } from "#domain/users/throttle.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
@@ -11,8 +13,34 @@ const AuthMethods = t.Object({
   terms_of_service_url: t.String(),
   password: t.Object({ enabled: t.Boolean() }),
   github: t.Object({ enabled: t.Boolean(), default_provider_configured: t.Boolean() }),
-  oidc: t.Object({ enabled: t.Boolean(), signInText: t.String(), iconUrl: t.String() }),
+  oidc: t.Object({
+    enabled: t.Boolean(),
+    signInText: t.String(),
+    iconUrl: t.String(),
+    providers: t.Array(
+      t.Object({
+        id: t.String(),
+        name: t.String(),
+        icon: t.String({ description: "A URL, or empty." }),
+        url: t.String({ description: "Where a browser begins; takes `redirect`, a path to go to afterwards." }),
+      }),
+      { description: "All of them; the members beside tell of the first, for clients that know one." },
+    ),
+  }),
 });
+
+const shownProviders = (settings: readonly OidcSetting[]): Static<typeof AuthMethods>["oidc"] => {
+  const providers = settings.map(({ id, display_name, icon = "" }) => ({
+    ...{ id, icon, name: display_name ?? id, url: `${providerPath(id)}/start` },
+  }));
+  const [first] = providers;
+  return {
+    enabled: first !== undefined,
+    signInText: first ? `Sign in with ${first.name}` : "",
+    iconUrl: first?.icon ?? "",
+    providers,
+  };
+};
 
 export const signInMethods = (ctx: ApiContext) =>
   new Elysia()
@@ -22,7 +50,7 @@ export const signInMethods = (ctx: ApiContext) =>
         terms_of_service_url: "",
         password: { enabled: true },
         github: { enabled: false, default_provider_configured: false },
-        oidc: { enabled: false, signInText: "", iconUrl: "" },
+        oidc: shownProviders(ctx.config.oidc_providers),
       }),
       {
         response: { 200: AuthMethods },

@@ -43,10 +43,11 @@ export const openSession = async (
   address: string,
   proved: Proved,
   guards: readonly Statement[],
+  login_type: "password" | "oidc" = "password",
 ): Promise<{ token: string; cookie: string }> => {
   const now = ctx.clock.now();
   const { token, statement } = newKey({
-    ...{ user_id: user.id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
+    ...{ user_id: user.id, login_type, lifetime_seconds: LOGIN_SECONDS, now },
     proved: provedNow(proved, now),
   });
   await ctx.store.commit([

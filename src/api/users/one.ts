@@ -9,6 +9,7 @@ import { deleteFactorsOf } from "#db/second-factors.ts";
 import { deleteKeysOf } from "#db/users/api-keys.ts";
 import { deleteLinksOf } from "#db/users/external-auth.ts";
 import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { deleteOidcLinksOf } from "#db/users/oidc-links.ts";
 import { deleteUserSkillsOf } from "#db/users/skills.ts";
 import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
 import { isOwner, mayEditProfile, mayManageUser } from "#domain/access.ts";
@@ -60,6 +61,7 @@ export const oneUser = (ctx: ApiContext) =>
             deleteAddressesOf(user.id),
             deleteGitSshKey(user.id),
             ...deleteFactorsOf(user.id),
+            deleteOidcLinksOf(user.id),
             deleteLinksOf(user.id),
             deleteUserSkillsOf(user.id),
             userDeleted(user, now),

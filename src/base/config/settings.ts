@@ -22,6 +22,7 @@ import {
 } from "./kinds.ts";
 import { LOCAL_SETTINGS } from "./local-settings.ts";
 import { logLevels } from "./log-levels.ts";
+import { OIDC_SETTINGS } from "./oidc-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
@@ -117,6 +118,7 @@ export const SERVER_SETTINGS = {
   }),
   ...LOCAL_SETTINGS,
   ...SIGN_IN_SETTINGS,
+  ...OIDC_SETTINGS,
   provisioner_slots: setting(whole(1, 64), 2, {
     group: "Workspaces",
     help: "How many builds run at the same time; further ones wait in the queue.",

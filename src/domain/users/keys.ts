@@ -10,7 +10,7 @@ export const LOGIN_SECONDS = 86_400;
 export type NewKey = {
   user_id: string;
   /** `password` is a sign-in, `token` was made on the tokens page. */
-  login_type: "password" | "token";
+  login_type: "password" | "token" | "oidc";
   token_name?: string;
   scope?: string;
   lifetime_seconds: number;

@@ -151,6 +151,9 @@ describe("who is calling", () => {
       "POST /api/v2/users/first",
       "GET /api/v2/users/authmethods",
       "POST /api/v2/users/validate-password",
+      "GET /api/v2/users/oidc/callback",
+      "GET /api/v2/users/oidc/{provider}/start",
+      "GET /api/v2/users/oidc/{provider}/callback",
       "GET /api/v2/templates/schema",
     ]);
   });

@@ -109,7 +109,7 @@ describe("a new user", () => {
     [{ ...base, password: "short" }],
     [{ ...base, password: undefined }],
     [{ ...base, login_type: "none" }],
-    [{ ...base, login_type: "oidc" }],
+    [{ ...base, login_type: "github" }],
     [{ ...base, roles: ["king"] }],
     [{ ...base, organization_ids: [crypto.randomUUID()] }],
     [{ ...base, organization_ids: ["7"] }],

@@ -1,0 +1,17 @@
+// Accounts at OpenID Connect providers that sign a user in.
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { users } from "./users.ts";
+
+export const oidc_links = sqliteTable(
+  "oidc_links",
+  {
+    issuer: text().notNull(),
+    /** The person's id there, the claim `sub`: never given to another. */
+    subject: text().notNull(),
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    created_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.issuer, table.subject] }), index("oidc_links_user").on(table.user_id)],
+);

@@ -1,0 +1,143 @@
+// Signing in at one OpenID Connect provider: authorization code with PKCE, state and nonce, by `openid-client`, over our own guarded way
+// out. Says what went wrong in words for people; nothing a provider says is trusted further than its shape (rules OI-2, OI-3).
+import type { Configuration, CustomFetch, IDToken } from "openid-client";
+import type { Clock } from "#base/clock.ts";
+import type { OidcSetting } from "#base/config/oidc-settings.ts";
+import { OutboundError } from "#base/outbound.ts";
+
+/** `denied`: the provider, or the person there, said no. `invalid`: its answer does not hold. `unavailable`: it cannot be asked. */
+export class OidcError extends Error {
+  override readonly name = "OidcError";
+  readonly kind: "denied" | "invalid" | "unavailable";
+
+  constructor(kind: OidcError["kind"], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.kind = kind;
+  }
+}
+
+/** What has to be the same when the browser comes back. */
+export type Checks = { readonly state: string; readonly nonce: string; readonly verifier: string };
+
+/** What the provider says of the person; `sub` is theirs for ever. */
+export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string };
+
+type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
+type Library = typeof import("openid-client");
+
+const SCOPES = ["openid", "email", "profile"];
+/** What a provider publishes of itself is asked for again after so long. */
+const FRESH_MS = 3_600_000;
+const TIMEOUT_S = 10;
+
+export class OidcClient {
+  readonly setting: OidcSetting;
+  readonly #clock: Clock;
+  readonly #fetch: Fetch;
+  #known: { config: Promise<Configuration>; until: number } | undefined;
+
+  constructor(setting: OidcSetting, { clock, fetch }: { clock: Clock; fetch: Fetch }) {
+    this.setting = setting;
+    this.#clock = clock;
+    this.#fetch = fetch;
+  }
+
+  get name(): string {
+    return this.setting.display_name ?? this.setting.id;
+  }
+
+  /** Where the browser goes, and what to check when it comes back. Throws OidcError. */
+  async begin(redirect_uri: string): Promise<{ url: URL; checks: Checks }> {
+    return this.#asking(async (library, config) => {
+      const verifier = library.randomPKCECodeVerifier();
+      const checks = { state: library.randomState(), nonce: library.randomNonce(), verifier };
+      const url = library.buildAuthorizationUrl(config, {
+        ...{ redirect_uri, scope: (this.setting.scopes ?? SCOPES).join(" ") },
+        ...{ state: checks.state, nonce: checks.nonce },
+        ...{ code_challenge: await library.calculatePKCECodeChallenge(verifier), code_challenge_method: "S256" },
+      });
+      return { url, checks };
+    });
+  }
+
+  /** What the provider says of who came back to `callback`, the redirect URI with its query. Throws OidcError. */
+  async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<Claims> {
+    return this.#asking(async (library, config) => {
+      const tokens = await library.authorizationCodeGrant(config, callback, {
+        ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
+      });
+      const claims = tokens.claims() as IDToken;
+      if (!config.serverMetadata().userinfo_endpoint) return claims;
+      // Most providers tell the address and the groups only there.
+      return { ...(await library.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims };
+    });
+  }
+
+  async #asking<T>(work: (library: Library, config: Configuration) => Promise<T>): Promise<T> {
+    // Loaded with the first sign-in: a start does not wait for it.
+    const library = await import("openid-client");
+    try {
+      return await work(library, await this.#configuration(library));
+    } catch (error) {
+      throw this.#inWords(library, error);
+    }
+  }
+
+  #configuration(library: Library): Promise<Configuration> {
+    const now = this.#clock.monotonic();
+    if (this.#known && now < this.#known.until) return this.#known.config;
+    const { issuer, client_id, client_secret } = this.setting;
+    const isPlain = issuer.startsWith("http:");
+    const config = library.discovery(
+      new URL(issuer),
+      client_id,
+      client_secret,
+      client_secret === undefined ? library.None() : undefined,
+      {
+        [library.customFetch]: this.#send,
+        timeout: TIMEOUT_S,
+        ...(isPlain ? { execute: [library.allowInsecureRequests] } : {}),
+      },
+    );
+    const known = { config, until: now + FRESH_MS };
+    this.#known = known;
+    config.catch(() => {
+      // The next one asks again.
+      if (this.#known === known) this.#known = undefined;
+    });
+    return config;
+  }
+
+  readonly #send: CustomFetch = (url, { body, headers, method, signal }) =>
+    this.#fetch(new URL(url), {
+      ...{ headers, method },
+      ...(signal ? { signal } : {}),
+      ...(body === undefined || body === null
+        ? {}
+        : { body: body instanceof URLSearchParams ? body.toString() : body }),
+    } as RequestInit);
+
+  #inWords(library: Library, error: unknown): OidcError {
+    if (error instanceof OidcError) return error;
+    const cause = rootOf(error);
+    if (error instanceof library.AuthorizationResponseError) {
+      const said = error.error === "access_denied" ? "You said no there." : `It said ${codeIn(error.error)}.`;
+      return new OidcError("denied", `${this.name} did not sign you in. ${said}`, error);
+    }
+    if (error instanceof library.ResponseBodyError && error.status < 500) {
+      return new OidcError("denied", `${this.name} did not agree (${codeIn(error.error)}).`, error);
+    }
+    if (cause instanceof OutboundError) return new OidcError("unavailable", `${this.name} cannot be asked now.`, cause);
+    const { code } = error as { code?: unknown };
+    if (code === "OAUTH_TIMEOUT") return new OidcError("unavailable", `${this.name} did not answer in time.`, error);
+    return new OidcError("invalid", `The answer of ${this.name} does not hold.`, error);
+  }
+}
+
+const rootOf = (error: unknown): unknown =>
+  error instanceof Error && error.cause !== undefined && !(error instanceof OutboundError)
+    ? rootOf(error.cause)
+    : error;
+
+/** A word of the protocol, not whatever a provider writes. */
+const codeIn = (word: unknown): string => (typeof word === "string" && /^[\w.-]{1,64}$/.test(word) ? word : "an error");

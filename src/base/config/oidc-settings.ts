@@ -1,0 +1,132 @@
+// Providers that people sign in at by OpenID Connect: the setting `oidc_providers`. Secrets in it are never shown; unknown keys are
+// refused, since they decide who comes in (rule OI-1).
+import type { Kind } from "./kinds.ts";
+import { setting } from "./setting.ts";
+
+type Mapping<T> = Readonly<Record<string, T>>;
+
+/** One provider as the operator wrote it. */
+export type OidcSetting = {
+  /** Stands in the redirect URI. */
+  readonly id: string;
+  readonly issuer: string;
+  readonly client_id: string;
+  readonly client_secret?: string;
+  readonly scopes?: readonly string[];
+  readonly display_name?: string;
+  readonly icon?: string;
+  /** Addresses of other domains are refused. */
+  readonly email_domains?: readonly string[];
+  /** People without an account get one. */
+  readonly sign_up?: boolean;
+  /** A verified address links the account that has it. */
+  readonly link_accounts?: boolean;
+  readonly username_claim?: string;
+  readonly groups_claim?: string;
+  /** Group -> roles of the site. With it, each sign-in sets exactly these. */
+  readonly roles?: Mapping<readonly string[]>;
+  /** Group -> organization -> roles there. With it, each sign-in sets exactly these in the organizations named. */
+  readonly organizations?: Mapping<Mapping<readonly string[]>>;
+};
+
+const TEXTS = ["client_secret", "display_name", "icon", "username_claim", "groups_claim"] as const;
+const LISTS = ["scopes", "email_domains"] as const;
+const FLAGS = ["sign_up", "link_accounts"] as const;
+const KNOWN = new Set<string>(["id", "issuer", "client_id", "roles", "organizations", ...TEXTS, ...LISTS, ...FLAGS]);
+
+const SITE_ROLES = ["owner", "auditor", "template-admin", "user-admin"];
+const ORGANIZATION_ROLES = [
+  ...["organization-admin", "organization-auditor", "organization-user-admin", "organization-template-admin"],
+  "organization-workspace-creation-ban",
+];
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 4096;
+const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const areOf = (known: readonly string[], value: unknown): boolean =>
+  Array.isArray(value) && value.every((role) => known.includes(role));
+
+/** Without encryption only on this machine: whoever is in between would sign in as anybody. */
+const isIssuer = (value: unknown): boolean => {
+  if (!isText(value) || !URL.canParse(value)) return false;
+  const { protocol, hostname, username, search, hash } = new URL(value);
+  const isHere = hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+  return (protocol === "https:" || (protocol === "http:" && isHere)) && username + search + hash === "";
+};
+
+/** What is wrong with one entry, without its values: one of them is a secret. */
+const mistakeIn = (one: unknown): string | undefined => {
+  if (!isMapping(one)) return "must be a mapping";
+  const unknown = Object.keys(one).find((key) => !KNOWN.has(key));
+  if (unknown !== undefined) return `has no key ${unknown}`;
+  if (!isText(one.id) || !/^[a-z0-9][a-z0-9-]{0,31}$/.test(one.id)) return "needs an id of a-z, 0-9 and -";
+  if (!isIssuer(one.issuer)) return "needs an issuer: an https URL, or http on this machine";
+  if (!isText(one.client_id)) return "needs a client_id";
+  for (const key of TEXTS) if (one[key] !== undefined && !isText(one[key])) return `${key} must be text`;
+  for (const key of LISTS) if (one[key] !== undefined && !isList(one[key])) return `${key} must be a list of texts`;
+  for (const key of FLAGS) {
+    if (one[key] !== undefined && typeof one[key] !== "boolean") return `${key} must be true or false`;
+  }
+  if (Array.isArray(one.scopes) && !one.scopes.includes("openid")) return "scopes must have openid among them";
+  if (isText(one.icon) && !/^(https:\/\/|data:image\/)/.test(one.icon))
+    return "icon must be an https or data:image URL";
+  return mistakeInMappings(one);
+};
+
+const mistakeInMappings = ({ roles, organizations }: Record<string, unknown>): string | undefined => {
+  if (roles !== undefined) {
+    const fits = isMapping(roles) && Object.values(roles).every((list) => areOf(SITE_ROLES, list));
+    if (!fits) return `roles must map groups to lists of ${SITE_ROLES.join(", ")}`;
+  }
+  if (organizations === undefined) return undefined;
+  const fits =
+    isMapping(organizations) &&
+    Object.values(organizations).every(
+      (by) => isMapping(by) && Object.values(by).every((list) => areOf(ORGANIZATION_ROLES, list)),
+    );
+  return fits
+    ? undefined
+    : `organizations must map groups to organizations to lists of ${ORGANIZATION_ROLES.join(", ")}`;
+};
+
+const listIn = (text: string): unknown => {
+  if (text.trim() === "") return [];
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** What is wrong with the list, in words that hold none of its values; undefined when nothing is. */
+const mistakeInList = (list: unknown): string | undefined => {
+  if (!Array.isArray(list)) return "it is not a list";
+  for (const [i, entry] of list.entries()) {
+    const mistake = mistakeIn(entry);
+    if (mistake !== undefined) return `entry ${i + 1} ${mistake}`;
+  }
+  const ids = list.map(({ id }: OidcSetting) => id);
+  const twice = ids.find((id, i) => ids.indexOf(id) < i);
+  return twice === undefined ? undefined : `two entries have the id ${twice}`;
+};
+
+const providers: Kind<readonly OidcSetting[]> = {
+  accepts: "a list of providers (in the settings file a YAML list, elsewhere JSON), each with id, issuer and client_id",
+  placeholder: "JSON",
+  structured: true,
+  parse(text) {
+    const list = listIn(text);
+    return mistakeInList(list) === undefined ? (list as OidcSetting[]) : undefined;
+  },
+  mistake: (text) => mistakeInList(listIn(text)),
+  print: (value) => (value.length === 0 ? "" : JSON.stringify(value)),
+};
+
+export const OIDC_SETTINGS = {
+  oidc_providers: setting(providers, [], {
+    group: "Signing in",
+    help: "Providers that people sign in at by OpenID Connect. See docs/signing-in.md. Where a provider is not on the public internet, allowed_private_networks must name its network.",
+    secret: true,
+  }),
+} as const;

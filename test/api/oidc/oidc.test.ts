@@ -1,0 +1,277 @@
+// Signing in at a real OpenID Connect provider, from the button to the session, and everything that must not get in.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { User } from "#schema/user.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { enrol, SECOND } from "../factors/people.ts";
+import { newPerson, statusOf } from "../users/people.ts";
+import { Browser, CLIENT, OidcServer, type Person } from "./provider.ts";
+
+const COOKIE = "service_session_token";
+const GROUPS = {
+  groups_claim: "groups",
+  roles: { admins: ["owner"], audit: ["auditor"] },
+  organizations: { builders: { default: ["organization-template-admin"] }, staff: { default: [] } },
+};
+
+let idp: OidcServer;
+let server: TestServer;
+let admin: Client;
+const clock = new ManualClock();
+
+beforeAll(async () => {
+  idp = await OidcServer.start();
+  const base = { issuer: idp.issuer, ...CLIENT };
+  const providers = [
+    { ...base, id: "open", display_name: "Acme", sign_up: true, email_domains: ["example.com"] },
+    { ...base, id: "linking", link_accounts: true },
+    { ...base, id: "mapped", sign_up: true, ...GROUPS },
+    { id: "gone", issuer: "http://127.0.0.1:1", client_id: "x" },
+  ];
+  server = await startTestServer({
+    clock,
+    env: { SLIPWAY_OIDC_PROVIDERS: JSON.stringify(providers), SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" },
+  });
+  const redirects = ["open", "linking", "mapped"].map(
+    (id) => new URL(`/api/v2/users/oidc/${id}/callback`, server.url).href,
+  );
+  idp.register(redirects);
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await idp[Symbol.asyncDispose]();
+});
+
+const start = (id: string, query = ""): string => new URL(`/api/v2/users/oidc/${id}/start${query}`, server.url).href;
+const isCallback = (url: URL): boolean =>
+  url.host === server.url.host && url.pathname.endsWith("/callback") && url.search !== "";
+const isOurs = (url: URL): boolean => url.host === server.url.host && !url.pathname.startsWith("/api/");
+
+/** Signs this person in with a fresh browser; where it ended, what it said, and who it is now. */
+const signIn = async (who: Person | undefined, id = "open", query = "") => {
+  idp.who = who;
+  const browser = new Browser();
+  const { url, response } = await browser.go(start(id, query), isOurs);
+  const token = browser.cookie(server.url, COOKIE);
+  return { browser, url, text: (await response?.text()) ?? "", token, client: new Client(server.url, token) };
+};
+
+const ann = { sub: "ann-1", email: "ann@example.com", email_verified: true, preferred_username: "ann", name: "Ann A." };
+
+test("[OI-1] the setting names its mistakes without its secret, and what people see of it has none", async () => {
+  const wrong = (more: object) =>
+    startTestServer({
+      env: {
+        SLIPWAY_OIDC_PROVIDERS: JSON.stringify([{ id: "a", issuer: "https://x.example", client_id: "c", ...more }]),
+      },
+    });
+  await expect(wrong({ issuer: "http://idp.example" })).rejects.toThrow("issuer");
+  await expect(wrong({ signup: true })).rejects.toThrow("no key signup");
+  await expect(wrong({ roles: { a: ["god"] } })).rejects.toThrow("roles");
+  await expect(wrong({ scopes: ["email"] })).rejects.toThrow("openid");
+  const methods = await admin.as(undefined).get<{ oidc: { providers: object[] } }>("/api/v2/users/authmethods");
+  expect(methods.oidc).toMatchObject({ enabled: true, signInText: "Sign in with Acme" });
+  expect(methods.oidc.providers[0]).toEqual({
+    id: "open",
+    name: "Acme",
+    icon: "",
+    url: "/api/v2/users/oidc/open/start",
+  });
+  expect(JSON.stringify(methods)).not.toContain(CLIENT.client_secret);
+});
+
+test("[OI-2] [OI-5] somebody new signs up by signing in, and comes back as the same", async () => {
+  const { url, client, browser } = await signIn(ann, "open", "?redirect=/settings/tokens");
+  expect(url.pathname).toBe("/settings/tokens");
+  const authorize = new URL(browser.visited.find((one) => one.startsWith(idp.issuer)) ?? "");
+  expect(Object.fromEntries(authorize.searchParams)).toMatchObject({
+    ...{ response_type: "code", code_challenge_method: "S256", client_id: CLIENT.client_id },
+    redirect_uri: new URL("/api/v2/users/oidc/open/callback", server.url).href,
+  });
+  for (const name of ["state", "nonce", "code_challenge"])
+    expect(authorize.searchParams.get(name)?.length).toBeGreaterThan(20);
+  const me = await client.get<User>("/api/v2/users/me");
+  expect(me).toMatchObject({
+    username: "ann",
+    email: "ann@example.com",
+    name: "Ann A.",
+    login_type: "oidc",
+    status: "active",
+  });
+  expect(me.organization_ids).toHaveLength(1);
+  const key = (client.token ?? "").split("-")[0];
+  expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
+  // The address has changed there: still the same person.
+  const again = await signIn({ ...ann, email: "ann.new@example.com" });
+  expect((await again.client.get<User>("/api/v2/users/me")).id).toBe(me.id);
+  expect(await statusOf(client, "POST", "/users/logout")).toBe(200);
+  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+  expect(await statusOf(admin.as(undefined), "POST", "/users/login", { email: ann.email, password: "" })).toBe(401);
+});
+
+test("[OI-5] a name that is taken or not allowed gives way to another", async () => {
+  const second = await signIn({ ...ann, sub: "ann-2", email: "ann2@example.com" });
+  expect((await second.client.get<User>("/api/v2/users/me")).username).toBe("ann-2");
+  const odd = await signIn({ ...ann, sub: "odd", email: "odd@example.com", preferred_username: "../Jörg  Müller!" });
+  expect((await odd.client.get<User>("/api/v2/users/me")).username).toMatch(/^Jo-?rg-Mu-?ller$/);
+  const reserved = await signIn({ ...ann, sub: "me", email: "m@example.com", preferred_username: "me" });
+  expect((await reserved.client.get<User>("/api/v2/users/me")).username).toBe("me-2");
+});
+
+test("[OI-4] an address must be there, verified and of an allowed domain", async () => {
+  const bad = { ...ann, sub: "bad", preferred_username: "bad" };
+  for (const [claims, words] of [
+    [{ ...bad, email: "bad@example.com", email_verified: false }, "not verified"],
+    [{ ...bad, email: "bad@example.com", email_verified: undefined }, "not verified"],
+    [{ ...bad, email: undefined }, "did not tell"],
+    [{ ...bad, email: "bad@evil.example" }, "domain"],
+    [{ ...bad, email: "bad@notexample.com" }, "domain"],
+  ] as const) {
+    const { token, text } = await signIn(claims as Person);
+    expect(token).toBeUndefined();
+    expect(text).toContain(words);
+  }
+  expect(await statusOf(admin, "GET", "/users/bad")).toBe(404);
+});
+
+test("[OI-5] without sign-up, and without leave to link, nobody new gets in", async () => {
+  const stranger = await signIn({ ...ann, sub: "s", email: "stranger@example.com" }, "linking");
+  expect(stranger.token).toBeUndefined();
+  expect(stranger.text).toContain("no account for you");
+  await newPerson(admin, "pat");
+  const pat = { sub: "pat", email: "PAT@example.com", email_verified: true };
+  expect((await signIn(pat, "open")).text).toContain("signs in in another way");
+  const linked = await signIn(pat, "linking");
+  expect(await linked.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "pat", login_type: "password" });
+  // Linked now, whichever provider of this issuer.
+  expect((await signIn(pat, "open")).token).toBeDefined();
+  await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
+  const prepared = await signIn({ sub: "pre", email: "pre@example.com", email_verified: true }, "linking");
+  expect((await prepared.client.get<User>("/api/v2/users/me")).username).toBe("pre");
+});
+
+test("[OI-6] suspended and deleted people are refused", async () => {
+  const sue = { sub: "sue", email: "sue@example.com", email_verified: true };
+  const { client } = await signIn(sue);
+  await admin.put("/api/v2/users/sue/status/suspend");
+  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+  const refused = await signIn(sue);
+  expect([refused.token, refused.text.includes("suspended")]).toEqual([undefined, true]);
+  await admin.delete("/api/v2/users/sue");
+  const anew = await signIn(sue);
+  expect(await anew.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "sue" });
+});
+
+test("[OI-6] a linked account with a second factor is asked for it here, too", async () => {
+  const { client } = await newPerson(admin, "fay");
+  const { recovery_codes } = await enrol(clock, client);
+  const fay = { sub: "fay", email: "fay@example.com", email_verified: true };
+  const { token, url } = await signIn(fay, "linking", "?redirect=/settings/tokens");
+  expect([token, url.pathname, url.search]).toEqual([undefined, "/login", "?redirect=%2Fsettings%2Ftokens"]);
+  const challenge = new URLSearchParams(url.hash.slice(1)).get("challenge");
+  const done = await client.as(undefined).fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
+  expect(done.status).toBe(201);
+});
+
+test("[OI-3] a callback counts once, in the browser that began it, for ten minutes, at its own provider", async () => {
+  idp.who = ann;
+  const browser = new Browser();
+  const { url: callback } = await browser.go(start("open"), isCallback);
+  const [thief, other] = [new Browser(), new Browser()];
+  await other.go(start("open"), isCallback);
+  const outcome = async (by: Browser, address: string) => {
+    const { response } = await by.go(address, isOurs);
+    await response?.body?.cancel();
+    return { status: response?.status, token: by.cookie(server.url, COOKIE) };
+  };
+  const refused = { status: 403, token: undefined };
+  // Another browser, with no sign-in or with one of its own: the state is not its.
+  expect(await outcome(thief, callback.href)).toEqual(refused);
+  expect(await outcome(other, callback.href)).toEqual(refused);
+  const elsewhere = new URL(callback.href.replace("/open/", "/mapped/"));
+  expect(await outcome(browser, elsewhere.href)).toEqual(refused);
+  const forged = new URL(callback);
+  forged.searchParams.set("code", "made-up");
+  const again = new Browser();
+  const { url: fresh } = await again.go(start("open"), isCallback);
+  clock.advance(10 * 60_000);
+  expect(await outcome(again, fresh.href)).toEqual(refused);
+  const last = new Browser();
+  const { url: good } = await last.go(start("open"), isCallback);
+  const kept = last.cookie(server.url, "service_oidc_state") ?? "";
+  expect(kept).not.toContain("verifier");
+  expect((await outcome(last, good.href)).token).toBeDefined();
+  // The same code once more: the provider has given it away.
+  const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state=${kept}` } });
+  expect(replay.status).toBe(401);
+  expect(await replay.json()).toMatchObject({ message: "Acme did not agree (invalid_grant)." });
+});
+
+test("[OI-3] afterwards the browser goes to a path of this server and to no other", async () => {
+  for (const [asked, path] of [
+    ["//evil.example/", "/"],
+    ["https://evil.example/", "/"],
+    ["/\\evil.example", "/"],
+    ["/..//evil.example", "/evil.example"],
+    ["/settings/tokens?x=1", "/settings/tokens"],
+  ]) {
+    const { url } = await signIn(ann, "open", `?redirect=${encodeURIComponent(asked ?? "")}`);
+    expect([asked, url.host, url.pathname]).toEqual([asked, server.url.host, path]);
+  }
+});
+
+test("[OI-8] who says no, and a provider that fails, is said in words", async () => {
+  const no = await signIn(undefined);
+  expect([no.token, no.text.includes("You said no there.")]).toEqual([undefined, true]);
+  const gone = await fetch(start("gone"), { redirect: "manual" });
+  expect([gone.status, ((await gone.json()) as { message: string }).message]).toEqual([
+    503,
+    "gone cannot be asked now.",
+  ]);
+  expect((await fetch(start("nowhere"), { redirect: "manual" })).status).toBe(404);
+  idp.who = ann;
+  const browser = new Browser();
+  const { url } = await browser.go(start("open"), isCallback);
+  idp.isBroken = true;
+  const { response } = await browser.go(url.href, isOurs);
+  idp.isBroken = false;
+  expect(await response?.text()).toContain("Acme");
+  expect(browser.cookie(server.url, COOKIE)).toBeUndefined();
+});
+
+test("[OI-7] groups give roles and memberships at each sign-in, and take them", async () => {
+  const max = { sub: "max", email: "max@example.com", email_verified: true, preferred_username: "max" };
+  const rolesOf = async (client: Client) => ({
+    site: (await client.get<User>("/api/v2/users/me")).roles.map(({ name }) => name),
+    organizations: Object.values(
+      (await client.get<{ organization_roles: Record<string, string[]> }>("/api/v2/users/me/roles")).organization_roles,
+    ),
+  });
+  const first = await signIn({ ...max, groups: ["audit", "builders", "unknown", "constructor"] }, "mapped");
+  expect(await rolesOf(first.client)).toEqual({ site: ["auditor"], organizations: [["organization-template-admin"]] });
+  const second = await signIn({ ...max, groups: ["staff"] }, "mapped");
+  expect(await rolesOf(second.client)).toEqual({ site: [], organizations: [[]] });
+  expect(await rolesOf((await signIn({ ...max, groups: "admins" }, "mapped")).client)).toEqual({
+    site: ["owner"],
+    organizations: [],
+  });
+  const last = await signIn(max, "mapped");
+  expect(await rolesOf(last.client)).toEqual({ site: [], organizations: [] });
+  // Another provider of the same person does not decide.
+  await admin.put("/api/v2/users/max/roles", { roles: ["auditor"] });
+  expect((await rolesOf((await signIn(max, "open")).client)).site).toEqual(["auditor"]);
+  type Entry = { action: string; resource_type: string; diff: object; user: { username: string } | null };
+  const { audit_logs } = await admin.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=50&q=resource_target:max");
+  const told = audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
+  for (const one of [
+    "create user",
+    "create oidc_link",
+    "write user",
+    "write organization_member",
+    "delete organization_member",
+  ]) {
+    expect(told).toContain(one);
+  }
+});

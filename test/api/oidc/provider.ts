@@ -1,0 +1,121 @@
+// A real OpenID Connect provider (the package oidc-provider) on loopback, whose people sign in without a page: who comes is said by the test.
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import Provider from "oidc-provider";
+
+/** What the provider knows of a person; `sub` is their id. */
+export type Person = Readonly<Record<string, unknown>> & { readonly sub: string };
+
+export const CLIENT = { client_id: "slipway", client_secret: "a-secret-of-the-client-canary-of-32-bytes" } as const;
+
+export class OidcServer implements AsyncDisposable {
+  readonly issuer: string;
+  readonly #server: Server;
+  #provider: InstanceType<typeof Provider> | undefined;
+  /** Who signs in next; undefined: they say no. */
+  who: Person | undefined;
+  readonly #people = new Map<string, Person>();
+  /** Answers 500 to everything. */
+  isBroken = false;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    server.on("request", (request, response) => {
+      if (this.isBroken || !this.#provider) {
+        response.writeHead(500).end();
+        return;
+      }
+      if (request.url?.startsWith("/interaction/")) void this.#interact(this.#provider, request, response);
+      else void this.#provider.callback()(request, response);
+    });
+  }
+
+  static async start(): Promise<OidcServer> {
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    return new OidcServer(server);
+  }
+
+  /** Registers the client: its redirect URI is known once our server listens. */
+  register(redirect_uris: string[]): void {
+    this.#provider = new Provider(this.issuer, {
+      clients: [{ ...CLIENT, redirect_uris, response_types: ["code"], grant_types: ["authorization_code"] }],
+      cookies: { keys: ["test"] },
+      claims: {
+        email: ["email", "email_verified"],
+        profile: ["name", "preferred_username", "groups"],
+      },
+      pkce: { required: () => true },
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+      findAccount: (_context, sub) => ({ accountId: sub, claims: () => this.#people.get(sub) ?? { sub } }),
+      loadExistingGrant: async (context) => {
+        const { provider, client, session, params } = context.oidc;
+        const grant = new provider.Grant({ clientId: client?.clientId ?? "", accountId: session?.accountId ?? "" });
+        grant.addOIDCScope(String(params?.scope));
+        await grant.save();
+        return grant;
+      },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => this.#server.close(done));
+  }
+
+  async #interact(
+    provider: InstanceType<typeof Provider>,
+    ...[request, response]: Parameters<ReturnType<InstanceType<typeof Provider>["callback"]>>
+  ): Promise<void> {
+    if (!this.who) {
+      await provider.interactionFinished(request, response, { error: "access_denied" });
+      return;
+    }
+    this.#people.set(this.who.sub, this.who);
+    await provider.interactionFinished(request, response, { login: { accountId: this.who.sub } });
+  }
+}
+
+/** A browser as far as redirects and cookies go: each host has its own. */
+export class Browser {
+  readonly #jar = new Map<string, Map<string, string>>();
+  /** Every address it was at. */
+  readonly visited: string[] = [];
+
+  /** Follows redirects until there is none, or `until` is reached, which is not asked for any more. */
+  async go(address: string, until?: (url: URL) => boolean): Promise<{ url: URL; response: Response | undefined }> {
+    let url = new URL(address);
+    for (let i = 0; i < 20; i++) {
+      this.visited.push(url.href);
+      if (until?.(url)) return { url, response: undefined };
+      const jar = this.#jarOf(url);
+      const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+      const response = await fetch(url, {
+        redirect: "manual",
+        headers: { accept: "text/html", ...(cookie ? { cookie } : {}) },
+      });
+      for (const line of response.headers.getSetCookie()) {
+        const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+        if (value === "") jar.delete(name);
+        else jar.set(name, value);
+      }
+      const location = response.headers.get("location");
+      if (location === null) return { url, response };
+      await response.body?.cancel();
+      url = new URL(location, url);
+    }
+    throw new Error("too many redirects");
+  }
+
+  cookie(url: URL, name: string): string | undefined {
+    return this.#jarOf(url).get(name);
+  }
+
+  #jarOf({ host }: URL): Map<string, string> {
+    const jar = this.#jar.get(host) ?? new Map<string, string>();
+    this.#jar.set(host, jar);
+    return jar;
+  }
+}
