@@ -359,7 +359,7 @@ export class Context implements ApiContext, AsyncDisposable {
 export const openContext = async (options: ContextOptions): Promise<Context> => {
   const clock = options.clock ?? systemClock;
   // Loaded only where figures are served: the library takes 27 ms of a start.
-  const metrics = options.config.metrics_address ? new (await import("#base/metrics.ts")).Metrics(clock) : undefined;
+  const metrics = options.config.metrics_address ? await openMetrics(clock) : undefined;
   const store =
     options.store ??
     openLocalStore({
@@ -380,4 +380,14 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
     await context[Symbol.asyncDispose]();
     throw error;
   }
+};
+
+const openMetrics = async (clock: Clock): Promise<Metrics> => {
+  const [{ Metrics }, { showProcess }] = await Promise.all([
+    import("#base/metrics.ts"),
+    import("#base/process-figures.ts"),
+  ]);
+  const metrics = new Metrics(clock);
+  showProcess(metrics);
+  return metrics;
 };

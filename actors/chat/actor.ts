@@ -11,6 +11,7 @@ import type { ModelInfo } from "#src/llm/model.ts";
 import { announce, resume, tellChanges, tellOwner } from "./announce.ts";
 import { chatDeleted, toldSharing } from "./audit.ts";
 import { ChatCore, type Wish } from "./chat-core.ts";
+import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, Command } from "./machine/decision.ts";
 import { permittedCalls, rememberedRules } from "./machine/permissions.ts";
 import { modelAfter, withoutChoice } from "./machine/promoted.ts";
@@ -36,7 +37,7 @@ import { created } from "./storage/created.ts";
 import { type ForkChat, forked } from "./storage/fork.ts";
 import { emptyChat, removeChat } from "./storage/purge.ts";
 import { checkedRoot, readChat, readChildren, readEdited } from "./storage/read.ts";
-import { type ChatState, joined, patchWrites, pinWrites, writesOf } from "./storage/writes.ts";
+import { joined, patchWrites, pinWrites, writesOf } from "./storage/writes.ts";
 import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagents/create.ts";
 import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./turn/offer.ts";
 

@@ -4,10 +4,10 @@ import type { Events, OwnerChatKind } from "../runtime/events.ts";
 import type { Diffs } from "./background/pull-requests.ts";
 import type { SearchUpkeep } from "./background/search-upkeep.ts";
 import type { Titles } from "./background/titles.ts";
+import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
-import type { ChatState } from "./storage/writes.ts";
 import { aboutOf } from "./turn/offer.ts";
 import type { Generations } from "./turn/runner.ts";
 

@@ -5,7 +5,7 @@ import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type AuditEntry, audited, isTold } from "#db/reports/audit/audit.ts";
-import type { ChatState } from "./storage/writes.ts";
+import type { ChatState } from "./machine/chat-state.ts";
 
 const about = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
   ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;

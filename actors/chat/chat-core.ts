@@ -21,12 +21,13 @@ import type { Diffs } from "./background/pull-requests.ts";
 import type { SearchUpkeep } from "./background/search-upkeep.ts";
 import type { Titles } from "./background/titles.ts";
 import { type CheckedCommand, checkedCommand } from "./hooks/checked.ts";
+import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, Command, CommandType } from "./machine/decision.ts";
 import { promotedPatch } from "./machine/promoted.ts";
 import { numbersFor, transition } from "./machine/state.ts";
 import type { ChatPatch, Late } from "./messages.ts";
 import { readChat } from "./storage/read.ts";
-import { type ChatState, patchWrites, writesOf } from "./storage/writes.ts";
+import { patchWrites, writesOf } from "./storage/writes.ts";
 import { type Spawned, type SpawnSubagent, spawnRefusal } from "./subagents/create.ts";
 import type { Generations } from "./turn/runner.ts";
 

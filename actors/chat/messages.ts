@@ -3,9 +3,9 @@ import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
 import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
+import type { ChatState } from "./machine/chat-state.ts";
 import type { Fence, Message, NewMessage, PendingCall, Queued, RetryState, ToolResult } from "./machine/decision.ts";
 import type { PromptOf } from "./prompt/prompt.ts";
-import type { ChatState } from "./storage/writes.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /** Metadata: ordinary updates that raise no version (facts/chats 1.1). */

@@ -3,14 +3,11 @@
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ANY, BUCKET_MS } from "#db/reports/usage/block.ts";
+import { type AppName, appText, KEY_KINDS, type KeyKind } from "#db/reports/usage/keys.ts";
 import {
-  type AppName,
   addLatencies,
   addMinutes,
-  appText,
   insertUsageKeys,
-  KEY_KINDS,
-  type KeyKind,
   type LatencyRow,
   listUsageKeys,
   listUsedApps,

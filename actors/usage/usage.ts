@@ -3,9 +3,10 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import type { ReportName } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { BUCKET_MS } from "#db/reports/usage/block.ts";
-import type { ReportArgs, ReportName } from "#db/reports/usage/reports.ts";
+import type { ReportArgs } from "#db/reports/usage/reports.ts";
 import { usageReport } from "#db/reports/usage/usage.ts";
 import { UsageCollector, type Use } from "./collector.ts";
 import { foldUsage } from "./folding.ts";

@@ -1,15 +1,15 @@
 // Forward-only migrations, embedded in the binary. An existing database is copied before it is changed, a database of a newer
 // version is refused, and a kill in the middle leaves the old version whole: each step is one transaction.
+
 import type { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { failpoint } from "#base/failpoint.ts";
+import type { Migration } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 export class NewerDatabaseError extends Error {
   override readonly name = "NewerDatabaseError";
 }
-
-export type Migration = { readonly name: string; readonly sql: string };
 
 /**
  * Brings the database to the newest version. Before the first step on a database that holds data, a consistent copy is written to

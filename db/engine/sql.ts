@@ -3,10 +3,12 @@
 import { Column, eq, getTableColumns, getTableName, is, Param, Placeholder, SQL, sql, type Table } from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
-import type { ReportName } from "../reports/usage/reports.ts";
 
 /** What SQLite stores. Booleans travel as 0 and 1, times as milliseconds, JSON as text. */
 export type Value = string | number | bigint | null | Uint8Array;
+
+/** Reports that readers make themselves instead of running one text (db/reports). */
+export type ReportName = "templates" | "user_activity" | "user_latency" | "daus" | "audit";
 
 /**
  * One write: the SQL is run once for each row of parameters. With `expect`, every run must change exactly that many rows,
@@ -24,7 +26,7 @@ export type Query<T> = {
   readonly params: readonly Value[];
   readonly map: (row: Value[]) => T;
   /** For `scan` only: a report that a reader computes from many rows (db/reports/usage/reports.ts, db/reports/audit/find.ts), instead of the SQL. */
-  readonly report?: ReportName | "audit";
+  readonly report?: ReportName;
 };
 
 /** Builds SQL and never runs it: the callback is unreachable because nothing here is awaited. */

@@ -1,9 +1,10 @@
 // Figures of this process for Prometheus. What is counted on hot paths is a plain number in an object here; names, labels and text are
 // made only when somebody asks (PERFORMANCE section 3: a scrape pays, a log line does not). Refuses labels that are not bounded by the
 // code: nobody's id, name or address is ever one.
+
 import { Counter, Gauge, type Metric, Registry } from "prom-client";
 import type { Clock } from "./clock.ts";
-import { showProcess } from "./process-figures.ts";
+import type { Labelled } from "./labelled.ts";
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -43,9 +44,6 @@ export class Buckets {
   }
 }
 
-/** A figure with labels: one number for each combination. */
-export type Labelled = readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
-
 export class Metrics {
   readonly registry = new Registry();
   readonly clock: Clock;
@@ -60,7 +58,6 @@ export class Metrics {
 
   constructor(clock: Clock) {
     this.clock = clock;
-    showProcess(this);
   }
 
   countRequest(method: string, route: string, status: number, seconds: number): void {

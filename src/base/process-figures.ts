@@ -2,7 +2,8 @@
 // walks over heap spaces and collections held the event loop up for 20 ms at each scrape.
 import { existsSync, readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Labelled, Metrics } from "./metrics.ts";
+import type { Labelled } from "./labelled.ts";
+import type { Metrics } from "./metrics.ts";
 
 const QUANTILES = [50, 90, 99];
 const DESCRIPTORS = "/proc/self/fd";

@@ -1,6 +1,6 @@
 // Pull requests of GitHub and GitHub Enterprise, by its REST API (rules PR-2, PR-3).
 import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
-import type { Pull, Pulls } from "./pulls.ts";
+import type { Pull, Pulls } from "./pull.ts";
 import { PullError, type PullHttp } from "./pulls-http.ts";
 
 const DIFF = "application/vnd.github.diff";

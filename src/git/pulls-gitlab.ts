@@ -1,7 +1,7 @@
 // Merge requests of GitLab, by its REST API, in the words of pull requests (rules PR-2, PR-3). GitLab counts no lines, so they are counted
 // here in the first pages of the diff.
 import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
-import type { Pull, Pulls } from "./pulls.ts";
+import type { Pull, Pulls } from "./pull.ts";
 import { PullError, type PullHttp } from "./pulls-http.ts";
 
 const PAGE = 100;

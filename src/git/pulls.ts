@@ -2,39 +2,10 @@
 // to PR-5). Which hosts there are follows from the external-auth providers; others are never asked.
 
 import type { Provider } from "./provider.ts";
+import type { Pulls } from "./pull.ts";
 import { githubPulls } from "./pulls-github.ts";
 import { gitlabPulls } from "./pulls-gitlab.ts";
 import type { PullHttp } from "./pulls-http.ts";
-
-export type Pull = {
-  readonly pr_number: number;
-  readonly pr_state: "open" | "closed" | "merged";
-  readonly pr_draft: boolean;
-  readonly pr_title: string;
-  readonly url: string;
-  readonly author_login: string;
-  readonly author_avatar_url: string;
-  readonly base_branch: string;
-  readonly head_branch: string;
-  readonly additions: number;
-  readonly deletions: number;
-  readonly changed_files: number;
-  readonly commits: number;
-  readonly reviewer_count: number;
-  readonly approved: boolean;
-  readonly changes_requested: boolean;
-};
-
-/** One project at a host. Everything throws PullError. */
-export interface Pulls {
-  /** The newest pull request from this branch; undefined when there is none. */
-  find(branch: string): Promise<number | undefined>;
-  read(number: number): Promise<Pull>;
-  /** The unified diff of a pull request. */
-  diff(number: number): Promise<string>;
-  /** The unified diff of a branch against the project's own. */
-  branchDiff(branch: string): Promise<string>;
-}
 
 type Kind = {
   /** What goes before the paths of questions. */

@@ -1,41 +1,16 @@
 // The models an administrator has set up, behind the interface that turns use. Told anew of all of them after each change
 // (actors/models/model-settings.ts). While there is none, the built-in demo model answers.
+
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { CallConfig } from "#schema/model-config.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
 import { adapterOf, needsKey } from "./adapters.ts";
+import { type Attachments, noAttachments } from "./attachments.ts";
+import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { DEMO, DemoModels } from "./demo.ts";
 import { type GuardedFetch, guardedFetch, type MayReach } from "./fetch.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
-import { type Attachments, noAttachments } from "./prompt.ts";
 import { streamOf } from "./stream.ts";
-
-export type ConfiguredProvider = {
-  readonly id: string;
-  readonly provider: ProviderKind;
-  readonly display_name: string;
-  /** Empty: the provider's own address. */
-  readonly base_url: string;
-  readonly enabled: boolean;
-  readonly has_api_key: boolean;
-  /** The key in the clear, empty without one; read for each new connection and kept nowhere. Throws when it cannot be unsealed. */
-  readonly key: () => string;
-};
-
-export type ConfiguredModel = {
-  readonly id: string;
-  readonly provider_id: string;
-  /** The provider's name for it. */
-  readonly model: string;
-  readonly display_name: string;
-  readonly enabled: boolean;
-  readonly is_default: boolean;
-  readonly context_limit: number;
-  readonly compression_threshold: number | null;
-  readonly model_config: CallConfig;
-};
 
 type Deps = {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 // Pictures as models take them: what is larger than any provider wants is scaled down before it is sent, off the main thread. Used by
 // prompt-results.ts and prompt.ts (rules DT-5, MO-42).
 import { log } from "#base/log.ts";
-import type { Attachment } from "./prompt.ts";
+import type { Attachment } from "./attachments.ts";
 
 /** Pixels of the longest side that every provider takes, also beside many other pictures. */
 const LONGEST_SIDE = 2_000;

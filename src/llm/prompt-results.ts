@@ -2,9 +2,9 @@
 // no pictures in results they stand in a user's message right behind them. Used by prompt.ts (rules DT-5, MO-42).
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chat-part.ts";
+import type { Attachments } from "./attachments.ts";
 import type { PromptMessage } from "./model.ts";
 import { fitted, isPicture, type Shown } from "./pictures.ts";
-import type { Attachments } from "./prompt.ts";
 
 type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
 type UserPart = Role<"user">["content"][number];

@@ -1,7 +1,9 @@
 // From a chat's history to what providers are given: text, tool calls and results, attachments, reasoning with what its provider wants
 // back. Every call gets a result, and nothing is sent that a provider would refuse.
+
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chat-part.ts";
+import type { Attachments } from "./attachments.ts";
 import { withoutNote } from "./call-notes.ts";
 import type { PromptMessage } from "./model.ts";
 import { fitted } from "./pictures.ts";
@@ -23,13 +25,6 @@ type UserPart = Role<"user">["content"][number];
 type AssistantPart = Role<"assistant">["content"][number];
 type Json = Extract<Output, { type: "json" }>["value"];
 type Metadata = NonNullable<Role<"user">["providerOptions"]>;
-
-/** An attachment as a model is given it. */
-export type Attachment = { readonly name: string; readonly media_type: string; readonly bytes: Uint8Array };
-/** Undefined when the file is no longer there. */
-export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
-
-export const noAttachments: Attachments = async () => undefined;
 
 /** What an API and its model take. */
 export type PromptForm = {

@@ -3,13 +3,14 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { EFFORTS, type Effort } from "#schema/model-config.ts";
 import { argumentsOf } from "./arguments.ts";
+import type { Attachments } from "./attachments.ts";
 import { BrokenChunks } from "./broken-chunks.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { classify, reasonOf, retryAfter } from "./classify.ts";
 import { concessionFor, type Manner, mannerFor } from "./concessions.ts";
-import type { ConfiguredModel, ConfiguredProvider } from "./configured.ts";
+import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { ModelError, type ModelEvent, type ModelRequest, type ModelUsage, type ProviderMetadata } from "./model.ts";
-import { type Attachments, promptOf } from "./prompt.ts";
+import { promptOf } from "./prompt.ts";
 import { keptWith, providerTools, shownResult, withoutOurs } from "./provider-tools.ts";
 import { withoutSecrets } from "./secrets.ts";
 import { ThinkTags } from "./think-tags.ts";

@@ -1,6 +1,7 @@
 // A tar archive as zip, made while it is read: one entry in memory at a time, contents stored as they are. Used by downloads.
 import { Zip, ZipPassThrough } from "fflate";
-import { type Archive, type Source, withArchive } from "./archive.ts";
+import { type Archive, withArchive } from "./archive.ts";
+import type { Source } from "./archive-entry.ts";
 
 const CHUNK = 256 * 1024;
 

@@ -1,6 +1,6 @@
 // Reads the headers of a tar archive (ustar, GNU long names, pax paths and sizes). Links and devices are passed over: they are never
 // followed. Used by archive.ts.
-import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive.ts";
+import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive-entry.ts";
 
 const BLOCK = 512;
 /** Bytes of a long name or a pax header. */

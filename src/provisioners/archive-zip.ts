@@ -1,7 +1,7 @@
 // Reads the directory of a zip archive and inflates single entries, never beyond what was asked for, whatever their headers claim.
 // Encrypted and zip64 archives are refused. Used by archive.ts.
 import { crc32, inflateRawSync } from "node:zlib";
-import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive.ts";
+import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive-entry.ts";
 
 const END = 0x06054b50;
 const DIRECTORY = 0x02014b50;

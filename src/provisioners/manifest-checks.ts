@@ -3,7 +3,7 @@
 import type { Manifest, ManifestAgent, ManifestParameter } from "#schema/manifest.ts";
 import { checkConditions } from "./conditions-check.ts";
 import { effectiveProvisioner } from "./effective.ts";
-import type { Finding } from "./manifest.ts";
+import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
 import { checkValue, defaultOf, typeOf } from "./parameters.ts";
 import { compilePattern } from "./pattern.ts";

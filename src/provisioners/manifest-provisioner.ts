@@ -1,7 +1,7 @@
 // Keys of a manifest that belong to one provisioner, and what each provisioner needs (rules PV-1, PV-9, TP-12).
 import type { Manifest, ManifestContainer } from "#schema/manifest.ts";
 import { effectiveProvisioner } from "./effective.ts";
-import type { Finding } from "./manifest.ts";
+import type { Finding } from "./finding.ts";
 
 /** Tags that the server sets itself: which provisioner a worker must have, for which organization, and where. */
 const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"];

@@ -1,19 +1,18 @@
 // template.yaml -> Manifest. Every mistake is reported with its line, its path and a reason a template's author understands; a manifest
 // that comes out is safe to build from (rules TP-8 to TP-12). Used by the import of template versions.
+
 import type { TSchema } from "@sinclair/typebox";
 import { FormatRegistry } from "@sinclair/typebox";
 import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 import { isUuid } from "#base/ids.ts";
 import { Manifest } from "#schema/manifest.ts";
+import type { Finding } from "./finding.ts";
 import { checkManifest } from "./manifest-checks.ts";
 import { parseYaml, YamlError } from "./yaml.ts";
 import { yamlLines } from "./yaml-lines.ts";
 
 /** One mistake: `path` in dots (`resources.0.name`, empty for the whole file), `line` counted from 1. */
 export type Problem = { readonly line: number; readonly path: string; readonly reason: string };
-
-/** A mistake before its line is known; `pointer` as in JSON Pointer, `/resources/0/name`. */
-export type Finding = { readonly pointer: string; readonly reason: string };
 
 export type ParsedManifest =
   | { readonly manifest: Manifest; readonly problems: readonly [] }

@@ -1,6 +1,6 @@
 // Reads a regular expression and writes the steps of its automaton (src/provisioners/pattern.ts). Supported: literals, `.`, classes,
 // \d \w \s and their opposites, \b, anchors, groups (all kinds that only group), alternation, and * + ? {m,n} greedy or lazy.
-import type { Step } from "./pattern.ts";
+import type { Step } from "./pattern-step.ts";
 
 const STEP_LIMIT = 5_000;
 const SOURCE_LIMIT = 1_000;

@@ -1,15 +1,9 @@
 // Regular expressions that template authors write and every user's input is matched against. JavaScript's engine backtracks, so an
 // innocent-looking pattern can hang the server; here patterns are compiled to an automaton that reads each character once. What
 // cannot work that way (look-around, back-references) is refused, as in RE2 (rule TP-12).
-import { parsePattern } from "./pattern-parse.ts";
 
-/** One step of the automaton: consume a character, or go on without. */
-export type Step =
-  | { op: "char"; test: (code: number) => boolean }
-  | { op: "split"; a: number; b: number }
-  | { op: "jump"; to: number }
-  | { op: "assert"; kind: "start" | "end" | "word" | "not_word" }
-  | { op: "match" };
+import { parsePattern } from "./pattern-parse.ts";
+import type { Step } from "./pattern-step.ts";
 
 export type Pattern = {
   /** True when the pattern is found anywhere in the text (anchors are the pattern's own business). Time: length of text times steps. */

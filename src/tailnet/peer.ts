@@ -10,7 +10,6 @@ import {
   type Node,
   NodeSchema,
 } from "#src/wire/gen/tailnet_pb.ts";
-import type { Coordinator } from "./coordinator.ts";
 import type { PeerRules } from "./peer-rules.ts";
 import { ResponseQueue } from "./response-queue.ts";
 
@@ -35,18 +34,29 @@ export type PeerOptions = {
   dropped?(reason: string): void;
 };
 
+/** What a peer asks of the coordinator that holds it. */
+export interface PeerHub {
+  nodeChanged(peer: Peer): void;
+  /** The reason when the tunnel is refused. */
+  addTunnel(peer: Peer, id: string): string | undefined;
+  removeTunnel(peer: Peer, id: string): void;
+  /** False when nobody waits for it. */
+  tellReady(agent: Peer, id: string): boolean;
+  leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void;
+}
+
 export class Peer {
   readonly id: string;
   /** What it last said it is. */
   known: KnownNode | undefined;
   /** The node that each partner was last shown as, by the partner's id. */
   readonly shown = new Map<string, KnownNode>();
-  readonly #coordinator: Coordinator;
+  readonly #coordinator: PeerHub;
   readonly #options: PeerOptions;
   readonly #queue = new ResponseQueue<Response>();
   #over = false;
 
-  constructor(coordinator: Coordinator, options: PeerOptions) {
+  constructor(coordinator: PeerHub, options: PeerOptions) {
     this.id = options.id;
     this.#coordinator = coordinator;
     this.#options = options;

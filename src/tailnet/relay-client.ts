@@ -1,10 +1,9 @@
 // One connection to the relay: the introduction, then packets. Reading never waits for anybody: what another client has no room for waits
 // in that client's bounded queue. Whoever breaks the protocol is closed with a reason; nothing else notices. [TL-3] .. [TL-7]
-import type { Timer } from "#base/clock.ts";
-import { KEY_BYTES, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
+import type { Clock, Timer } from "#base/clock.ts";
+import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
 import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, MAGIC } from "./derp-frame.ts";
 import { PacketQueue } from "./packet-queue.ts";
-import type { Relay } from "./relay.ts";
 
 /** As `Socket` of src/api/http/socket.ts. */
 export interface RelaySocket {
@@ -29,13 +28,24 @@ const MESH: ReadonlySet<number> = new Set([
   FRAME.close_peer,
 ]);
 
+/** What a client asks of the relay that holds it. */
+export interface RelayHub {
+  readonly clock: Clock;
+  readonly key: KeyPair;
+  register(client: RelayClient): void;
+  spoke(client: RelayClient): void;
+  leave(client: RelayClient): void;
+  /** False when nobody has this address. */
+  deliver(from: RelayClient, address: string, packet: Uint8Array): boolean;
+}
+
 export class RelayClient {
   /** Its public key, once it has proved it; and the same in hex. */
   key: Uint8Array = new Uint8Array(0);
   address = "";
   /** Addresses it has sent packets to. */
   readonly sentTo = new Set<string>();
-  readonly #relay: Relay;
+  readonly #relay: RelayHub;
   readonly #socket: RelaySocket;
   readonly #reader = new FrameReader();
   readonly #queue = new PacketQueue();
@@ -44,7 +54,7 @@ export class RelayClient {
   #over = false;
   #notHere = { since: 0, count: 0 };
 
-  constructor(relay: Relay, socket: RelaySocket) {
+  constructor(relay: RelayHub, socket: RelaySocket) {
     this.#relay = relay;
     this.#socket = socket;
     this.#introduction = relay.clock.after(INTRODUCE_MS, () =>

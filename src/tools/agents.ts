@@ -1,6 +1,6 @@
 // What tools may ask of a chat's sub-chats, in the name of the chat's owner. Implemented by actors/chat/subagents/subagents.ts; every answer is a
 // result for the model, and `ToolError` says in words what cannot be done (facts/chats 5.1 and 5.9).
-import type { ToolContext, ToolResult } from "./tool.ts";
+import type { ToolResult } from "./result.ts";
 
 /** general: does work of its own. explore: only looks around. computer_use: works on the desktop. */
 export const SUBAGENT_TYPES = ["general", "explore", "computer_use"] as const;
@@ -31,4 +31,9 @@ export interface Subagents {
   models(): Promise<ToolResult>;
 }
 
-export type Live = Pick<ToolContext, "write" | "reset">;
+/** More output for those who follow a call; not part of its result. */
+export type Live = {
+  write(text: string): void;
+  /** Forget what was written: what comes takes its place. */
+  reset(): void;
+};

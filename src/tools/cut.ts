@@ -1,6 +1,6 @@
 // Keeps what tools answer within bounds: two thirds of the room for the beginning, one for the end, and a mark between them
 // (facts/chats 5.3). Pure.
-import type { ToolResult } from "./tool.ts";
+import type { ToolResult } from "./result.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -5,7 +5,8 @@ import type { ProcessInfo } from "#schema/agent-files.ts";
 import { durationOf } from "./duration.ts";
 import description from "./execute.txt" with { type: "text" };
 import { endProcess, followProcess, startProcess } from "./processes.ts";
-import { INTERRUPTED, type ToolResult, tool } from "./tool.ts";
+import type { ToolResult } from "./result.ts";
+import { INTERRUPTED, tool } from "./tool.ts";
 
 const TIMEOUT_MS = 10_000;
 const MOST_MS = 4 * 3_600_000;

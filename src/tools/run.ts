@@ -6,7 +6,8 @@ import { log } from "#base/log.ts";
 import { limitOf } from "./available.ts";
 import { cutResult } from "./cut.ts";
 import { type ToolsOf, toolsFor } from "./registry.ts";
-import { type Tool, type ToolContext, ToolError, type ToolResult } from "./tool.ts";
+import type { ToolResult } from "./result.ts";
+import { type Tool, type ToolContext, ToolError } from "./tool.ts";
 
 /** Bytes of one result: three for each token of a third of the model's context, so that a few fit in (facts/chats 5.3). */
 export const resultLimit = (context_limit: number): number =>

@@ -1,6 +1,6 @@
 // What tools may ask of the server itself, in the name of the chat's owner: templates and the workspace of the chat. Implemented at the
 // HTTP edge, where the rights of people are known; the rules are the same as for the owner's own requests.
-import type { ToolResult } from "./tool.ts";
+import type { ToolResult } from "./result.ts";
 
 export type WorkspaceInput = {
   readonly template_id: string;

@@ -1,8 +1,10 @@
 // What a tool of a chat is: a name, what it tells the model, its arguments, and how it runs. Tools know the workspace only through
 // `ToolAgent`, so they care for no connection and no table. They run outside of every mailbox.
+
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
-import type { Subagents } from "./agents.ts";
+import type { Live, Subagents } from "./agents.ts";
+import type { ToolResult } from "./result.ts";
 import type { ToolServices } from "./services.ts";
 import type { Skills } from "./skills.ts";
 
@@ -26,10 +28,7 @@ export interface ToolAgent {
   bytes(path: string, most: number, signal: AbortSignal): Promise<Uint8Array>;
 }
 
-/** Results are JSON objects; `error` in one says in words what went wrong. */
-export type ToolResult = Readonly<Record<string, unknown>>;
-
-export type ToolContext = {
+export type ToolContext = Live & {
   readonly clock: Clock;
   readonly agent: ToolAgent;
   readonly services: ToolServices;
@@ -41,10 +40,6 @@ export type ToolContext = {
   readonly again: boolean;
   /** Tokens that the model can be given; 0 when nobody knows. */
   readonly context_limit: number;
-  /** More output for those who follow; not part of the result. */
-  write(text: string): void;
-  /** Forget what was written: what comes takes its place. */
-  reset(): void;
 };
 
 export interface Tool<S extends TSchema = TSchema> {

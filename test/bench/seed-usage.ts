@@ -14,7 +14,8 @@ import {
   packDetail,
   packDigest,
 } from "#db/reports/usage/block.ts";
-import { appText, insertUsageKeys, KEY_KINDS, listUsageKeys, savePacked } from "#db/reports/usage/usage.ts";
+import { appText, KEY_KINDS } from "#db/reports/usage/keys.ts";
+import { insertUsageKeys, listUsageKeys, savePacked } from "#db/reports/usage/usage.ts";
 import { insertUser } from "#db/users/users.ts";
 import { BUILTIN_APPS } from "#schema/usage-app.ts";
 

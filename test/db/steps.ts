@@ -3,7 +3,8 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { armFailpoint } from "#base/failpoint.ts";
-import { type Migration, migrate } from "#db/engine/migrate.ts";
+import { migrate } from "#db/engine/migrate.ts";
+import type { Migration } from "#db/engine/migration.ts";
 
 export const STEPS: readonly Migration[] = [
   {

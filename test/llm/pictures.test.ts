@@ -1,8 +1,9 @@
 // What a model is shown of the screen: the newest pictures, and of others what was said of them.
 import { expect, test } from "bun:test";
+import type { Attachment } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { fitted } from "#src/llm/pictures.ts";
-import { type Attachment, promptOf } from "#src/llm/prompt.ts";
+import { promptOf } from "#src/llm/prompt.ts";
 
 const PNG = Uint8Array.of(1, 2, 3);
 const step = (n: number, more: Record<string, unknown> = { is_media: true }): PromptMessage[] => {

@@ -1,8 +1,9 @@
 // From stored messages to what providers are given.
 import { expect, test } from "bun:test";
 import type { MessagePart } from "#schema/chat-part.ts";
+import { type Attachment, noAttachments } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { type Attachment, noAttachments, promptOf } from "#src/llm/prompt.ts";
+import { promptOf } from "#src/llm/prompt.ts";
 
 const message = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
 const call = (id: string): MessagePart => ({ type: "tool-call", tool_call_id: id, tool_name: "look", args: { at: 1 } });

@@ -9,7 +9,7 @@ import type { Store } from "#db/engine/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
 import type { Directory } from "../../runtime/directory.ts";
 import type { ChatActor } from "../actor.ts";
-import type { ChatState } from "../storage/writes.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SideErrand } from "./side-model.ts";

@@ -1,9 +1,9 @@
 // The command that a request will become, as far as it can be refused before a hook was asked about it. Used by the chat's actor.
 
 import type { Store } from "#db/engine/store.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 import type { Command, ToolResult } from "../machine/decision.ts";
 import { readEdited } from "../storage/read.ts";
-import type { ChatState } from "../storage/writes.ts";
 
 /** What somebody wants to do, without its content. */
 export type CheckedCommand =

@@ -3,7 +3,7 @@
 import { invalid } from "#base/errors.ts";
 import { permissionFor, ruleOf } from "#src/tools/permission.ts";
 import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
-import type { ChatState } from "../storage/writes.ts";
+import type { ChatState } from "./chat-state.ts";
 import type { PendingCall } from "./decision.ts";
 
 /** Rules that one chat can have. */

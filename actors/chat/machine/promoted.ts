@@ -1,7 +1,7 @@
 // What a message that has waited brings along when its turn comes: the model and the effort it was sent with. Pure.
 
 import type { ChatPatch } from "../messages.ts";
-import type { ChatState } from "../storage/writes.ts";
+import type { ChatState } from "./chat-state.ts";
 import type { Change, Queued } from "./decision.ts";
 
 /** The model a message is meant for that names none: that of the message it will come after (facts/chats 1.7). */

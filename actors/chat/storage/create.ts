@@ -1,7 +1,8 @@
 // A new chat: its first state, already running, and its first messages (facts/chats 1.3, create). Pure.
+
+import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
-import type { ChatState } from "./writes.ts";
 
 /** Snapshot and history begin at 1, the queue at 0: never used. */
 export const creationOf = (

@@ -9,10 +9,11 @@ import { startTurn, tellOwner } from "../announce.ts";
 import { attachWrites } from "../attach.ts";
 import { chatMade } from "../audit.ts";
 import type { ChatDeps } from "../chat-core.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
 import { creationOf } from "./create.ts";
-import { type ChatState, messageWrites } from "./writes.ts";
+import { messageWrites } from "./writes.ts";
 
 export type Created = {
   readonly state: ChatState;

@@ -12,12 +12,12 @@ import type { MessagePart } from "#schema/chat-part.ts";
 import { tellOwner } from "../announce.ts";
 import { chatMade } from "../audit.ts";
 import type { ChatDeps } from "../chat-core.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import { pendingAfter } from "../machine/pending.ts";
 import { creationOf } from "./create.ts";
 import { readChat } from "./read.ts";
-import type { ChatState } from "./writes.ts";
 
 export type ForkChat = {
   readonly source_id: string;

@@ -4,7 +4,7 @@ import { deleteRunSlice, findAnyStep } from "#db/chats/runs.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { forgetHookContents } from "#db/hook-dispatches.ts";
-import type { ChatState } from "./writes.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 
 /** Messages with their words in the index, and recorded model calls: everything that can be much. */
 export const emptyChat = async (store: Store, chat: number): Promise<void> => {

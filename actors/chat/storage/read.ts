@@ -3,7 +3,7 @@ import { AppError, notFound } from "#base/errors.ts";
 import { findChat, listChildren } from "#db/chats/chats.ts";
 import { findAssistantBefore, findMessage, listMessageIds, listQueued } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { ChatState } from "./writes.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 
 /** Undefined when there is no such chat. */
 export const readChat = async (store: Store, id: string): Promise<ChatState | undefined> => {

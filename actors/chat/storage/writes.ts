@@ -1,16 +1,13 @@
 // From a transition to the statements that store it: the difference between the state before and after, as one batch. Pure.
 
-import { type ChatRow, movePin, pinChat, saveExecution, unpinChat, updateChat } from "#db/chats/chats.ts";
+import { movePin, pinChat, saveExecution, unpinChat, updateChat } from "#db/chats/chats.ts";
 import { deleteMessagesFrom, deleteQueued, insertMessages, insertQueued, updateQueued } from "#db/chats/messages.ts";
 import { forgetMessagesFrom, indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 import type { Change, Message, Queued } from "../machine/decision.ts";
 import type { ChatPatch } from "../messages.ts";
-
-/** A chat in memory: its row, and its queue in order. */
-export type ChatState = Omit<ChatRow, "last_error" | "retry_state"> &
-  Pick<Change["state"], "last_error" | "retry_state" | "queue">;
 
 /** The batch of one or more transitions that led from `before` to the state of `change`. */
 export const writesOf = (before: ChatState, { state, inserted, deleted_from }: Change<ChatState>): Statement[] => [

@@ -15,8 +15,9 @@ import { type McpAnswer, type McpFile, SHOWN_TYPES } from "#src/mcp/content.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
 import { type ToolsOf, useOf } from "#src/tools/available.ts";
+import type { ToolResult } from "#src/tools/result.ts";
 import type { ToolServices } from "#src/tools/services.ts";
-import { type Tool, ToolError, type ToolResult, tool } from "#src/tools/tool.ts";
+import { type Tool, ToolError, tool } from "#src/tools/tool.ts";
 import { pause } from "../insist.ts";
 
 /** How to get at a server in the name of a person; undefined when the person has not signed in there. */

@@ -3,9 +3,9 @@
 import type { ToolDefinition } from "#src/llm/model.ts";
 import { type ChatMode, planPathOf, useOf } from "#src/tools/available.ts";
 import { isServerTool, type ToolsOf, toolsFor } from "#src/tools/registry.ts";
+import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
-import type { ChatState } from "../storage/writes.ts";
 
 /** A sub-chat that is told to plan only looks around. */
 export const modeOf = ({ is_root, plan_mode, subagent_type }: PromptOf): ChatMode => {

@@ -3,8 +3,8 @@
 import type { Database } from "bun:sqlite";
 import { BUILTIN_APPS } from "#schema/usage-app.ts";
 import { ANY, BLOCK, MOST, runsIn } from "./block.ts";
+import { appText, KEY_KINDS } from "./keys.ts";
 import type { Part } from "./parts.ts";
-import { appText, KEY_KINDS } from "./usage.ts";
 import type { Group } from "./walk.ts";
 
 type Figures = { minutes: number; runs: number; templates: Set<number> };

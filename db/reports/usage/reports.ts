@@ -1,16 +1,18 @@
 // The reports of insights (facts/platform 6.2), computed and written as JSON in a reader Worker, so that the main thread only passes a
 // text on. Every report takes plain data and answers the text of its body.
+
 import type { Database } from "bun:sqlite";
 import { rfc3339 } from "#base/clock.ts";
+import type { ReportName } from "../../engine/sql.ts";
 import { Activity } from "./activity.ts";
 import { AppFigures } from "./apps.ts";
 import { BLOCK, BUCKET_MS } from "./block.ts";
 import { Intervals } from "./intervals.ts";
+import { KEY_KINDS } from "./keys.ts";
 import { Latencies } from "./latencies.ts";
 import { parametersUsage } from "./parameters.ts";
 import type { Deps } from "./parts.ts";
 import { TemplateUse } from "./templates.ts";
-import { KEY_KINDS } from "./usage.ts";
 import type { Span } from "./walk.ts";
 
 /** What a report is asked for. Times in milliseconds, [from, to). */
@@ -149,6 +151,4 @@ export const REPORTS = {
   user_activity: userActivity,
   user_latency: userLatency,
   daus,
-} as const;
-
-export type ReportName = keyof typeof REPORTS;
+} as const satisfies Record<Exclude<ReportName, "audit">, unknown>;

@@ -1,23 +1,15 @@
 // Rows of use: minutes as they come in, and the packed rows they are folded into. Written by actors/usage only; read by its folding and,
 // in reader Workers, by the reports of insights (db/reports/usage/reports.ts).
+
 import { and, eq, lte, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
-import { build, type Query, query, type Statement } from "../../engine/sql.ts";
+import { build, type Query, query, type ReportName, type Statement } from "../../engine/sql.ts";
 import { agent_apps } from "../../schema/agents.ts";
 import { usage_details, usage_keys, usage_latencies, usage_minutes } from "../../schema/usage.ts";
 import { workspaces } from "../../schema/workspaces.ts";
 import { BLOCK, blockIn } from "./block.ts";
-import type { ReportArgs, ReportName } from "./reports.ts";
-
-export const KEY_KINDS = { user: 0, template: 1, app: 2 } as const;
-export type KeyKind = (typeof KEY_KINDS)[keyof typeof KEY_KINDS];
-
-/** What an app is called in reports. */
-export type AppName = { slug: string; display_name: string; icon: string; type: "builtin" | "app" };
-
-/** The name of an app among the keys. */
-export const appText = ({ slug, display_name, icon, type }: AppName): string =>
-  JSON.stringify([slug, display_name, icon, type]);
+import type { KeyKind } from "./keys.ts";
+import type { ReportArgs } from "./reports.ts";
 
 /** Gives names that have none a key. */
 export const insertUsageKeys = (names: readonly { kind: KeyKind; name: string }[]): Statement => ({

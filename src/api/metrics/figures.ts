@@ -3,7 +3,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { watchMailboxes } from "#actors/runtime/mailbox.ts";
-import type { Labelled, Metrics } from "#base/metrics.ts";
+import type { Labelled } from "#base/labelled.ts";
+import type { Metrics } from "#base/metrics.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import type { ScheduledBackups } from "#db/backup/schedule.ts";
 import { LocalStore } from "#db/engine/local.ts";

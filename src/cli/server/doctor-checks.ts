@@ -1,4 +1,5 @@
 // The checks of `slipway doctor`: each looks at one thing and answers one line. None changes anything.
+
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
@@ -13,8 +14,7 @@ import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { hookConsumer } from "../doctor-hooks.ts";
 import { localWorkspaces, localWorkspaceUser } from "../doctor-local.ts";
 import { backupFolder } from "./backup.ts";
-
-export type Finding = { name: string; status: "ok" | "warn" | "wrong"; detail: string };
+import type { Finding } from "./finding.ts";
 
 const MB = 1024 * 1024;
 /** Less than this and the next growth of the log may fail. */

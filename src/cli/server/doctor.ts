@@ -7,7 +7,8 @@ import { UsageError } from "#base/usage-error.ts";
 import { VERSION } from "#base/version.ts";
 import { asTable } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
-import { examine, type Finding } from "./doctor-checks.ts";
+import { examine } from "./doctor-checks.ts";
+import type { Finding } from "./finding.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");

@@ -13,8 +13,9 @@ import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspac
 import type { UserCaller } from "#schema/caller.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { presetId } from "#src/provisioners/presets.ts";
+import type { ToolResult } from "#src/tools/result.ts";
 import type { KeptFile, ServicesOf, ToolServices, WorkspaceInput } from "#src/tools/services.ts";
-import { ToolError, type ToolResult } from "#src/tools/tool.ts";
+import { ToolError } from "#src/tools/tool.ts";
 import { mayCreateChat, mayReadTemplates, mayUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { usableManifest, versionOf } from "../builds/new-build.ts";

@@ -1,9 +1,10 @@
 // The order of what a model is told, whoever says it first, and what providers are asked to remember of it.
 import { expect, test } from "bun:test";
 import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt/prompt.ts";
+import { noAttachments } from "#src/llm/attachments.ts";
 import { withCacheMarks } from "#src/llm/cache-marks.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { noAttachments, promptOf } from "#src/llm/prompt.ts";
+import { promptOf } from "#src/llm/prompt.ts";
 
 const row = (role: PromptMessage["role"], text: string): PromptMessage => ({ role, content: [{ type: "text", text }] });
 

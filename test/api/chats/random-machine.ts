@@ -1,11 +1,12 @@
 // The pure machine beside a running chat: every commit that the chat announces must be explained by one command of the table (or by a
 // step and what follows from it), and from then on both must show the same. Used by random-run.ts.
+
+import type { ChatState } from "#actors/chat/machine/chat-state.ts";
 import type { Command, Execution, Message, NewMessage } from "#actors/chat/machine/decision.ts";
 import { transition } from "#actors/chat/machine/state.ts";
 import { type ChatNotice, pictureOf } from "#actors/chat/messages.ts";
 import { nameOf } from "#actors/chat/names.ts";
 import { readChat } from "#actors/chat/storage/read.ts";
-import type { ChatState } from "#actors/chat/storage/writes.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;

@@ -3,7 +3,8 @@
 // keeps the last result.
 import { expect } from "bun:test";
 import { openLocalStore } from "#db/engine/local.ts";
-import type { ReportArgs, ReportName } from "#db/reports/usage/reports.ts";
+import type { ReportName } from "#db/engine/sql.ts";
+import type { ReportArgs } from "#db/reports/usage/reports.ts";
 import { usageReport } from "#db/reports/usage/usage.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { DAY, DAYS, dice, makeMonth, NOW } from "./month.ts";

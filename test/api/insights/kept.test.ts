@@ -4,9 +4,10 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { foldUsage } from "#actors/usage/folding.ts";
 import { openLocalStore } from "#db/engine/local.ts";
+import type { ReportName } from "#db/engine/sql.ts";
 import { BUCKET_MS } from "#db/reports/usage/block.ts";
 import { Deps } from "#db/reports/usage/parts.ts";
-import { REPORTS, type ReportArgs, type ReportName } from "#db/reports/usage/reports.ts";
+import { REPORTS, type ReportArgs } from "#db/reports/usage/reports.ts";
 import { addLatencies, addMinutes, usageReport } from "#db/reports/usage/usage.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { DAY, dice, makeMonth, NOW } from "./month.ts";
@@ -47,7 +48,9 @@ test(`[IN-13] use that is written later is in the next report, in whatever block
       for (const args of [daysAgo(200, 0), daysAgo(70, 1), { ...daysAgo(200, 0), templates: templates.slice(1) }]) {
         for (const name of NAMES) {
           const [text] = await store.scan(usageReport(name, args));
-          expect(JSON.parse(text as string)).toEqual(JSON.parse(REPORTS[name](db, args, new Deps(db, 0))));
+          expect(JSON.parse(text as string)).toEqual(
+            JSON.parse(REPORTS[name as keyof typeof REPORTS](db, args, new Deps(db, 0))),
+          );
         }
       }
       const bucket = Math.floor((NOW - below(200 * DAY)) / BUCKET_MS);

@@ -6,9 +6,9 @@ import { VerbFailure } from "../../failure.ts";
 import { type Streams, streamsOf } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import type { Place } from "./shell.ts";
 import { BATCH_BYTES, batchOf, INPUT_END, MarkReader, marksOf, pipeCommand } from "./shell-command.ts";
 import { closedWords, terminalPath } from "./shell-socket.ts";
+import type { Place } from "./shell-target.ts";
 
 /** Batches on their way that nobody has taken yet. */
 const WINDOW = 4;

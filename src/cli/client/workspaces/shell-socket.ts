@@ -1,6 +1,6 @@
 // The WebSocket of a terminal as both ways of the shell use it.
 import { plain } from "../../text.ts";
-import type { Place } from "./shell.ts";
+import type { Place } from "./shell-target.ts";
 
 export const terminalPath = ({ agent_id }: Place, query: Readonly<Record<string, string>>): string =>
   `/api/v2/workspaceagents/${agent_id}/pty?${new URLSearchParams(query)}`;

@@ -6,10 +6,10 @@ import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import type { Place } from "./shell.ts";
 import { MarkReader, marksOf, terminalCommand } from "./shell-command.ts";
 import { EscapeKeys } from "./shell-keys.ts";
 import { closedWords, terminalPath } from "./shell-socket.ts";
+import type { Place } from "./shell-target.ts";
 
 /** A terminal without anybody is kept for five minutes. */
 const KEPT_MS = 5 * 60_000;

@@ -1,9 +1,9 @@
 // `slipway workspaces shell WORKSPACE[.AGENT] [-- COMMAND…]`: a terminal in the workspace. Where somebody sits at a terminal it is theirs:
 // every key goes there, it has their size, and it is found again when the connection was lost. In a pipe the command gets what comes in
 // and its output goes on byte by byte (rules CV-8 to CV-11).
+
 import { uuid } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { Workspace } from "#schema/workspace.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { onlyWord } from "../../options.ts";
@@ -14,22 +14,11 @@ import { readyAgent } from "./agent.ts";
 import { askForBuild, awaitBuild } from "./build.ts";
 import { workspaceNamed } from "./find.ts";
 import { pipeThrough } from "./shell-pipe.ts";
+import type { Place } from "./shell-target.ts";
 import { sitAt } from "./shell-terminal.ts";
 
 const SHAPE = { values: ["reconnect", "container", "container-user"] } as const;
 type Given = Arguments<(typeof SHAPE.values)[number]>;
-
-/** Which terminal, for both ways to use it. */
-export type Place = {
-  workspace: Workspace;
-  agent_id: string;
-  /** The terminal's id: the same one joins what runs. */
-  id: string;
-  /** As the person wrote it; undefined for the login shell. */
-  command: string | undefined;
-  container: string | undefined;
-  query: Readonly<Record<string, string>>;
-};
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);

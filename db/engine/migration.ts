@@ -1,0 +1,3 @@
+// One step of the schema.
+
+export type Migration = { readonly name: string; readonly sql: string };
