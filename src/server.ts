@@ -5,6 +5,7 @@ import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
+import "#schema/formats.ts";
 import { log } from "#base/log.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
@@ -15,8 +16,8 @@ import { chatDesktop } from "./api/chats/desktop.ts";
 import { experimentalChats } from "./api/chats/index.ts";
 import { health } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
-import { bodyLimit, NO_BODY, parseJson, tooLarge } from "./api/http/body.ts";
-import { BodyShapes } from "./api/http/body-shape.ts";
+import { bodyLimit, hasOwnParser, NO_BODY, parseJson, tooLarge } from "./api/http/body.ts";
+import { BodyReaders } from "./api/http/body-shape.ts";
 import { isCompat, remember } from "./api/http/caller.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/http/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
@@ -25,13 +26,13 @@ import { methodsByPath } from "./api/http/methods.ts";
 import { webPages } from "./api/http/pages.ts";
 import { RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
+import { isMismatch } from "./api/http/response-mismatch.ts";
 import { swaggerPage } from "./api/http/swagger.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { api } from "./api/index.ts";
 import { showFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
-import { isMismatch } from "./api/response-mismatch.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
 import type { Context } from "./context.ts";
@@ -66,10 +67,13 @@ export const createApp = (ctx: Context): AnyElysia => {
     .use(rememberRoute(ctx.metrics))
     .onParse(async ({ request, route }) => {
       const body = await parseJson({ request });
-      if (body === NO_BODY) return shapes.ofNothing(request.method, route);
-      shapes.check(request.method, route, body);
+      if (body === NO_BODY) return bodies.ofNothing(request.method, route);
+      bodies.read(request.method, route, body);
       rememberBody(request, route, body);
       return body;
+    })
+    .onTransform({ as: "global" }, ({ request, route, body }) => {
+      if (body && hasOwnParser(pathOf(request.url))) bodies.read(request.method, route, body);
     });
   const app: AnyElysia = withRoutes(base, ctx)
     .use(experimentalChats(ctx))
@@ -77,7 +81,7 @@ export const createApp = (ctx: Context): AnyElysia => {
     .use(swaggerPage(() => withRoutes(new Elysia(), ctx)))
     .use(webPages(PAGES));
   const methodsOf = methodsByPath(app);
-  const shapes = new BodyShapes(app.routes);
+  const bodies = new BodyReaders(app.routes);
   // Elysia has forgotten it by then.
   const statusOf = (request: Request): number =>
     statusesOf(app)(request.method, pathOf(request.url), isCompat(request)) ?? 200;

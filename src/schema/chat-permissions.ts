@@ -1,6 +1,7 @@
 // What a chat's model may do without asking: rules of a chat, of a user's new chats, and the answers to calls that were asked for.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
+import { strictObject } from "./strict.ts";
 
 const action = (description: string) => oneOf(["allow", "ask", "deny"], description);
 const commandWords = () =>
@@ -11,29 +12,23 @@ const commandWords = () =>
     }),
   );
 
-export const PermissionRule = t.Object(
-  {
-    tool: t.String({ maxLength: 128, description: "A tool's name; a `*` at the end stands for any rest." }),
-    command: commandWords(),
-    action: action("allow runs the call, ask waits for a person, deny answers it with an error."),
-  },
-  { additionalProperties: false },
-);
+export const PermissionRule = strictObject({
+  tool: t.String({ maxLength: 128, description: "A tool's name; a `*` at the end stands for any rest." }),
+  command: commandWords(),
+  action: action("allow runs the call, ask waits for a person, deny answers it with an error."),
+});
 export type PermissionRule = Static<typeof PermissionRule>;
 
-export const ChatPermissions = t.Object(
-  {
-    default: action("What becomes of calls that no rule names."),
-    rules: t.Array(PermissionRule, { maxItems: 200, description: "The first one that fits decides." }),
-  },
-  { additionalProperties: false },
-);
+export const ChatPermissions = strictObject({
+  default: action("What becomes of calls that no rule names."),
+  rules: t.Array(PermissionRule, { maxItems: 200, description: "The first one that fits decides." }),
+});
 export type ChatPermissions = Static<typeof ChatPermissions>;
 export type PermissionAction = ChatPermissions["default"];
 
-export const PermissionAnswers = t.Object({
+export const PermissionAnswers = strictObject({
   answers: t.Array(
-    t.Object({
+    strictObject({
       tool_call_id: t.String({ maxLength: 1_024 }),
       decision: oneOf(["allow", "deny"]),
       scope: t.Optional(

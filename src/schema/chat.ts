@@ -7,6 +7,7 @@ import { InputPart, ShownPart } from "./chat-part.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { oneOf } from "./one-of.ts";
+import { lineText } from "./text.ts";
 
 const uuid = () => t.String({ format: "uuid" });
 const time = () => t.String({ format: "date-time" });
@@ -167,19 +168,21 @@ export const MessagePage = t.Object({
 export type MessagePage = Static<typeof MessagePage>;
 
 export const UpdateChat = t.Object({
-  title: absent(t.String()),
+  title: absent(lineText()),
   archived: absent(t.Boolean()),
   labels: absent(t.Union([Labels, t.Null()], { description: "Replaces all; null changes nothing." })),
   permissions: permissions(),
   pin_order: absent(t.Integer({ description: "0 unpins; an unpinned chat becomes the last pinned one." })),
   plan_mode: planMode(),
-  workspace_id: absent(t.String({ format: "uuid", description: "All zeros detaches the workspace." })),
+  workspace_id: absent(
+    t.String({ format: "uuid", description: "All zeros detaches the workspace.", "x-zero": "detaches" }),
+  ),
 });
 export type UpdateChat = Static<typeof UpdateChat>;
 
 export const ForkChat = t.Object({
   message_id: absent(t.Integer({ description: "The last message that is copied; all of them when absent." })),
-  title: absent(t.String({ description: "The title of the new chat; that of the old one when absent." })),
+  title: absent(lineText({ description: "The title of the new chat; that of the old one when absent." })),
 });
 export type ForkChat = Static<typeof ForkChat>;
 

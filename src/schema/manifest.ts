@@ -2,10 +2,13 @@
 // that folder, and GET /api/v2/templates/schema serves this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
 // {{ workspace.id }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { lineText, templatedIcon } from "./text.ts";
 
 const closed = { additionalProperties: false };
 const name = t.String({ pattern: "^[a-zA-Z0-9]+(?:[-_][a-zA-Z0-9]+)*$", minLength: 1, maxLength: 64 });
 const text = t.String({ maxLength: 4096 });
+const line = lineText({ maxLength: 4096 });
+const icon = templatedIcon({ maxLength: 4096 });
 const seconds = t.Integer({ minimum: 0, maximum: 2_592_000 });
 
 const scalar = t.Union([text, t.Number(), t.Boolean()]);
@@ -18,7 +21,7 @@ export const ManifestCondition = t.Record(
 
 export const ManifestOption = t.Object(
   {
-    ...{ name: text, value: text, description: t.Optional(text), icon: t.Optional(text) },
+    ...{ name: text, value: text, description: t.Optional(text), icon: t.Optional(icon) },
     /** Offered only then. */
     when: t.Optional(ManifestCondition),
   },
@@ -29,9 +32,9 @@ export const ManifestOption = t.Object(
 export const ManifestParameter = t.Object(
   {
     name: t.String({ pattern: "^[a-zA-Z_][a-zA-Z0-9_-]*$", maxLength: 64 }),
-    display_name: t.Optional(text),
+    display_name: t.Optional(line),
     description: t.Optional(text),
-    icon: t.Optional(text),
+    icon: t.Optional(icon),
     type: t.Optional(t.Union([t.Literal("string"), t.Literal("number"), t.Literal("bool"), t.Literal("list(string)")])),
     form_type: t.Optional(text),
     /** May be changed after the workspace was made. Default false. */
@@ -77,7 +80,7 @@ export const ManifestPreset = t.Object(
   {
     name: text,
     description: t.Optional(text),
-    icon: t.Optional(text),
+    icon: t.Optional(icon),
     default: t.Optional(t.Boolean()),
     parameters: t.Record(t.String(), t.Union([text, t.Number(), t.Boolean()])),
     /** Ready workspaces to keep: how many, and after how many milliseconds an unclaimed one is replaced (0 or absent = never). */
@@ -100,7 +103,7 @@ export const ManifestPreset = t.Object(
 export const ManifestScript = t.Object(
   {
     display_name: text,
-    icon: t.Optional(text),
+    icon: t.Optional(icon),
     script: t.String({ maxLength: 262_144 }),
     run_on_start: t.Optional(t.Boolean()),
     run_on_stop: t.Optional(t.Boolean()),
@@ -117,14 +120,14 @@ export const ManifestScript = t.Object(
 export const ManifestApp = t.Object(
   {
     slug: t.String({ pattern: "^[a-z0-9]+(?:-[a-z0-9]+)*$", maxLength: 64 }),
-    display_name: t.Optional(text),
+    display_name: t.Optional(line),
     command: t.Optional(text),
     url: t.Optional(text),
     external: t.Optional(t.Boolean()),
     subdomain: t.Optional(t.Boolean()),
     hidden: t.Optional(t.Boolean()),
     group: t.Optional(text),
-    icon: t.Optional(text),
+    icon: t.Optional(icon),
     tooltip: t.Optional(text),
     open_in: t.Optional(t.Union([t.Literal("slim-window"), t.Literal("tab")])),
     share: t.Optional(
@@ -140,7 +143,7 @@ export const ManifestApp = t.Object(
 export const ManifestMetadata = t.Object(
   {
     key: name,
-    display_name: t.Optional(text),
+    display_name: t.Optional(line),
     script: t.String({ maxLength: 65_536 }),
     /** Seconds. */
     interval: t.Integer({ minimum: 1, maximum: 86_400 }),
@@ -222,7 +225,7 @@ export const ManifestResource = t.Object(
   {
     name,
     type: t.Optional(text),
-    icon: t.Optional(text),
+    icon: t.Optional(icon),
     hide: t.Optional(t.Boolean()),
     daily_cost: t.Optional(t.Integer({ minimum: 0 })),
     metadata: t.Optional(

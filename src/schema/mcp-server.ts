@@ -1,6 +1,7 @@
 // Wire shapes of the MCP servers an organization offers to its chats (facts/chats 5.5). Secrets go in and never come out.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
+import { iconText, lineText } from "./text.ts";
 
 export const MCP_TRANSPORTS = ["streamable_http", "sse"] as const;
 export const MCP_AUTHS = ["none", "api_key", "custom_headers", "oauth2"] as const;
@@ -21,9 +22,9 @@ export const McpOAuth = t.Object({
 export type McpOAuth = Static<typeof McpOAuth>;
 
 const editable = {
-  display_name: t.String({ maxLength: 256 }),
+  display_name: lineText({ maxLength: 256 }),
   description: t.String({ maxLength: 4_096 }),
-  icon: t.String({ maxLength: 2_048, description: "URL of a picture." }),
+  icon: iconText({ maxLength: 2_048 }),
   url: address("Where the server is."),
   transport: t.String({ maxLength: 64, description: "streamable_http (default) or sse." }),
   auth_type: t.String({ maxLength: 64, description: "none (default), api_key, custom_headers or oauth2." }),

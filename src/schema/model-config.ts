@@ -2,6 +2,7 @@
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { PROVIDER_KINDS } from "./model-provider.ts";
 import { oneOf } from "./one-of.ts";
+import { lineText } from "./text.ts";
 
 /** From least to most. */
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
@@ -40,7 +41,7 @@ export const effortsOf = ({ reasoning }: CallConfig): Effort[] =>
 
 const fields = {
   model: t.String({ maxLength: 256, description: "The provider's name for it; unique in a provider, else 409." }),
-  display_name: t.String({ maxLength: 128 }),
+  display_name: lineText({ maxLength: 128 }),
   enabled: t.Boolean(),
   is_default: t.Boolean({ description: "Chats that name no model use it; there is one. The first model becomes it." }),
   context_limit: t.Integer({ description: "Tokens a history may have; more than 0." }),

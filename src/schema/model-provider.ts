@@ -1,12 +1,13 @@
 // Wire shapes of the providers of language models (facts/chats 6). The API key goes in and never comes out.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
+import { lineText } from "./text.ts";
 
 export const PROVIDER_KINDS = ["anthropic", "openai", "google", "openai-compat", "demo"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 const fields = {
-  display_name: t.String({ maxLength: 128, description: "Unique among providers of one kind; else 409." }),
+  display_name: lineText({ maxLength: 128, description: "Unique among providers of one kind; else 409." }),
   base_url: t.String({
     maxLength: 2_048,
     description:

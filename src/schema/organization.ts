@@ -1,5 +1,6 @@
 // Wire shapes of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { iconText, lineText } from "./text.ts";
 
 export const Organization = t.Object({
   id: t.String({ format: "uuid" }),
@@ -20,13 +21,9 @@ const Name = t.String({
   pattern: "^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$",
   description: "1 to 32 letters and digits, in groups joined by single hyphens. Unique, whatever the letter case.",
 });
-const DisplayName = t.String({ maxLength: 64, description: "Empty: the name." });
+const DisplayName = lineText({ maxLength: 64, description: "Empty: the name." });
 const Description = t.String({ maxLength: 1000 });
-const Icon = t.String({
-  maxLength: 500,
-  pattern: "^(|https?://[^\\s]*|/[^\\s]*)$",
-  description: "A URL or a path of this server, or empty.",
-});
+const Icon = iconText({ maxLength: 500 });
 
 export const CreateOrganizationRequest = t.Object({
   name: Name,

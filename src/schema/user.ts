@@ -1,5 +1,6 @@
 // Wire shapes of users (facts/platform 9.2, the specification's user).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { lineText } from "./text.ts";
 
 export const USER_STATUSES = ["active", "dormant", "suspended"] as const;
 const LOGIN_TYPES = ["password", "oidc", "none"] as const;
@@ -20,7 +21,7 @@ const Email = t.String({
   pattern: "^[^@\\s]+@[^@\\s]+$",
   description: "Unique, whatever the letter case.",
 });
-const RealName = t.String({ maxLength: 128, description: "What people call this user; may be empty." });
+const RealName = lineText({ maxLength: 128, description: "What people call this user; may be empty." });
 
 export const RoleName = t.Object({
   name: t.String(),

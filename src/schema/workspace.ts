@@ -4,6 +4,7 @@ import { AppStatus } from "./app.ts";
 import { Build, ParameterValue } from "./build.ts";
 import { NullableUuid } from "./nullable-uuid.ts";
 import { oneOf } from "./one-of.ts";
+import { lineText } from "./text.ts";
 
 const uuid = () => t.String({ format: "uuid" });
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
@@ -64,7 +65,7 @@ export const Workspaces = t.Object({
 export type Workspaces = Static<typeof Workspaces>;
 
 export const RenameWorkspace = t.Object({
-  name: t.Optional(t.String({ description: "The name rule of new workspaces; absent: it stays." })),
+  name: t.Optional(lineText({ description: "The name rule of new workspaces; absent: it stays." })),
 });
 
 export const PutAutomaticUpdates = t.Object({ automatic_updates: automaticUpdates });
@@ -83,7 +84,7 @@ export const NAME_PATTERN = "^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$";
 
 /** Body of both routes that make a workspace. */
 export const CreateWorkspace = t.Object({
-  name: t.String({
+  name: lineText({
     description: "1 to 32 letters and digits in groups joined by single hyphens; unique among the owner's workspaces.",
   }),
   template_id: t.Optional(t.String({ format: "uuid", description: "Its active version is used." })),

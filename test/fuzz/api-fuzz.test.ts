@@ -1,7 +1,7 @@
 // The short form of the API fuzzer, with a fixed seed.
 import { expect, test } from "bun:test";
 import { startTestServer } from "#test/support/server.ts";
-import { checks } from "./api-fuzz.ts";
+import { checks, fuzzOperations } from "./api-fuzz.ts";
 import { checks as sequences } from "./api-sequences.ts";
 import { fetchDocument, operationsOf } from "./operations.ts";
 
@@ -14,6 +14,11 @@ test.each(checks.map((check) => [check.name, check] as const))(
   },
   120_000,
 );
+
+test("[FZ-4] as a member, too: no undocumented type or shape, no forbidden body accepted", async () => {
+  const seen = await fuzzOperations({ rounds: 12, seed: 20_262, who: "member", log: () => {} });
+  expect(seen).toContain("no forbidden body accepted");
+}, 120_000);
 
 test.each(sequences.map((check) => [check.name, check] as const))(
   "[FZ-3] %s: made, changed, deleted, asked for again, by others and below others, as the model says",

@@ -19,6 +19,7 @@ export type Schema = {
   additionalProperties?: boolean | Schema;
   anyOf?: Schema[];
   default?: unknown;
+  "x-zero"?: string;
 };
 
 export type Parameter = {

@@ -133,7 +133,7 @@ const typesOf = (schema: Schema): string[] => {
 /** A text that this query or path parameter cannot be; undefined when it may be any text. */
 export const wrongText = (schema: Schema): string | undefined => {
   if (schema.anyOf) return schema.anyOf.every((one) => wrongText(one) !== undefined) ? "\u0001nonsense" : undefined;
-  if (schema.enum || schema.format === "uuid" || schema.format === "date-time") return "nonsense";
+  if (schema.enum || schema.format === "uuid" || schema.format === "date-time") return "nonsense-1";
   if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean") return "nonsense";
   if (schema.pattern && !new RegExp(schema.pattern).test("\u0001 nonsense")) return "\u0001 nonsense";
   if (schema.maxLength !== undefined) return "x".repeat(schema.maxLength + 1);

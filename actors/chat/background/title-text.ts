@@ -1,6 +1,7 @@
 // Titles and summaries as text: what a chat is called before anybody has thought of a name, and what of a model's answer is taken
 // (facts/chats 4.10 and 4.11). Pure.
 import type { MessagePart } from "#schema/chat-part.ts";
+import { asLine } from "#schema/text.ts";
 
 const LONGEST = 80;
 const TITLE_WORDS = 8;
@@ -9,7 +10,7 @@ const SUMMARY_LONGEST = 600;
 
 /** The first six words of what was said, at most 80 characters. */
 export const fallbackTitle = (content: readonly MessagePart[]): string => {
-  const text = content.map((part) => (part.type === "text" ? part.text : part.content) ?? "").join(" ");
+  const text = asLine(content.map((part) => (part.type === "text" ? part.text : part.content) ?? "").join(" "));
   const words = text.split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return "New Chat";
   const title = words.slice(0, 6).join(" ");
@@ -19,7 +20,7 @@ export const fallbackTitle = (content: readonly MessagePart[]): string => {
 };
 
 const tidy = (text: string): string =>
-  text
+  asLine(text)
     .replaceAll(/\s+/g, " ")
     .trim()
     .replaceAll(/^["'`“”‘’*#\s]+|["'`“”‘’*\s]+$/g, "");

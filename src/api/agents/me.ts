@@ -5,6 +5,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { PatchLogs } from "#schema/agent-log.ts";
 import { CreateLogSource, LogSource } from "#schema/log-source.ts";
+import { asIcon, asLine } from "#schema/text.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";
@@ -17,12 +18,13 @@ export const agentReports = (ctx: ApiContext) =>
     .post(
       "/log-source",
       async ({ caller, body, status }) => {
-        await ctx.agents.ask(caller.agent_id, "createLogSource", body);
+        // An agent cannot be asked to write them otherwise, and its lines must not be lost for them.
+        const shown = { display_name: asLine(body.display_name ?? ""), icon: asIcon(body.icon ?? "") };
+        await ctx.agents.ask(caller.agent_id, "createLogSource", { ...body, ...shown });
         const source = {
           id: body.id,
           workspace_agent_id: caller.agent_id,
-          display_name: body.display_name ?? "",
-          icon: body.icon ?? "",
+          ...shown,
           created_at: rfc3339(ctx.clock.now()),
         };
         return caller.compat ? status(201, source) : source;

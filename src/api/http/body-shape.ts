@@ -1,69 +1,112 @@
-// Lists where lists belong, objects where objects belong: looked at before Elysia's normalisation, which would quietly make a list of
-// a text's letters and an empty map of a number (rule HT-15). Everything else about a body is its schema's business.
+// Reads a body by its schema before Elysia does, whose normalisation would quietly make a list of a text's letters and an empty map of a
+// number, and drop what the schema forbids. In this one place, for every route: lists are lists and objects objects (rule HT-15); what a
+// genuine client cannot leave away, null and the zero UUID, counts as left away where a member is optional (rule HT-29); members that
+// the schema forbids are refused by name (rule HT-30). Everything else about a body is its schema's business.
 import type { TSchema } from "@sinclair/typebox";
 import { invalid, type Validation } from "#base/errors.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { isStrict } from "#schema/strict.ts";
 import { bodyMissing, NO_BODY } from "./body.ts";
 
-/** Names the first place that has the wrong shape. */
-type Shape = (value: unknown, place: string) => Validation | undefined;
+/** Takes out of a value what counts as left away; answers the first place that is wrong. */
+type Reader = (value: unknown, place: string) => Validation | undefined;
 
 const below = (place: string, name: string | number): string => (place === "" ? String(name) : `${place}.${name}`);
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Undefined for schemas whose values have no parts. */
-const shapeOf = (schema: TSchema): Shape | undefined => {
+/** Undefined for schemas whose values have no members. */
+const readerOf = (schema: TSchema): Reader | undefined => {
   // A union says by itself what fits; only `something or null` is common enough to look into.
-  if (Array.isArray(schema.anyOf)) return shapeOfNullable(schema.anyOf as TSchema[]);
-  if (schema.type === "array") return listOf(shapeOf((schema.items ?? {}) as TSchema));
-  if (schema.type === "object") return objectOf(schema);
+  if (Array.isArray(schema.anyOf)) return readerOfNullable(schema.anyOf as TSchema[]);
+  if (schema.type === "array") return readerOfList((schema.items ?? {}) as TSchema);
+  if (schema.type === "object") return readerOfObject(schema);
   return undefined;
 };
 
-const shapeOfNullable = (members: TSchema[]): Shape | undefined => {
+const readerOfNullable = (members: TSchema[]): Reader | undefined => {
   const others = members.filter(({ type }) => type !== "null");
   if (others.length !== 1 || others.length === members.length) return undefined;
-  const shape = shapeOf(others[0] as TSchema);
-  return shape && ((value, place) => (value === null ? undefined : shape(value, place)));
+  const read = readerOf(others[0] as TSchema);
+  return read && ((value, place) => (value === null ? undefined : read(value, place)));
 };
 
-const listOf =
-  (item: Shape | undefined): Shape =>
-  (value, place) => {
+/** Elysia puts what is no text into its message, and fails itself with an object whose `toString` is none: an empty one is as wrong. */
+const harmless = (value: unknown): unknown => (typeof value === "object" && value !== null ? {} : value);
+
+const readerOfList = (items: TSchema): Reader => {
+  const item = readerOf(items);
+  return (value, place) => {
     if (!Array.isArray(value)) return { field: place, detail: "Expected array" };
-    if (!item) return undefined;
     for (let i = 0; i < value.length; i++) {
-      const wrong = item(value[i], below(place, i));
+      if (items.type === "string") value[i] = harmless(value[i]);
+      const wrong = item?.(value[i], below(place, i));
       if (wrong) return wrong;
     }
     return undefined;
   };
+};
 
-const objectOf = (schema: TSchema): Shape => {
-  const members = Object.entries((schema.properties ?? {}) as Record<string, TSchema>).flatMap(([name, of]) => {
-    const shape = shapeOf(of);
-    return shape ? [[name, shape] as const] : [];
+const readerOfObject = (schema: TSchema): Reader => {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
+  const names = new Set(properties.map(([name]) => name));
+  const refusesMore = isStrict(schema);
+  const readers = properties.flatMap(([name, of]) => {
+    const read = readerOf(of);
+    return read ? [[name, read] as const] : [];
+  });
+  const texts = properties.flatMap(([name, of]) => (of.type === "string" ? [name] : []));
+  const absences = properties.flatMap(([name, of]) => {
+    const isAbsent = (schema.required as string[] | undefined)?.includes(name) ? undefined : absenceIn(of);
+    return isAbsent ? [[name, isAbsent] as const] : [];
   });
   return (value, place) => {
     if (!isObject(value)) return { field: place, detail: "Expected object" };
-    for (const [name, shape] of members) {
+    if (refusesMore) {
+      const unknown = Object.keys(value).find((name) => !names.has(name));
+      // Long names are somebody's mistake or attack; the answer does not repeat them whole.
+      if (unknown !== undefined) return { field: below(place, unknown.slice(0, 64)), detail: notKnown(names) };
+    }
+    for (const [name, isAbsent] of absences) {
+      if (isAbsent(value[name])) delete value[name];
+    }
+    for (const name of texts) {
+      if (Object.hasOwn(value, name)) value[name] = harmless(value[name]);
+    }
+    for (const [name, read] of readers) {
       const member = value[name];
       // What is missing is named by the schema.
-      const wrong = member === undefined ? undefined : shape(member, below(place, name));
+      const wrong = member === undefined ? undefined : read(member, below(place, name));
       if (wrong) return wrong;
     }
     return undefined;
   };
 };
+
+const notKnown = (names: ReadonlySet<string>): string => `is not known here; known are ${[...names].join(", ")}`;
+
+/** The marker of a UUID whose zero value says something of its own, such as "none any more". */
+export const ZERO_MEANS = "x-zero";
+
+/** What an optional member of this schema may be in place of being left away. Undefined: nothing, every value says something. */
+const absenceIn = (schema: TSchema): ((value: unknown) => boolean) | undefined => {
+  const isNull = !takesNull(schema);
+  const isZero = schema.format === "uuid" && schema[ZERO_MEANS] === undefined;
+  if (isNull && isZero) return (value) => value === null || value === NIL_UUID;
+  return isNull ? (value) => value === null : undefined;
+};
+
+const takesNull = ({ type, anyOf }: TSchema): boolean =>
+  type === "null" || (type === undefined && !Array.isArray(anyOf)) || (Array.isArray(anyOf) && anyOf.some(takesNull));
 
 /** An object that may be empty: a request may as well leave it away (rule HT-24). */
 export const isAllOptional = ({ type, required }: { type?: unknown; required?: unknown }): boolean =>
   type === "object" && (!Array.isArray(required) || required.length === 0);
 
-/** The shapes of the routes that take a body, found by method and route. */
-export class BodyShapes {
-  readonly #shapes = new Map<string, Shape>();
+/** How the bodies of routes are read, found by method and route. */
+export class BodyReaders {
+  readonly #readers = new Map<string, Reader>();
   /** Routes that take a body, and whether one must be sent. */
   readonly #required = new Map<string, boolean>();
 
@@ -71,15 +114,15 @@ export class BodyShapes {
     for (const { method, path, hooks } of routes) {
       if (!isObject(hooks.body)) continue;
       this.#required.set(`${method} ${path}`, !isAllOptional(hooks.body));
-      const shape = shapeOf(hooks.body as unknown as TSchema);
-      if (shape) this.#shapes.set(`${method} ${path}`, shape);
+      const reader = readerOf(hooks.body as unknown as TSchema);
+      if (reader) this.#readers.set(`${method} ${path}`, reader);
     }
   }
 
-  /** Throws 400 that names the place where a body has the wrong shape. */
-  check(method: string, route: string, body: unknown): void {
+  /** Takes out of a body what counts as left away. Throws 400 that names the place where it has the wrong shape. */
+  read(method: string, route: string, body: unknown): void {
     if (body === undefined) return;
-    const wrong = this.#shapes.get(`${method} ${route}`)?.(body, "");
+    const wrong = this.#readers.get(`${method} ${route}`)?.(body, "");
     if (wrong) throw invalid("Validation failed.", [wrong]);
   }
 

@@ -59,7 +59,7 @@ const readJson = async (request: Request, limit: number): Promise<object | typeo
       detail: "Send it with the header Content-Type: application/json.",
     });
   }
-  const value = isSmall(request, limit) ? await request.json().catch(notJson) : await parsedWithCare(request, limit);
+  const value = isSmall(request, limit) ? parsed(await request.arrayBuffer()) : await parsedWithCare(request, limit);
   if (value === undefined) return NO_BODY;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new AppError("invalid", "The request body must be a JSON object.");
@@ -67,7 +67,7 @@ const readJson = async (request: Request, limit: number): Promise<object | typeo
   return value;
 };
 
-/** Short, of known length and not compressed: Bun's own way is the quickest, and nothing can go wrong that its answer does not say. */
+/** Short, of known length and not compressed: read at once, and nothing in it can be costly. */
 const isSmall = ({ headers }: Request, limit: number): boolean => {
   const declared = headers.get("content-length");
   return declared !== null && Number(declared) <= Math.min(limit, CHEAP_BYTES - 1) && !headers.has("content-encoding");
@@ -81,16 +81,17 @@ const parsedWithCare = async (request: Request, limit: number): Promise<unknown>
   if (bytes.byteLength === 0) return undefined;
   const costly = tooCostly(bytes);
   if (costly) throw new AppError("invalid", `The request body ${costly}`);
+  return parsed(bytes);
+};
+
+/** Bytes that are no UTF-8 are refused: Bun's own reading would put other characters in their place. */
+const parsed = (bytes: ArrayBuffer | Uint8Array): unknown => {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (error) {
-    return notJson(error);
+    const detail = error instanceof Error ? error.message.slice(0, 200) : "";
+    throw new AppError("invalid", "The request body must be valid JSON.", { detail });
   }
-};
-
-const notJson = (error: unknown): never => {
-  const detail = error instanceof Error ? error.message.slice(0, 200) : "";
-  throw new AppError("invalid", "The request body must be valid JSON.", { detail });
 };
 
 type Parsing = { request: Request };
@@ -98,6 +99,9 @@ type Parsing = { request: Request };
 type Parser = (parsing: Parsing) => Promise<unknown>;
 
 const ownParsers = new Set<string>();
+
+/** Whether the routes of this path read their bodies by a parser of their own. */
+export const hasOwnParser = (path: string): boolean => ownParsers.has(path);
 const limitOf = new WeakMap<Parser, number>();
 /** Paths whose bodies may be larger or smaller than usual. */
 const limits = new Map<string, number>();

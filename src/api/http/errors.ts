@@ -3,6 +3,7 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
 import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
 import { plainPage, wantsPage } from "./plain-page.ts";
@@ -20,7 +21,7 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
 const RETRY_AFTER = "1";
 
 /** Any thrown value as our own error. */
-const toAppError = (error: unknown): AppError => {
+const toAppError = (error: unknown, path: string): AppError => {
   if (error instanceof AppError) return error;
   if (error instanceof CommitError) {
     const { kind, message } = REFUSALS[error.reason];
@@ -31,18 +32,25 @@ const toAppError = (error: unknown): AppError => {
     const detail = { detail: error.message, reason: "hook_dispatch_failed" };
     return new AppError("bad_gateway", "A lifecycle hook gave no valid answer: nothing was done.", detail);
   }
-  if (error instanceof ParseError && error.cause) return toAppError(error.cause);
-  if (error instanceof ValidationError) return fromValidation(error);
+  if (error instanceof ParseError && error.cause) return toAppError(error.cause, path);
+  if (error instanceof ValidationError) return fromValidation(error, path);
   if (error instanceof NotFoundError) return new AppError("not_found", "Route not found.");
   return new AppError("internal", "An internal error occurred.", { cause: error });
 };
 
-/** What every answer carries: it is never taken for another type, and nobody keeps a copy that may hold a secret (rule HT-11). */
-export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "cache-control": "no-store" } as const;
+/**
+ * What every answer carries: it is never taken for another type, and nobody keeps a copy that may hold a secret (rule HT-11). Genuine
+ * clients take a 404 without a build version for another kind of server; one that begins with v0.0.0 fits every version of theirs.
+ */
+export const COMMON_HEADERS = {
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-store",
+  "x-coder-build-version": `v0.0.0-slipway.${VERSION}`,
+};
 
 /** The answer to an error; logs what is not the caller's fault. */
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
-  const mapped = toAppError(error);
+  const mapped = toAppError(error, pathOf(request.url));
   if (STATUS[mapped.kind] >= 500) {
     // Refusing what is too much, or comes while the server stops, is no failure: under load the log would be full of it.
     const level = mapped.kind === "overloaded" || error instanceof HookFailure ? "debug" : "error";
@@ -107,13 +115,16 @@ const MESSAGES: Record<string, string> = {
   property: "Query parameters have invalid values.",
 };
 
-const fromValidation = (error: ValidationError): AppError => {
+const fromValidation = (error: ValidationError, path: string): AppError => {
   const on = String(error.type);
-  // An answer that breaks its own schema is our fault.
-  if (!(on in MESSAGES)) return new AppError("internal", "An internal error occurred.", { cause: error });
+  // Not with the error as its cause: that one's message is the whole value.
+  if (!(on in MESSAGES))
+    return new AppError("internal", "An internal error occurred.", { cause: new Error(`in ${on}`) });
   const seen = new Map<string, string>();
   for (const one of error.all) {
     if (!("path" in one) || one.summary === undefined) continue;
+    if (on === "params" && isWord(one) && path.endsWith(`/${one.value}`))
+      return new AppError("not_found", "Route not found.");
     const field = one.path.slice(1).replaceAll("/", ".");
     if (!seen.has(field)) seen.set(field, describe(one));
   }
@@ -121,12 +132,25 @@ const fromValidation = (error: ValidationError): AppError => {
   return new AppError("invalid", MESSAGES[on] as string, { validations });
 };
 
-const describe = (one: {
+type Broken = {
   summary?: string;
   message?: string;
-  schema?: { error?: unknown; format?: string; anyOf?: readonly { type?: string }[] };
-}): string => {
+  value?: unknown;
+  schema?: { error?: unknown; format?: string; anyOf?: readonly { type?: string; const?: unknown }[] };
+};
+
+/** A word where an id ends the path: somebody asks for a route that is not there, such as `/chats/usage` (rule HT-14). */
+const isWord = ({ value, schema }: Broken): boolean =>
+  schema?.format === "uuid" && typeof value === "string" && /^[a-z]+(?:[-_][a-z]+)*$/.test(value);
+
+const describe = (one: Broken): string => {
+  if (typeof one.schema?.error === "string") return one.schema.error;
   if (one.schema?.format === "uuid") return "must be a UUID";
+  if (one.schema?.format === "date-time") return "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z";
+  const values = [one.schema, ...(one.schema?.anyOf ?? [])].flatMap((each) =>
+    each && "const" in each ? [String(each.const)] : [],
+  );
+  if (values.length > 0) return values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(", ")}`;
   // A number in a query may come as text, so its schema is a union, of which nothing more would be said.
   const types = one.schema?.anyOf?.map(({ type }) => type) ?? [];
   if (types.includes("integer")) return "must be a whole number";

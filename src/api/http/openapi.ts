@@ -2,6 +2,7 @@
 // content type for each body instead of three, no JSON Schema words that 3.0 does not know, and the same error body everywhere.
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
+import { isStrict } from "#schema/strict.ts";
 import { bodyLimit } from "./body.ts";
 import { isAllOptional } from "./body-shape.ts";
 import { BODY_EXAMPLES } from "./examples.ts";
@@ -113,14 +114,19 @@ const tidyOperation = (operation: JsonObject, path: string): void => {
   const accepts = take(operation, "x-accepts") as string[] | undefined;
   const answers = take(operation, "x-answers") as string[] | undefined;
   const body = operation.requestBody as JsonObject | undefined;
-  if (body) operation.requestBody = { required: !takesNothing(body), content: contentOf(body, accepts) };
-  else if (accepts) operation.requestBody = { required: true, content: opaque(accepts) };
+  if (body) {
+    const content = contentOf(body, accepts);
+    for (const one of Object.values(content)) takeNull((one as JsonObject).schema as JsonObject);
+    operation.requestBody = { required: !takesNothing(body), content };
+  }
+  if (!body && accepts) operation.requestBody = { required: true, content: opaque(accepts) };
   const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
   if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
   operation.responses = tidyResponses(operation.responses as JsonObject, answers, [
     ...(answers ? ["200"] : []),
     ...(isSecured ? ["401"] : []),
     ...(operation.parameters ? ["400"] : []),
+    ...(path.includes("{") ? ["404"] : []),
     ...(operation.requestBody ? ["400", "413", "415"] : []),
   ]);
   const tooLarge = operation.responses["413"] as JsonObject | undefined;
@@ -133,6 +139,18 @@ const tidyOperation = (operation: JsonObject, path: string): void => {
       delete parameter.examples;
     }
   }
+};
+
+/** Optional members may be null, as the edge takes them (rule HT-29). */
+const takeNull = (schema: JsonObject): void => {
+  const required = (schema.required ?? []) as string[];
+  for (const [name, member] of Object.entries((schema.properties ?? {}) as JsonObject)) {
+    takeNull(member as JsonObject);
+    if (!required.includes(name) && Object.keys(member as JsonObject).some((key) => key === "type" || key === "anyOf"))
+      (member as JsonObject).nullable = true;
+  }
+  if (schema.items) takeNull(schema.items as JsonObject);
+  for (const member of (schema.anyOf ?? []) as JsonObject[]) takeNull(member);
 };
 
 /** As the edge does (rule HT-24). */
@@ -188,7 +206,7 @@ const opaque = (types: string[]): JsonObject =>
     ]),
   );
 
-const UNKNOWN_TO_3_0 = new Set(["$id", "$schema", "examples", "patternProperties", "error"]);
+const UNKNOWN_TO_3_0 = new Set(["$id", "$schema", "examples", "patternProperties", "error", "x-strict"]);
 
 /** A JSON Schema as TypeBox writes it, in the words of OpenAPI 3.0. */
 const tidySchema = (schema: Json): Json => {
@@ -197,6 +215,8 @@ const tidySchema = (schema: Json): Json => {
   const out: JsonObject = {};
   for (const [key, value] of Object.entries(schema)) {
     if (UNKNOWN_TO_3_0.has(key)) continue;
+    // Elysia writes it into what it drops quietly, once the route has been called.
+    if (key === "additionalProperties" && value === false && !isStrict(schema)) continue;
     if (key === "const") out.enum = [value];
     else if (key === "properties") out.properties = mapValues(value as JsonObject, tidySchema);
     else out[key] = key === "default" || key === "enum" || key === "required" ? value : tidySchema(value);

@@ -72,7 +72,7 @@ export const insights = (ctx: ApiContext) =>
         user: true,
         query: t.Object({
           tz_offset: t.Optional(
-            t.String({ description: "Required. Hours from UTC, -12 to 14, also parts of hours; a day begins there." }),
+            t.String({ description: "Required. Whole hours from UTC, -12 to 14; a day begins there." }),
           ),
         }),
         response: { 200: Daus, ...fails(400, 401, 403, 503) },

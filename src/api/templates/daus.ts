@@ -25,7 +25,7 @@ export const templateDaus = (ctx: ApiContext) =>
       params: templatePath,
       query: t.Object({
         tz_offset: t.Optional(
-          t.String({ description: "Required. Hours from UTC, -12 to 14, also parts of hours; a day begins there." }),
+          t.String({ description: "Required. Whole hours from UTC, -12 to 14; a day begins there." }),
         ),
       }),
       response: {

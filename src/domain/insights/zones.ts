@@ -11,12 +11,13 @@ const WIDEST_MS = 15 * HOUR_MS;
 export const wrongQuery = (field: string, detail: string) =>
   invalid("A query parameter has an invalid value.", [{ field, detail }]);
 
-/** Hours from UTC, -12 to 14, in quarters: parts of the world are half an hour off. Undefined when there is none. */
+/** Whole hours from UTC, -12 to 14. Undefined when there is none. */
 export const offsetOf = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
-  const hours = /^[ +-]?\d{1,2}(\.\d{1,2})?$/.test(text) ? Number(text.trim()) : Number.NaN;
-  if (hours >= -12 && hours <= 14 && Number.isInteger(hours * 4)) return hours;
-  throw wrongQuery("tz_offset", "must be a number of hours from -12 to 14, in quarters");
+  // A plus sign in a query is a blank.
+  const hours = /^[ +-]?\d{1,2}$/.test(text) ? Number(text.trim()) : Number.NaN;
+  if (hours >= -12 && hours <= 14) return hours;
+  throw wrongQuery("tz_offset", "must be a whole number of hours from -12 to 14");
 };
 
 /** The day in which a time lies, in days since 1970. */

@@ -49,7 +49,12 @@ describe("what is not a JSON object", () => {
   test.each([
     ["cut off", '{"email":', "The request body must be valid JSON."],
     ["nothing but space", " ", "The request body must be valid JSON."],
-    ["not UTF-8", Buffer.from('{"email":"\xff"}', "latin1"), "Validation failed."],
+    ["not UTF-8", Buffer.from('{"email":"\xff"}', "latin1"), "The request body must be valid JSON."],
+    [
+      "not UTF-8 and long",
+      Buffer.from(`{"email":"${"x".repeat(40_000)}\xff"}`, "latin1"),
+      "The request body must be valid JSON.",
+    ],
     ["not UTF-8 at all", Buffer.from("\xff\xfe{}", "latin1"), "The request body must be valid JSON."],
     ["two values", "{} {}", "The request body must be valid JSON."],
     ["a comment", "{/**/}", "The request body must be valid JSON."],
@@ -61,6 +66,14 @@ describe("what is not a JSON object", () => {
     const { status, body } = await post(text);
     expect(status).toBe(400);
     expect(body.message).toBe(message);
+  });
+
+  test("[HT-6] an object that cannot be made a text, where a text is due, is named as any other", async () => {
+    const { status, body } = await post('{"email":{"toString":[],"valueOf":1},"password":"wrong"}');
+    expect({ status, validations: body.validations }).toEqual({
+      status: 400,
+      validations: [{ field: "email", detail: "Expected string" }],
+    });
   });
 
   const missing = { status: 400, body: { message: "The request body is missing." } };

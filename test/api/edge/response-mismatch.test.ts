@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Type as t } from "@sinclair/typebox";
 import { configureLogging, resetLogging } from "#base/log.ts";
-import { prune } from "#src/api/response-mismatch.ts";
+import { prune } from "#src/api/http/response-mismatch.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";

@@ -1,0 +1,50 @@
+// Texts that people read in one line, and pictures. One rule for every resource: nothing in a name can hide a part of it or turn the
+// direction of what stands around it, and no icon makes a browser ask for anything but a picture (rules HT-26, HT-27).
+import { type StringOptions, type TString, Type as t } from "@sinclair/typebox";
+
+/** Control characters, line ends, and marks that turn the direction of writing. */
+const HIDDEN = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069";
+
+type Options = Pick<StringOptions, "minLength" | "maxLength" | "description">;
+
+const NO_HIDDEN = "must not hold control characters or marks that turn the direction of writing";
+
+/** A name or title as people write it. */
+export const lineText = (options: Options = {}): TString =>
+  t.String({ ...options, pattern: `^[^${HIDDEN}]*$`, error: NO_HIDDEN });
+
+/** The same without blanks around it; may be empty. */
+export const trimmedText = (options: Options = {}): TString =>
+  t.String({
+    ...options,
+    pattern: `^$|^[^\\s${HIDDEN}]([^${HIDDEN}]*[^\\s${HIDDEN}])?$`,
+    error: `must not begin or end with a blank, and ${NO_HIDDEN}`,
+  });
+
+const hidden = new RegExp(`[${HIDDEN}]+`, "g");
+
+/** The same text as one line, for names that nobody can be asked to write otherwise: what a model or an agent has sent. */
+export const asLine = (text: string): string => text.replace(hidden, " ").trim();
+
+const PLACES = "https?://[^\\s\"'<>\\\\]+|/(?:emojis|icon)/[\\w.-]+";
+const DATA = 'data:image/[\\w.+-]+[;,][^\\s"<>\\\\]*';
+const ICON = `^(?:|${PLACES}|${DATA})$`;
+const icon = new RegExp(ICON);
+
+const WHAT = "A URL (http, https), `data:image/...`, `/emojis/NAME.png` or `/icon/NAME`, or empty.";
+
+/** The address of a picture. */
+export const iconText = ({ description = WHAT, ...options }: Options = {}): TString =>
+  t.String({
+    ...options,
+    description,
+    pattern: ICON,
+    error: "must be empty, an http or https URL, a data:image URL, or a path such as /emojis/1f310.png",
+  });
+
+/** The same in a template, where values may be filled in: behind the beginning of an address, or in place of the whole. */
+export const templatedIcon = (options: Options = {}): TString =>
+  t.String({ ...options, pattern: `${ICON}|^(?:(?:${PLACES})?\\{\\{[^\\s"'<>\\\\]|\\{\\{).*$` });
+
+/** The icon, or none where it is not one: for what agents send. */
+export const asIcon = (text: string): string => (icon.test(text) ? text : "");

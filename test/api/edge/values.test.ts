@@ -1,0 +1,197 @@
+// Values of queries, paths and bodies that are read in one way on every route: whole numbers, times, words, names, pictures.
+import { afterAll, describe, expect, test } from "bun:test";
+import type { Generic } from "#schema/generic.ts";
+import { asIcon, asLine } from "#schema/text.ts";
+import { Client } from "#src/client.ts";
+import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
+import { example } from "#test/fuzz/values.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const server = await startTestServer();
+const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+const operations = operationsOf(await fetchDocument(server.url));
+afterAll(() => server[Symbol.asyncDispose]());
+
+const PATH: Record<string, string> = { user: "me", organization: "default" };
+const forUsers = operations.filter(({ callers }) => callers[0] === "user");
+
+const pathTo = (operation: Operation, query: Record<string, string> = {}, path: Record<string, string> = {}) => {
+  const needed = operation.parameters
+    .filter((one) => one.in === "query" && one.required && !(one.name in query))
+    .map(({ name, schema }) => [name, String(example(schema))]);
+  const filled = operation.parameters
+    .filter((one) => one.in === "path")
+    .map(({ name, schema }) => [name, PATH[name] ?? String(example(schema))]);
+  return pathWith(operation, { ...Object.fromEntries(filled), ...path }, { ...Object.fromEntries(needed), ...query });
+};
+
+const ask = async (method: string, path: string, body?: unknown) => {
+  const response = await admin.fetch(method, path, body);
+  const text = await response.text();
+  const answer = (text.startsWith("{") ? JSON.parse(text) : {}) as Generic;
+  return { ...answer, status: response.status, fields: (answer.validations ?? []).map(({ field }) => field) };
+};
+
+const isWhole = ({ type, anyOf }: Schema): boolean => type === "integer" || (anyOf ?? []).some(isWhole);
+
+describe("whole numbers of queries", () => {
+  const rows = forUsers.flatMap((operation) =>
+    operation.parameters
+      .filter((one) => one.in === "query" && isWhole(one.schema))
+      .map(({ name }) => [`${operation.name} ${name}`, operation, name] as const),
+  );
+
+  test.each(rows)(
+    "[HT-28] %s takes digits, and nothing else that JavaScript reads as a number",
+    async (_name, operation, name) => {
+      for (const wrong of ["99999999999999999999", "1e3", "0x10", "1.0", " 1", "+1", "Infinity", "-"]) {
+        const { status, fields } = await ask(operation.method, pathTo(operation, { [name]: wrong }));
+        expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: [name] });
+      }
+    },
+  );
+
+  test("[HT-28] there are such queries", () => expect(rows.length).toBeGreaterThan(20));
+});
+
+describe("times", () => {
+  test.each([
+    "2030-01-31",
+    "2030-01-31T09:30",
+    "2030-01-31T09:30:00",
+    "2030-02-30T09:30:00Z",
+    "2030-13-01T09:30:00Z",
+    "2030-01-31 09:30:00Z",
+    "2030-01-31T24:00:00Z",
+    '"2030-01-31T09:30:00Z"',
+    "Thu, 31 Jan 2030 09:30:00 GMT",
+    "01/31/2030",
+  ])("[HT-28] %s is no time", async (deadline) => {
+    const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
+    const { status, validations } = await ask("PUT", path, { deadline });
+    const detail = "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z";
+    expect({ status, validations }).toEqual({ status: 400, validations: [{ field: "deadline", detail }] });
+  });
+
+  test.each(["2030-01-31T09:30:00Z", "2030-01-31T09:30:00.123456789+05:30", "2028-02-29t09:30:00z"])(
+    "[HT-28] %s is one",
+    async (deadline) => {
+      const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
+      expect((await ask("PUT", path, { deadline })).status).toBe(404);
+    },
+  );
+});
+
+describe("words of a fixed set", () => {
+  type Spot = { operation: Operation; name: string; values: unknown[] };
+  const spots = operations.flatMap((operation): Spot[] =>
+    Object.entries(operation.body?.properties ?? {}).flatMap(([name, { enum: values }]) =>
+      values && operation.callers[0] === "user" ? [{ operation, name, values }] : [],
+    ),
+  );
+
+  test.each(spots.map((spot) => [`${spot.operation.name} ${spot.name}`, spot] as const))(
+    "[HT-28] %s: another one is answered with those there are",
+    async (_name, { operation, name, values }) => {
+      const body = { ...(example(operation.body as Schema) as object), [name]: "no such word" };
+      const { status, validations } = await ask(operation.method, pathTo(operation), body);
+      const detail = validations?.find(({ field }) => field === name)?.detail;
+      expect({ status, detail }).toEqual({
+        status: 400,
+        detail: `must be ${values.length > 1 ? "one of " : ""}${values.join(", ")}`,
+      });
+    },
+  );
+
+  test("[HT-28] there are such members", () => expect(spots.length).toBeGreaterThan(3));
+});
+
+test.each(["usage", "no-such-thing", "global_settings"])(
+  "[HT-14] /%s where an id ends the path is a route that is not there; further up it is an id of a wrong form",
+  async (word) => {
+    for (const noun of ["workspaces", "templates", "chats", "workspacebuilds", "templateversions", "workspaceagents"]) {
+      const { status, message } = await ask("GET", `/api/v2/${noun}/${word}`);
+      expect({ noun, status, message }).toEqual({ noun, status: 404, message: "Route not found." });
+      expect((await ask("GET", `/api/v2/${noun}/6ba7b810-9dad`)).status).toBe(400);
+    }
+    expect((await ask("GET", `/api/v2/workspaces/${word}/builds`)).status).toBe(400);
+    // A stranger is not told which routes there are.
+    expect((await admin.as(undefined).fetch("GET", `/api/v2/workspaces/${word}`)).status).toBe(401);
+  },
+);
+
+describe("names and pictures", () => {
+  /** Members of bodies that are read as a name in one line, or as the address of a picture. */
+  const membersOf = (wanted: RegExp) =>
+    forUsers.flatMap((operation) =>
+      Object.entries(operation.body?.properties ?? {}).flatMap(([name, schema]) =>
+        wanted.test(name) && schema.type === "string" && !schema.enum ? [{ operation, name }] : [],
+      ),
+    );
+  const table = (wanted: RegExp) => membersOf(wanted).map((one) => [`${one.operation.name} ${one.name}`, one] as const);
+  const bodyWith = ({ body }: Operation, more: object) => {
+    const { properties = {}, required = [] } = body as Schema;
+    const needed = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
+    return { ...(example({ ...body, properties: needed }) as object), ...more };
+  };
+
+  test.each(table(/^(name|username|display_name|title|token_name|slug)$/))(
+    "[HT-26] %s hides nothing and turns nothing",
+    async (_name, { operation, name }) => {
+      for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\nb", "a\u202eb", "a\u2066b", "a\u200fb", "a\u0085b"]) {
+        const { status, fields } = await ask(
+          operation.method,
+          pathTo(operation),
+          bodyWith(operation, { [name]: wrong }),
+        );
+        expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: expect.arrayContaining([name]) });
+      }
+    },
+  );
+
+  test("[HT-26] names of people, in any script, are names", async () => {
+    for (const name of ["Zoë Müller", "山田 太郎", "عمر", "👩‍💻 O'Neil-Smith", ""]) {
+      const { status } = await ask("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, name });
+      expect({ name, status }).toEqual({ name, status: 200 });
+    }
+  });
+
+  test.each(table(/^icon$/))("[HT-27] %s is a picture's address", async (_name, { operation, name }) => {
+    const wrong = [
+      "javascript:alert(1)",
+      "/api/v2/users/logout",
+      "//evil.example/x",
+      "data:text/html,x",
+      "/../x",
+      "x y",
+    ];
+    for (const icon of wrong) {
+      const { status, fields } = await ask(operation.method, pathTo(operation), bodyWith(operation, { [name]: icon }));
+      expect({ icon, status, fields }).toEqual({ icon, status: 400, fields: expect.arrayContaining([name]) });
+    }
+    for (const icon of [
+      "",
+      "https://example.com/a.png?b=c",
+      "/emojis/1f310.png",
+      "/icon/docker.svg",
+      "data:image/png;base64,AA==",
+    ]) {
+      const { fields } = await ask(operation.method, pathTo(operation), bodyWith(operation, { [name]: icon }));
+      expect(fields).not.toContain(name);
+    }
+  });
+
+  test("[HT-26] what nobody can be asked to write otherwise is cleaned", () => {
+    expect(asLine("\u202edesrever\u0000 \r\n twice ")).toBe("desrever    twice");
+    expect([asIcon("javascript:alert(1)"), asIcon("/emojis/1f310.png")]).toEqual(["", "/emojis/1f310.png"]);
+  });
+});
+
+test("[HT-16] the export of the audit log declares what it sends", async () => {
+  const operation = operations.find(({ name }) => name === "GET /api/v2/audit/export");
+  const declared = Object.keys(operation?.described.responses["200"]?.content ?? {});
+  const sent = await admin.fetch("GET", "/api/v2/audit/export");
+  await sent.text();
+  expect(declared).toEqual(["application/x-ndjson"]);
+  expect(sent.headers.get("content-type")).toStartWith("application/x-ndjson");
+});

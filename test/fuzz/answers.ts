@@ -1,0 +1,87 @@
+// One request of the fuzzer and what must hold of its answer, by the OpenAPI document alone (rules FZ-1, FZ-4).
+import type { Client } from "#src/client.ts";
+import { misfit } from "./conforms.ts";
+import { type Operation, pathWith } from "./operations.ts";
+
+export type Sent = {
+  path: Record<string, string>;
+  query: Record<string, string | undefined>;
+  body: { json: unknown } | { raw: string; type: string } | undefined;
+};
+
+const LATE_MS = 5_000;
+
+/** Statuses that any request may get from the edge. */
+const FROM_THE_EDGE = new Set([429]);
+
+/** Sends it and says what is wrong with the answer; undefined when nothing is. */
+export const faultOf = async (
+  client: Client,
+  operation: Operation,
+  sent: Sent,
+  reached: Set<string>,
+): Promise<string | undefined> => {
+  const began = performance.now();
+  const body = sent.body === undefined ? undefined : "raw" in sent.body ? sent.body.raw : sent.body.json;
+  const headers: Record<string, string> = sent.body && "raw" in sent.body ? { "content-type": sent.body.type } : {};
+  const response = await client.fetch(operation.method, pathWith(operation, sent.path, sent.query), body, { headers });
+  const type = response.headers.get("content-type") ?? "";
+  const { status } = response;
+  if (type.startsWith("text/event-stream")) {
+    await response.body?.cancel();
+    return typeFault(operation, status, type);
+  }
+  const text = await response.text();
+  const ms = performance.now() - began;
+  if (status < 300) reached.add(operation.name);
+  if (status >= 500) return `answered ${status} ${text.slice(0, 500)}`;
+  if (ms > LATE_MS) return `took ${Math.round(ms)} ms`;
+  if (!(status in operation.described.responses) && !FROM_THE_EDGE.has(status))
+    return `answered ${status}, which is not documented: ${text.slice(0, 500)}`;
+  if (status >= 400) return faultOfError(type, text);
+  return (
+    typeFault(operation, status, type) ?? shapeFault(operation, status, type, text) ?? acceptedFault(operation, sent)
+  );
+};
+
+const faultOfError = (type: string, text: string): string | undefined => {
+  if (type !== "application/json; charset=utf-8") return `an error of type ${type}`;
+  const { message, detail, validations, ...rest } = JSON.parse(text) as Record<string, unknown>;
+  const isGeneric =
+    typeof message === "string" &&
+    Object.keys(rest).length === 0 &&
+    (detail === undefined || typeof detail === "string") &&
+    (validations === undefined || Array.isArray(validations));
+  return isGeneric ? undefined : `an error of another shape: ${text}`;
+};
+
+const contentOf = ({ described }: Operation, status: number) => described.responses[status]?.content ?? {};
+
+/** What is sent is of a type that the document names, or empty where it names none. */
+const typeFault = (operation: Operation, status: number, type: string): string | undefined => {
+  const declared = Object.keys(contentOf(operation, status));
+  const sent = type.split(";")[0]?.trim() ?? "";
+  if (declared.length === 0 || declared.includes(sent)) return undefined;
+  return `answered ${status} with ${sent || "no type"}; documented: ${declared.join(", ")}`;
+};
+
+const shapeFault = (operation: Operation, status: number, type: string, text: string): string | undefined => {
+  const schema = contentOf(operation, status)["application/json"]?.schema;
+  if (!schema || !type.startsWith("application/json")) return undefined;
+  const wrong = misfit(schema, JSON.parse(text));
+  return wrong && `answered ${status} with another shape than documented: ${wrong}`;
+};
+
+/** A body that the document forbids is not accepted. */
+const acceptedFault = ({ body: schema }: Operation, { body }: Sent): string | undefined => {
+  if (!schema || body === undefined) return undefined;
+  let value: unknown;
+  try {
+    // As it was on the wire: members that are undefined are not there.
+    value = "raw" in body ? JSON.parse(body.raw) : JSON.parse(JSON.stringify(body.json));
+  } catch {
+    return "accepted a body that is no JSON";
+  }
+  const wrong = misfit(schema, value);
+  return wrong && `accepted a body that the document forbids: ${wrong}`;
+};

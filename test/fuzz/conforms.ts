@@ -1,0 +1,75 @@
+// Whether a value fits a schema of the OpenAPI document, read from the document alone: what a generated client would find.
+import type { Schema } from "./operations.ts";
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+
+/** The first place that does not fit, and why; undefined when all does. */
+export const misfit = (schema: Schema, value: unknown, place = "it"): string | undefined => {
+  if (value === null && (schema.nullable || isAny(schema))) return undefined;
+  if (schema.enum) return schema.enum.includes(value) ? undefined : `${place} is none of ${schema.enum}`;
+  if (schema.anyOf) {
+    const wrong = schema.anyOf.map((one) => misfit(one, value, place));
+    return wrong.includes(undefined) ? undefined : wrong[0];
+  }
+  switch (schema.type) {
+    case "string":
+      return typeof value === "string" ? misfitOfText(schema, value, place) : `${place} is no string`;
+    case "integer":
+    case "number":
+      return misfitOfNumber(schema, value, place);
+    case "boolean":
+      return typeof value === "boolean" ? undefined : `${place} is no boolean`;
+    case "array":
+      return Array.isArray(value) ? misfitOfList(schema, value, place) : `${place} is no list`;
+    case "object":
+      return isObject(value) ? misfitOfObject(schema, value, place) : `${place} is no object`;
+    default:
+      return undefined;
+  }
+};
+
+const isAny = ({ type, anyOf, enum: values }: Schema): boolean =>
+  type === undefined && anyOf === undefined && values === undefined;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const misfitOfText = (schema: Schema, value: string, place: string): string | undefined => {
+  const { format, pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
+  if (value.length < minLength || value.length > maxLength) return `${place} has ${value.length} characters`;
+  if (pattern !== undefined && !new RegExp(pattern).test(value)) return `${place} does not match ${pattern}`;
+  if (format === "uuid" && !UUID.test(value)) return `${place} is no UUID`;
+  if (format === "date-time" && !DATE_TIME.test(value)) return `${place} is no time`;
+  return undefined;
+};
+
+const misfitOfNumber = ({ type, minimum, maximum }: Schema, value: unknown, place: string): string | undefined => {
+  if (typeof value !== "number" || !Number.isFinite(value)) return `${place} is no number`;
+  if (type === "integer" && !Number.isInteger(value)) return `${place} is no whole number`;
+  return value < (minimum ?? value) || value > (maximum ?? value) ? `${place} is out of bounds` : undefined;
+};
+
+const misfitOfList = ({ items = {}, minItems, maxItems }: Schema, value: unknown[], place: string) => {
+  if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length))
+    return `${place} has ${value.length} items`;
+  for (const [i, one] of value.entries()) {
+    const wrong = misfit(items, one, `${place}.${i}`);
+    if (wrong) return wrong;
+  }
+  return undefined;
+};
+
+const misfitOfObject = (schema: Schema, value: Record<string, unknown>, place: string): string | undefined => {
+  const { properties = {}, required = [], additionalProperties: more } = schema;
+  const missing = required.find((name) => !Object.hasOwn(value, name));
+  if (missing !== undefined) return `${place}.${missing} is missing`;
+  for (const [name, member] of Object.entries(value)) {
+    const of = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (!of && more === false) return `${place}.${name} is not allowed`;
+    const schemaOfMember = of ?? (isObject(more) ? (more as Schema) : undefined);
+    const wrong = schemaOfMember && misfit(schemaOfMember, member, `${place}.${name}`);
+    if (wrong) return wrong;
+  }
+  return undefined;
+};

@@ -1,0 +1,49 @@
+// `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a throw-away server of this process as its administrator and as a member, half of
+// the cases each, prints what was found, and keeps the last result in test/README.md. Ends with 1 when something was found.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { startTestServer } from "#test/support/server.ts";
+import { fuzzOperations } from "./api-fuzz.ts";
+import { fetchDocument, operationsOf } from "./operations.ts";
+
+const README = join(import.meta.dir, "../README.md");
+const [BEGIN, END] = ["<!-- result: written by `bun run fuzz:api` -->", "<!-- end of result -->"];
+
+const { values } = parseArgs({
+  options: { cases: { type: "string", default: "20000" }, seed: { type: "string" } },
+});
+const cases = Number(values.cases);
+const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+if (!Number.isInteger(cases) || cases < 1 || !Number.isInteger(seed))
+  throw new Error("--cases and --seed are whole numbers");
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+const countOperations = async (): Promise<number> => {
+  await using server = await startTestServer();
+  return operationsOf(await fetchDocument(server.url)).length - 1;
+};
+
+const rounds = Math.ceil(cases / 2 / (await countOperations()));
+const results: string[] = [];
+let isClean = true;
+for (const who of ["administrator", "member"] as const) {
+  const began = performance.now();
+  const result = await fuzzOperations({ rounds, seed, who, log: say }).catch((error) => {
+    isClean = false;
+    return `**failed** as ${who}: ${String(error.message).split("\n")[0]}`;
+  });
+  results.push(`- ${result} (${Math.round((performance.now() - began) / 1000)} s)`);
+  say(results.at(-1) as string);
+}
+
+const today = new Date().toISOString().slice(0, 10);
+const text = readFileSync(README, "utf8");
+const [start, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+if (start < 0 || end < start) throw new Error(`${README} has no place for the result`);
+const block = `${BEGIN}\nLast run, ${today}, Bun ${Bun.version}:\n\n${results.join("\n")}\n`;
+writeFileSync(README, `${text.slice(0, start)}${block}${text.slice(end)}`);
+process.exit(isClean ? 0 : 1);
