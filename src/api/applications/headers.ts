@@ -92,14 +92,17 @@ const ORIGIN_WIDE = new Set([
   "report-to",
 ]);
 
-/**
- * The headers of the answer. `prefix` is where the app is mounted, `sandboxed` whether its pages get no origin: those of other people's
- * workspaces below our own origin, where a script could act as whoever looks at it.
- */
-export const responseHeaders = (
-  from: Headers,
-  { prefix, sandboxed }: { prefix: string; sandboxed: boolean },
-): Headers => {
+type Shown = {
+  /** Where the app is mounted below the access URL; empty on a host of its own. */
+  readonly prefix: string;
+  /** Its pages get no origin: below our own a script could act as whoever looks at it. */
+  readonly sandboxed: boolean;
+  /** Whom the answer is for; undefined when nobody had to sign in for it. */
+  readonly by: object | undefined;
+};
+
+/** The headers of the answer. What was shown to one person is no cache's to show to the next. */
+export const responseHeaders = (from: Headers, { prefix, sandboxed, by }: Shown): Headers => {
   const named = namedIn(from.get("connection"));
   const headers = new Headers();
   for (const [name, value] of from) {
@@ -112,7 +115,16 @@ export const responseHeaders = (
     if (kept !== undefined) headers.append("set-cookie", kept);
   }
   if (sandboxed) headers.append("content-security-policy", SANDBOX);
+  if (!/(^|[\s,])(cookie|\*)($|[\s,])/i.test(headers.get("vary") ?? "")) headers.append("vary", "Cookie");
+  if (by) keepPrivate(headers);
   return headers;
+};
+
+/** How long a browser keeps it stays the app's to say; that others keep it does not. */
+const keepPrivate = (headers: Headers): void => {
+  const said = (headers.get("cache-control") ?? "").split(",").map((one) => one.trim());
+  const kept = said.filter((one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one));
+  headers.set("cache-control", ["private", ...kept].join(", "));
 };
 
 /** Scripts run, but in no origin: neither our cookies nor our API are theirs. */

@@ -16,6 +16,7 @@ export type Trouble =
   | "late"
   | "broken"
   | "foreign"
+  | "disabled"
   | "spent"
   | "malformed";
 
@@ -42,6 +43,11 @@ const WORDS: Record<Trouble, Words> = {
     text: "What came from the app makes no sense, or it went away.",
   },
   foreign: { status: 403, title: "Forbidden", text: "The request came from a page of another site." },
+  disabled: {
+    status: 403,
+    title: "Apps are not shown here",
+    text: "An administrator has switched apps below this address off: they are shown on hosts of their own only.",
+  },
   spent: {
     status: 400,
     title: "This link was used",

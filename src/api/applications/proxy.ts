@@ -1,7 +1,7 @@
 // Passes requests on to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
 // AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
 import { AppError } from "#base/errors.ts";
-import { placeOfApp } from "#domain/applications/find.ts";
+import { type AppPlace, placeOfApp } from "#domain/applications/find.ts";
 import { AppHosts, type AppName, appPath, labelOf } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import { pathOf } from "../http/errors.ts";
@@ -63,12 +63,21 @@ export class AppProxy {
 
   /** Answers a request for a path below the access URL. */
   async onPath(request: Request): Promise<Response> {
+    if (this.#ctx.config.disable_path_apps) return this.#trouble(request, "disabled");
     const path = appPath(pathOf(request.url));
     if (!path) return this.#trouble(request, "not_found");
     const session = cookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
     const caller = session && (await personOf(session, this.#who));
     const by = caller ? { caller } : await this.#byToken(request);
     return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
+  }
+
+  /**
+   * Below our own origin a script can do whatever the one who looks at it may: never that of somebody else's workspace, and that of
+   * one's own only where an administrator accepts that everything which runs there can take its owner's account.
+   */
+  #sharesOrigin(place: AppPlace, by: AppCaller | undefined): boolean {
+    return this.#ctx.config.path_apps_same_origin && by?.caller.user_id === place.owner_id;
   }
 
   get #hosts(): AppHosts {
@@ -101,8 +110,7 @@ export class AppProxy {
     const passing: Passing = {
       ...{ name, place, by, prefix },
       path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
-      // Below our own origin a script of somebody else's workspace could do whatever the one who looks at it may.
-      sandboxed: prefix !== "" && by?.caller.user_id !== place.owner_id,
+      sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
       used: () => this.#activity.note(place, by?.caller),
       trouble: (trouble) => this.#trouble(request, trouble),
     };

@@ -1,6 +1,7 @@
 // The table of the server's settings: the only list of them. Flags, environment, file, help, example, README and the type of
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
 
+import { APP_SETTINGS } from "./app-settings.ts";
 import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
@@ -59,9 +60,9 @@ export const SERVER_SETTINGS = {
   wildcard_access_url: optional(wildcardHost, {
     group: "Network",
     help: "The host under which each app and port of a workspace gets a name of its own, one label below it. Its DNS entry and certificate must cover all names. Best on another domain than the access URL, so that apps cannot set cookies for it.",
-    absent:
-      "apps and ports are reached below the access URL only, where others than the workspace's owner see them without scripts of the same origin",
+    absent: "apps and ports are reached below the access URL only, where they are shown in a sandbox without an origin",
   }),
+  ...APP_SETTINGS,
   trusted_proxies: setting(networks, [], {
     group: "Network",
     help: "The proxies whose X-Forwarded-For header is believed. Empty: none is.",

@@ -16,6 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
+const policy = (response: Response) => response.headers.get("content-security-policy") ?? "";
+
 const echo = async (response: Response): Promise<Echo> => {
   expect(response.status).toBe(200);
   return (await response.json()) as Echo;
@@ -150,12 +152,55 @@ describe("an app", () => {
     expect(kept.map((name) => onHost.headers.get(name))).toEqual(["*", "max-age=1", "/", null, "yes"]);
   });
 
-  test("[AX-8] of somebody else has no origin below the access URL, but its own on its host", async () => {
-    const policy = (response: Response) => response.headers.get("content-security-policy") ?? "";
+  test("[AX-8] has no origin below the access URL, for nobody, but its own on its host", async () => {
     const site = world.cast.clients.member.token;
-    expect(policy(await world.get(world.path("open"), { token: world.token }))).toBe("");
-    expect(policy(await world.get(world.path("open"), { token: site }))).toMatch(/^sandbox (?!.*allow-same-origin)/);
-    expect(policy(await world.get(world.path("open")))).toMatch(/^sandbox /);
+    for (const token of [world.token, site, undefined]) {
+      const answer = await world.get(world.path("open"), token === undefined ? {} : { token });
+      expect(policy(answer)).toMatch(/^sandbox (?!.*allow-same-origin)/);
+    }
+    expect(policy(await world.get(world.path("mine"), { token: world.token }))).toMatch(/^sandbox /);
     expect(policy(await world.at("open", "/"))).toBe("");
+  });
+
+  test("[AX-17] that somebody signed in for is kept by no shared cache, whatever it says itself", async () => {
+    const { token } = world;
+    const saying = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
+    const kept = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {
+      const { headers } = await answer;
+      return [headers.get("cache-control"), headers.get("vary")];
+    };
+    const long = saying("public, max-age=3600, s-maxage=7200");
+    expect(await kept(world.get(world.path("mine", long), { token }))).toEqual(["private, max-age=3600", "Cookie"]);
+    expect(await kept(world.at("mine", long, { token }))).toEqual(["private, max-age=3600", "Cookie"]);
+    expect(await kept(world.get(world.path("mine", saying("no-store")), { token }))).toEqual([
+      "private, no-store",
+      "Cookie",
+    ]);
+    // What everybody may see, everybody's cache may keep, apart from what those who are signed in see.
+    expect(await kept(world.get(world.path("open", long)))).toEqual(["public, max-age=3600, s-maxage=7200", "Cookie"]);
+  });
+});
+
+describe("an administrator", () => {
+  test("[AX-8] may give people's own apps the server's origin, and nobody else's", async () => {
+    await using lenient = await startAppWorld({
+      apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public" }],
+      env: { SLIPWAY_PATH_APPS_SAME_ORIGIN: "true" },
+    });
+    expect(policy(await lenient.get(lenient.path("open"), { token: lenient.token }))).toBe("");
+    const other = lenient.cast.clients.member.token;
+    expect(policy(await lenient.get(lenient.path("open"), { token: other }))).toMatch(/^sandbox /);
+    expect(policy(await lenient.get(lenient.path("open")))).toMatch(/^sandbox /);
+  });
+
+  test("[AX-16] may switch apps below the access URL off", async () => {
+    await using strict = await startAppWorld({
+      apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public", subdomain: true }],
+      env: { SLIPWAY_DISABLE_PATH_APPS: "true" },
+    });
+    const answer = await strict.get(strict.path("open"), { token: strict.token });
+    expect(answer.status).toBe(403);
+    expect(((await answer.json()) as { detail: string }).detail).toContain("hosts of their own");
+    expect((await strict.at("open", "/", { token: strict.token })).status).toBe(200);
   });
 });

@@ -1,0 +1,14 @@
+// Settings of apps that are shown below the access URL, on the server's own origin.
+import { flag } from "./kinds.ts";
+import { setting } from "./setting.ts";
+
+export const APP_SETTINGS = {
+  disable_path_apps: setting(flag, false, {
+    group: "Network",
+    help: "Apps and ports are shown on hosts of their own only, not below the access URL. Needs a wildcard access URL for people to reach any.",
+  }),
+  path_apps_same_origin: setting(flag, false, {
+    group: "Network",
+    help: "Pages that an app shows below the access URL to those whose workspace it is belong to the server's own origin: cookies, storage and sockets work for them, and their scripts can do whatever their viewer may, so anything that runs in the workspace can take its owner's account. Off: they are shown in a sandbox without an origin, as those of other people's workspaces always are.",
+  }),
+} as const;
