@@ -77,7 +77,8 @@ test("[CH-40] whoever never got the answer asks again under the same key: the sa
   await follower.until(({ status, queue }) => status === "waiting" && queue.length === 0);
   const { messages } = await owner.get<MessagePage>(`${path}/messages`);
   expect(messages.reverse().map(({ role, content }) => `${role} ${content[0]?.text ?? ""}`.trim())).toEqual([
-    ...["user hello", "assistant", "tool", "user one", "user two", "user three"],
+    ...["user hello", "assistant", "tool", "assistant Done."],
+    ...["one", "two", "three"].flatMap((text) => [`user ${text}`, "assistant Done."]),
   ]);
   expect(world.models.calls).toHaveLength(5);
   expect(dropper.dropped).toBe(10);

@@ -82,7 +82,7 @@ testInside(
     while (call.prompt !== "more") call = await world.models.next();
     call.finish();
     using follower = await Follower.open(await services.admin(), child);
-    await follower.until(({ status, history }) => status === "waiting" && history.length === 3);
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
     await pass(DAY + EVERY);
     const now = await Promise.all([silent, pinned, root, running].map(look));
     expect(now.map(archivedOf)).toEqual([true, false, false, false]);

@@ -168,7 +168,7 @@ describeInside("the specification", () => {
     };
     const { id } = await createChat(world, "one", { unsafe_dynamic_tools: [{ name: "ask", input_schema: {} }] });
     using follower = await Follower.open(world.owner, id);
-    const wait = { provider: "acme", status_code: 529, retry_after_ms: 3_000_000 };
+    const wait = { provider: "acme", status_code: 529, retry_after_ms: 300_000 };
     (await world.models.next()).fail("overloaded", wait);
     await sendMessage(world, id, "two");
     await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
@@ -177,7 +177,7 @@ describeInside("the specification", () => {
     expect(retried.find(({ type }) => type === "retry")).toEqual({
       ...{ type: "retry", chat_id: id },
       retry: {
-        ...{ attempt: 1, delay_ms: 3_000_000, error: expect.any(String), kind: "overloaded" },
+        ...{ attempt: 1, delay_ms: 300_000, error: expect.any(String), kind: "overloaded" },
         ...{ provider: "acme", retrying_at: TIME as unknown as string, status_code: 529 },
       },
     });
