@@ -3,6 +3,7 @@
 import { and, count, eq, lt, sql } from "drizzle-orm";
 import { build, deleteBy, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { recovery_codes, totp_factors } from "./schema/second-factors.ts";
+import { deletePasskeysOf } from "./users/passkeys.ts";
 
 export type TotpFactor = typeof totp_factors.$inferSelect;
 
@@ -60,5 +61,6 @@ export const deleteRecoveryCodesOf = deleteBy(recovery_codes, recovery_codes.use
 /** Everything that proves this user beside the password. */
 export const deleteFactorsOf = (user_id: string): Statement[] => [
   deleteTotpFactor(user_id),
+  deletePasskeysOf(user_id),
   deleteRecoveryCodesOf(user_id),
 ];

@@ -162,12 +162,12 @@ export class LocalStore implements Store {
 
 /** Tables that no list of workspaces shows anything of; written often. */
 const HIDDEN = new Set(
-  "agent_logs agent_stats api_keys audit_logs chat_events chat_messages chat_queue chats job_logs oidc_links recovery_codes sequences timers totp_factors usage_blocks usage_details usage_digests usage_keys usage_latencies usage_minutes workspace_activity".split(
+  "agent_logs agent_stats api_keys audit_logs chat_events chat_messages chat_queue chats job_logs oidc_links passkeys recovery_codes sequences timers totp_factors usage_blocks usage_details usage_digests usage_keys usage_latencies usage_minutes workspace_activity".split(
     " ",
   ),
 );
 /** Those that decide who a caller is; empty: a statement whose table cannot be told. */
-const CALLERS = new Set(["api_keys", "users", "organization_members", "totp_factors", ""]);
+const CALLERS = new Set(["api_keys", "users", "organization_members", "passkeys", "totp_factors", ""]);
 
 /** Rows that belong to one agent and are shown with its workspace alone. */
 const OF_AGENTS = new Set(["agents", "agent_apps", "agent_scripts", "agent_metadata", "agent_log_sources"]);

@@ -7,6 +7,7 @@ import signIn from "../migrations/0003_sign_in.sql" with { type: "text" };
 import secondFactors from "../migrations/0004_second_factors.sql" with { type: "text" };
 import hooks from "../migrations/0005_hooks.sql" with { type: "text" };
 import oidcLinks from "../migrations/0006_oidc_links.sql" with { type: "text" };
+import passkeys from "../migrations/0007_passkeys.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0004_second_factors", sql: secondFactors },
   { name: "0005_hooks", sql: hooks },
   { name: "0006_oidc_links", sql: oidcLinks },
+  { name: "0007_passkeys", sql: passkeys },
 ];

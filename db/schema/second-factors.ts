@@ -1,5 +1,5 @@
 // What proves a person beside the password: codes of an authenticator app, and recovery codes for when it is lost.
-import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { users } from "./users.ts";
 
 export const totp_factors = sqliteTable("totp_factors", {
@@ -24,4 +24,27 @@ export const recovery_codes = sqliteTable(
     created_at: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.user_id, table.code_hash] })],
+);
+
+/** Passkeys: key pairs of WebAuthn, of which the public half is here. */
+export const passkeys = sqliteTable(
+  "passkeys",
+  {
+    id: text().primaryKey(),
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    name: text().notNull(),
+    /** base64url, as browsers tell it. */
+    credential_id: text().notNull(),
+    /** COSE, base64url. */
+    public_key: text().notNull(),
+    /** Of its last use: one that does not rise tells of a copy. Some authenticators always say 0. */
+    counter: integer().notNull(),
+    transports: text({ mode: "json" }).$type<string[]>().notNull(),
+    backed_up: integer({ mode: "boolean" }).notNull(),
+    created_at: integer().notNull(),
+    last_used_at: integer(),
+  },
+  (table) => [index("passkeys_user").on(table.user_id), uniqueIndex("passkeys_credential").on(table.credential_id)],
 );

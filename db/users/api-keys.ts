@@ -1,13 +1,14 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
-import { and, asc, eq, exists, gt, sql } from "drizzle-orm";
+import { and, asc, eq, exists, gt, or, sql } from "drizzle-orm";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
-import { totp_factors } from "../schema/second-factors.ts";
+import { passkeys, totp_factors } from "../schema/second-factors.ts";
 import { api_keys, users } from "../schema/users.ts";
 
 export type ApiKey = typeof api_keys.$inferSelect;
 
-const hasSecondFactor = exists(
-  build.select({ one: sql`1` }).from(totp_factors).where(eq(totp_factors.user_id, users.id)),
+const hasSecondFactor = or(
+  exists(build.select({ one: sql`1` }).from(totp_factors).where(eq(totp_factors.user_id, users.id))),
+  exists(build.select({ one: sql`1` }).from(passkeys).where(eq(passkeys.user_id, users.id))),
 );
 
 /** The key with its user, for signing a request in. */

@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Generic } from "./generic.ts";
 
-export const FACTOR_METHODS = ["totp", "recovery_code"] as const;
+export const FACTOR_METHODS = ["totp", "passkey", "recovery_code"] as const;
 export type FactorMethod = (typeof FACTOR_METHODS)[number];
 
 const Methods = t.Array(t.String(), { description: `Ways to prove it: ${FACTOR_METHODS.join(", ")}.` });
@@ -42,6 +42,7 @@ export const Factors = t.Object({
   totp: t.Union([t.Object({ created_at: t.String({ format: "date-time" }) }), t.Null()], {
     description: "The authenticator app; null: none.",
   }),
+  passkeys: t.Integer({ description: "How many there are." }),
   recovery_codes_left: t.Integer(),
   required: t.Boolean({ description: "Whether this user must have a second factor." }),
   required_by_administrator: t.Boolean({ description: "Whether that was said of this user alone." }),

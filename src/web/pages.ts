@@ -4,6 +4,7 @@ import externalAuth from "./external-auth.html";
 import externalAuthLink from "./external-auth-link.html";
 import home from "./home.html";
 import login from "./login.html";
+import security from "./security.html";
 import setup from "./setup.html";
 import tokens from "./tokens.html";
 
@@ -11,6 +12,7 @@ export const PAGES = {
   "/": home,
   "/login": login,
   "/setup": setup,
+  "/settings/security": security,
   "/settings/tokens": tokens,
   "/settings/external-auth": externalAuth,
   "/external-auth/:provider": externalAuthLink,

@@ -55,7 +55,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
   { name: /^jose$/, places: ["src/identity", "src/hooks"] },
   { name: /^(pkijs|asn1js)$/, places: ["src/identity"] },
-  { name: /^(openid-client|uqr)$/, places: ["src/authentication"] },
+  { name: /^(@simplewebauthn\/.*|openid-client|uqr)$/, places: ["src/authentication"] },
   { name: /^unbash$/, places: ["src/tools"] },
   { name: /^@modelcontextprotocol\//, places: ["src/mcp"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },

@@ -22,6 +22,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...times("created_at", "expires_at", "last_used"),
     secret_hash: { as: "hashed_secret", kind: "secret" },
   },
+  passkey: plain("id", "user_id", "name", "backed_up"),
   second_factor: { ...plain("kind"), recovery_codes: { kind: "secret" } },
   git_ssh_key: { ...plain("user_id", "public_key"), sealed_private_key: { as: "private_key", kind: "secret" } },
   organization: plain("id", "name", "display_name", "description", "icon", "sharing_disabled"),

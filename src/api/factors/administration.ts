@@ -4,6 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { deleteFactorsOf } from "#db/second-factors.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
+import { listPasskeys } from "#db/users/passkeys.ts";
 import { isWithoutRolesStill, updateUser } from "#db/users/users.ts";
 import { isOwner, mayManageUser, mayResetPassword } from "#domain/access.ts";
 import { userChanged } from "#domain/users/audit.ts";
@@ -23,6 +24,7 @@ const show = async (ctx: ApiContext, user: KnownUser): Promise<Factors> => {
   const totp = await factors.totp(user.id);
   return {
     totp: totp ? { created_at: rfc3339(totp.created_at) } : null,
+    passkeys: (await ctx.store.all(listPasskeys({ user_id: user.id }))).length,
     recovery_codes_left: await factors.recoveryCodesLeft(user.id),
     required: needsFactor(ctx.config.require_second_factor, user),
     required_by_administrator: user.second_factor_required,

@@ -1,7 +1,10 @@
 // Confirming who one is, for what a session may do only for 15 minutes afterwards (rule FA-9).
 import { Elysia } from "elysia";
+import { conflict, invalidField } from "#base/errors.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
+import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
 import { userPath } from "#domain/users/user.ts";
+import { PasskeyChallenge, PasskeyProof } from "#schema/passkey.ts";
 import { ConfirmRequest } from "#schema/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -10,30 +13,77 @@ import { noteProof } from "../users/new-session.ts";
 import { ownAccountAt, prove } from "./proof.ts";
 
 export const confirmation = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/:user/confirm",
-    async ({ caller, params, body, request, status }) => {
-      const user = await ownAccountAt(ctx, params.user, caller);
-      const used = await prove(ctx, request, user, body);
-      const now = ctx.clock.now();
-      const hasFactor = (await ctx.accounts.factors.methodsOf(user.id)).length > 0;
-      await ctx.store.commit([
-        isKeyStill({ id: caller.key_id, now }),
-        ...used,
-        noteProof(caller.key_id, { password: true, factor: hasFactor }, now),
-      ]);
-      return status(204, undefined);
-    },
-    {
-      enrolling: true,
-      params: userPath,
-      body: ConfirmRequest,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
-      detail: {
-        tags: ["Second factors"],
-        summary: "Confirm who you are",
-        description:
-          "With the password, and a code where there is a second factor. For 15 minutes this session may then change how you sign in.",
+  new Elysia()
+    .use(callers)
+    .use(passkeyConfirmation(ctx))
+    .post(
+      "/:user/confirm",
+      async ({ caller, params, body, request, status }) => {
+        const user = await ownAccountAt(ctx, params.user, caller);
+        const used = await prove(ctx, request, user, body);
+        const now = ctx.clock.now();
+        const hasFactor = (await ctx.accounts.factors.methodsOf(user.id)).length > 0;
+        await ctx.store.commit([
+          isKeyStill({ id: caller.key_id, now }),
+          ...used,
+          noteProof(caller.key_id, { password: true, factor: hasFactor }, now),
+        ]);
+        return status(204, undefined);
       },
-    },
-  );
+      {
+        enrolling: true,
+        params: userPath,
+        body: ConfirmRequest,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
+        detail: {
+          tags: ["Second factors"],
+          summary: "Confirm who you are",
+          description:
+            "With the password, and a code where there is a second factor. For 15 minutes this session may then change how you sign in.",
+        },
+      },
+    );
+
+const PURPOSE = "confirm";
+
+const passkeyConfirmation = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post(
+      "/:user/confirm/passkey/start",
+      async ({ caller, params, status }) => {
+        const { id } = await ownAccountAt(ctx, params.user, caller);
+        if (!(await ctx.accounts.factors.hasPasskeys(id))) throw conflict("There is no passkey.");
+        return status(201, await askForPasskey(ctx, PURPOSE, { user_id: id }, id));
+      },
+      {
+        user: true,
+        params: userPath,
+        response: { 201: PasskeyChallenge, ...fails(400, 401, 403, 404, 409) },
+        detail: { tags: ["Second factors"], summary: "Begin to confirm who you are with a passkey" },
+      },
+    )
+    .post(
+      "/:user/confirm/passkey",
+      async ({ caller, params, body, status }) => {
+        const { id } = await ownAccountAt(ctx, params.user, caller);
+        const proof = await provedByPasskey<{ user_id: string }>(ctx, PURPOSE, body);
+        if (proof?.passkey.user_id !== id || proof.of.user_id !== id) {
+          throw invalidField("credential", "This passkey does not confirm who you are.");
+        }
+        const now = ctx.clock.now();
+        await ctx.store.commit([
+          isKeyStill({ id: caller.key_id, now }),
+          ...proof.statements,
+          noteProof(caller.key_id, { password: true, factor: true }, now),
+        ]);
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params: userPath,
+        body: PasskeyProof,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415) },
+        detail: { tags: ["Second factors"], summary: "Confirm who you are with a passkey" },
+      },
+    );

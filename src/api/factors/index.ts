@@ -3,8 +3,14 @@ import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { factorAdministration } from "./administration.ts";
 import { confirmation } from "./confirm.ts";
+import { passkeys } from "./passkeys.ts";
 import { recoveryCodes } from "./recovery.ts";
 import { totp } from "./totp.ts";
 
 export const factors = (ctx: ApiContext) =>
-  new Elysia().use(factorAdministration(ctx)).use(totp(ctx)).use(recoveryCodes(ctx)).use(confirmation(ctx));
+  new Elysia()
+    .use(factorAdministration(ctx))
+    .use(totp(ctx))
+    .use(recoveryCodes(ctx))
+    .use(passkeys(ctx))
+    .use(confirmation(ctx));

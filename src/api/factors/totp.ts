@@ -62,7 +62,8 @@ export const totp = (ctx: ApiContext) =>
         const step = factors.stepOf(opened.data.secret, body.code);
         if (step === undefined) throw invalidField("code", "This is not the code that the app shows now.");
         if (!factors.challenges.spend(opened)) throw enabledAlready();
-        const { codes, statements } = factors.renewRecoveryCodes(user);
+        const isFirst = (await factors.methodsOf(user.id)).length === 0;
+        const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };
         const now = ctx.clock.now();
         try {
           await ctx.store.commit([
@@ -85,7 +86,8 @@ export const totp = (ctx: ApiContext) =>
         detail: {
           tags,
           summary: "Enrol an authenticator app",
-          description: "From now on signing in with the password needs a code, too. Answers the recovery codes, once.",
+          description:
+            "From now on signing in with the password needs a code, too. With the first second factor come recovery codes, once.",
         },
       },
     )
@@ -96,7 +98,7 @@ export const totp = (ctx: ApiContext) =>
         const user = await ownAccountAt(ctx, params.user, caller);
         if (!(await factors.totp(user.id))) throw conflict("There is no authenticator app.");
         const used = await prove(ctx, request, user, body);
-        await ctx.store.commit([...used, ...factors.removeTotp(user)]);
+        await ctx.store.commit([...used, ...(await factors.removeTotp(user))]);
         return status(204, undefined);
       },
       {

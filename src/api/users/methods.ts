@@ -3,6 +3,7 @@ import { Elysia, type Static, t } from "elysia";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
 import { networkOf } from "#domain/users/throttle.ts";
+import { partyOf } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
 import { fails } from "../http/responses.ts";
@@ -12,6 +13,7 @@ const tags = ["Users"];
 const AuthMethods = t.Object({
   terms_of_service_url: t.String(),
   password: t.Object({ enabled: t.Boolean() }),
+  passkey: t.Object({ enabled: t.Boolean({ description: "Whether browsers take passkeys at the access URL." }) }),
   github: t.Object({ enabled: t.Boolean(), default_provider_configured: t.Boolean() }),
   oidc: t.Object({
     enabled: t.Boolean(),
@@ -49,6 +51,7 @@ export const signInMethods = (ctx: ApiContext) =>
       () => ({
         terms_of_service_url: "",
         password: { enabled: true },
+        passkey: { enabled: partyOf(ctx.accessUrl) !== undefined },
         github: { enabled: false, default_provider_configured: false },
         oidc: shownProviders(ctx.config.oidc_providers),
       }),

@@ -9,6 +9,7 @@ import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
 import { LoginRefused } from "#schema/second-factor.ts";
 import { LoginRequest } from "#schema/user.ts";
 import type { ApiContext } from "../context.ts";
+import { passkeySignIn } from "../factors/passkey-sign-in.ts";
 import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
 import { callers } from "../http/caller.ts";
@@ -73,6 +74,7 @@ export const session = (ctx: ApiContext) =>
       },
     )
     .use(secondFactorSignIn(ctx))
+    .use(passkeySignIn(ctx))
     .post(
       "/logout",
       async ({ caller, set }) => {

@@ -18,6 +18,7 @@ import {
   useRecoveryCode,
   useTotpStep,
 } from "#db/second-factors.ts";
+import { listPasskeys } from "#db/users/passkeys.ts";
 import type { User } from "#db/users/users.ts";
 import type { FactorMethod } from "#schema/second-factor.ts";
 import { newRecoveryCodes, recoveryCodeHash } from "#src/authentication/recovery-codes.ts";
@@ -43,6 +44,10 @@ export class SecondFactors {
     return this.#deps.store.get(findTotpFactor({ user_id }));
   }
 
+  async hasPasskeys(user_id: string): Promise<boolean> {
+    return (await this.#deps.store.all(listPasskeys({ user_id }))).length > 0;
+  }
+
   async recoveryCodesLeft(user_id: string): Promise<number> {
     return (await this.#deps.store.get(countRecoveryCodes({ user_id })))?.count ?? 0;
   }
@@ -50,6 +55,7 @@ export class SecondFactors {
   /** The ways in which this user can prove a second factor; none when there is none. */
   async methodsOf(user_id: string): Promise<FactorMethod[]> {
     const methods: FactorMethod[] = (await this.totp(user_id)) ? ["totp"] : [];
+    if (await this.hasPasskeys(user_id)) methods.push("passkey");
     if (methods.length > 0 && (await this.recoveryCodesLeft(user_id)) > 0) methods.push("recovery_code");
     return methods;
   }
@@ -84,11 +90,11 @@ export class SecondFactors {
     ];
   }
 
-  /** Refused as `stale` when there is none. The recovery codes go with it. */
-  removeTotp(user: Person): Statement[] {
+  /** Refused as `stale` when there is none. The recovery codes go with the last factor. */
+  async removeTotp(user: Person): Promise<Statement[]> {
     return [
       removeTotpFactor(user.id),
-      deleteRecoveryCodesOf(user.id),
+      ...((await this.hasPasskeys(user.id)) ? [] : [deleteRecoveryCodesOf(user.id)]),
       this.audited(user, { action: "delete", before: { kind: "totp" } }),
     ];
   }

@@ -13,6 +13,11 @@ export class Problem extends Error {
     this.detail = body.detail ?? "";
     this.body = body;
   }
+
+  /** Whether the server has named this field. */
+  names(field: string): boolean {
+    return (this.body.validations ?? []).some((one) => one.field === field);
+  }
 }
 
 /** For broken fields what is wrong with each, else the message: the two say the same. */

@@ -1,18 +1,25 @@
 // The sign-in page: the password, then a code where the account has a second factor.
 import type { LoginRefused } from "#schema/second-factor.ts";
 import { call, Problem } from "./api.ts";
-import { isSetUp, make, onSubmit, run, the } from "./page.ts";
+import { busyWith, isSetUp, make, onSubmit, run, the } from "./page.ts";
 import { wayBack } from "./way-back.ts";
+import { knowsPasskeys, usePasskey } from "./webauthn.ts";
 
-type Provider = { name: string; icon: string; url: string };
+type Methods = {
+  oidc: { providers: { name: string; icon: string; url: string }[] };
+  passkey: { enabled: boolean };
+};
 
 const done = (): void => location.replace(wayBack(location.search, location.origin));
 const second = the<HTMLFormElement>("second");
 let challenge = "";
 
+/** Whether the password is the only way in. */
+const isAlone = (): boolean => the("passkey").hidden && the("providers").childElementCount === 1;
+
 const show = (isSecond: boolean): void => {
   the("form").hidden = isSecond;
-  the("providers").hidden = isSecond || the("providers").childElementCount === 0;
+  the("providers").hidden = isSecond || isAlone();
   second.hidden = !isSecond;
   second.reset();
   const first = (isSecond ? second : the<HTMLFormElement>("form")).querySelector("input");
@@ -26,6 +33,7 @@ onSubmit(async ({ email, password }) => {
     const needed = error instanceof Problem ? (error.body as LoginRefused).second_factor : undefined;
     if (!needed) throw error;
     challenge = needed.challenge;
+    the("second-passkey").hidden = !needed.methods.includes("passkey") || !knowsPasskeys();
     show(true);
     return;
   }
@@ -38,18 +46,28 @@ onSubmit(
   },
   { form: "second", problem: "second-problem" },
 );
+const byPasskey = async (body: object): Promise<void> => {
+  await call("POST", "/users/login/passkey", await usePasskey("/users/login/passkey/start", body));
+  done();
+};
+the("passkey").addEventListener("click", () => void busyWith(the("passkey"), () => byPasskey({})));
+the("second-passkey").addEventListener("click", () => {
+  const act = (): Promise<void> => byPasskey({ second_factor: challenge });
+  void busyWith(the("second-passkey"), act, "second-problem");
+});
 the("back").addEventListener("click", () => show(false));
-/** One way in beside the password for each provider. */
-const offerProviders = async (): Promise<void> => {
-  const { oidc } = await call<{ oidc: { providers: Provider[] } }>("GET", "/users/authmethods");
+/** The ways in beside the password: a passkey, and one for each provider. */
+const offerOthers = async (): Promise<void> => {
+  const { oidc, passkey } = await call<Methods>("GET", "/users/authmethods");
+  the("passkey").hidden = !passkey.enabled || !knowsPasskeys();
   const way = new URLSearchParams({ redirect: new URLSearchParams(location.search).get("redirect") ?? "/" });
   const links = oidc.providers.map(({ name, icon, url }) => {
     const link = make("a", { class: "button", href: `${url}?${way}` }, `Sign in with ${name}`);
     if (icon.startsWith("data:")) link.prepend(make("img", { src: icon, alt: "", width: "20", height: "20" }), " ");
     return link;
   });
-  the("providers").replaceChildren(...links);
-  the("providers").hidden = links.length === 0 || !second.hidden;
+  the("providers").append(...links);
+  the("providers").hidden = isAlone() || !second.hidden;
 };
 
 run(async () => {
@@ -59,6 +77,6 @@ run(async () => {
     history.replaceState(null, "", location.pathname + location.search);
     show(true);
   }
-  const [isDone] = await Promise.all([isSetUp(), offerProviders()]);
+  const [isDone] = await Promise.all([isSetUp(), offerOthers()]);
   the("not-set-up").hidden = isDone;
 });

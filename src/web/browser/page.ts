@@ -35,6 +35,7 @@ export const isSetUp = async (): Promise<boolean> => {
   }
 };
 
+const SECURITY = "/settings/security";
 let isIn = false;
 
 /** The signed-in user, or undefined; fills the bar at the top. */
@@ -71,6 +72,12 @@ const signInAgain = (): void => location.replace(`/login?redirect=${encodeURICom
 export const showProblem = (error: unknown, id = "problem"): void => {
   if (isIn && error instanceof Problem && error.status === 401) {
     signInAgain();
+    return;
+  }
+  // Until they have a second factor, that page is all there is for them.
+  const isEnrolling = error instanceof Problem && error.status === 403 && error.names("second_factor");
+  if (isEnrolling && location.pathname !== SECURITY) {
+    location.replace(SECURITY);
     return;
   }
   const problem = the(id);

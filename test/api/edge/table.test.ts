@@ -147,6 +147,8 @@ describe("who is calling", () => {
       "POST /api/v2/workspaceagents/google-instance-identity",
       "POST /api/v2/users/login",
       "POST /api/v2/users/login/second-factor",
+      "POST /api/v2/users/login/passkey/start",
+      "POST /api/v2/users/login/passkey",
       "GET /api/v2/users/first",
       "POST /api/v2/users/first",
       "GET /api/v2/users/authmethods",

@@ -1,0 +1,81 @@
+// Signing in with a passkey: alone, or as the second factor of a sign-in whose password was right (rules PK-2 to PK-4).
+import { Elysia, t } from "elysia";
+import { AppError } from "#base/errors.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
+import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
+import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/passkey.ts";
+import type { ApiContext } from "../context.ts";
+import { ownParser, parsePublicJson } from "../http/body.ts";
+import { fails } from "../http/responses.ts";
+import { openSession } from "../users/new-session.ts";
+import { begunSignIn } from "./sign-in.ts";
+
+const tags = ["Users"];
+const PURPOSE = "sign_in";
+const PATH = "/login/passkey";
+const START = "/login/passkey/start";
+
+/** The sign-in with a password that this is the second factor of; empty: none. */
+type Of = { readonly second_factor: string };
+
+const refused = (): AppError => new AppError("unauthenticated", "This passkey does not sign you in.");
+
+export const passkeySignIn = (ctx: ApiContext) =>
+  new Elysia()
+    .post(
+      START,
+      async ({ body, status }) => {
+        const { second_factor = "" } = body;
+        const user_id = second_factor === "" ? undefined : (await begunSignIn(ctx, second_factor)).user.id;
+        return status(201, await askForPasskey<Of>(ctx, PURPOSE, { second_factor }, user_id));
+      },
+      {
+        parse: ownParser(`/api/v2/users${START}`, parsePublicJson),
+        body: StartPasskeyLogin,
+        response: { 201: PasskeyChallenge, ...fails(400, 401, 415) },
+        detail: {
+          tags,
+          summary: "Begin to sign in with a passkey",
+          description: "With any of the device's passkeys, or with one of the user whose password was right.",
+          security: [],
+        },
+      },
+    )
+    .post(
+      PATH,
+      async ({ body, request, set, status }) => {
+        const { challenges } = ctx.accounts.factors;
+        const proof = await provedByPasskey<Of>(ctx, PURPOSE, body);
+        const user = proof && (await ctx.store.get(findUser({ id: proof.passkey.user_id })));
+        if (!proof || !user || user.login_type !== "password") throw refused();
+        mustBeActive(user);
+        const begun = proof.of.second_factor === "" ? undefined : await begunSignIn(ctx, proof.of.second_factor);
+        if (begun && (begun.user.id !== user.id || !challenges.spend(begun.opened))) throw refused();
+        const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
+        const guards = [...(begun ? [still] : []), ...proof.statements];
+        // A passkey is what somebody has and, being unlocked, who they are.
+        const everything = { password: true, factor: true };
+        try {
+          const { token, cookie } = await openSession(ctx, user, ctx.addresses.of(request), everything, guards);
+          set.headers["set-cookie"] = cookie;
+          return status(201, { session_token: token });
+        } catch (error) {
+          throw error instanceof CommitError && error.reason === "stale" ? refused() : error;
+        }
+      },
+      {
+        parse: ownParser(`/api/v2/users${PATH}`, parsePublicJson),
+        body: PasskeyProof,
+        response: {
+          201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
+          ...fails(400, 401, 415, 503),
+        },
+        detail: { tags, summary: "Sign in with a passkey", description: "Also sets the cookie.", security: [] },
+      },
+    );
+
+const mustBeActive = ({ status }: User): void => {
+  if (status !== "suspended") return;
+  throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
+};

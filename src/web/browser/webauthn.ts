@@ -1,0 +1,32 @@
+// The browser's side of passkeys: asks the device and gives what it answers as JSON.
+import type { PasskeyChallenge } from "#schema/passkey.ts";
+import { call } from "./api.ts";
+
+type Json = PublicKeyCredentialCreationOptionsJSON & PublicKeyCredentialRequestOptionsJSON;
+
+/** Whether this browser speaks the JSON forms of WebAuthn. */
+export const knowsPasskeys = (): boolean =>
+  typeof PublicKeyCredential !== "undefined" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
+
+const answer = async (work: Promise<Credential | null>): Promise<unknown> => {
+  const credential = await work.catch((error: unknown) => {
+    const name = error instanceof Error ? error.name : "";
+    if (name === "InvalidStateError") throw new Error("This device has a passkey for you already.");
+    throw new Error(name === "NotAllowedError" ? "The passkey was not used." : `The passkey cannot be used (${name}).`);
+  });
+  if (!(credential instanceof PublicKeyCredential)) throw new Error("The passkey was not used.");
+  return credential.toJSON();
+};
+
+/** Begins at `path`, and gives the body for the operation that completes it. */
+export const usePasskey = async (path: string, body?: object): Promise<{ challenge: string; credential: unknown }> => {
+  const { challenge, options } = await call<PasskeyChallenge>("POST", path, body);
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as unknown as Json);
+  return { challenge, credential: await answer(navigator.credentials.get({ publicKey })) };
+};
+
+export const makePasskey = async (path: string): Promise<{ challenge: string; credential: unknown }> => {
+  const { challenge, options } = await call<PasskeyChallenge>("POST", path);
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as unknown as Json);
+  return { challenge, credential: await answer(navigator.credentials.create({ publicKey })) };
+};

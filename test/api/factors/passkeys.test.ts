@@ -1,0 +1,217 @@
+// Passkeys: registering, signing in with one alone and as a second factor, and every answer that must not count.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Passkey, PasskeyChallenge } from "#schema/passkey.ts";
+import type { Factors, LoginRefused } from "#schema/second-factor.ts";
+import { partyOf } from "#src/authentication/webauthn.ts";
+import type { Client } from "#src/client.ts";
+import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
+import { type Answer, Authenticator, type Lies } from "./authenticator.ts";
+import { begin, enrol, finish, LOGIN, newEnrolled, openWorld, refusal, type World } from "./people.ts";
+
+const ORIGIN = "https://slipway.example";
+const PASSKEY = `${LOGIN}/passkey`;
+const MINE = "/api/v2/users/me/passkeys";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld({ SLIPWAY_ACCESS_URL: ORIGIN, SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" });
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+});
+
+type Made = { passkey: Passkey; recovery_codes: string[] };
+
+const register = async (client: Client, device: Authenticator, name = "laptop", lies: Lies = {}): Promise<Made> => {
+  const { challenge, options } = await client.post<PasskeyChallenge>(`${MINE}/start`);
+  return client.post<Made>(MINE, { challenge, name, credential: device.create(options, lies) });
+};
+
+const ask = (body: object = {}): Promise<PasskeyChallenge> =>
+  world.anybody.post<PasskeyChallenge>(`${PASSKEY}/start`, body);
+const answer = async (challenge: string, credential: Answer): Promise<number> => {
+  const response = await world.anybody.fetch("POST", PASSKEY, { challenge, credential });
+  await response.body?.cancel();
+  return response.status;
+};
+/** Signs in with a passkey alone. */
+const signIn = async (device: Authenticator, lies: Lies = {}): Promise<number> => {
+  const { challenge, options } = await ask();
+  return answer(challenge, device.get(options, lies));
+};
+
+test("[PK-1] a passkey is registered after a proof, named, listed and deleted; the first brings recovery codes", async () => {
+  const { client } = await newPerson(world.admin, "pia");
+  const device = new Authenticator(ORIGIN);
+  const begun = await client.post<PasskeyChallenge>(`${MINE}/start`);
+  expect(begun.options).toMatchObject({
+    rp: { id: "slipway.example", name: "Slipway" },
+    user: { name: "pia@example.com" },
+    authenticatorSelection: { residentKey: "required", userVerification: "required" },
+  });
+  const first = await register(client, device);
+  expect(first.recovery_codes).toHaveLength(10);
+  expect(first.passkey).toMatchObject({ name: "laptop", backed_up: false });
+  world.clock.advance(1);
+  const second = await register(client, device, "phone");
+  expect(second.recovery_codes).toEqual([]);
+  const { options } = await client.post<PasskeyChallenge>(`${MINE}/start`);
+  expect(options.excludeCredentials).toHaveLength(2);
+  await client.patch(`${MINE}/${second.passkey.id}`, { name: "old phone" });
+  expect((await client.get<Passkey[]>(MINE)).map(({ name }) => name)).toEqual(["laptop", "old phone"]);
+  await client.delete(`${MINE}/${second.passkey.id}`);
+  expect(await client.get<Factors>("/api/v2/users/me/factors")).toMatchObject({ passkeys: 1, recovery_codes_left: 10 });
+  await client.delete(`${MINE}/${first.passkey.id}`);
+  expect(await client.get<Factors>("/api/v2/users/me/factors")).toMatchObject({ passkeys: 0, recovery_codes_left: 0 });
+  expect(await statusOf(world.anybody, "POST", "/users/login", { email: "pia@example.com", password: PASSWORD })).toBe(
+    201,
+  );
+  type Entry = { action: string };
+  const path = "/api/v2/audit?limit=9&q=resource_type:passkey%20resource_target:pia";
+  const { audit_logs } = await world.admin.get<{ audit_logs: Entry[] }>(path);
+  expect(audit_logs.map(({ action }) => action).reverse()).toEqual(["create", "create", "write", "delete", "delete"]);
+});
+
+test("[PK-1] what a browser answers must be for this server, this beginning, this person, and unlocked", async () => {
+  const { client } = await newPerson(world.admin, "lou");
+  const device = new Authenticator(ORIGIN);
+  for (const lies of [
+    { origin: "https://evil.example" },
+    { rp: "evil.example" },
+    { verified: false },
+    { challenge: Buffer.alloc(32).toString("base64url") },
+  ]) {
+    const refused = await refusal(register(client, device, "x", lies));
+    expect([lies, refused.status, refused.fields]).toEqual([lies, 400, ["credential"]]);
+  }
+  const { challenge, options } = await client.post<PasskeyChallenge>(`${MINE}/start`);
+  const other = await newPerson(world.admin, "luc");
+  const body = { challenge, name: "x", credential: device.create(options) };
+  expect(await refusal(other.client.post(MINE, body))).toMatchObject({ status: 400 });
+  await client.post(MINE, body);
+  expect(await refusal(client.post(MINE, body))).toMatchObject({ status: 400 });
+  const late = await client.post<PasskeyChallenge>(`${MINE}/start`);
+  world.clock.advance(5 * 60_000);
+  const credential = device.create(late.options);
+  expect(await refusal(client.post(MINE, { challenge: late.challenge, name: "x", credential }))).toMatchObject({
+    status: 400,
+  });
+});
+
+test("[PK-2] a passkey signs in alone, once for each time it is asked for", async () => {
+  const { client } = await newPerson(world.admin, "sol");
+  const device = new Authenticator(ORIGIN);
+  await register(client, device);
+  const { challenge, options } = await ask();
+  expect(options).toMatchObject({ rpId: "slipway.example", userVerification: "required" });
+  expect(options.allowCredentials ?? []).toEqual([]);
+  const credential = device.get(options);
+  const response = await world.anybody.fetch("POST", PASSKEY, { challenge, credential });
+  expect(response.status).toBe(201);
+  expect(response.headers.get("set-cookie")).toEndWith("; Secure");
+  const { session_token } = (await response.json()) as { session_token: string };
+  const session = world.anybody.as(session_token);
+  expect(await session.get<{ username: string }>("/api/v2/users/me")).toMatchObject({ username: "sol" });
+  // It has proved everything: what changes how they sign in may be done.
+  await session.post("/api/v2/users/me/factors/recovery-codes");
+  expect(await answer(challenge, credential)).toBe(401);
+  const again = await ask();
+  const racing = device.get(again.options);
+  const statuses = await Promise.all([1, 2, 3].map(() => answer(again.challenge, racing)));
+  expect(statuses.sort()).toEqual([201, 401, 401]);
+});
+
+test("[PK-3] answers that are old, of another origin, not unlocked, or of a copied key do not count", async () => {
+  const { client } = await newPerson(world.admin, "ike");
+  const device = new Authenticator(ORIGIN);
+  await register(client, device);
+  expect(await signIn(device, { origin: "https://evil.example" })).toBe(401);
+  expect(await signIn(device, { rp: "evil.example" })).toBe(401);
+  expect(await signIn(device, { verified: false })).toBe(401);
+  expect(await signIn(device)).toBe(201);
+  // A copy of the key counts on its own and falls behind.
+  expect(await signIn(device, { counter: 2 })).toBe(401);
+  const { challenge, options } = await ask();
+  world.clock.advance(5 * 60_000);
+  expect(await answer(challenge, device.get(options))).toBe(401);
+  const fresh = await ask();
+  const forged = device.get(fresh.options, { counter: 50 });
+  const tampered = { ...forged, response: { ...forged.response, signature: forged.id } };
+  expect(await answer(fresh.challenge, tampered)).toBe(401);
+  expect(await answer("made-up", forged)).toBe(401);
+  const stranger = new Authenticator(ORIGIN);
+  stranger.create({ rp: { id: "slipway.example" }, user: { id: "eA" }, challenge: "x" });
+  expect(await signIn(stranger)).toBe(401);
+  await world.admin.put("/api/v2/users/ike/status/suspend");
+  expect(await signIn(device, { counter: 90 })).toBe(401);
+});
+
+test("[PK-4] beside a password it is a second factor, for that person's sign-in only", async () => {
+  const { anybody, admin } = world;
+  const [una, bad] = [await newPerson(admin, "una"), await newPerson(admin, "bad")];
+  const [device, theirs] = [new Authenticator(ORIGIN), new Authenticator(ORIGIN)];
+  const { recovery_codes } = await register(una.client, device);
+  await register(bad.client, theirs);
+  const refused = await anybody.fetch("POST", LOGIN, { email: "una@example.com", password: PASSWORD });
+  const { second_factor } = (await refused.json()) as LoginRefused;
+  expect(second_factor?.methods).toEqual(["passkey", "recovery_code"]);
+  const { challenge, options } = await ask({ second_factor: second_factor?.challenge });
+  expect(options.allowCredentials).toHaveLength(1);
+  expect(await answer(challenge, theirs.get({ ...options, allowCredentials: [] }))).toBe(401);
+  const next = await ask({ second_factor: second_factor?.challenge });
+  expect(await answer(next.challenge, device.get(next.options))).toBe(201);
+  expect(await refusal(ask({ second_factor: second_factor?.challenge }))).toMatchObject({ status: 401 });
+  expect(await finish(anybody, await begin(anybody, "una@example.com"), recovery_codes[0] ?? "")).toBe(201);
+});
+
+test("[PK-4] an app disabled beside a passkey leaves the recovery codes; a reset takes everything", async () => {
+  const { admin, clock } = world;
+  const { client } = await newPerson(admin, "amy");
+  const device = new Authenticator(ORIGIN);
+  await register(client, device);
+  const { app } = await enrol(clock, client);
+  await client.delete("/api/v2/users/me/factors/totp", { password: PASSWORD, code: app.next() });
+  expect(await client.get<Factors>("/api/v2/users/me/factors")).toMatchObject({
+    totp: null,
+    passkeys: 1,
+    recovery_codes_left: 10,
+  });
+  await admin.post("/api/v2/users/me/confirm", { password: "correct-horse-battery" });
+  await admin.delete("/api/v2/users/amy/factors");
+  expect(await signIn(device)).toBe(401);
+});
+
+test("[PK-5] a passkey confirms who one is, for its own session's user", async () => {
+  const { admin, clock } = world;
+  const { client } = await newPerson(admin, "con");
+  const device = new Authenticator(ORIGIN);
+  await register(client, device);
+  const ned = await newEnrolled(world, "ned2");
+  clock.advance(15 * 60_000);
+  expect(await refusal(client.post(`${MINE}/start`))).toMatchObject({ status: 403, fields: ["confirmation"] });
+  const confirm = "/api/v2/users/me/confirm/passkey";
+  const asked = await client.post<PasskeyChallenge>(`${confirm}/start`);
+  const credential = device.get(asked.options);
+  expect(await refusal(ned.client.post(confirm, { challenge: asked.challenge, credential }))).toMatchObject({
+    status: 400,
+  });
+  const own = await client.post<PasskeyChallenge>(`${confirm}/start`);
+  await client.post(confirm, { challenge: own.challenge, credential: device.get(own.options) });
+  await client.post(`${MINE}/start`);
+});
+
+test("[PK-6] they need a name and encryption, or this machine", async () => {
+  const idOf = (url: string) => partyOf(new URL(url))?.id;
+  expect(idOf("https://slipway.example/")).toBe("slipway.example");
+  expect(idOf("http://localhost:7080/")).toBe("localhost");
+  for (const url of ["http://slipway.example/", "https://10.0.0.1/", "http://127.0.0.1:7080/", "https://[::1]/"]) {
+    expect(idOf(url)).toBeUndefined();
+  }
+  await using plain = await openWorld();
+  expect(await refusal(plain.admin.post(`${MINE}/start`))).toMatchObject({ status: 400 });
+  const shown = (client: Client) => client.get<{ passkey: object }>("/api/v2/users/authmethods");
+  expect([(await shown(plain.anybody)).passkey, (await shown(world.anybody)).passkey]).toEqual([
+    { enabled: false },
+    { enabled: true },
+  ]);
+});

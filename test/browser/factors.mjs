@@ -1,0 +1,129 @@
+// A person sets up an authenticator app and a passkey, and signs in with each, by Chromium's own virtual authenticator. With a folder,
+// pictures go there. node factors.mjs CHROMIUM SERVER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
+import { createHmac } from "node:crypto";
+import { inChromium } from "./chromium.mjs";
+
+const [file, server, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
+const viewport = { width: Number(width), height: 800 };
+
+/** The code that an app with this key shows, `steps` from now. */
+const codeOf = (key, steps = 0) => {
+  const bits = [...key.replaceAll(" ", "")].map((c) =>
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"),
+  );
+  const bytes = bits
+    .join("")
+    .match(/.{8}/g)
+    .map((byte) => Number.parseInt(byte, 2));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const hash = createHmac("sha1", Buffer.from(bytes)).update(counter).digest();
+  return String((hash.readUInt32BE(hash[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+};
+
+await inChromium(file, { colorScheme, viewport }, async (page) => {
+  const result = { misfits: [] };
+  const picture = async (name) => {
+    if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
+    await page.setViewportSize({ width: 320, height: 640 });
+    result.misfits.push(...(await page.evaluate(misfits)));
+    await page.setViewportSize(viewport);
+  };
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("WebAuthn.enable");
+  const options = { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true };
+  const { authenticatorId } = await cdp.send("WebAuthn.addVirtualAuthenticator", {
+    options: { ...options, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  const signOut = async () => {
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("link", { name: "Sign in" }).waitFor();
+    await page.goto(new URL("/login?redirect=/settings/security", server).href);
+  };
+  const withPassword = async () => {
+    await page.getByLabel("E-mail").fill(email);
+    await page.getByLabel("Password").fill(password);
+    await page.keyboard.press("Enter");
+  };
+
+  // Whoever must have a second factor is led to the page and nowhere else.
+  await page.goto(new URL("/login?redirect=/settings/tokens", server).href);
+  await withPassword();
+  await page.getByText("You need a second factor here.").waitFor();
+  result.ledTo = new URL(page.url()).pathname;
+  await picture("security-required");
+
+  await page.getByRole("button", { name: "Set up an app" }).focus();
+  await page.keyboard.press("Enter");
+  const key = await page
+    .locator("#secret")
+    .filter({ hasText: /^[A-Z2-7 ]{39}$/ })
+    .textContent();
+  result.qr = await page.locator("#qr").evaluate((image) => image.decode().then(() => image.naturalWidth > 0));
+  await picture("security-enrol");
+  await page.getByLabel("Code", { exact: true }).fill("000000");
+  await page.keyboard.press("Enter");
+  result.wrong = await page.getByRole("alert").filter({ hasText: "code" }).textContent();
+  await page.getByLabel("Code", { exact: true }).fill(codeOf(key));
+  await page.keyboard.press("Enter");
+  await page.getByText("Your app is set up.").waitFor();
+  result.recovery = (await page.locator("#key").textContent()).split("\n").length;
+  result.focus = await page.evaluate(() => document.activeElement?.textContent);
+  const [recovery] = (await page.locator("#key").textContent()).split("\n");
+  await picture("security-codes");
+
+  await page.locator("#add").getByLabel("Name").fill("laptop");
+  await page.keyboard.press("Enter");
+  await page.getByText("laptop is added.").waitFor();
+  result.credentials = (await cdp.send("WebAuthn.getCredentials", { authenticatorId })).credentials.length;
+  await picture("security-passkey");
+
+  await signOut();
+  await picture("login");
+  await page.getByRole("button", { name: "Sign in with a passkey" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Delete laptop" }).waitFor();
+  result.alone = new URL(page.url()).pathname;
+
+  await signOut();
+  await withPassword();
+  await page.getByRole("button", { name: "Use a passkey" }).waitFor();
+  await picture("login-second");
+  await page.getByRole("button", { name: "Use a passkey" }).click();
+  await page.getByRole("button", { name: "Delete laptop" }).waitFor();
+
+  await signOut();
+  await withPassword();
+  await page.getByLabel("Code").fill("000000");
+  await page.keyboard.press("Enter");
+  result.refused = await page.getByRole("alert").filter({ hasText: "wrong" }).textContent();
+  await page.getByLabel("Code").fill(recovery);
+  await page.keyboard.press("Enter");
+  await page.getByText("9 of ten are left.").waitFor();
+
+  await page.getByRole("button", { name: "Disable the app" }).click();
+  await picture("security-disable");
+  await page.locator("#confirm").getByLabel("Password").fill(password);
+  await page.locator("#confirm").getByLabel("Code").fill(codeOf(key, 1));
+  await page.getByRole("button", { name: "Confirm", exact: true }).click();
+  await page.getByText("The app is disabled.").waitFor();
+  await page.getByRole("button", { name: "Delete laptop" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText("You need a second factor here.").waitFor();
+  return result;
+});
+
+/** What does not fit, is too small for a finger, or has no name. */
+function misfits() {
+  const found = [];
+  if (document.documentElement.scrollWidth > innerWidth) found.push("scrolls sideways");
+  for (const control of document.querySelectorAll("a, button, input, select")) {
+    const { height } = control.getBoundingClientRect();
+    const isInText = control.tagName === "A" && getComputedStyle(control).display === "inline" && control.closest("p");
+    if (height === 0 || isInText) continue;
+    if (height < 39.5) found.push(`${control.outerHTML} is ${height} high`);
+    const name = control.ariaLabel || control.textContent || control.labels?.[0]?.textContent;
+    if (!name?.trim()) found.push(`${control.outerHTML} has no name`);
+  }
+  return found.map((what) => `${location.pathname}: ${what}`);
+}

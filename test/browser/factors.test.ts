@@ -1,0 +1,42 @@
+// Second factors and passkeys in a real browser, with Chromium's virtual authenticator.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const SCRIPT = fileURLToPath(new URL("factors.mjs", import.meta.url));
+const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
+
+testNeeding(
+  [needs.chromium, needs.node, server],
+  "[PK-2] [PK-4] [FA-10] a person who must have a second factor sets up an app and a passkey, and signs in with each",
+  async () => {
+    await using running = await startTestServer({ env: { SLIPWAY_REQUIRE_SECOND_FACTOR: "everyone" } });
+    const { context } = running;
+    if (!context) throw new Error("there is no server in this process");
+    // Browsers take no address for the name of passkeys.
+    context.accessUrl = new URL(`http://localhost:${running.url.port}/`);
+    const command = [needs.node.file, SCRIPT, needs.chromium.file, context.accessUrl.href, ADMIN.email, ADMIN.password];
+    const folder = process.env.PICTURES
+      ? [process.env.PICTURES, process.env.SCHEME ?? "light", process.env.WIDTH ?? "1100"]
+      : [];
+    const child = Bun.spawn([...command, ...folder], { stdout: "pipe", stderr: "pipe" });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
+      requests: string[];
+      complaints: string[];
+    };
+    expect(told).toMatchObject({
+      ...{ ledTo: "/settings/security", qr: true, recovery: 10, focus: "Your recovery codes", credentials: 1 },
+      ...{ alone: "/settings/security", misfits: [] },
+    });
+    expect(told.wrong).toContain("not the code");
+    expect(told.refused).toContain("wrong or was used");
+    const origin = context.accessUrl.origin;
+    expect(requests.filter((url) => !url.startsWith(origin) && !url.startsWith("data:"))).toEqual([]);
+    // What the browser says of a refused request is no complaint of ours.
+    expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+  },
+  180_000,
+);
