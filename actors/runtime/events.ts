@@ -19,6 +19,11 @@ export type Events = {
   agent_logs: { logs: readonly AgentLogLine[] };
   /** Something of an agent that its workspace shows has been committed; the topic's id is the workspace's. */
   workspace_changed: { agent_id: string };
+  /**
+   * Something that workspaces show of the template, template version, user or organization with the topic's id has been committed,
+   * such as its name. Whoever writes such a column publishes this after the commit.
+   */
+  shown_changed: Record<string, never>;
   /** This connection speaks for the agent from now on; any other ends. */
   agent_connection: { connection_id: string };
   /** A workspace that was kept ready was given to this owner: its agents begin anew. The topic's id is the workspace's. */

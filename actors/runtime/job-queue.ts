@@ -45,12 +45,28 @@ export class JobQueue {
   readonly #running = new Map<string, { abort: AbortController; done: Promise<void>; again?: QueuedJob }>();
   #builtIn = 0;
   #stopped = false;
+  readonly #listeners: (() => void)[] = [];
+  #workersVersion = 0;
 
   /** `slots` are those of the built-in worker. */
   constructor(slots: number, pool?: WorkerPool) {
     this.#slots = slots;
     this.#pool = pool;
-    pool?.onChange(() => this.#sort());
+    pool?.onChange(() => {
+      this.#workersVersion += 1;
+      this.#sort();
+      this.#changed();
+    });
+  }
+
+  /** Called after every change of `position` or `workersFor`, many times a second at worst; for the life of the process. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Raised whenever `workersFor` may answer otherwise for tags that are not those of the built-in worker. */
+  get workersVersion(): number {
+    return this.#workersVersion;
   }
 
   /**
@@ -63,13 +79,17 @@ export class JobQueue {
     else {
       this.#place(job);
       this.#fill();
+      this.#changed();
     }
   }
 
   /** Takes a waiting job out, or tells a running one to end; its `run` reports what came of it. */
   cancel(id: string, reason: string): void {
     const at = this.#waiting.findIndex((job) => job.id === id);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    if (at >= 0) {
+      this.#waiting.splice(at, 1);
+      this.#changed();
+    }
     this.#parked.delete(id);
     const running = this.#running.get(id);
     if (running) delete running.again;
@@ -96,6 +116,10 @@ export class JobQueue {
     this.#stopped = true;
     for (const { abort } of this.#running.values()) abort.abort(new ServerStopping());
     await Promise.all([...this.#running.values()].map(({ done }) => done));
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #place(job: QueuedJob): void {
@@ -154,6 +178,7 @@ export class JobQueue {
       if (isBuiltIn) this.#builtIn -= 1;
       else this.#pool?.release(job.id);
       this.#fill();
+      this.#changed();
     });
     this.#running.set(job.id, { abort, done });
   }

@@ -172,6 +172,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       return {
         state: { ...state, version: { ...state.version, ...changed } },
         writes: [updateTemplateVersion(this.id, changed, { expect: 1 })],
+        after: () => this.#parts.topics.publish("shown_changed", this.id, {}),
         reply: undefined,
       };
     }).catch(nameTaken);
@@ -228,7 +229,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
       const look = lookAtPrebuilds(template_id, patch.updated_at);
       const told = template ? [templateActivated(template, patch)] : [];
-      return this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...told]);
+      return {
+        ...this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...told]),
+        after: () => this.#parts.topics.publish("shown_changed", template_id, {}),
+      };
     });
   }
 

@@ -119,6 +119,7 @@ export const organizations = (ctx: ApiContext) =>
         await ctx.store
           .commit([updateOrganization(row.id, patch), entry])
           .catch((error) => Promise.reject(takenOr(error, NAMES)));
+        ctx.topics.publish("shown_changed", row.id, {});
         return showOrganization(await getOrganization(ctx.store, row.id));
       },
       {

@@ -71,6 +71,7 @@ export const oneUser = (ctx: ApiContext) =>
             throw conflict("The user still owns workspaces. Delete those first.");
           });
         ctx.topics.publish("key_gone", user.id, {});
+        ctx.topics.publish("shown_changed", user.id, {});
         return { message: "The user has been deleted." };
       },
       {
@@ -95,6 +96,7 @@ export const oneUser = (ctx: ApiContext) =>
             userChanged(user, { username, name }, now),
           ])
           .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+        ctx.topics.publish("shown_changed", user.id, {});
         return showKnownUser(await userAt(ctx.store, user.id, caller));
       },
       {

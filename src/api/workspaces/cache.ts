@@ -13,7 +13,8 @@ const LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** `until`: nothing in it changes before by the mere passing of time; milliseconds since 1970. */
 export type Made = { readonly until: number; readonly json: string };
-type Entry = Made & { readonly stamp: string };
+/** `workers`: the version of the connected workers it shows; undefined when it shows none but the built-in one. */
+type Entry = Made & { readonly stamp: string; readonly workers: number | undefined };
 
 /** Stamps that are kept between writes. */
 const LIMIT_STAMPS = 10_000;
@@ -56,6 +57,7 @@ export class WorkspaceCache {
     const key = keyOf(id, owner_id, viewer);
     const known = this.#entries.get(key);
     if (!known || known.stamp !== stamp || this.#ctx.clock.now() >= known.until) return undefined;
+    if (known.workers !== undefined && known.workers !== this.#ctx.jobs.workersVersion) return undefined;
     this.#entries.delete(key);
     this.#entries.set(key, known);
     return known;
@@ -63,7 +65,10 @@ export class WorkspaceCache {
 
   /** `stamped` was read before the workspace was. */
   keep({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer, workspace: Workspace): Made {
-    const entry = { stamp, until: goodUntil(workspace, this.#ctx.clock.now()), json: JSON.stringify(workspace) };
+    const { jobs, clock } = this.#ctx;
+    const isBuiltIn = workspace.latest_build.job.available_workers.includes(jobs.worker.id);
+    const workers = isBuiltIn ? undefined : jobs.workersVersion;
+    const entry = { stamp, workers, until: goodUntil(workspace, clock.now()), json: JSON.stringify(workspace) };
     this.#keep(keyOf(id, owner_id, viewer), entry);
     return entry;
   }

@@ -57,7 +57,7 @@ export const watch = (ctx: ApiContext) => {
           summary: "Watch a workspace (server-sent events)",
           "x-answers": ["text/event-stream"],
           description:
-            "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of it, its builds and its agents. Prefer watch-ws: browsers allow few connections of this kind.",
+            "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of anything it shows: its builds and agents, its template, names of people and of the organization, its place in the queue. Last use, signs of life and measurements of agents come with the next change. Prefer watch-ws: browsers allow few connections of this kind.",
         },
       },
     )

@@ -7,6 +7,8 @@ import { Pace } from "#base/pace.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/workspace.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { ApiContext } from "../context.ts";
+import { BroadChanges } from "./broad-changes.ts";
+import { ShownSources } from "./shown-sources.ts";
 import { SilenceTimer } from "./silence-timer.ts";
 
 export interface Watcher {
@@ -20,19 +22,22 @@ export interface Watcher {
 export class Watchers {
   readonly #ctx: ApiContext;
   readonly #watched = new Map<string, Watched>();
-  readonly #silences: SilenceTimer;
-  readonly #pace = new Pace();
+  readonly #services: Services;
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
-    this.#silences = new SilenceTimer(ctx.clock);
+    const broad = new BroadChanges(ctx.clock);
+    const sources = new ShownSources<Watched>();
+    this.#services = { silences: new SilenceTimer(ctx.clock), pace: new Pace(), broad, sources };
+    ctx.topics.subscribeAll("shown_changed", (id) => broad.look(sources.changed(id)));
+    ctx.jobs.onChange(() => broad.queueMoved());
   }
 
   /** The watcher gets the workspace now and after each change, until the returned function is called. */
   watch(id: string, watcher: Watcher): () => void {
     let watched = this.#watched.get(id);
     if (!watched) {
-      watched = new Watched(this.#ctx, id, this.#silences, this.#pace);
+      watched = new Watched(this.#ctx, id, this.#services);
       this.#watched.set(id, watched);
     }
     const one = watched;
@@ -48,6 +53,14 @@ export class Watchers {
   }
 }
 
+/** What all watched workspaces share. */
+type Services = {
+  readonly silences: SilenceTimer;
+  readonly pace: Pace;
+  readonly broad: BroadChanges;
+  readonly sources: ShownSources<Watched>;
+};
+
 type Rendered = { json: string; statuses: string };
 
 class Watched {
@@ -58,21 +71,19 @@ class Watched {
   #changed = false;
   #reading = false;
   #statuses = "";
-  readonly #silences: SilenceTimer;
-  readonly #pace: Pace;
+  readonly #services: Services;
 
-  constructor(ctx: ApiContext, id: string, silences: SilenceTimer, pace: Pace) {
-    this.#pace = pace;
+  constructor(ctx: ApiContext, id: string, services: Services) {
     this.#ctx = ctx;
     this.#id = id;
-    this.#silences = silences;
-    const wake = () => this.#wake();
+    this.#services = services;
+    const wake = () => this.look();
     this.#leave = [ctx.topics.subscribe("workspace", id, wake), ctx.topics.subscribe("workspace_changed", id, wake)];
   }
 
   add(watcher: Watcher): void {
     this.#last.set(watcher, "");
-    this.#wake();
+    this.look();
   }
 
   /** True when nobody is left. */
@@ -80,18 +91,19 @@ class Watched {
     this.#last.delete(watcher);
     if (this.#last.size > 0) return false;
     for (const leave of this.#leave.splice(0)) leave();
-    this.#silences.forget(this);
+    this.#forget();
     return true;
   }
 
-  #wake(): void {
+  /** Reads it again, and gives it to those who would see a difference. */
+  look(): void {
     this.#changed = true;
     if (this.#reading) return;
     this.#reading = true;
     void this.#tell().finally(() => {
       this.#reading = false;
       // A change may have come between the last reading and this.
-      if (this.#changed && this.#last.size > 0) this.#wake();
+      if (this.#changed && this.#last.size > 0) this.look();
     });
   }
 
@@ -99,7 +111,7 @@ class Watched {
     // What the rest of this turn commits is read together.
     await new Promise<void>((resolve) => setImmediate(resolve));
     // Hundreds may change at once; what changes until its turn comes is read together, too.
-    await this.#pace.next();
+    await this.#services.pace.next();
     while (this.#changed && this.#last.size > 0) {
       this.#changed = false;
       const seen = new Map<string, Promise<Rendered | undefined>>();
@@ -121,10 +133,11 @@ class Watched {
   }
 
   async #render(viewer: Viewer): Promise<Rendered | undefined> {
+    const { changes } = this.#services.sources;
     try {
       const workspace = await readWorkspace(this.#ctx, this.#id, viewer);
       if (!workspace) return undefined;
-      this.#listenForSilence(workspace);
+      this.#listen(workspace, changes);
       return { json: JSON.stringify(workspace), statuses: statusesOf(workspace) };
     } catch (error) {
       log("watch").warn("workspace {id} cannot be read: {error}", { id: this.#id, error });
@@ -132,20 +145,52 @@ class Watched {
     }
   }
 
+  /** From now on it is looked at when something else changes that it shows; `changes` was the count before it was read. */
+  #listen(workspace: Workspace, changes: number): void {
+    const { broad, sources } = this.#services;
+    // It may have lost its last watcher while it was read.
+    if (this.#last.size === 0) {
+      this.#forget();
+      return;
+    }
+    sources.register(this, sourcesOf(workspace));
+    if (changes !== sources.changes) this.look();
+    broad.setQueued(this, showsQueue(workspace, this.#ctx.jobs.worker.id));
+    this.#listenForSilence(workspace);
+  }
+
+  #forget(): void {
+    const { broad, silences, sources } = this.#services;
+    sources.forget(this);
+    broad.forget(this);
+    silences.forget(this);
+  }
+
   // That an agent has gone silent is not announced by anybody: look again when it would be.
   #listenForSilence(workspace: Workspace): void {
     const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(silentAt);
-    // It may have lost its last watcher while it was read.
-    if (dues.length === 0 || this.#last.size === 0) this.#silences.forget(this);
-    else this.#silences.expect(this, Math.min(...dues), () => void this.#checkSilence());
+    if (dues.length === 0) this.#services.silences.forget(this);
+    else this.#services.silences.expect(this, Math.min(...dues), () => void this.#checkSilence());
   }
 
   async #checkSilence(): Promise<void> {
     const [first] = this.#last.keys();
     const rendered = first && (await this.#render(first.viewer));
-    if (rendered && rendered.statuses !== this.#statuses) this.#wake();
+    if (rendered && rendered.statuses !== this.#statuses) this.look();
   }
 }
+
+/** Everything beside the workspace, its build and its agents that something shown comes from. */
+const sourcesOf = ({ latest_build, ...workspace }: Workspace): Set<string> =>
+  new Set([
+    ...[workspace.template_id, workspace.owner_id, workspace.organization_id],
+    ...[latest_build.template_version_id, latest_build.initiator_id],
+    ...workspace.shared_with.map(({ id }) => id),
+  ]);
+
+/** Whether it shows a place in the queue of jobs, or workers other than the built-in one. */
+const showsQueue = ({ latest_build: { job } }: Workspace, builtIn: string): boolean =>
+  (job.started_at === undefined && job.completed_at === undefined) || !job.available_workers.includes(builtIn);
 
 type Agent = Workspace["latest_build"]["resources"][number]["agents"][number];
 

@@ -107,6 +107,7 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
   }
+  ctx.topics.publish("shown_changed", template.id, {});
   if (patch.max_port_share_level !== undefined) await lowerPortShares(ctx.store, ctx.workspaces, template.id);
 };
 
