@@ -25,7 +25,7 @@ import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { type PushedContext, takeContext } from "./context.ts";
-import { type LogBatch, shownLines, storedLines } from "./log-lines.ts";
+import { isBatchAgain, type LogBatch, shownLines, storedLines } from "./log-lines.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
 import { type AppRefusal, checkSubAgent, type SubAgentInput, subAgentApps, subAgentRow } from "./sub-agents.ts";
@@ -159,7 +159,7 @@ export class AgentActor extends Actor<AgentState> {
     if (!known && source_id !== DEFAULT_SOURCE.id) {
       throw invalidField("log_source_id", "is not a log source of this agent");
     }
-    if (batch_id !== undefined && known?.last_batch === batch_id) return { state: now, reply: "stored" };
+    if (isBatchAgain(known?.last_batch, batch_id)) return { state: now, reply: "stored" };
     if (agent.logs_overflowed) return { state: now, reply: "overflow" };
     const { lines, bytes } = storedLines(logs, clock.now());
     const logs_length = agent.logs_length + bytes;

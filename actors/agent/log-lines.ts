@@ -2,7 +2,7 @@
 // the product's hottest loop.
 
 import { rfc3339 } from "#base/clock.ts";
-import { invalidField } from "#base/errors.ts";
+import { conflict, invalidField } from "#base/errors.ts";
 import { LOG_LEVELS, type LogLevel, type PatchLogs } from "#schema/agent-log.ts";
 import type { AgentLogLine } from "../runtime/events.ts";
 import { saneTime } from "./state.ts";
@@ -14,6 +14,19 @@ export type LogBatch = Pick<PatchLogs, "log_source_id"> & {
   logs: readonly NewLine[];
   /** Names the batch, so that one sent again is not stored again. */
   batch_id?: string;
+};
+
+/** The name of a batch that a client names by a key: what is in it is part of the name. */
+export const batchName = (key: string, digest: string): string => `${digest} ${key}`;
+
+/** True when this batch is the one that was stored last. 409 when its key named another one then. */
+export const isBatchAgain = (last: string | null | undefined, batch_id: string | undefined): boolean => {
+  if (batch_id === undefined || !last) return false;
+  if (last === batch_id) return true;
+  const keyOf = (name: string): string | undefined => /^[0-9a-f]{64} (.*)$/s.exec(name)?.[1];
+  const key = keyOf(batch_id);
+  if (key === undefined || keyOf(last) !== key) return false;
+  throw conflict("This Idempotency-Key came with other lines before.");
 };
 
 export type StoredLine = { created_at: number; level: number; output: string };

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { conflict } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
 import { listChildren } from "#db/chats/chats.ts";
-import { findChatRequest, keepAnswer } from "#db/chats/requests.ts";
+import { findAnswer, keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
@@ -92,18 +92,21 @@ export abstract class ChatCore extends Actor<ChatState> {
     });
   }
 
-  /** A turn whose answer is kept under the key: when the same comes again, that is the answer and nothing happens. */
+  /** A turn whose answer is kept under the key: when the same comes again, that is the answer and nothing happens. 409 for another body. */
   protected once<Reply>(
-    key: string | undefined,
+    request: RequestKey | undefined,
     decide: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
   ): Promise<Reply> {
     return this.handle<Reply>(async (state) => {
-      if (key === undefined) return decide(state);
+      if (request === undefined) return decide(state);
       const { store, clock } = this.parts;
-      const known = await store.get(findChatRequest({ chat: state.key, key }));
+      const known = await findAnswer(store, state.key, request);
       if (known) return { state, reply: known.answer as Reply };
       const outcome = await decide(state);
-      const writes = [...(outcome.writes ?? []), ...keepAnswer(state.key, key, outcome.reply, clock.now())];
+      const writes = [
+        ...(outcome.writes ?? []),
+        ...keepAnswer(state.key, request, { answer: outcome.reply, now: clock.now() }),
+      ];
       return { ...outcome, writes };
     });
   }

@@ -1,5 +1,6 @@
 // What a chat is told and what it answers: plain data, the arguments and replies of the chat actor's messages.
 import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
+import type { RequestKey } from "#db/chats/requests.ts";
 import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
@@ -44,6 +45,8 @@ export type CreateChat = {
     | "mcp_server_ids"
   > & { readonly dynamic_tools: DynamicTool[] } & Partial<Pick<ChatRow, "subagent_type" | "permissions">>;
   readonly messages: readonly NewMessage[];
+  /** What asks for it, kept so that the same again is known. */
+  readonly request?: RequestKey | undefined;
 };
 
 /** A title or summary made of the chat as it was then. */
@@ -54,7 +57,7 @@ export type Description = {
 };
 
 /** With a key, a request that comes again gets the first one's answer and changes nothing (rule CH-40). */
-export type Repeatable = { readonly request_key?: string | undefined };
+export type Repeatable = { readonly request_key?: RequestKey | undefined };
 
 export type SendMessage = {
   readonly content: readonly MessagePart[];

@@ -8,6 +8,7 @@ import secondFactors from "../migrations/0004_second_factors.sql" with { type: "
 import hooks from "../migrations/0005_hooks.sql" with { type: "text" };
 import oidcLinks from "../migrations/0006_oidc_links.sql" with { type: "text" };
 import passkeys from "../migrations/0007_passkeys.sql" with { type: "text" };
+import requestDigests from "../migrations/0008_request_digests.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0005_hooks", sql: hooks },
   { name: "0006_oidc_links", sql: oidcLinks },
   { name: "0007_passkeys", sql: passkeys },
+  { name: "0008_request_digests", sql: requestDigests },
 ];

@@ -147,6 +147,8 @@ export const chat_requests = sqliteTable(
       .notNull()
       .references(() => chats.key),
     key: text().notNull(),
+    /** SHA-256 of the request's body; empty where nobody asks. */
+    digest: text().notNull().default(""),
     answer: text({ mode: "json" }).$type<unknown>(),
     created_at: integer().notNull(),
   },

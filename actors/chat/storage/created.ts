@@ -3,6 +3,7 @@
 
 import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";
+import { keepAnswer } from "#db/chats/requests.ts";
 import { indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { startTurn, tellOwner } from "../announce.ts";
@@ -38,6 +39,7 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
       ...messageWrites(key, inserted),
       indexTitle(key, state.title),
       chatMade(state, clock.now()),
+      ...(args.request ? keepAnswer(key, args.request, { answer: null, now: clock.now() }) : []),
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
     ],
     after: () => {

@@ -6,6 +6,7 @@ import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";
 import { insertChatFile, listChatFiles } from "#db/chats/files.ts";
 import { findMessage, insertMessages, listHistoryUpTo, type MessageRow } from "#db/chats/messages.ts";
+import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
@@ -24,6 +25,8 @@ export type ForkChat = {
   /** The last message that is copied; the newest when absent. */
   readonly message_id?: number | undefined;
   readonly title?: string | undefined;
+  /** What asks for it, kept so that the same again is known. */
+  readonly request?: RequestKey | undefined;
 };
 
 type Forked = { readonly state: ChatState; readonly writes: readonly Statement[]; readonly after: () => void };
@@ -60,6 +63,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
         ? []
         : [insertChatFile(files.map((file) => ({ ...file, id: names.get(file.id) ?? uuid(), chat: key })))]),
       chatMade(state, now),
+      ...(args.request ? keepAnswer(key, args.request, { answer: null, now }) : []),
     ],
     after: () => {
       index.note();

@@ -8,7 +8,7 @@ import { uuidFor } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { type ChatRow, findChat, listChildren } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
-import { findChatRequest } from "#db/chats/requests.ts";
+import { findAnswer } from "#db/chats/requests.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
@@ -118,9 +118,9 @@ export class ChatSubagents implements Subagents {
     const { id, owner_id, status, subagent_type } = child;
     const root = await this.#root();
     if (root.plan_mode !== null && subagent_type !== "explore") throw new ToolError(REFUSALS.planning);
-    const request_key = `tool ${this.#of.run_id}`;
+    const request_key = { key: `tool ${this.#of.run_id}`, digest: "" };
     const behavior = interrupt ? "interrupt" : "queue";
-    if (!(await store.get(findChatRequest({ chat: child.key, key: request_key })))) {
+    if (!(await findAnswer(store, child.key, request_key))) {
       await chats().ask(id, "check", { type: "send", behavior });
       const admitted = await this.#admit(child, text);
       await chats().ask(id, "send", {

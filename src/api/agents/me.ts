@@ -1,8 +1,10 @@
 // What an agent sends by REST with its own token: log sources and log lines. The lines are the product's hottest path: parsed once,
 // validated once, one message to the actor, one batch to the store.
 import { Elysia, t } from "elysia";
+import { batchName } from "#actors/agent/log-lines.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
+import { sha256 } from "#base/ids.ts";
 import { PatchLogs } from "#schema/agent-log.ts";
 import { CreateLogSource, LogSource } from "#schema/log-source.ts";
 import { asIcon, asLine } from "#schema/text.ts";
@@ -46,7 +48,7 @@ export const agentReports = (ctx: ApiContext) =>
         const outcome = await ctx.agents.ask(caller.agent_id, "appendLogs", {
           log_source_id: body.log_source_id,
           logs: body.logs,
-          batch_id: idempotencyKey(request),
+          batch_id: batchOf(request, body),
         });
         if (outcome === "overflow") throw logsOverflowed(ctx.config.agent_log_limit);
         return STORED;
@@ -54,12 +56,12 @@ export const agentReports = (ctx: ApiContext) =>
       {
         agent: true,
         body: PatchLogs,
-        response: { 200: Generic, ...fails(400, 401, 413, 503) },
+        response: { 200: Generic, ...fails(400, 401, 409, 413, 503) },
         detail: {
           tags,
           summary: "Add log lines",
           description:
-            "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice, unless both carry the same `Idempotency-Key` and no other batch of the source came between: then the second is answered as stored.",
+            "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice, unless both carry the same `Idempotency-Key` and no other batch of the source came between: then the second is answered as stored. Another batch under the same key is 409.",
           parameters: [
             {
               in: "header",
@@ -85,10 +87,11 @@ export const agentReports = (ctx: ApiContext) =>
       },
     );
 
-const idempotencyKey = (request: Request): string | undefined => {
+/** Names the batch of a request by its key, and says what is in it. */
+const batchOf = (request: Request, body: object): string | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
   if (key.length > 128) throw invalidField("Idempotency-Key", "must have at most 128 characters");
-  return key === "" ? undefined : key;
+  return key === "" ? undefined : batchName(key, sha256(JSON.stringify(body)));
 };
 
 const STORED: Generic = { message: "Logs stored." };

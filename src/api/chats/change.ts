@@ -141,7 +141,7 @@ export const changeChat = (ctx: ApiContext) =>
     .post(
       "/:chat/tool-results",
       async ({ caller, params, body, request, set }) => {
-        const request_key = requestKey(request, "results");
+        const request_key = requestKey(request, "results", body);
         const { id, key } = await ownChat(ctx, params.chat, caller);
         const results = body.results.map(({ is_error = false, ...one }) => ({ ...one, is_error }));
         const rows = (await isRepeated(ctx, key, request_key)) ? [] : await resultRows(ctx, id, results);

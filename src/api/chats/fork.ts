@@ -2,11 +2,10 @@
 import { Elysia } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
 import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
 import { readChat, visibleChat } from "#domain/chats/find.ts";
 import { titleOf } from "#domain/chats/input.ts";
-import { chatIdOf, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { chatIdOf, isMadeBy, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, ForkChat } from "#schema/chat.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -24,13 +23,15 @@ export const forkChat = (ctx: ApiContext) =>
       const { message_id } = body;
       if (message_id !== undefined && message_id < 1) throw invalidField("message_id", "must be positive");
       const title = body.title === undefined ? undefined : titleOf(body.title);
-      const key = requestKey(request, `fork ${place.id}`);
-      const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
-      if (key === undefined || !(await ctx.store.get(findChatPlace({ id })))) {
+      const key = requestKey(request, `fork ${place.id}`, body);
+      const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key.key);
+      if (!(await isMadeBy(ctx, id, key))) {
         // Two of the same at once: the second finds that the first has made it.
-        await ctx.chats.ask(id, "fork", { source_id: place.id, message_id, title }).catch(async (error) => {
-          if (key === undefined || !(await ctx.store.get(findChatPlace({ id })))) throw error;
-        });
+        await ctx.chats
+          .ask(id, "fork", { source_id: place.id, message_id, title, request: key })
+          .catch(async (error) => {
+            if (!(await isMadeBy(ctx, id, key))) throw error;
+          });
       }
       return status(201, await readChat(ctx, id));
     },
@@ -38,7 +39,7 @@ export const forkChat = (ctx: ApiContext) =>
       user: true,
       params: chatPath,
       body: ForkChat,
-      response: { 201: Chat, ...fails(400, 401, 403, 404, 413) },
+      response: { 201: Chat, ...fails(400, 401, 403, 404, 409, 413) },
       detail: {
         tags,
         ...REPEATABLE_IN_CHAT,

@@ -84,12 +84,12 @@ export const chats = (ctx: ApiContext) =>
       "",
       async ({ caller, body, request, set }) => {
         set.status = 201;
-        return createChat(ctx, caller, body, requestKey(request, "create"));
+        return createChat(ctx, caller, body, requestKey(request, "create", body));
       },
       {
         user: true,
         body: CreateChat,
-        response: { 201: Chat, ...fails(400, 401, 403, 413, 502) },
+        response: { 201: Chat, ...fails(400, 401, 403, 409, 413, 502) },
         detail: {
           tags,
           ...REPEATABLE,

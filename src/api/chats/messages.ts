@@ -6,6 +6,7 @@ import type { ChatPatch } from "#actors/chat/messages.ts";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
+import type { RequestKey } from "#db/chats/requests.ts";
 import { attachablesOf } from "#domain/chats/attachments.ts";
 import { modelOf } from "#domain/chats/create.ts";
 import { ownChat, visibleChat } from "#domain/chats/find.ts";
@@ -50,7 +51,7 @@ const patchOf = async (ctx: ApiContext, id: string, input: Input): Promise<ChatP
 type Submission = {
   readonly wished: MessagePart[];
   readonly asked: CheckedCommand;
-  readonly request_key?: string | undefined;
+  readonly request_key?: RequestKey | undefined;
 };
 
 /** What is to be stored of a person's words, once hooks have seen them; what would be refused anyway is refused before. */
@@ -73,7 +74,7 @@ export const chatMessages = (ctx: ApiContext) =>
     .post(
       "/:chat/messages",
       async ({ caller, params, body, request }) => {
-        const request_key = requestKey(request, "send");
+        const request_key = requestKey(request, "send", body);
         const chat = await ownChat(ctx, params.chat, caller);
         const { id } = chat;
         const behavior = behaviorOf(body.busy_behavior);

@@ -3,7 +3,7 @@ import { fallbackTitle } from "#actors/chat/background/title-text.ts";
 import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
+import type { RequestKey } from "#db/chats/requests.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/caller.ts";
@@ -15,7 +15,7 @@ import { readChat } from "./find.ts";
 import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf } from "./input.ts";
 import { chosenServers, defaultServers } from "./mcp-choice.ts";
 import { permissionsOf } from "./permission-rules.ts";
-import { chatIdOf } from "./repeat.ts";
+import { chatIdOf, isMadeBy } from "./repeat.ts";
 import { wantedModel } from "./wanted-model.ts";
 
 /** With a `key` the chat's id follows from it, so the same request makes one chat however often it comes. */
@@ -23,12 +23,12 @@ export const createChat = async (
   ctx: DomainContext,
   caller: UserCaller,
   body: CreateChat,
-  key?: string,
+  request?: RequestKey,
 ): Promise<Chat> => {
   const organization_id = body.organization_id.toLowerCase();
   if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
-  const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key);
-  if (key !== undefined && (await ctx.store.get(findChatPlace({ id })))) return readChat(ctx, id);
+  const id = request === undefined ? uuid() : chatIdOf(caller.user_id, request.key);
+  if (await isMadeBy(ctx, id, request)) return readChat(ctx, id);
   const chat = { organization_id, key: null };
   const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
@@ -51,6 +51,7 @@ export const createChat = async (
   const asked = { chat: owner, content: wished, system_prompt: system, dynamic_tools };
   const { content, custom_prompt } = await admitPrompt(ctx, asked);
   const made = ctx.chats.ask(id, "create", {
+    request,
     chat: {
       ...{ id, organization_id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null },
       ...{ last_model_config_id: model, last_reasoning_effort, title: fallbackTitle(content), client_type, plan_mode },
@@ -72,7 +73,7 @@ export const createChat = async (
   });
   // Two of the same at once: the second finds that the first has made it.
   await made.catch(async (error) => {
-    if (key === undefined || !(await ctx.store.get(findChatPlace({ id })))) throw error;
+    if (!(await isMadeBy(ctx, id, request))) throw error;
   });
   return readChat(ctx, id);
 };

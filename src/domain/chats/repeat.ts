@@ -1,7 +1,8 @@
 // Requests that may come again: with an `Idempotency-Key` the second gets the first one's answer (rule CH-40).
 import { invalidField } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
-import { findChatRequest } from "#db/chats/requests.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import { findAnswer, type RequestKey } from "#db/chats/requests.ts";
 import type { DomainContext } from "../context.ts";
 
 const LONGEST = 128;
@@ -10,7 +11,8 @@ const HEADER = {
   name: "Idempotency-Key",
   in: "header" as const,
   required: false,
-  description: "A request that comes again with the same key within a day is answered as the first was.",
+  description:
+    "A request that comes again with the same key within a day is answered as the first was; with the same key and another body it is 409.",
   schema: { type: "string" as const, maxLength: LONGEST },
 };
 const CHAT = {
@@ -25,16 +27,41 @@ const CHAT = {
 export const REPEATABLE = { parameters: [HEADER] };
 export const REPEATABLE_IN_CHAT = { parameters: [CHAT, HEADER] };
 
-/** The key of a request; undefined when it has none. `what` keeps keys of different routes apart. */
-export const requestKey = (request: Request, what: string): string | undefined => {
+/** The key of a request with this body; undefined when it has none. `what` keeps keys of different routes apart. */
+export const requestKey = (request: Request, what: string, body: unknown): RequestKey | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
   if (key.length > LONGEST) throw invalidField("Idempotency-Key", `must have at most ${LONGEST} characters`);
-  return key === "" ? undefined : `${what} ${key}`;
+  return key === "" ? undefined : { key: `${what} ${key}`, digest: sha256(sorted(body)) };
 };
 
-/** Whether this request was answered before, in the chat with this key: then nothing is to be done for it. */
-export const isRepeated = async ({ store }: DomainContext, chat: number, key: string | undefined): Promise<boolean> =>
-  key !== undefined && (await store.get(findChatRequest({ chat, key }))) !== undefined;
+/** The same text for the same value, in whatever order a client writes members. */
+const sorted = (value: unknown): string =>
+  JSON.stringify(value, (_name, one: unknown) =>
+    typeof one === "object" && one !== null && !Array.isArray(one)
+      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  );
+
+/**
+ * Whether this request was answered before, in the chat with this key: then nothing is to be done for it. 409 when its key came with
+ * another body.
+ */
+export const isRepeated = async (
+  { store }: Pick<DomainContext, "store">,
+  chat: number,
+  request: RequestKey | undefined,
+): Promise<boolean> => request !== undefined && (await findAnswer(store, chat, request)) !== undefined;
+
+/** Whether the chat that this request makes is there already. 409 when its key made it with another body. */
+export const isMadeBy = async (
+  ctx: Pick<DomainContext, "store">,
+  id: string,
+  request: RequestKey | undefined,
+): Promise<boolean> => {
+  const made = request && (await ctx.store.get(findChatPlace({ id })));
+  if (made) await isRepeated(ctx, made.key, request);
+  return made !== undefined;
+};
 
 /** The id of the chat that this user makes with this key: always the same (a version 8 UUID). */
 export const chatIdOf = (user_id: string, key: string): string => {

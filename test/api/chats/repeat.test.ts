@@ -1,6 +1,7 @@
 // Requests that come again after a dropped connection: with an Idempotency-Key nothing happens twice.
 import { expect, test } from "bun:test";
 import type { Chat, CreatedMessage } from "#schema/chat.ts";
+import type { Generic } from "#schema/generic.ts";
 import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 
 test("[CH-40] create, send and tool results with a key happen once, however often and however late they come", async () => {
@@ -30,6 +31,23 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   expect((await world.models.next()).prompt).toBe("more");
   // The queued message is history by now; the answer is still the first one.
   expect(await send(said("more"))).toEqual(first);
+  // In another order of members it is the same request; with another body it is another one, and nothing happens.
+  const again = { unsafe_dynamic_tools, content: said("hello"), organization_id };
+  expect((await owner.post<Chat>("/api/v2/chats", again, { headers })).id).toBe(id);
+  const conflicts = [
+    ["/api/v2/chats", { ...body, content: said("hello, too") }],
+    [`/api/v2/chats/${id}/messages`, { content: said("less") }],
+    [`/api/v2/chats/${id}/tool-results`, { results: [{ tool_call_id: "c1", output: 2 }] }],
+  ] as const;
+  for (const [path, changed] of conflicts) {
+    const refused = await owner.fetch("POST", path, changed, { headers });
+    expect([path, refused.status, ((await refused.json()) as Generic).message]).toEqual([
+      ...[path, 409],
+      "This Idempotency-Key came with another body before.",
+    ]);
+  }
+  const copy = (title: string) => owner.fetch("POST", `/api/v2/chats/${id}/fork`, { title }, { headers });
+  expect([(await copy("a")).status, (await copy("a")).status, (await copy("b")).status]).toEqual([201, 201, 409]);
   const other = await createChat(world, "hello");
   expect(other.id).not.toBe(id);
   const long = { "Idempotency-Key": "x".repeat(129) };

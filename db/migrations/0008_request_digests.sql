@@ -1,0 +1,1 @@
+ALTER TABLE `chat_requests` ADD `digest` text DEFAULT '' NOT NULL;
