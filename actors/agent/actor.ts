@@ -14,7 +14,7 @@ import {
   updateLogsLength,
 } from "#db/agents/agents.ts";
 import { listAgentApps } from "#db/agents/apps.ts";
-import { insertLogSource, listLogSources, noteBatch } from "#db/agents/log-sources.ts";
+import { insertLogSource, listLogSources, noteBatch, updateLogSource } from "#db/agents/log-sources.ts";
 import { insertAgentLogs } from "#db/agents/logs.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { listAgentScripts } from "#db/agents/scripts.ts";
@@ -193,11 +193,16 @@ export class AgentActor extends Actor<AgentState> {
     };
   }
 
-  /** Makes a log source; the same id again changes nothing. 400 when there are too many. */
+  /** Makes a log source; the same id again changes its name and icon. 400 when there are too many. */
   createLogSource(source: CreateLogSource): Promise<void> {
     return this.handle<void>(async (now) => {
       const id = source.id.toLowerCase();
-      if (now.sources.has(id)) return { state: now, reply: undefined };
+      const known = now.sources.get(id);
+      if (known) {
+        const { display_name = "", icon = "" } = source;
+        const writes = [updateLogSource({ key: known.key, display_name, icon })];
+        return { state: now, writes, after: () => this.#announce(now), reply: undefined };
+      }
       if (now.sources.size >= SOURCES) throw invalidField("id", `An agent has at most ${SOURCES} log sources.`);
       const { sources, writes } = await this.#newSource(now, id, source);
       return { state: { ...now, sources }, writes, after: () => this.#announce(now), reply: undefined };
@@ -231,8 +236,8 @@ export class AgentActor extends Actor<AgentState> {
     return this.#report((now) => state.lifecycle(now, { ...args, now: this.#parts.clock.now() }));
   }
 
-  reportStartup(args: Parameters<typeof state.startup>[1]): Promise<void> {
-    return this.#report((now) => state.startup(now, args));
+  reportStartup(args: Omit<Parameters<typeof state.startup>[1], "now">): Promise<void> {
+    return this.#report((now) => state.startup(now, { ...args, now: this.#parts.clock.now() }));
   }
 
   reportAppHealth(args: Parameters<typeof state.appHealths>[1]): Promise<void> {
@@ -240,8 +245,8 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   /** Makes the token with this digest the agent's only one. */
-  signIn(args: Parameters<typeof state.signIn>[1]): Promise<void> {
-    return this.#report((now) => state.signIn(now, args));
+  signIn(args: Omit<Parameters<typeof state.signIn>[1], "now">): Promise<void> {
+    return this.#report((now) => state.signIn(now, { ...args, now: this.#parts.clock.now() }));
   }
 
   /** What an app says of itself; 400 for an app this agent does not have. */

@@ -37,9 +37,10 @@ const unchanged = <Reply>(state: AgentState, reply: Reply): Decision<Reply> => (
   reply,
 });
 
-const changed = (state: AgentState, patch: Partial<AgentRow>, visible = true): Decision => ({
+/** A change of the agent's own row; one that people can see moves `updated_at` (rule AG-23). */
+const changed = (state: AgentState, patch: Partial<AgentRow>, now: number, visible = true): Decision => ({
   state: { ...state, agent: { ...state.agent, ...patch } },
-  writes: [updateAgent(state.agent.id, patch, { expect: 1 })],
+  writes: [updateAgent(state.agent.id, visible ? { ...patch, updated_at: now } : patch, { expect: 1 })],
   visible,
   reply: undefined,
 });
@@ -49,12 +50,8 @@ export const connected = (
   state: AgentState,
   { connection_id, api_version, now }: { connection_id: string; api_version: string; now: number },
 ): Decision => {
-  const { state: next, ...decision } = changed(state, {
-    first_connected_at: state.agent.first_connected_at ?? now,
-    last_connected_at: now,
-    disconnected_at: null,
-    api_version,
-  });
+  const patch = { first_connected_at: state.agent.first_connected_at ?? now, last_connected_at: now };
+  const { state: next, ...decision } = changed(state, { ...patch, disconnected_at: null, api_version }, now);
   return { ...decision, state: { ...next, connection: connection_id } };
 };
 
@@ -65,7 +62,7 @@ export const heartbeat = (
 ): Decision => {
   if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
   const visible = agentStatus(state.agent, now) !== "connected";
-  const { state: next, ...decision } = changed(state, { last_connected_at: now, disconnected_at: null }, visible);
+  const { state: next, ...decision } = changed(state, { last_connected_at: now, disconnected_at: null }, now, visible);
   return { ...decision, state: { ...next, connection: connection_id } };
 };
 
@@ -75,7 +72,7 @@ export const disconnected = (
   { connection_id, now }: { connection_id: string; now: number },
 ): Decision => {
   if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
-  const { state: next, ...decision } = changed(state, { disconnected_at: now });
+  const { state: next, ...decision } = changed(state, { disconnected_at: now }, now);
   return { ...decision, state: { ...next, connection: undefined } };
 };
 
@@ -99,7 +96,7 @@ export const lifecycle = (
     const started = ["ready", "start_timeout", "start_error"].includes(report.state);
     return started ? { started_at: agent.started_at ?? at, ready_at: at } : {};
   })();
-  return changed(state, { lifecycle_state: report.state, lifecycle_changed_at: at, ...times });
+  return changed(state, { lifecycle_state: report.state, lifecycle_changed_at: at, ...times }, report.now);
 };
 
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
@@ -108,7 +105,13 @@ const MAX_TEXT = 4096;
 /** What the agent says of itself when it starts. 400 for a version that is not semantic and for unknown subsystems. */
 export const startup = (
   state: AgentState,
-  report: { version: string; expanded_directory: string; subsystems: readonly string[]; api_version?: string },
+  report: {
+    version: string;
+    expanded_directory: string;
+    subsystems: readonly string[];
+    api_version?: string;
+    now: number;
+  },
 ): Decision => {
   if (report.version.length > 256 || !SEMVER.test(report.version)) {
     throw invalidField("version", "must be a semantic version");
@@ -118,12 +121,9 @@ export const startup = (
   for (const subsystem of report.subsystems) {
     if (!known.includes(subsystem)) throw invalidField("subsystems", `must be one of ${SUBSYSTEMS.join(", ")}`);
   }
-  return changed(state, {
-    version: report.version,
-    expanded_directory: report.expanded_directory,
-    subsystems: [...new Set(report.subsystems)].sort(),
-    ...(report.api_version === undefined ? {} : { api_version: report.api_version }),
-  });
+  const { version, expanded_directory, api_version } = report;
+  const patch = { version, expanded_directory, subsystems: [...new Set(report.subsystems)].sort() };
+  return changed(state, { ...patch, ...(api_version === undefined ? {} : { api_version }) }, report.now);
 };
 
 /** Only apps with a health check have a health; values that are the same write nothing. 400 for other apps, nothing is stored then. */
@@ -151,22 +151,29 @@ export const appHealths = (
 };
 
 /** The agent has signed in with its cloud identity: this token counts from now on, and no other. */
-export const signIn = (state: AgentState, { token_hash }: { token_hash: string }): Decision =>
-  state.agent.token_hash === token_hash ? unchanged(state, undefined) : changed(state, { token_hash }, false);
+export const signIn = (state: AgentState, { token_hash, now }: { token_hash: string; now: number }): Decision =>
+  state.agent.token_hash === token_hash ? unchanged(state, undefined) : changed(state, { token_hash }, now, false);
+
+/** What an app says of itself. */
+export type AppReport = {
+  readonly app_slug: string;
+  readonly state: AppState;
+  readonly message: string;
+  readonly uri: string;
+  readonly icon: string;
+  readonly needs_user_attention: boolean;
+};
 
 /** What an app says of itself, shown without control characters. 400 for an app this agent does not have (facts/platform 3.6). */
-export const appStatus = (
-  state: AgentState,
-  report: { id: string; app_slug: string; state: AppState; message: string; uri: string; now: number },
-): Decision => {
+export const appStatus = (state: AgentState, report: { id: string; now: number } & AppReport): Decision => {
   const app = state.apps.find(({ slug }) => slug === report.app_slug);
   if (!app) throw invalidField("app_slug", "is not the slug of an app of this agent");
-  const { id, uri, now: created_at } = report;
+  const { id, uri, icon, needs_user_attention, now: created_at } = report;
   const of = { agent_id: state.agent.id, app_id: app.id, workspace_id: state.agent.workspace_id };
   const message = printable(report.message);
   return {
     state,
-    writes: insertAppStatus({ id, ...of, state: report.state, message, uri, created_at }),
+    writes: insertAppStatus({ id, ...of, state: report.state, message, uri, icon, needs_user_attention, created_at }),
     visible: true,
     reply: undefined,
   };

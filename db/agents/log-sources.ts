@@ -26,6 +26,15 @@ export const listLogSourcesOf = query(
 /** `key` comes from the sequence `log_sources`. */
 export const insertLogSource = insertInto(agent_log_sources);
 
+/** How a source is shown. */
+export const updateLogSource = statement<{ key: number; display_name: string; icon: string }>(
+  build
+    .update(agent_log_sources)
+    .set({ display_name: sql`${sql.placeholder("display_name")}`, icon: sql`${sql.placeholder("icon")}` })
+    .where(eq(agent_log_sources.key, sql.placeholder("key"))),
+  { expect: 1 },
+);
+
 /** Remembers the newest batch of a source, written with its lines. */
 export const noteBatch = statement<{ key: number; batch_id: string }>(
   build

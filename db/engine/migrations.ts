@@ -9,6 +9,7 @@ import hooks from "../migrations/0005_hooks.sql" with { type: "text" };
 import oidcLinks from "../migrations/0006_oidc_links.sql" with { type: "text" };
 import passkeys from "../migrations/0007_passkeys.sql" with { type: "text" };
 import requestDigests from "../migrations/0008_request_digests.sql" with { type: "text" };
+import appStatusAttention from "../migrations/0009_app_status_attention.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0006_oidc_links", sql: oidcLinks },
   { name: "0007_passkeys", sql: passkeys },
   { name: "0008_request_digests", sql: requestDigests },
+  { name: "0009_app_status_attention", sql: appStatusAttention },
 ];

@@ -14,6 +14,8 @@ export const app_statuses = sqliteTable(
     state: text().notNull(),
     message: text().notNull(),
     uri: text().notNull(),
+    icon: text().notNull().default(""),
+    needs_user_attention: integer({ mode: "boolean" }).notNull().default(false),
     created_at: integer().notNull(),
   },
   (table) => [

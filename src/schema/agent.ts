@@ -57,8 +57,8 @@ export const AgentMetadata = t.Object({
     display_name: t.String(),
     key: t.String(),
     script: t.String(),
-    interval: t.Integer({ description: "Nanoseconds between two measurements." }),
-    timeout: t.Integer({ description: "Nanoseconds." }),
+    interval: t.Integer({ description: "Seconds between two measurements." }),
+    timeout: t.Integer({ description: "Seconds a measurement may take." }),
   }),
   result: t.Object({
     collected_at: t.Optional(t.String({ format: "date-time", description: "Absent until it was first measured." })),

@@ -22,8 +22,8 @@ export const AppStatus = t.Object({
   state: literals(APP_STATES),
   message: t.String(),
   uri: t.String(),
-  icon: t.String({ description: "Always empty; kept for older clients." }),
-  needs_user_attention: t.Boolean({ description: "Always false; kept for older clients." }),
+  icon: t.String({ description: "As the app gave it; empty for none." }),
+  needs_user_attention: t.Boolean({ description: "The app waits for its person." }),
 });
 export type AppStatus = Static<typeof AppStatus>;
 
@@ -37,8 +37,8 @@ export const PatchAppStatus = t.Object({
     t.String({ maxLength: STATUS_MESSAGE, description: "At most 160 bytes of UTF-8; control characters are removed." }),
   ),
   uri: t.Optional(t.String({ maxLength: 4096, description: "Where to look, such as a pull request; kept as given." })),
-  icon: t.Optional(t.String({ description: "Ignored; kept for older agents." })),
-  needs_user_attention: t.Optional(t.Boolean({ description: "Ignored; kept for older agents." })),
+  icon: t.Optional(t.String({ maxLength: 1024, description: "A URL or a path of this server, or empty." })),
+  needs_user_attention: t.Optional(t.Boolean({ description: "The app waits for its person." })),
 });
 
 export const App = t.Object({

@@ -23,6 +23,8 @@ const signal = (): AbortSignal => {
   return stop.signal;
 };
 
+/** Whole seconds of a description of metadata. */
+const metadataSeconds = (count: number) => ({ seconds: 0n, nanos: count });
 const seconds = (count: number) => ({ seconds: BigInt(count), nanos: 0 });
 type Init = Parameters<typeof create<typeof ManifestSchema>>[1];
 const manifest = (init: Init) => create(ManifestSchema, init);
@@ -50,7 +52,7 @@ describe("metadata", () => {
   const collected = async (script: string, rest: object = {}, started = async (_: WatchedClock) => {}) => {
     const clock = new WatchedClock();
     const { connection, until } = recording<Request>("batchUpdateMetadata");
-    collectMetadata(manifest({ metadata: [{ key: "k", script, interval: seconds(10), ...rest }] }).metadata, {
+    collectMetadata(manifest({ metadata: [{ key: "k", script, interval: metadataSeconds(10), ...rest }] }).metadata, {
       connection,
       clock,
       signal: signal(),
@@ -72,6 +74,17 @@ describe("metadata", () => {
       await clock.advance(1);
       await until(count);
     }
+  });
+
+  test("[DM-14] has its interval and timeout in the unit that genuine agents read, and in that of earlier servers", async () => {
+    const twice = await collected("echo x", { interval: { seconds: 0n, nanos: 2 } });
+    await twice.clock.advance(1_999);
+    expect((await twice.until(1)).length).toBe(1);
+    await twice.clock.advance(1);
+    await twice.until(2);
+    const earlier = await collected("echo x", { interval: seconds(2) });
+    await earlier.clock.advance(2_000);
+    await earlier.until(2);
   });
 
   test("[DM-14] is cut at 2048 bytes, never inside a character", async () => {

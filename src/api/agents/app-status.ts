@@ -13,9 +13,9 @@ export const agentAppStatus = (ctx: ApiContext) =>
   new Elysia().use(callers).patch(
     "/me/app-status",
     async ({ caller, body }) => {
-      const { app_slug, state, message = "", uri = "" } = body;
+      const { app_slug, state, message = "", uri = "", icon = "", needs_user_attention = false } = body;
       if (Buffer.byteLength(message) > STATUS_MESSAGE) throw invalidField("message", "must have at most 160 bytes");
-      await reportAppStatus(ctx, caller, { app_slug, state, message, uri });
+      await reportAppStatus(ctx, caller, { app_slug, state, message, uri, icon, needs_user_attention });
       return STORED;
     },
     {

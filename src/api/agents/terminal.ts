@@ -34,8 +34,9 @@ export const agentTerminal = (ctx: ApiContext) =>
         Command: command,
         Container: container,
         ContainerUser: container_user,
-        BackendType: "",
+        BackendType: "buffered",
       };
+      if ((query.backend_type ?? "buffered") !== "buffered") throw invalidField("backend_type", "must be buffered");
       const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
       const bridge = new TerminalBridge(ctx, agent_id, terminal, used);
       const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
@@ -61,7 +62,12 @@ export const agentTerminal = (ctx: ApiContext) =>
         container_user: t.Optional(
           t.String({ maxLength: 256, description: "Who runs it there; default the container's own user." }),
         ),
-        backend_type: t.Optional(t.String({ maxLength: 64, description: "Taken and ignored." })),
+        backend_type: t.Optional(
+          t.String({
+            maxLength: 64,
+            description: "What keeps the terminal: `buffered`, the default and the only one.",
+          }),
+        ),
       }),
       response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },
       detail: {

@@ -17,7 +17,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
     "/:workspaceagent/coordinate",
     async ({ caller, params, query, request }) => {
       const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      checkVersion(query.version ?? "1.0");
+      checkVersion(query.version ?? "2.0");
       const holder = `agent:${agent_id}:${caller.user_id}`;
       const rules = clientRules(async (id) => (id === agent_id ? undefined : "this connection is for one agent only"));
       const connection = new ClientConnection(ctx, {
@@ -30,7 +30,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
     {
       user: true,
       params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
-      query: clientQuery("1.0, which is refused"),
+      query: clientQuery("2.0"),
       response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
       detail: {
         tags: ["Agents"],

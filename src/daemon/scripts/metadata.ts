@@ -1,11 +1,12 @@
 // Collects the agent's metadata: runs each script at its interval and sends the newest values (rule DM-14).
 import type { Clock } from "#base/clock.ts";
 import type { WorkspaceAgentMetadata_Description } from "#src/wire/gen/agent_pb.ts";
+import { metadataMs } from "#src/wire/times.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { Environment } from "../environment.ts";
 import { Latest } from "../latest.ts";
 import { pause } from "../pause.ts";
-import { durationMs, timestamp } from "../times.ts";
+import { timestamp } from "../times.ts";
 import { commandOf } from "./command.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { runProcess } from "./process.ts";
@@ -48,7 +49,7 @@ export const collectMetadata = (
       ),
   });
   const repeat = async (description: WorkspaceAgentMetadata_Description): Promise<void> => {
-    const interval = Math.max(1_000, durationMs(description.interval));
+    const interval = Math.max(1_000, metadataMs(description.interval));
     while (!signal.aborted) {
       const began = clock.monotonic();
       const at = clock.now();
@@ -67,7 +68,7 @@ const collect = async (
   interval_ms: number,
   { clock, env, directory, groups }: MetadataOptions,
 ): Promise<{ value: string; error: string }> => {
-  const timeout_ms = durationMs(timeout) || interval_ms;
+  const timeout_ms = metadataMs(timeout) || interval_ms;
   const output = { stdout: new Beginning(), stderr: new Beginning() };
   try {
     using made = commandOf(script);

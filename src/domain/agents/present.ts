@@ -162,8 +162,8 @@ const showStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }:
   state: said.state as AppStatus["state"],
   message: said.message,
   uri: said.uri,
-  icon: "",
-  needs_user_attention: false,
+  icon: said.icon,
+  needs_user_attention: said.needs_user_attention,
 });
 
 const NANOSECONDS = 1_000_000_000;
@@ -196,8 +196,8 @@ export const showMetadata = (row: AgentMetadataRow, now: number): WorkspaceAgent
     display_name: row.display_name,
     key: row.key,
     script: row.script,
-    interval: row.interval * NANOSECONDS,
-    timeout: row.timeout * NANOSECONDS,
+    interval: row.interval,
+    timeout: row.timeout,
   },
   result: {
     collected_at: rfc3339OrAbsent(row.collected_at),

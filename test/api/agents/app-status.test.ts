@@ -51,9 +51,10 @@ describe("by REST", () => {
       agent_id: seeded.agent_id,
       workspace_id: seeded.workspace_id,
       uri,
-      icon: "",
-      needs_user_attention: false,
+      icon: "x.svg",
+      needs_user_attention: true,
     });
+    expect(ai?.[1]).toMatchObject({ icon: "", needs_user_attention: false });
     expect(Object.keys(ai?.[0] ?? {}).sort()).toEqual(
       "agent_id app_id created_at icon id message needs_user_attention state uri workspace_id".split(" "),
     );

@@ -151,8 +151,12 @@ describe("writing", () => {
     await agent.patch(PATCH, { log_source_id: "00000000-0000-0000-0000-000000000000", ...lines("from nowhere") });
     const text = await ownerOf(server, seeded).fetch("GET", logsOf(seeded, "?format=text"));
     expect(await text.text()).toMatch(
-      /\[agent\.main\|Build\] from build\n.*\[agent\.main\|External\] from nowhere\n$/s,
+      /\[agent\.main\|Again\] from build\n.*\[agent\.main\|External\] from nowhere\n$/s,
     );
+    const shown = await ownerOf(server, seeded).get<{ log_sources: object[] }>(
+      `/api/v2/workspaceagents/${seeded.agent_id}`,
+    );
+    expect(shown.log_sources[0]).toMatchObject({ id, display_name: "Again", icon: "/icon.svg" });
     expect((await agent.fetch("POST", SOURCES, { id: "nope" })).status).toBe(400);
     const compat = await fetch(new URL(SOURCES, server.url), {
       method: "POST",

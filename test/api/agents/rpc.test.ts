@@ -5,7 +5,7 @@ import { NIL_UUID, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import { Client } from "#src/client.ts";
-import type { Lifecycle_State, Startup_Subsystem } from "#src/wire/gen/agent_pb.ts";
+import { Lifecycle_State, type Startup_Subsystem } from "#src/wire/gen/agent_pb.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { connectAgent } from "./rpc-agent.ts";
@@ -37,6 +37,31 @@ describe("connecting", () => {
     await agents.ask(seeded.agent_id, "settle", {});
     expect((await shown(server, seeded)).status).toBe("disconnected");
     expect(seen.length).toBe(2);
+  });
+
+  test("[AG-23] what changes about an agent moves its `updated_at`, a sign of life does not", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const seen = async (): Promise<number> => Date.parse((await shown(server, seeded)).updated_at);
+    const moved = async (what: () => Promise<unknown>): Promise<boolean> => {
+      const before = await seen();
+      // A later millisecond than the one before.
+      while (Date.now() <= before) await new Promise((done) => setImmediate(done));
+      await what();
+      return (await seen()) > before;
+    };
+    const connection = await connectAgent(server, seeded.agent_token);
+    const { agent } = connection;
+    await agent.getServiceBanner({});
+    expect(await moved(() => agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } }))).toBe(true);
+    const startup = { version: "v1.2.3", expandedDirectory: "/", subsystems: [] };
+    expect(await moved(() => agent.updateStartup({ startup }))).toBe(true);
+    expect(await moved(() => agent.updateStats({ stats: {} }))).toBe(false);
+    const gone = async (): Promise<void> => {
+      await connection[Symbol.asyncDispose]();
+      while ((await shown(server, seeded)).status !== "disconnected") await new Promise((done) => setImmediate(done));
+    };
+    expect(await moved(gone)).toBe(true);
   });
 
   test("[AG-6] any 2.x is served; other versions, strangers, users and old agents are refused", async () => {
@@ -117,7 +142,7 @@ describe("connecting", () => {
 });
 
 describe("calling", () => {
-  test("[AG-10] the manifest has everything of the template, and all that genuine agents cannot do without", async () => {
+  test("[AG-10] [AG-24] the manifest has everything of the template, and all that genuine agents cannot do without", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, {
       agent: { directory: "~/code", environment_variables: { A: "1" }, motd_file: "/etc/motd" },
@@ -145,7 +170,11 @@ describe("calling", () => {
     expect(app).toMatchObject({ slug: "web", sharingLevel: 1, health: 1, healthcheck: { url: "" } });
     expect(manifest.scripts[0]).toMatchObject({ script: "echo hi", runOnStart: true, timeout: { seconds: 60n } });
     for (const id of [app?.id, manifest.scripts[0]?.id, manifest.scripts[0]?.logSourceId]) expect(id?.length).toBe(16);
-    expect(manifest.metadata[0]).toMatchObject({ key: "cpu", interval: { seconds: 10n }, timeout: { seconds: 3n } });
+    expect(manifest.metadata[0]).toMatchObject({
+      key: "cpu",
+      interval: { seconds: 0n, nanos: 10 },
+      timeout: { seconds: 0n, nanos: 3 },
+    });
   });
 
   test("[AG-11] what an agent reports is what people see", async () => {

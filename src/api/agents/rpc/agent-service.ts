@@ -73,7 +73,14 @@ export const agentService = (
   async updateAppStatus({ slug, state, message, uri }) {
     if ([...message].length > STATUS_MESSAGE) throw invalidField("message", "must have at most 160 characters");
     if (uri.length > 4096) throw invalidField("uri", "is too long");
-    const report = { app_slug: slug, state: wordOf(APP_STATES, state, 0, "state"), message, uri };
+    const report = {
+      app_slug: slug,
+      state: wordOf(APP_STATES, state, 0, "state"),
+      message,
+      uri,
+      icon: "",
+      needs_user_attention: false,
+    };
     const place = await placeOf(ctx.store, agent_id);
     if (place) await reportAppStatus(ctx, { agent_id, workspace_id: place.workspace_id }, report);
     return {};

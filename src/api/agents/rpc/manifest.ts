@@ -8,7 +8,7 @@ import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/app.ts";
 import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ManifestInit } from "#src/wire/agent-api.ts";
-import { seconds } from "#src/wire/times.ts";
+import { metadataSeconds, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { numberOf } from "./translate.ts";
 
@@ -47,8 +47,8 @@ export const manifestOf = async ({ store, accessUrl, links }: Deps, agent_id: st
       displayName: display_name,
       key,
       script,
-      interval: seconds(interval),
-      timeout: seconds(timeout),
+      interval: metadataSeconds(interval),
+      timeout: metadataSeconds(timeout),
     })),
   };
 };
