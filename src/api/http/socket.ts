@@ -48,6 +48,8 @@ export type UpgradeOptions = {
   who?: string;
   /** It is an agent's own connection. */
   agent?: boolean;
+  /** The caller wants no compression: none is negotiated, whatever its client offers. */
+  plain?: boolean;
 };
 
 type Followed = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
@@ -174,11 +176,17 @@ export class Sockets {
   }
 
   /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The answer is never sent. */
-  upgrade(request: Request, handler: SocketHandler, { headers = {}, who, agent }: UpgradeOptions = {}): Response {
+  upgrade(
+    request: Request,
+    handler: SocketHandler,
+    { headers = {}, who, agent, plain }: UpgradeOptions = {},
+  ): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
     this.#holders.check(who);
+    // Bun negotiates by what stands here.
+    if (plain) request.headers.delete("sec-websocket-extensions");
     if (!this.#server?.upgrade(request, { data: { handler, who, agent }, headers })) {
       throw new AppError("invalid", "The WebSocket handshake is invalid.");
     }

@@ -36,6 +36,39 @@ describe("a follower", () => {
     }
   });
 
+  test("[LG-20] compression is negotiated with who offers it, and never with no_compression", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const extensions = async (query: string): Promise<string | null> => {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      const lines = [
+        `GET ${pathOf(seeded, query)} HTTP/1.1`,
+        `Host: ${server.url.host}`,
+        ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
+        ...["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Extensions: permessage-deflate"],
+        `Service-Session-Token: ${seeded.owner_token}`,
+      ];
+      let head = "";
+      const socket = await Bun.connect({
+        ...{ hostname: server.url.hostname, port: Number(server.url.port) },
+        socket: {
+          open: (raw) => void raw.write(`${lines.join("\r\n")}\r\n\r\n`),
+          data: (_, bytes) => {
+            head += bytes.toString("latin1");
+            if (head.includes("\r\n\r\n")) resolve(head);
+          },
+        },
+      });
+      const answer = await promise;
+      socket.terminate();
+      expect(answer).toStartWith("HTTP/1.1 101 ");
+      return /^sec-websocket-extensions: (.*)$/im.exec(answer)?.[1] ?? null;
+    };
+    expect(await extensions("")).toStartWith("permessage-deflate");
+    expect(await extensions("&no_compression=true")).toBeNull();
+    expect(await extensions("&no_compression")).toBeNull();
+  });
+
   test("[LG-6] gets an empty array first, then each batch as one array", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
