@@ -126,14 +126,14 @@ export const VERBS: readonly Verb[] = [
     name: "gitssh",
     help: "Be git's ssh inside a workspace, with its owner's key.",
     usage: "[arguments of ssh]",
-    details: () => "Set as GIT_SSH_COMMAND by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN.",
+    details: () => "Set as GIT_SSH_COMMAND by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
     load: () => import("./server/gitssh.ts"),
   },
   {
     name: "gitaskpass",
     help: "Answer git's questions for passwords inside a workspace, with its owner's linked accounts.",
     usage: "PROMPT",
-    details: () => "Set as GIT_ASKPASS by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN.",
+    details: () => "Set as GIT_ASKPASS by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
     load: () => import("./server/gitaskpass.ts"),
   },
   {

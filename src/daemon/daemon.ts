@@ -16,6 +16,7 @@ import { type OrphanOptions, orphaned } from "./orphan.ts";
 import { aborted, pause, within } from "./pause.ts";
 import { Lifecycle } from "./scripts/lifecycle.ts";
 import { Logs } from "./scripts/logs.ts";
+import { withoutToken } from "./token-file.ts";
 
 export type DaemonOptions = {
   /** The server's access URL. */
@@ -38,7 +39,8 @@ const FLUSH_MS = 3_000;
 
 /** Runs until the signal fires, or the server asks it to end and nobody has ended it five minutes later, whatever else the server does. Resolves when everything it started has ended; never leaves a process. */
 export const runDaemon = async (options: DaemonOptions): Promise<void> => {
-  const { url, token, clock, env, random = systemRandom, orphan } = options;
+  const { url, token, clock, random = systemRandom, orphan } = options;
+  const env = withoutToken(options.env);
   const asked = new AbortController();
   const unwanted = new AbortController();
   const over = new AbortController();

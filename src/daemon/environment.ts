@@ -7,6 +7,9 @@ import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
+/** The agent's id, in the environment of everything that its daemon starts: it tells its processes from those of others. */
+export const AGENT_MARK = "SLIPWAY_WORKSPACE_AGENT_ID";
+
 type Given = Readonly<Record<string, string | undefined>>;
 
 /** `$NAME` and `${NAME}` in the template's values stand for the daemon's own variables; names it does not know stay as they are. */
@@ -14,7 +17,8 @@ export const scriptEnvironment = (options: {
   env: Given;
   manifest: Manifest;
   url: URL;
-  token: string;
+  /** Names the file with the agent's token. */
+  token: Environment;
   /** What git needs to work here; whatever is set otherwise goes first. */
   git: Environment;
 }): Environment => {
@@ -26,13 +30,14 @@ export const scriptEnvironment = (options: {
     ...git,
     ...Object.fromEntries(own),
     ...Object.fromEntries(set),
+    ...token,
     SLIPWAY: "true",
     SLIPWAY_WORKSPACE_NAME: manifest.workspaceName,
     SLIPWAY_WORKSPACE_ID: idOf(manifest.workspaceId),
     SLIPWAY_WORKSPACE_AGENT_NAME: manifest.agentName,
+    [AGENT_MARK]: idOf(manifest.agentId),
     SLIPWAY_WORKSPACE_OWNER_NAME: manifest.ownerUsername,
     SLIPWAY_AGENT_URL: url.href,
-    SLIPWAY_AGENT_TOKEN: token,
   };
 };
 
@@ -52,4 +57,4 @@ const expand = (text: string, env: Given): string =>
     (whole, braced?: string, bare?: string) => env[braced ?? bare ?? ""] ?? whole,
   );
 
-const idOf = (bytes: Uint8Array): string => (bytes.length === 16 ? uuidFromBytes(bytes) : "");
+export const idOf = (bytes: Uint8Array): string => (bytes.length === 16 ? uuidFromBytes(bytes) : "");

@@ -2,12 +2,13 @@
 // PT-3). Reads /proc; where there is none the list is empty.
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import type { ListeningPort } from "#schema/listening-port.ts";
+import { AGENT_MARK } from "./environment.ts";
 
 export type PortsOptions = {
   /** Ports that are never shown: those of the agent's own apps, and the server's when it is on this machine. */
   hidden: ReadonlySet<number>;
-  /** The agent's token: programs that carry another one belong to another workspace on this machine. */
-  token: string;
+  /** The agent's: programs that carry another one belong to another workspace on this machine. */
+  agent_id: string;
   uid: number;
 };
 
@@ -29,7 +30,7 @@ export class ListeningPorts {
 
   /** Ascending by port, each port once. */
   list(): ListeningPort[] {
-    const { uid, token } = this.#options;
+    const { uid, agent_id } = this.#options;
     const sockets = new Map<string, number>();
     for (const table of ["tcp", "tcp6"]) {
       for (const listener of listenersIn(read(`/proc/net/${table}`))) {
@@ -39,7 +40,7 @@ export class ListeningPorts {
     const known = new Map([...sockets.keys()].map((inode) => [inode, this.#names.get(inode)]));
     const unknown = new Set([...sockets.keys()].filter((inode) => !this.#names.has(inode)));
     for (const { pid, inode } of ownersOf(unknown, uid)) {
-      if (!known.get(inode) && !isForeign(pid, token)) known.set(inode, read(`/proc/${pid}/comm`).trim());
+      if (!known.get(inode) && !isForeign(pid, agent_id)) known.set(inode, read(`/proc/${pid}/comm`).trim());
     }
     this.#names = known;
     const ports = new Map<number, string>();
@@ -80,10 +81,12 @@ function* ownersOf(sockets: ReadonlySet<string>, uid: number): Generator<{ pid: 
   }
 }
 
+const MARK = new RegExp(`(?:^|\\0)${AGENT_MARK}=([^\\0]*)`);
+
 /** True when the process belongs to another agent on this machine. */
-const isForeign = (pid: number, token: string): boolean => {
-  const found = /(?:^|\0)SLIPWAY_AGENT_TOKEN=([^\0]*)/.exec(read(`/proc/${pid}/environ`));
-  return found !== null && found[1] !== token;
+const isForeign = (pid: number, agent_id: string): boolean => {
+  const found = MARK.exec(read(`/proc/${pid}/environ`));
+  return found !== null && found[1] !== agent_id;
 };
 
 // Processes come and go while we look.

@@ -20,7 +20,7 @@ const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
 const clock = systemClock;
 const checkpoints = new Checkpoints({
   ...{ clock, env, state, folder: () => folder },
-  groups: new ProcessGroups({ clock, token: "t" }),
+  groups: new ProcessGroups({ clock, agent_id: "t" }),
 });
 
 const ONE = "11111111-1111-4111-8111-111111111111";

@@ -21,7 +21,11 @@ describe("a daemon that starts", () => {
       ownerUsername: "ada",
       workspaceId: bytes(7),
       environmentVariables: { GREETING: "hello from $HOME", KEPT: "costs $5" },
-      scripts: [script('echo "$GREETING|$KEPT"; pwd; echo "$SLIPWAY $SLIPWAY_WORKSPACE_NAME $SLIPWAY_AGENT_TOKEN"')],
+      scripts: [
+        script(
+          'echo "$GREETING|$KEPT"; pwd; echo "$SLIPWAY $SLIPWAY_WORKSPACE_NAME [$SLIPWAY_AGENT_TOKEN] $(cat "$SLIPWAY_AGENT_TOKEN_FILE")"',
+        ),
+      ],
     };
     await using daemon = startDaemon({ url: server.url });
     await server.until(({ states }) => settled(states));
@@ -38,7 +42,7 @@ describe("a daemon that starts", () => {
     expect(server.lines()).toEqual([
       `info hello from ${daemon.home}|costs $5`,
       `info ${realpathSync(join(daemon.home, "project"))}`,
-      `info true garden ${TOKEN}`,
+      `info true garden [] ${TOKEN}`,
     ]);
     expect(server.calls("scriptCompleted")[0]?.request).toMatchObject({
       timing: { scriptId: bytes(1), exitCode: 0, stage: 0, status: 0 },

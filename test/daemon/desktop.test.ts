@@ -15,7 +15,7 @@ import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 
 const clock = systemClock;
-const groups = new ProcessGroups({ clock, token: "desktop-test" });
+const groups = new ProcessGroups({ clock, agent_id: "desktop-test" });
 let folder = "";
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "slipway-desktop-test-"));
@@ -36,7 +36,7 @@ const pathWith = (...names: string[]): string => {
   return at;
 };
 const desktopOf = (PATH: string, more: Record<string, string> = {}) =>
-  new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_AGENT_TOKEN: "desktop-test", ...more } });
+  new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_WORKSPACE_AGENT_ID: "desktop-test", ...more } });
 
 /** Colours of a picture, by their place. */
 const readPng = (image: string) => {

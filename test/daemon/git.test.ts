@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder.path, { recursive: true, force: true }));
 
 const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
 const clock = systemClock;
-const options = { clock, env, groups: new ProcessGroups({ clock, token: "t" }) };
+const options = { clock, env, groups: new ProcessGroups({ clock, agent_id: "t" }) };
 const CHAT = "11111111-1111-4111-8111-111111111111";
 const git = (title: string, run: () => Promise<void>) => testNeeding([needs.git], title, run);
 

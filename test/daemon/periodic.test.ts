@@ -58,7 +58,7 @@ describe("metadata", () => {
       signal: signal(),
       env: { PATH: process.env.PATH ?? "" },
       directory: folder.path,
-      groups: new ProcessGroups({ clock, token: "t" }),
+      groups: new ProcessGroups({ clock, agent_id: "t" }),
     });
     await started(clock);
     const [first] = await until(1);

@@ -19,7 +19,7 @@ describe("the kernel's tables", () => {
   });
 
   test("[PT-1] a program that goes and one that comes in its place are told apart", () => {
-    const ports = new ListeningPorts({ hidden: new Set(), token: "none", uid: process.getuid?.() ?? -1 });
+    const ports = new ListeningPorts({ hidden: new Set(), agent_id: "none", uid: process.getuid?.() ?? -1 });
     const first = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const shown = () => ports.list().find(({ port }) => port === first.port);
     // This very process: it carries no agent's token.

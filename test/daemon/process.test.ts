@@ -11,13 +11,13 @@ afterAll(() => folder[Symbol.dispose]());
 /** Runs a shell text; `heard` resolves when its output holds the word. */
 const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
   const clock = new WatchedClock();
-  const groups = new ProcessGroups({ clock, token: "t" });
+  const groups = new ProcessGroups({ clock, agent_id: "t" });
   let output = "";
   let look = (): void => {};
   const end = runProcess({
     command: ["sh", "-c", text],
     directory: folder.path,
-    env: { PATH: process.env.PATH ?? "", SLIPWAY_AGENT_TOKEN: "t" },
+    env: { PATH: process.env.PATH ?? "", SLIPWAY_WORKSPACE_AGENT_ID: "t" },
     clock,
     groups,
     timeout_ms: 0,
@@ -53,7 +53,7 @@ describe("one program", () => {
   });
 
   test("[DM-6] that leaves another with its output open is over ten seconds after its own end", async () => {
-    const groups = new ProcessGroups({ clock: systemClock, token: "t" });
+    const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
     const { clock, end, heard, output } = shell("sleep 300 & echo $!", { groups });
     await heard("\n");
     await eventually(() => clock.asked.includes(10_000));

@@ -22,7 +22,7 @@ const startWorld = (): World => {
   const folder = tempFolder();
   const sessions = new TerminalSessions({
     clock,
-    groups: new ProcessGroups({ clock, token: TOKEN }),
+    groups: new ProcessGroups({ clock, agent_id: TOKEN }),
     env: { PATH: process.env.PATH ?? "", SHELL: "/bin/sh", HOME: folder.path },
     directory: folder.path,
   });

@@ -60,7 +60,7 @@ test("[PB-8] a container that runs goes on, one that has ended is started again,
 
 test("[PB-8] a process that runs goes on, one that has died is started again with its token, and one without a record fails the build", async () => {
   using place = tempDirectory();
-  const daemon = 'echo "$SLIPWAY_AGENT_TOKEN" > "$HOME/token"; while :; do sleep 0.05; done';
+  const daemon = 'cat "$SLIPWAY_AGENT_TOKEN_FILE" > "$HOME/token"; while :; do sleep 0.05; done';
   const local = new LocalProvisioner({
     ...{ root: place.path, clock: systemClock, accessUrl: () => new URL("http://127.0.0.1:7080/") },
     ...{ command: ["/bin/sh", "-c", daemon], environment: { PATH: process.env.PATH }, grace: 0 },

@@ -65,7 +65,10 @@ test("[LP-1] start runs the daemon as a session of its own, with nothing of the 
   await appears(one.home, "seen");
   const seen = readFileSync(join(one.home, "seen"), "utf8");
   expect(seen).toContain(`HOME=${one.home}\n`);
-  expect(seen).toMatch(/^SLIPWAY_AGENT_TOKEN=[0-9a-f-]{36}$/m);
+  // The token itself is in a file that only the daemon's user can read.
+  const [, file = ""] = /^SLIPWAY_AGENT_TOKEN_FILE=(.+)$/m.exec(seen) ?? [];
+  const token = readFileSync(file, "utf8").trim();
+  expect([token.length, statSync(file).mode & 0o777, seen.includes(token)]).toEqual([36, 0o600, false]);
   expect(seen).toContain("SLIPWAY_AGENT_URL=http://127.0.0.1:7080/\n");
   expect(seen).not.toContain("SECRET");
   expect(statSync(one.folder).mode & 0o777).toBe(0o700);

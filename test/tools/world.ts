@@ -10,13 +10,15 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/scripted-models.ts";
-import { type Seeded, seedAgent } from "#test/support/seed.ts";
+import { type Seeded, type SeedOptions, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 
 export type Result = Record<string, unknown> & { output?: string; error?: string };
 
 /** With `models` the chat's model is another one and `models.next` of the world waits for ever. */
-export const openToolWorld = async (options: { models?: LanguageModels; env?: Record<string, string> } = {}) => {
+export const openToolWorld = async (
+  options: { models?: LanguageModels; env?: Record<string, string>; seed?: SeedOptions } = {},
+) => {
   const models = new ScriptedModels();
   const directory = tempDirectory();
   const start = (address = "127.0.0.1:0") =>
@@ -25,7 +27,7 @@ export const openToolWorld = async (options: { models?: LanguageModels; env?: Re
       env: { SLIPWAY_ADDRESS: address, ...options.env },
     });
   let server = await start();
-  const seeded: Seeded = await seedAgent(server);
+  const seeded: Seeded = await seedAgent(server, options.seed);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon = await startAgentProcess(server, seeded, home);
   const { organization_id } = seeded;

@@ -9,7 +9,7 @@ import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "../apps.ts";
 import { WorkspaceContext } from "../context/context.ts";
 import { WorkspaceMcp } from "../context/mcp.ts";
-import { folderOf, scriptEnvironment } from "../environment.ts";
+import { type Environment, folderOf, idOf, scriptEnvironment } from "../environment.ts";
 import { type GitHelpers, gitHelpers } from "../git/helpers.ts";
 import { within } from "../pause.ts";
 import { ProcessGroups } from "../scripts/groups.ts";
@@ -18,6 +18,7 @@ import type { Logs } from "../scripts/logs.ts";
 import { collectMetadata } from "../scripts/metadata.ts";
 import { ScriptRunner } from "../scripts/script-runner.ts";
 import { runCron, runStartScripts, runStopScripts } from "../scripts/scripts.ts";
+import { type TokenFile, tokenFile } from "../token-file.ts";
 import type { Connection } from "./connection.ts";
 import type { Reports } from "./reports.ts";
 import { reportStats } from "./stats.ts";
@@ -46,6 +47,7 @@ const LAST_WORDS_MS = 1_000;
 export class AgentSession {
   readonly #options: AgentSessionOptions;
   readonly #git: GitHelpers = gitHelpers();
+  readonly #token: TokenFile;
   readonly #groups: ProcessGroups;
   readonly #runner: ScriptRunner;
   readonly #mcp: WorkspaceMcp;
@@ -54,18 +56,19 @@ export class AgentSession {
   readonly #stopping = new AbortController();
 
   private constructor(options: AgentSessionOptions) {
-    const { manifest, env, clock, token, logs, reports } = options;
+    const { manifest, env, clock, logs, reports } = options;
     this.#options = options;
-    this.#groups = new ProcessGroups({ clock, token });
+    this.#token = tokenFile(options.token);
+    const programs = this.#programs();
+    this.#groups = new ProcessGroups({ clock, agent_id: idOf(manifest.agentId) });
     this.#runner = new ScriptRunner({
       clock,
-      env: scriptEnvironment({ ...options, git: this.#git.env }),
+      env: programs,
       directory: folderOf(manifest.directory, env),
       groups: this.#groups,
       logs,
       reports,
     });
-    const programs = scriptEnvironment({ ...options, git: this.#git.env });
     this.#mcp = new WorkspaceMcp({ clock, groups: this.#groups, env: programs });
     this.#context = new WorkspaceContext({
       ...{ connection: options.connection, clock, signal: this.#stopping.signal, mcp: this.#mcp },
@@ -74,7 +77,7 @@ export class AgentSession {
       extra: sourcesIn(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
     });
     this.#reach = new Reach({
-      ...{ ...options, groups: this.#groups, git: this.#git.env, context: this.#context, mcp: this.#mcp },
+      ...{ ...options, programs, groups: this.#groups, context: this.#context, mcp: this.#mcp },
     });
   }
 
@@ -98,6 +101,7 @@ export class AgentSession {
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
     await within(this.#options.clock, LAST_WORDS_MS, this.#runner.idle());
+    this.#removeFiles();
   }
 
   /** Runs the stop scripts, ends every process that still runs, and says how it went. */
@@ -110,8 +114,18 @@ export class AgentSession {
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
     await within(clock, LAST_WORDS_MS, this.#runner.idle());
-    this.#git[Symbol.dispose]();
+    this.#removeFiles();
     lifecycle.enter(outcome);
+  }
+
+  #programs(): Environment {
+    return scriptEnvironment({ ...this.#options, token: this.#token.env, git: this.#git.env });
+  }
+
+  /** What programs of the workspace were given beside their environment. */
+  #removeFiles(): void {
+    this.#git[Symbol.dispose]();
+    this.#token[Symbol.dispose]();
   }
 
   async #start(): Promise<void> {
@@ -134,7 +148,7 @@ export class AgentSession {
       connection,
       clock,
       signal,
-      env: scriptEnvironment({ ...this.#options, git: this.#git.env }),
+      env: this.#programs(),
       directory: folderOf(manifest.directory, env),
       groups: this.#groups,
     });

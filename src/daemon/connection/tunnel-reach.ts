@@ -17,7 +17,7 @@ import { ContainerEngine, engineAddress } from "../containers/engine.ts";
 import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
-import { type Environment, folderOf, placeOf, scriptEnvironment } from "../environment.ts";
+import { type Environment, folderOf, idOf, placeOf } from "../environment.ts";
 import { GitWatches } from "../git/watch.ts";
 import { type HttpApi, serveHttpApi } from "../http/http.ts";
 import { Processes } from "../http/processes.ts";
@@ -35,7 +35,8 @@ export type ReachOptions = {
   clock: Clock;
   random: Random;
   groups: ProcessGroups;
-  git: Environment;
+  /** What programs of the workspace find in their environment. */
+  programs: Environment;
   context: Pick<WorkspaceContext, "told">;
   mcp: Pick<WorkspaceMcp, "call">;
   /** Tells the daemon to end. */
@@ -50,9 +51,13 @@ export class Reach {
 
   constructor(options: ReachOptions) {
     const { manifest, url, token, env: given, clock, random, groups, context, mcp, shutDown } = options;
-    const env = scriptEnvironment(options);
+    const env = options.programs;
     const directory = folderOf(manifest.directory, given);
-    const ports = new ListeningPorts({ hidden: hiddenPorts(manifest, url), token, uid: process.getuid?.() ?? -1 });
+    const ports = new ListeningPorts({
+      hidden: hiddenPorts(manifest, url),
+      agent_id: idOf(manifest.agentId),
+      uid: process.getuid?.() ?? -1,
+    });
     const engineAt = (): ContainerEngine | undefined => {
       const address = engineAddress(env);
       return address && new ContainerEngine(address, clock);

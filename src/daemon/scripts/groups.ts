@@ -2,6 +2,7 @@
 // that led it: a script may leave a server running in the background, which is right until the daemon stops.
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
+import { AGENT_MARK } from "../environment.ts";
 import { pause } from "../pause.ts";
 
 const KILL_AFTER_MS = 5_000;
@@ -14,10 +15,10 @@ export class ProcessGroups {
   /** Those whose first process, our child, has not ended. */
   readonly #led = new Set<number>();
 
-  /** `token` stands in the environment of all that is started: it tells our processes from others when an id is used again. */
-  constructor(options: { clock: Clock; token: string }) {
+  /** The agent's id stands in the environment of all that is started: it tells our processes from others when an id is used again. */
+  constructor(options: { clock: Clock; agent_id: string }) {
     this.#clock = options.clock;
-    this.#mark = `SLIPWAY_AGENT_TOKEN=${options.token}`;
+    this.#mark = `${AGENT_MARK}=${options.agent_id}`;
   }
 
   /** A group was started; its id is that of its first process. */

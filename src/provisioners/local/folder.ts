@@ -2,6 +2,7 @@
 // process. Refuses every path that is not exactly that, and follows no link out of it (rule LP-3).
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -17,13 +18,15 @@ import { closeToOthers, emptyAsItsUser, openToUser } from "./ownership.ts";
 import type { ProcessMark } from "./process-table.ts";
 import type { LocalUser } from "./user.ts";
 
-/** What is remembered of a started daemon. The token is in no other place than this and the daemon's environment. */
+/** What is remembered of a started daemon. The token is in no other place than this and the file that the daemon reads it from. */
 export type DaemonRecord = ProcessMark & { readonly token: string };
 
 export class WorkspaceFolder {
   readonly path: string;
   readonly home: string;
   readonly logFile: string;
+  /** Where the daemon reads its token: an environment is seen by whatever lists it. */
+  readonly tokenFile: string;
   readonly #root: string;
   readonly #record: string;
 
@@ -34,6 +37,7 @@ export class WorkspaceFolder {
     this.path = join(this.#root, workspace_id.toLowerCase());
     this.home = join(this.path, "home");
     this.logFile = join(this.path, "daemon.log");
+    this.tokenFile = join(this.path, "token");
     this.#record = join(this.path, "daemon.json");
   }
 
@@ -45,6 +49,13 @@ export class WorkspaceFolder {
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
     if (user) openToUser(this.#root, this.path, this.home, user);
     else closeToOthers([this.path]);
+  }
+
+  /** Only the daemon's user can read it. Removed first: what stands there may be another user's. */
+  keepToken(token: string, user?: { readonly uid: number; readonly gid: number }): void {
+    rmSync(this.tokenFile, { force: true });
+    writeFileSync(this.tokenFile, `${token}\n`, { mode: 0o600, flag: "wx" });
+    if (user) chownSync(this.tokenFile, user.uid, user.gid);
   }
 
   get exists(): boolean {

@@ -162,13 +162,14 @@ export class LocalProvisioner implements Provisioner {
   #begin(folder: WorkspaceFolder, token: string): void {
     const user = this.#user();
     folder.create(user);
+    folder.keepToken(token, user);
     const [program = "", ...args] = this.#options.command ?? ownCommand();
     const logFile = openSync(folder.logFile, "a", 0o600);
     try {
       const child = Bun.spawn([program, ...args], {
         // Not the home: the runtime would read a bunfig.toml there.
         cwd: folder.path,
-        env: this.#environment(folder, token, user),
+        env: this.#environment(folder, user),
         ...(user ? { uid: user.uid, gid: user.gid } : {}),
         stdin: "ignore",
         stdout: logFile,
@@ -188,7 +189,7 @@ export class LocalProvisioner implements Provisioner {
   }
 
   // Nothing of the server's own environment gets through but what a shell needs.
-  #environment(folder: WorkspaceFolder, token: string, user?: LocalUser): Record<string, string> {
+  #environment(folder: WorkspaceFolder, user?: LocalUser): Record<string, string> {
     const { accessUrl, environment = {}, orphanTimeout = ORPHAN_MS } = this.#options;
     const { username, shell } = user ? { username: user.name, shell: user.shell } : userInfo();
     return {
@@ -201,7 +202,7 @@ export class LocalProvisioner implements Provisioner {
       SHELL: shell || "/bin/sh",
       TERM: "xterm-256color",
       SLIPWAY_AGENT_URL: accessUrl().href,
-      SLIPWAY_AGENT_TOKEN: token,
+      SLIPWAY_AGENT_TOKEN_FILE: folder.tokenFile,
       SLIPWAY_AGENT_FOLDER: folder.path,
       SLIPWAY_AGENT_ORPHAN_TIMEOUT: `${orphanTimeout}ms`,
     };

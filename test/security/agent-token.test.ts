@@ -1,0 +1,57 @@
+// The agent's token is in the environment of nothing that agents and people start in a workspace: a mere `env` would print it into logs,
+// terminals and chats.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { TestTerminal } from "#test/api/agents/reach.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { callTools, openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
+
+let world: ToolWorld;
+beforeAll(async () => {
+  world = await openToolWorld({
+    seed: { scripts: [{ script: 'echo $$ > "$HOME/script"; exec sleep 1000', run_on_start: true }] },
+  });
+}, 60_000);
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** Everything in the environment of the process whose id a program has written to this file of the home folder. */
+const environmentOf = async (name: string): Promise<string> => {
+  for (;;) {
+    try {
+      const pid = readFileSync(join(world.home, name), "utf8").trim();
+      if (pid !== "") return readFileSync(`/proc/${pid}/environ`, "latin1");
+    } catch {
+      // Not yet.
+    }
+    await new Promise((done) => setTimeout(done, 10));
+  }
+};
+
+const mustBeWithout = (environment: string): void => {
+  expect(environment).toContain("SLIPWAY_AGENT_URL=");
+  expect(environment).not.toContain(world.seeded.agent_token);
+  const [, file = ""] = /(?:^|\0)SLIPWAY_AGENT_TOKEN_FILE=([^\0]*)/.exec(environment) ?? [];
+  expect(readFileSync(file, "utf8").trim()).toBe(world.seeded.agent_token);
+};
+
+describeInside("[DM-20] the agent's token is not in the environment", () => {
+  test("[DM-20] of a startup script", async () => mustBeWithout(await environmentOf("script")));
+
+  test("[DM-20] of a shell in a terminal", async () => {
+    const path = (rest: string) => `/api/v2/workspaceagents/${world.seeded.agent_id}/${rest}`;
+    using terminal = await TestTerminal.open({ owner: world.owner, path });
+    terminal.say({ data: 'echo $$ > "$HOME/shell"\n' });
+    mustBeWithout(await environmentOf("shell"));
+  });
+
+  test("[DM-20] of what a chat executes, which still reaches the agent's endpoints by the file", async () => {
+    const { call } = await openChat(world);
+    const command = `echo $$ > "$HOME/tool"; env; curl -s -o /dev/null -w '%{http_code}' -H "Service-Session-Token: $(cat "$SLIPWAY_AGENT_TOKEN_FILE")" "\${SLIPWAY_AGENT_URL}api/v2/workspaceagents/me/gitsshkey"`;
+    const { results } = await callTools(world, call, ["execute", { command, timeout: "60s" }]);
+    const output = results[0]?.output ?? "";
+    expect(output).toContain("SLIPWAY_WORKSPACE_AGENT_ID=");
+    expect(output).not.toContain(world.seeded.agent_token);
+    expect(output).toEndWith("200");
+  });
+});
