@@ -185,6 +185,18 @@ export class ModelSettings {
     );
   }
 
+  /** The keys of all providers in the clear; what cannot be read is left out. */
+  async keys(): Promise<string[]> {
+    const { providers } = await this.list();
+    return providers.flatMap(({ id, sealed_api_key }) => {
+      try {
+        return sealed_api_key === "" ? [] : [this.#parts.encryption.open(sealed_api_key, placeOf(id))];
+      } catch {
+        return [];
+      }
+    });
+  }
+
   #seal(id: string, key: string): string {
     return key === "" ? "" : this.#parts.encryption.seal(key, placeOf(id));
   }

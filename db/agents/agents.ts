@@ -4,7 +4,7 @@ import { build, insertInto, query, type RowOfQuery, statement, updateBy } from "
 import { agent_stats, agents } from "../schema/agents.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
-import { isOfStartBefore, isSignedIn, mayRun } from "../signed-in.ts";
+import { isOfStartBefore, isSignedIn, mayRun } from "./signed-in.ts";
 
 export type AgentRow = typeof agents.$inferSelect;
 export type AgentStatsRow = typeof agent_stats.$inferSelect;

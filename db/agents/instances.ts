@@ -3,7 +3,7 @@ import { and, asc, eq, isNull, ne, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { workspaces } from "../schema/workspaces.ts";
-import { isSignedIn } from "../signed-in.ts";
+import { isSignedIn } from "./signed-in.ts";
 
 /** The agents of this instance by name. */
 export const listAgentsOfInstance = query(

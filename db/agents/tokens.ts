@@ -1,9 +1,9 @@
 // Signing in a workspace agent: its token counts as long as the agent does (facts/platform 8.2).
-import { and, eq, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { workspaces } from "../schema/workspaces.ts";
-import { isSignedIn } from "../signed-in.ts";
+import { isSignedIn } from "./signed-in.ts";
 
 export const findAgentByToken = query(
   build
@@ -19,4 +19,14 @@ export const findAgentByToken = query(
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .where(and(eq(agents.token_hash, sql.placeholder("token_hash")), isSignedIn)),
+);
+
+/** Digests of the tokens of a workspace's newest agents: {workspace_id}. */
+export const listTokenHashes = query(
+  build
+    .select({ token_hash: agents.token_hash })
+    .from(agents)
+    .where(and(eq(agents.workspace_id, sql.placeholder("workspace_id")), isNotNull(agents.token_hash)))
+    .orderBy(desc(agents.key))
+    .limit(50),
 );

@@ -1,5 +1,5 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
-import { and, asc, eq, exists, gt, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, gt, or, sql } from "drizzle-orm";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys, totp_factors } from "../schema/second-factors.ts";
 import { api_keys, users } from "../schema/users.ts";
@@ -78,6 +78,16 @@ export const listAllTokens = query(
     )
     .orderBy(asc(api_keys.created_at), asc(api_keys.id))
     .limit(10_000),
+);
+
+/** What it takes to know a key of this user when it is seen, the newest first: {user_id}. */
+export const listKeyHashes = query(
+  build
+    .select({ id: api_keys.id, secret_hash: api_keys.secret_hash })
+    .from(api_keys)
+    .where(eq(api_keys.user_id, sql.placeholder("user_id")))
+    .orderBy(desc(api_keys.created_at))
+    .limit(1000),
 );
 
 export const insertKey = insertInto(api_keys);

@@ -44,36 +44,46 @@ export type Followed = { readonly process: ProcessInfo; readonly output: string;
 
 /** Reads the program's output from the beginning, telling it on as it comes, until it has ended or `for_ms` are over. */
 export const followProcess = async (
-  { agent, clock, write }: Pick<ToolContext, "agent" | "clock" | "write">,
+  { agent, clock, mask, write }: Pick<ToolContext, "agent" | "clock" | "mask" | "write">,
   id: string,
   for_ms: number,
   signal: AbortSignal,
 ): Promise<Followed> => {
   const until = clock.monotonic() + for_ms;
   const gathered = new Gathered(OUTPUT_LIMIT);
+  // Before anything is cut or told on: half a secret would not be known as one.
+  const masked = mask.stream();
+  const say = (text: string): void => {
+    if (text === "") return;
+    gathered.add(text);
+    write(text);
+  };
+  const shown = () => {
+    say(masked.end());
+    const { text, truncated } = gathered.result;
+    return { output: text, truncated };
+  };
   for (let after = 0; ; ) {
     const left = Math.max(0, Math.ceil(until - clock.monotonic()));
     const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, WAIT_MS) }, signal).catch((error) => {
       // What it has printed until then is worth knowing.
-      if (error instanceof ToolError && after > 0) throw new ToolError(error.message, shown(gathered));
+      if (error instanceof ToolError && after > 0) throw new ToolError(error.message, shown());
       throw error;
     });
     signal.throwIfAborted();
-    if (read.truncated) gathered.miss(read.from - after);
-    if (read.output !== "") {
-      gathered.add(read.output);
-      write(read.output);
+    if (read.truncated) {
+      say(masked.end());
+      gathered.miss(read.from - after);
     }
+    say(masked.push(read.output));
     const isMore = read.next > after;
     after = read.next;
     const { output: _, from, next, truncated, ...process } = read;
-    if (!process.running && !read.more) return { process, ...shown(gathered) };
-    if (process.running && left === 0) return { process, ...shown(gathered) };
+    if (!process.running && !read.more) return { process, ...shown() };
+    if (process.running && left === 0) return { process, ...shown() };
     if (process.running && isMore && !read.more) await sleep(clock, Math.min(PACE_MS, left));
   }
 };
-
-const shown = ({ result: { text, truncated } }: Gathered) => ({ output: text, truncated });
 
 /** Ends the program with all it has started: asks, and after a moment forces. Tries until it can be told. Never throws. */
 export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "clock">, id: string): Promise<void> => {

@@ -48,13 +48,17 @@ export const runTool = async (
   if (limit !== undefined) return failed(limit);
   try {
     return {
-      result: cutResult(await found.run(context, given, signal), resultLimit(context.context_limit)),
+      result: cutResult(
+        context.mask.result(await found.run(context, given, signal)),
+        resultLimit(context.context_limit),
+      ),
       is_error: false,
     };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (error instanceof ToolError) return failed(error.message, error.more);
-    if (error instanceof AppError && error.kind !== "internal") return failed(wordsOf(error));
+    const { mask } = context;
+    if (error instanceof ToolError) return failed(mask.text(error.message), mask.result(error.more));
+    if (error instanceof AppError && error.kind !== "internal") return failed(mask.text(wordsOf(error)));
     log("chats").error("the tool {tool_name} broke: {error}", { tool_name, error });
     return failed("The tool failed for a reason of its own. Try another way.");
   }

@@ -1,5 +1,6 @@
 // What tools may ask of the server itself, in the name of the chat's owner: templates and the workspace of the chat. Implemented at the
 // HTTP edge, where the rights of people are known; the rules are the same as for the owner's own requests.
+import type { KnownSecrets } from "./mask.ts";
 import type { ToolResult } from "./result.ts";
 
 export type WorkspaceInput = {
@@ -12,6 +13,8 @@ export type WorkspaceInput = {
 export interface ToolServices {
   /** Whether the owner may use the chat's workspace now: sharing ends, people are suspended. */
   mayUseWorkspace(): Promise<boolean>;
+  /** What no result may show. */
+  knownSecrets(): Promise<KnownSecrets>;
   /** Whether the owner may begin chats in the chat's organization now. */
   mayBeginChats(): Promise<boolean>;
   /** `page` from 1 on. */

@@ -4,6 +4,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
 import type { Live, Subagents } from "./agents.ts";
+import type { SecretMask } from "./mask.ts";
 import type { ToolResult } from "./result.ts";
 import type { ToolServices } from "./services.ts";
 import type { Skills } from "./skills.ts";
@@ -40,6 +41,8 @@ export type ToolContext = Live & {
   readonly again: boolean;
   /** Tokens that the model can be given; 0 when nobody knows. */
   readonly context_limit: number;
+  /** Hides secrets. What tools answer goes through it in any case; what they cut or tell on must do so before. */
+  readonly mask: SecretMask;
 };
 
 export interface Tool<S extends TSchema = TSchema> {

@@ -1,11 +1,11 @@
 // The agent's token is in the environment of nothing that agents and people start in a workspace: a mere `env` would print it into logs,
 // terminals and chats.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TestTerminal } from "#test/api/agents/reach.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { callTools, openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
+import { callTools, Follower, messagesOf, openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
 
 let world: ToolWorld;
 beforeAll(async () => {
@@ -53,5 +53,29 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
     expect(output).toContain("SLIPWAY_WORKSPACE_AGENT_ID=");
     expect(output).not.toContain(world.seeded.agent_token);
     expect(output).toEndWith("200");
+  });
+
+  test("[TO-21] a chat that reads its secrets sees none, in one piece or in several, and none is stored or told to followers", async () => {
+    const { agent_token, owner_token } = world.seeded;
+    const { id, call } = await openChat(world);
+    using follower = await Follower.open(world.owner, id);
+    writeFileSync(join(world.home, "session"), `${owner_token}\n`);
+    const file = '"$SLIPWAY_AGENT_TOKEN_FILE"';
+    const slowly = `head -c 20 ${file}; sleep 0.3; tail -c +21 ${file}; sleep 0.3; head -c 5 session; sleep 0.3; tail -c +6 session`;
+    const { results, next } = await callTools(
+      world,
+      call,
+      ["execute", { command: `cat ${file} session`, timeout: "60s" }],
+      ["execute", { command: slowly, timeout: "60s" }],
+      ["read_file", { path: "session" }],
+      ["execute", { command: "echo done; exit 3", timeout: "60s" }],
+    );
+    expect(results.slice(0, 2).map(({ output }) => output)).toEqual(["[hidden]\n[hidden]\n", "[hidden]\n[hidden]\n"]);
+    expect(JSON.stringify(results[2])).toContain("[hidden]");
+    expect(results[3]).toMatchObject({ output: "done\n", exit_code: 3 });
+    next.finish("stop");
+    const told = JSON.stringify([follower.events, await messagesOf(world.owner, id), next.request.messages]);
+    expect(told).toContain("[hidden]");
+    for (const secret of [agent_token, owner_token, owner_token.slice(11)]) expect(told).not.toContain(secret);
   });
 });

@@ -5,6 +5,7 @@ import { sha256, uuidFromBytes } from "#base/ids.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
 import { Gathered } from "#src/tools/cut.ts";
 import { execute } from "#src/tools/execute.ts";
+import { SecretMask } from "#src/tools/mask.ts";
 import { endsTurn, givesImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
@@ -35,6 +36,8 @@ export class ToolStep {
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
   #commands: Promise<unknown> = Promise.resolve();
+  /** One for all calls of the step. */
+  #mask: Promise<SecretMask> | undefined;
   /** A hook gave no valid decision about what a tool was to say to another chat: the turn ends (rule HK-9). */
   failure: HookFailure | undefined;
 
@@ -101,10 +104,12 @@ export class ToolStep {
     this.#written.set(call, new Gathered(PARTIAL_LIMIT));
     const run_id = runIdOf(this.#chat_id, call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
+    const services = this.#parts.toolServices(of);
+    this.#mask ??= services.knownSecrets().then((secrets) => new SecretMask(secrets));
     const context = {
-      ...{ clock, again, run_id, context_limit },
+      ...{ clock, again, run_id, context_limit, mask: await this.#mask },
       agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
-      services: this.#parts.toolServices(of),
+      services,
       skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#parts.subagents({
         ...{ chat_id: this.#chat_id, run_id, call },

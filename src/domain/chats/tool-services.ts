@@ -13,6 +13,7 @@ import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspac
 import type { UserCaller } from "#schema/caller.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { presetId } from "#src/provisioners/presets.ts";
+import type { KnownSecrets } from "#src/tools/mask.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { KeptFile, ServicesOf, ToolServices, WorkspaceInput } from "#src/tools/services.ts";
 import { ToolError } from "#src/tools/tool.ts";
@@ -26,6 +27,7 @@ import { userAt } from "../users/user.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/workspace.ts";
 import { ANY_TYPE, checkedType } from "./file-type.ts";
+import { knownSecrets } from "./known-secrets.ts";
 
 const PAGE = 10;
 /** How long a tool waits for a workspace. */
@@ -51,6 +53,10 @@ export class ChatToolServices implements ToolServices {
     const owner = await this.#owner();
     const place = id === null ? undefined : await store.get(findWorkspacePlace({ id }));
     return owner !== undefined && place !== undefined && mayUseWorkspace(owner, place);
+  }
+
+  knownSecrets(): Promise<KnownSecrets> {
+    return knownSecrets(this.#ctx, this.#of);
   }
 
   async mayBeginChats(): Promise<boolean> {

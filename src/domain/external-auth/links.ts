@@ -9,7 +9,15 @@ import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { deleteLink, failLink, findLink, type LinkRow, putLink, refreshLink } from "#db/users/external-auth.ts";
+import {
+  deleteLink,
+  failLink,
+  findLink,
+  type LinkRow,
+  listLinks,
+  putLink,
+  refreshLink,
+} from "#db/users/external-auth.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 
@@ -95,6 +103,19 @@ export class Links {
         ? await this.#refreshed(row, provider)
         : await this.#failed(row, "The provider says that the token does not count any more.");
     return row?.failure === "" ? this.#open(row) : undefined;
+  }
+
+  /** The tokens of all accounts that the user has linked, in the clear, whether they still count or not; what cannot be read is left out. */
+  async secretsOf(user_id: string): Promise<string[]> {
+    const rows = await this.#options.store.all(listLinks({ user_id }));
+    return rows.flatMap((row) => {
+      try {
+        const { access_token, refresh_token } = this.#openAll(row);
+        return [access_token, ...(refresh_token ? [refresh_token] : [])];
+      } catch {
+        return [];
+      }
+    });
   }
 
   /** What the provider says of the link now; undefined when there is none that works. */

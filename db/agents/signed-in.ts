@@ -1,9 +1,9 @@
 // Which agents of a workspace count: those of its latest build, and while a stop or delete build is open those that it ends, so that stop
 // scripts can still report (facts/platform 2.3, 8.2; rule WK-25).
 import { sql } from "drizzle-orm";
-import { agents } from "./schema/agents.ts";
-import { jobs } from "./schema/jobs.ts";
-import { workspace_builds, workspaces } from "./schema/workspaces.ts";
+import { agents } from "../schema/agents.ts";
+import { jobs } from "../schema/jobs.ts";
+import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
 /** The build whose agents may run: the newest that is a start or has ended well. After a stop that ended well it has none. */
 const runningBuildOf = (workspace_id: unknown) => sql`(select s.id from ${workspace_builds} s

@@ -1,0 +1,28 @@
+// The secrets that tools of a chat may come across and that neither models nor people are to see: those of its owner and of its workspace.
+// Read for each step of a turn and kept nowhere else.
+import { listTokenHashes } from "#db/agents/tokens.ts";
+import { listKeyHashes } from "#db/users/api-keys.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { KnownSecrets } from "#src/tools/mask.ts";
+import type { DomainContext } from "../context.ts";
+
+type Of = { readonly owner_id: string; readonly workspace_id: string | null };
+type Deps = Pick<DomainContext, "store" | "links" | "modelSettings">;
+
+export const knownSecrets = async ({ store, links, modelSettings }: Deps, of: Of): Promise<KnownSecrets> => {
+  const { owner_id, workspace_id } = of;
+  const workspace = workspace_id === null ? undefined : await store.get(findWorkspacePlace({ id: workspace_id }));
+  // A workspace that is shared has the accounts of its own owner.
+  const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
+  const [keys, tokens, linked, providers] = await Promise.all([
+    Promise.all(people.map((user_id) => store.all(listKeyHashes({ user_id })))),
+    workspace_id === null ? [] : store.all(listTokenHashes({ workspace_id })),
+    Promise.all(people.map((user_id) => links.secretsOf(user_id))),
+    modelSettings.keys(),
+  ]);
+  return {
+    texts: [...linked.flat(), ...providers],
+    agent_tokens: new Set(tokens.flatMap(({ token_hash }) => (token_hash === null ? [] : [token_hash]))),
+    keys: new Map(keys.flat().map(({ id, secret_hash }) => [id, secret_hash])),
+  };
+};

@@ -1,0 +1,143 @@
+// Takes secrets that the server knows out of what tools answer, before it is shown or stored: agent tokens, sessions and tokens of the
+// owner, tokens of linked accounts, keys of model providers (rule TO-21). Hides what is written as it is, not what was encoded. Pure.
+import { sha256 } from "#base/ids.ts";
+import type { ToolResult } from "./result.ts";
+
+/** Secrets by what the server has of them: texts, or only digests (SHA-256, hex). */
+export type KnownSecrets = {
+  readonly texts: readonly string[];
+  /** Digests of agent tokens, which are UUIDs. */
+  readonly agent_tokens: ReadonlySet<string>;
+  /** Sessions and tokens, `<id>-<secret>`: the id and the secret's digest. */
+  readonly keys: ReadonlyMap<string, string>;
+};
+
+export const HIDDEN = "[hidden]";
+
+/** Shorter ones stand in any text by chance. */
+const LEAST = 8;
+/** Texts that are looked for, and characters of each: what one call may cost is bounded. */
+const MOST_TEXTS = 200;
+const MOST_LENGTH = 16_384;
+const KEY_ID = 10;
+const KEY_SECRET = 22;
+const KEY = KEY_ID + 1 + KEY_SECRET;
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
+const UUID_LENGTH = 36;
+
+export class SecretMask {
+  readonly #texts: readonly string[];
+  readonly #secrets: KnownSecrets;
+
+  constructor(secrets: KnownSecrets) {
+    this.#secrets = secrets;
+    const long = secrets.texts.filter(({ length }) => length >= LEAST && length <= MOST_LENGTH);
+    // A secret may hold another: the longer one goes first.
+    this.#texts = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MOST_TEXTS);
+  }
+
+  /** The same text with every secret replaced by `[hidden]`. */
+  text(text: string): string {
+    let hidden = text;
+    for (const secret of this.#texts) if (hidden.includes(secret)) hidden = hidden.replaceAll(secret, HIDDEN);
+    return this.#withoutKeys(this.#withoutAgentTokens(hidden));
+  }
+
+  /** The same for all texts in a result, names of members too. */
+  result<T extends ToolResult>(result: T): T {
+    return this.#deep(result) as T;
+  }
+
+  /** For a text that comes in pieces, of which a secret may be cut by any border. */
+  stream(): MaskedStream {
+    return new MaskedStream(this);
+  }
+
+  /** From where on the text could be the beginning of a secret that goes on; its length when it cannot. */
+  openFrom(text: string): number {
+    let from = text.length;
+    const longest = this.#texts[0]?.length ?? 0;
+    for (let at = Math.max(0, text.length - longest + 1); at < text.length; at++) {
+      const tail = text.slice(at);
+      if (this.#texts.some((secret) => secret.length > tail.length && secret.startsWith(tail))) {
+        from = at;
+        break;
+      }
+    }
+    for (let at = Math.max(0, text.length - UUID_LENGTH + 1); at < from; at++) {
+      if (this.#mayBeToken(text.slice(at)) || this.#mayBeKey(text.slice(at))) return at;
+    }
+    return from;
+  }
+
+  #withoutAgentTokens(text: string): string {
+    const { agent_tokens } = this.#secrets;
+    if (agent_tokens.size === 0) return text;
+    return text.replace(UUID, (found) => (agent_tokens.has(sha256(found.toLowerCase())) ? HIDDEN : found));
+  }
+
+  #withoutKeys(text: string): string {
+    const { keys } = this.#secrets;
+    if (keys.size === 0) return text;
+    const parts: string[] = [];
+    let done = 0;
+    for (let dash = text.indexOf("-"); dash >= 0; dash = text.indexOf("-", dash + 1)) {
+      const from = dash - KEY_ID;
+      if (from < done) continue;
+      const hash = keys.get(text.slice(from, dash));
+      if (hash === undefined || sha256(text.slice(dash + 1, from + KEY)) !== hash) continue;
+      parts.push(text.slice(done, from), HIDDEN);
+      done = from + KEY;
+    }
+    return done === 0 ? text : parts.join("") + text.slice(done);
+  }
+
+  #mayBeToken(tail: string): boolean {
+    if (this.#secrets.agent_tokens.size === 0 || tail.length >= UUID_LENGTH) return false;
+    for (let i = 0; i < tail.length; i++) {
+      const isDash = i === 8 || i === 13 || i === 18 || i === 23;
+      if (isDash ? tail[i] !== "-" : !/[0-9a-fA-F]/.test(tail[i] as string)) return false;
+    }
+    return true;
+  }
+
+  #mayBeKey(tail: string): boolean {
+    if (tail.length >= KEY) return false;
+    const id = tail.slice(0, KEY_ID);
+    if (tail.length > KEY_ID) return tail[KEY_ID] === "-" && this.#secrets.keys.has(id) && !/\s/.test(tail);
+    for (const known of this.#secrets.keys.keys()) if (known.startsWith(id)) return true;
+    return false;
+  }
+
+  #deep(value: unknown): unknown {
+    if (typeof value === "string") return this.text(value);
+    if (Array.isArray(value)) return value.map((one) => this.#deep(one));
+    if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.text(name), this.#deep(one)]));
+  }
+}
+
+/** Holds back what may be the beginning of a secret until it is known whether it is one. */
+export class MaskedStream {
+  readonly #mask: SecretMask;
+  #held = "";
+
+  constructor(mask: SecretMask) {
+    this.#mask = mask;
+  }
+
+  /** What can be shown by now. */
+  push(piece: string): string {
+    const text = this.#mask.text(this.#held + piece);
+    const from = this.#mask.openFrom(text);
+    this.#held = text.slice(from);
+    return text.slice(0, from);
+  }
+
+  /** Nothing more comes: the rest. */
+  end(): string {
+    const rest = this.#held;
+    this.#held = "";
+    return rest;
+  }
+}
