@@ -1,4 +1,5 @@
 // The one place where things are constructed, and taken down in reverse order. Tests pass another clock or other parts here.
+
 import { AgentActor } from "#actors/agent/actor.ts";
 import { AuditRetentionChore } from "#actors/audit/retention.ts";
 import type { ChatActor } from "#actors/chat/actor.ts";
@@ -40,6 +41,7 @@ import { openLocalStore } from "#db/engine/local.ts";
 import { openKeyOf } from "#db/engine/sealed.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Timer } from "#db/engine/timers.ts";
+import { sealReadableVariables } from "#db/templates/variables.ts";
 import { RefusedChanges } from "./api/audit/refused.ts";
 import type { ApiContext } from "./api/context.ts";
 import { Addresses } from "./api/http/address.ts";
@@ -181,6 +183,7 @@ export class Context implements ApiContext, AsyncDisposable {
           uses: this.uses,
           automatic: automaticBuilds(this, this.jobs),
           builds,
+          encryption,
           accessUrl: () => this.accessUrl,
         }),
       this.clock,
@@ -201,7 +204,7 @@ export class Context implements ApiContext, AsyncDisposable {
       client: new OAuthClient(this.outbound),
     });
     const imports = new ImportRunner({
-      ...{ store, clock: this.clock, blobs: this.blobs, jobs: this.jobs },
+      ...{ store, clock: this.clock, blobs: this.blobs, jobs: this.jobs, encryption },
       versions: () => this.versions,
     });
     this.versions = new Directory(
@@ -217,7 +220,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.dryRuns = new Directory(
       (id) =>
         new DryRunActor(id, {
-          ...{ store, clock: this.clock, topics: this.topics, runs },
+          ...{ store, clock: this.clock, topics: this.topics, runs, encryption },
           accessUrl: () => this.accessUrl,
         }),
       this.clock,
@@ -289,6 +292,7 @@ export class Context implements ApiContext, AsyncDisposable {
   async prepare(): Promise<void> {
     const { store, clock, accounts } = this;
     accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
+    await sealReadableVariables(store, this.encryption);
     await recoverBlobs(store, this.blobs);
     await this.modelSettings.load();
   }

@@ -54,9 +54,7 @@ export type NewTemplate = Omit<
 >;
 
 /** What a worker is given; "stale" when the job no longer waits for one. */
-export type StartedImport =
-  | { readonly file_id: string; readonly variable_values: Readonly<Record<string, string>> }
-  | "stale";
+export type StartedImport = { readonly file_id: string; readonly sealed_variable_values: string } | "stale";
 
 /** A report that came too late is a value, not an error. */
 export type Late = "done" | "stale";
@@ -91,7 +89,15 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const now = this.#now();
       const job = newJob(input, { version_id: this.id, key: await this.#parts.store.reserve("jobs", 1), now });
       const { job_id, tags, ...rest } = input;
-      const version = { ...rest, id: this.id, job_id, archived: false, created_at: now, updated_at: now };
+      const version = {
+        ...rest,
+        variable_values: {},
+        id: this.id,
+        job_id,
+        archived: false,
+        created_at: now,
+        updated_at: now,
+      };
       return {
         state: { version, job },
         writes: [
@@ -108,8 +114,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
   /** A worker takes the import. "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedImport> {
     return this.handle((state) => {
-      const { file_id, variable_values } = state.version;
-      const reply = { file_id, variable_values: { ...variable_values } };
+      const { file_id, sealed_variable_values } = state.version;
+      const reply = { file_id, sealed_variable_values };
       return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
     });
   }

@@ -1,6 +1,8 @@
 // The actor of one dry run: a job that looks whether a workspace could be made of a template version, and never makes one. The only
 // writer of its job's row; the version itself takes no part in it (rules DR-1 to DR-4).
+
 import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
 import { AppError } from "#base/errors.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -26,6 +28,8 @@ export interface DryRuns {
 }
 
 export type DryRunDeps = {
+  /** Opens the values of template variables. */
+  readonly encryption: Encryption;
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
@@ -67,7 +71,7 @@ export class DryRunActor extends Actor<JobRow> {
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
       if (jobStatus(job) !== "pending") return { state: job, reply: "stale" };
-      const request = await planDryRun(this.#parts.store, job, this.#parts.accessUrl().href);
+      const request = await planDryRun(this.#parts, job, this.#parts.accessUrl().href);
       return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, { request }, "stale");
     });
   }

@@ -1,7 +1,9 @@
 // A dry run's job and what a worker is told about it: the template filled in for a workspace that is never made. Used by its actor,
 // and by whoever shows what such a workspace would have.
 
+import type { Encryption } from "#base/encryption.ts";
 import type { Store } from "#db/engine/store.ts";
+import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
@@ -42,13 +44,17 @@ export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key:
 });
 
 /** The start of a workspace that does not exist: its id is the job's, and it has no agents. Holds secrets: never logged. */
-export const planDryRun = async (store: Store, job: JobRow, access_url: string): Promise<ProvisionRequest> => {
+export const planDryRun = async (
+  { store, encryption }: { readonly store: Store; readonly encryption: Encryption },
+  job: JobRow,
+  access_url: string,
+): Promise<ProvisionRequest> => {
   const { template_version_id = "", workspace_name: name = "", parameters = {} } = job.input;
   const version = await store.get(findTemplateVersion({ id: template_version_id }));
   const owner = await store.get(findWorkspaceOwner({ id: job.initiator_id }));
   if (!version?.manifest || !owner) throw new Error(`dry run ${job.id} has no template or nobody who asked for it`);
   const source = JSON.parse(version.manifest) as Manifest;
-  const variables = resolveVariables(source.variables ?? [], version.variable_values).values;
+  const variables = resolveVariables(source.variables ?? [], openVariables(encryption, version)).values;
   const workspace = { id: job.id, name };
   return {
     job_id: job.id,

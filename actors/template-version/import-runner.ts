@@ -1,10 +1,12 @@
 // Does the work of imports, outside of any mailbox: takes a slot, reads the upload, checks the manifest, and reports what came of it.
 // An import can be done again and again, so after a crash it is simply begun anew (rules TP-13 to TP-15).
 import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findFile } from "#db/templates/files.ts";
+import { openVariables } from "#db/templates/variables.ts";
 import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -16,6 +18,7 @@ type Deps = {
   readonly clock: Clock;
   readonly store: Store;
   readonly blobs: Blobs;
+  readonly encryption: Encryption;
   readonly jobs: JobQueue;
   readonly versions: () => Directory<TemplateVersionActor>;
 };
@@ -54,17 +57,18 @@ export class ImportRunner implements Imports {
 
   async #work(
     id: string,
-    { file_id, variable_values }: { file_id: string; variable_values: Record<string, string> },
+    { file_id, sealed_variable_values }: { file_id: string; sealed_variable_values: string },
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, store, blobs } = this.#parts;
+    const { clock, store, blobs, encryption } = this.#parts;
     const versions = this.#parts.versions();
     const report = new JobReport(clock, ({ logs }) => versions.ask(id, "say", { logs }));
     const outcome = await (async () => {
       try {
         const file = await store.get(findFile({ id: file_id }));
         if (!file) return { error: "The uploaded file is gone.", error_code: "" };
-        return await importTemplate(blobs.pathOf(file.hash), file.mimetype, variable_values, report);
+        const values = openVariables(encryption, { id, sealed_variable_values });
+        return await importTemplate(blobs.pathOf(file.hash), file.mimetype, values, report);
       } catch (error) {
         log("templates").error("the import of {id} failed: {error}", { id, error });
         report.say("provisioner_daemon", "error", "Failed", "An internal error ended the import.");

@@ -9,7 +9,8 @@ export type NewTemplateVersion = {
   readonly message: string;
   readonly file_id: string;
   readonly tags: Readonly<Record<string, string>>;
-  readonly variable_values: Readonly<Record<string, string>>;
+  /** As `sealVariables` makes them. */
+  readonly sealed_variable_values: string;
   readonly created_by: string;
 };
 

@@ -1,5 +1,6 @@
 // The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces,
 // and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
+import type { Encryption } from "#base/encryption.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
@@ -42,6 +43,8 @@ export type SubmittedBuild = {
 };
 
 export type WorkspaceDeps = ScheduleDeps & {
+  /** Opens the values of template variables. */
+  readonly encryption: Encryption;
   readonly builds: Builds;
   /** Where the workspace reaches the server. */
   readonly accessUrl: () => URL;
@@ -125,7 +128,7 @@ export class WorkspaceActor extends ScheduledActor {
       if (!change) return { state, reply: "stale" };
       const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
       const known = { kept, parameters: claim.build.parameters };
-      const { rows, agent_ids } = await planBuild(store, change.state, now, accessUrl().href, known);
+      const { rows, agent_ids } = await planBuild(this.#parts, change.state, now, accessUrl().href, known);
       const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows] };
       return this.#settle<Late>(state, next, "done", "stale");
     }).catch(nameTaken);
@@ -142,7 +145,7 @@ export class WorkspaceActor extends ScheduledActor {
       const made = (await isClaim(store, workspace, build))
         ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
         : {};
-      const plan = await planBuild(store, state, now, accessUrl().href, made);
+      const plan = await planBuild(this.#parts, state, now, accessUrl().href, made);
       const { request, rows, agent_ids, daily_cost } = plan;
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
       return this.#settle<StartedJob>(

@@ -1,9 +1,12 @@
 // What a worker is told about a build, and the rows of what the build will bring to life. Reads the store only; called inside the
 // workspace's own turn, so nothing it reads of the workspace can change meanwhile.
+
 import { arch, platform } from "node:os";
+import type { Encryption } from "#base/encryption.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
+import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
@@ -31,9 +34,12 @@ type Known = {
   readonly made?: readonly { readonly id: string; readonly name: string }[];
 };
 
+/** What plans are made of. */
+export type PlanDeps = { readonly store: Store; readonly encryption: Encryption };
+
 /** The plan of the latest build; every call makes fresh agents and tokens, except for a claim. */
 export const planBuild = async (
-  store: Store,
+  { store, encryption }: PlanDeps,
   { workspace, build }: WorkspaceState,
   now: number,
   access_url: string,
@@ -45,7 +51,7 @@ export const planBuild = async (
   const source = JSON.parse(version.manifest) as Manifest;
   const values = known.parameters ?? (await store.all(listBuildParameters({ build_id: build.id })));
   const parameters = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  const variables = resolveVariables(source.variables ?? [], version.variable_values).values;
+  const variables = resolveVariables(source.variables ?? [], openVariables(encryption, version)).values;
   const { id, name } = workspace;
   const manifest = renderManifest(source, { parameters, variables, workspace: { id, name }, owner });
   const starts = build.transition === "start" && !known.made;

@@ -10,6 +10,7 @@ import oidcLinks from "../migrations/0006_oidc_links.sql" with { type: "text" };
 import passkeys from "../migrations/0007_passkeys.sql" with { type: "text" };
 import requestDigests from "../migrations/0008_request_digests.sql" with { type: "text" };
 import appStatusAttention from "../migrations/0009_app_status_attention.sql" with { type: "text" };
+import templateVariables from "../migrations/0010_template_variables.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0007_passkeys", sql: passkeys },
   { name: "0008_request_digests", sql: requestDigests },
   { name: "0009_app_status_attention", sql: appStatusAttention },
+  { name: "0010_template_variables", sql: templateVariables },
 ];

@@ -10,6 +10,7 @@ const SEALED = {
   "linked accounts": ["external_auth_links", "sealed_tokens"],
   "secrets of MCP servers": ["mcp_servers", "sealed_secrets"],
   "SSH keys": ["git_ssh_keys", "sealed_private_key"],
+  "values of template variables": ["template_versions", "sealed_variable_values"],
   "secrets of authenticator apps": ["totp_factors", "sealed_secret"],
 } as const;
 

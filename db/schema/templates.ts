@@ -90,8 +90,10 @@ export const template_versions = sqliteTable(
      * variables are missing; null otherwise.
      */
     manifest: text(),
-    /** Values given to the manifest's variables: name -> value. */
+    /** Empty, but in rows of versions before 0.2.0 until the first start (db/templates/variables.ts). */
     variable_values: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
+    /** Values given to the manifest's variables, sealed; empty for none. */
+    sealed_variable_values: text().notNull().default(""),
   },
   (table) => [
     index("template_versions_template").on(table.template_id, table.created_at),

@@ -16,7 +16,7 @@ const fresh = (): VersionState => {
   return {
     version: {
       ...{ id, template_id: null, organization_id: uuid(), name: "v1", message: "", job_id: uuid(), file_id: uuid() },
-      ...{ created_by: uuid(), archived: false, variable_values: {}, ...at },
+      ...{ created_by: uuid(), archived: false, variable_values: {}, sealed_variable_values: "", ...at },
     },
     job: {
       ...{

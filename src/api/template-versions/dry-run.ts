@@ -78,7 +78,7 @@ export const dryRuns = (ctx: ApiContext) =>
         const status = jobStatus(job);
         if (isActive(job)) throw new AppError("precondition_failed", "The dry run has not ended yet.");
         if (status !== "succeeded") throw new AppError("invalid", `The dry run has ${status}.`, { detail: job.error });
-        const { manifest } = await planDryRun(ctx.store, job, ctx.accessUrl.href);
+        const { manifest } = await planDryRun(ctx, job, ctx.accessUrl.href);
         return showPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
       },
       {

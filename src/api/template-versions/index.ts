@@ -1,6 +1,8 @@
 // Template versions: making, reading, changing, cancelling and archiving them, and what their template.yaml holds.
+
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
+import { openVariables } from "#db/templates/variables.ts";
 import { versionExternalAuth } from "#domain/external-auth/version.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { createVersion } from "#domain/template-versions/create.ts";
@@ -153,7 +155,7 @@ const versionContents = (ctx: ApiContext) =>
       "/variables",
       async ({ caller, params }) => {
         const found = await managedVersionAt(ctx, params.templateversion, caller);
-        return showVariables(await manifestOf(ctx, found), found.version.variable_values);
+        return showVariables(await manifestOf(ctx, found), openVariables(ctx.encryption, found.version));
       },
       {
         user: true,

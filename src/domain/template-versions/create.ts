@@ -3,6 +3,7 @@ import { AppError, forbidden, invalid, invalidField, notFound } from "#base/erro
 import { uuid } from "#base/ids.ts";
 import { findFile } from "#db/templates/files.ts";
 import { findTemplate } from "#db/templates/templates.ts";
+import { sealVariables } from "#db/templates/variables.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
 import type { UserCaller } from "#schema/caller.ts";
 import type { CreateTemplateVersion } from "#schema/template-version.ts";
@@ -36,7 +37,7 @@ export const createVersion = async (
     message: body.message ?? "",
     file_id: await fileOf(ctx, caller, body),
     tags: { scope: "organization", owner: "", ...body.tags },
-    variable_values,
+    sealed_variable_values: sealVariables(ctx.encryption, id, variable_values),
     created_by: caller.user_id,
   });
   return id;

@@ -99,7 +99,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
       message: "Comes with Slipway.",
       file_id: await storeExample(deps, name, PREBUILDS_USER_ID),
       tags: { scope: "organization", owner: "" },
-      variable_values: {},
+      sealed_variable_values: "",
       created_by: PREBUILDS_USER_ID,
     });
     await ended;

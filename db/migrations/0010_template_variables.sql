@@ -1,0 +1,1 @@
+ALTER TABLE `template_versions` ADD `sealed_variable_values` text DEFAULT '' NOT NULL;

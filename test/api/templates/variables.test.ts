@@ -1,0 +1,67 @@
+// What is given to a template's variables may be a secret, so none of it lies readable in the data directory.
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { TemplateVariable } from "#schema/template-version.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { ECHO, importVersion, unique } from "#test/support/templates.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+
+const SECRET = "hunter2-of-the-registry";
+const YAML = `${ECHO}variables:\n  - {name: region}\n  - {name: registry_password, sensitive: true, default: ""}\n`;
+
+const filesIn = (directory: string): string[] =>
+  (readdirSync(directory, { recursive: true }) as string[])
+    .map((name) => join(directory, name))
+    .filter((file) => statSync(file).isFile());
+
+describe("values of template variables", () => {
+  test("[TP-31] are sealed in the data directory, and a server started anew still has them", async () => {
+    using place = tempDirectory();
+    let id: string;
+    {
+      await using world = await openWorld({ directory: place.path });
+      const version = await importVersion(world.admin, unique() + YAML, {
+        user_variable_values: [
+          { name: "region", value: "eu-of-the-test" },
+          { name: "registry_password", value: SECRET },
+        ],
+      });
+      expect(version.job.status).toBe("succeeded");
+      id = version.id;
+    }
+    const readable = filesIn(place.path).filter((file) => readFileSync(file).includes(SECRET));
+    expect(readable).toEqual([]);
+    await using world = await openWorld({ directory: place.path });
+    const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
+    expect(shown.map(({ name, value }) => [name, value])).toEqual([
+      ["region", "eu-of-the-test"],
+      ["registry_password", ""],
+    ]);
+  });
+
+  test("[TP-31] that an older server has left readable are sealed by the next start, and are used as before", async () => {
+    using place = tempDirectory();
+    let id: string;
+    {
+      await using world = await openWorld({ directory: place.path });
+      id = (
+        await importVersion(world.admin, unique() + YAML, { user_variable_values: [{ name: "region", value: "x" }] })
+      ).id;
+    }
+    {
+      using db = new Database(join(place.path, "slipway.db"));
+      const old = JSON.stringify({ region: "from-before", registry_password: SECRET });
+      db.run("update template_versions set variable_values = ?, sealed_variable_values = '' where id = ?", [old, id]);
+    }
+    await using world = await openWorld({ directory: place.path });
+    const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
+    expect(shown.find(({ name }) => name === "region")?.value).toBe("from-before");
+    using db = new Database(join(place.path, "slipway.db"), { readonly: true });
+    const row = db
+      .query("select variable_values as old, sealed_variable_values as sealed from template_versions where id = ?")
+      .get(id);
+    expect(row).toMatchObject({ old: "{}", sealed: expect.stringMatching(/^v1\./) });
+  });
+});
