@@ -27,6 +27,7 @@ import { webPages } from "./api/http/pages.ts";
 import { RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
 import { isMismatch } from "./api/http/response-mismatch.ts";
+import { withinScope } from "./api/http/scope-gate.ts";
 import { swaggerPage } from "./api/http/swagger.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { api } from "./api/index.ts";
@@ -125,7 +126,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request);
       return await ctx.requests.run(request, async () => {
-        const identity = await identify(credential, who);
+        const identity = withinScope(request, await identify(credential, request, who));
         rates?.count(request, identity);
         remember(request, identity);
         return onBehalf(request, identity, behalf, () => app.fetch(request));
@@ -138,6 +139,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const who = {
     ...{ store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx), keys: new UserKeys(ctx.store) },
     policy: ctx.config.require_second_factor,
+    addresses: ctx.addresses,
   };
   const behalf = { addresses: ctx.addresses, statuses: statusesOf(app) };
   const apps = new AppProxy(ctx, who);

@@ -1,5 +1,5 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
-import { and, asc, desc, eq, exists, gt, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, gt, ne, or, sql } from "drizzle-orm";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys, totp_factors } from "../schema/second-factors.ts";
 import { api_keys, users } from "../schema/users.ts";
@@ -18,6 +18,9 @@ export const findKeyWithUser = query(
       key_id: api_keys.id,
       secret_hash: api_keys.secret_hash,
       scope: api_keys.scope,
+      scopes: api_keys.scopes,
+      allowed_addresses: api_keys.allowed_addresses,
+      ip_address: api_keys.ip_address,
       login_type: api_keys.login_type,
       lifetime_seconds: api_keys.lifetime_seconds,
       created_at: api_keys.created_at,
@@ -94,13 +97,22 @@ export const insertKey = insertInto(api_keys);
 export const updateKey = updateBy(api_keys, api_keys.id);
 
 /** Notes the use of a key, unless it was ended or changed in the meantime. */
-export const touchKey = statement<{ id: string; now: number; expires_at: number; known_expires_at: number }>(
+export const touchKey = statement<{
+  id: string;
+  now: number;
+  expires_at: number;
+  known_expires_at: number;
+  ip_address: string;
+  user_agent: string;
+}>(
   build
     .update(api_keys)
     .set({
       last_used: sql.placeholder("now") as never,
       updated_at: sql.placeholder("now") as never,
       expires_at: sql.placeholder("expires_at") as never,
+      ip_address: sql.placeholder("ip_address") as never,
+      user_agent: sql.placeholder("user_agent") as never,
     })
     .where(and(eq(api_keys.id, sql.placeholder("id")), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
 );
@@ -115,6 +127,29 @@ export const isKeyStill = statement<{ id: string; now: number }>(
 );
 
 export const deleteKey = deleteBy(api_keys, api_keys.id);
+
+const isSession = and(ne(api_keys.login_type, "token"), eq(api_keys.scope, "all"));
+
+/** Sign-ins of a user that count now, the last used first. Those of single apps' hosts are part of the sign-in they came from. */
+export const listSessions = query(
+  build
+    .select()
+    .from(api_keys)
+    .where(
+      and(eq(api_keys.user_id, sql.placeholder("user_id")), isSession, gt(api_keys.expires_at, sql.placeholder("now"))),
+    )
+    .orderBy(desc(api_keys.last_used), asc(api_keys.id))
+    .limit(1000),
+);
+
+/** Ends every sign-in of a user but `except`; tokens stay. */
+export const deleteSessionsOf = statement<{ user_id: string; except: string }>(
+  build
+    .delete(api_keys)
+    .where(
+      sql`${api_keys.user_id} = ${sql.placeholder("user_id")} and ${api_keys.login_type} <> 'token' and ${api_keys.id} <> ${sql.placeholder("except")}`,
+    ),
+);
 
 /** Ends every key of a user, such as after a new password; `except` stays. */
 export const deleteKeysOf = statement<{ user_id: string; except: string }>(

@@ -22,6 +22,7 @@ import { tailnet } from "./tailnet/tailnet.ts";
 import { templateVersions } from "./template-versions/index.ts";
 import { templates } from "./templates/index.ts";
 import { users } from "./users/index.ts";
+import { authScopes } from "./users/scopes.ts";
 import { userSkills } from "./users/skills.ts";
 import { workspacesByOwner } from "./workspaces/by-owner.ts";
 import { workspaces } from "./workspaces/index.ts";
@@ -37,6 +38,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   derpMaps,
   tailnet,
   applications,
+  authScopes,
   users,
   userSkills,
   externalAuth,

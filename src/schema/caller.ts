@@ -9,8 +9,8 @@ export type UserCaller = {
   /** Organization id -> roles there; `organization-member` is implied. */
   readonly organizations: Readonly<Record<string, readonly string[]>>;
   readonly key_id: string;
-  /** all | application_connect */
-  readonly scope: string;
+  /** What the key may be used for (src/schema/scopes.ts). */
+  readonly scopes: readonly string[];
   /** True for clients of the upstream kind: 201 instead of 200, plain nullable UUIDs (DESIGN section 6). */
   readonly compat: boolean;
 };

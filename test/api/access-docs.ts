@@ -1,6 +1,7 @@
 // Prints who may do what for people: src/api/ACCESS.md, from the reviewed tables that the tests ask. `bun test/api/access-docs.ts` writes
 // it; access.test.ts compares.
 import { join } from "node:path";
+import { scopeFor } from "#src/api/http/scope-rules.ts";
 import { ACTIONS, EVERYBODY, type Name } from "./access-table.ts";
 import { TABLE } from "./edge/matrix-table.ts";
 import { CALLERS } from "./edge/matrix-world.ts";
@@ -32,13 +33,24 @@ const actions = (): string =>
     ACTIONS.map(([action, , who]) => [action, ...EVERYBODY.map((name) => (who.includes(name) ? "●" : ""))]),
   );
 
+/** The scope an operation takes of a key with scopes; empty where nobody needs one. */
+const scopeOf = (name: string, is: string): string => {
+  const [method = "", path = ""] = name.split(" ");
+  const isOfUsers =
+    is
+      .split(" ")
+      .slice(3)
+      .some((status) => status !== "401") && is.startsWith("401");
+  return isOfUsers ? (scopeFor(method, path.replaceAll(/\{\w+\}/g, "x")) ?? "all").replaceAll("|", " or ") : "";
+};
+
 /** Status by caller: what each gets from each operation. */
 const operations = (): string =>
   table(
-    ["", ...CALLERS],
+    ["", "scope of a key", ...CALLERS],
     Object.entries(TABLE).map(([name, row]) => {
       const { is, why } = typeof row === "string" ? { is: row, why: undefined } : row;
-      return [`\`${name}\`${why === undefined ? "" : `<br>${why}`}`, ...is.split(" ")];
+      return [`\`${name}\`${why === undefined ? "" : `<br>${why}`}`, scopeOf(name, is), ...is.split(" ")];
     }),
   );
 
@@ -59,6 +71,7 @@ ${actions()}
 
 What each operation of the API answers: *stranger* has no token, a wrong, an expired or a revoked one; *agent* is the one of ada's
 workspace; *foreigner* belongs to another organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner.
+The *scope* is what a token with scopes needs for it: *any* is every one but \`application_connect\`, *all* a key for everything.
 
 ${operations()}
 `;

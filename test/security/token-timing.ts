@@ -31,9 +31,12 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
   const keys = new UserKeys(store);
   const link = new SetupLink(clock);
   const policy = "nobody";
+  const addresses = { of: () => "192.0.2.1" };
+  const request = new Request("http://localhost/api/v2/users/me");
   const isNobody = async (token: string): Promise<boolean> =>
-    (await identify({ token, place: "header", compat: false }, { store, clock, agents, keys, policy })) instanceof
-    Error;
+    (await identify({ token, place: "header", compat: false }, request, {
+      ...{ store, clock, agents, keys, policy, addresses },
+    })) instanceof Error;
   const isNotTheLink = async (token: string): Promise<boolean> => {
     try {
       link.redeem(token);

@@ -18,7 +18,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     password_hash: { as: "hashed_password", kind: "secret" },
   },
   api_key: {
-    ...plain("user_id", "token_name", "login_type", "scope", "lifetime_seconds"),
+    ...plain("user_id", "token_name", "login_type", "scope", "scopes", "allowed_addresses", "lifetime_seconds"),
     ...times("created_at", "expires_at", "last_used"),
     secret_hash: { as: "hashed_secret", kind: "secret" },
   },

@@ -4,7 +4,9 @@ import { AppError } from "#base/errors.ts";
 import { keyId, keySecret } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findKeyWithUser, isKeyStill } from "#db/users/api-keys.ts";
-import { newKey } from "#domain/users/keys.ts";
+import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
+import { newKey, scopesOf } from "#domain/users/keys.ts";
+import { allows } from "#schema/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import type { Identity, UserCaller } from "../http/caller.ts";
 import { cookie, identify, type Who } from "../http/identify.ts";
@@ -52,7 +54,7 @@ export class HandOver {
     if (!parent) throw spent();
     const { lifetime_seconds } = parent;
     const { token, statement } = newKey(
-      { user_id: offer.user_id, login_type: "password", scope: "application_connect", lifetime_seconds, now },
+      { user_id: offer.user_id, login_type: "password", scopes: ["application_connect"], lifetime_seconds, now },
       offer,
     );
     await store.commit([isKeyStill({ id: offer.parent, now }), statement]).catch((error) => {
@@ -69,13 +71,15 @@ export class HandOver {
   }
 
   /** Who the cookie of this host speaks for; nobody once the sign-in it came from has ended. */
-  async callerOf(cookies: string, host: string, who: Who): Promise<AppCaller | undefined> {
+  async callerOf(request: Request, host: string, who: Who): Promise<AppCaller | undefined> {
     const name = this.#ctx.accessUrl.protocol === "https:" ? SECURE_APP_COOKIE : APP_COOKIE;
-    const session = this.#open<Session>(cookie(cookies, name) ?? "", `app_session:${host}`);
+    const session = this.#open<Session>(cookie(request.headers.get("cookie") ?? "", name) ?? "", `app_session:${host}`);
     if (!session) return undefined;
     const parent = await this.#ctx.store.get(findKeyWithUser({ id: session.parent }));
     if (!parent || parent.expires_at <= this.#ctx.clock.now()) return undefined;
-    const caller = await personOf(session.token, who);
+    const isAllowed = isAllowedFrom(parent.allowed_addresses, this.#ctx.addresses.of(request));
+    if (!isAllowed || !allows(scopesOf(parent), "workspace:application_connect")) return undefined;
+    const caller = await personOf(session.token, request, who);
     return caller && { caller, parent: session.parent };
   }
 
@@ -89,11 +93,12 @@ export class HandOver {
   }
 }
 
-/** The person an API key speaks for; a token of another kind or one that is void is as good as none for an app. */
-export const personOf = async (token: string, who: Who): Promise<UserCaller | undefined> => {
+/** The person an API key speaks for; one of another kind, for other things or that is void is as good as none for an app. */
+export const personOf = async (token: string, request: Request, who: Who): Promise<UserCaller | undefined> => {
   if (!KEY_FORM.test(token)) return undefined;
-  const identity: Identity = await identify({ token, place: "header", compat: false }, who);
-  return identity instanceof AppError || identity.kind !== "user" ? undefined : identity;
+  const identity: Identity = await identify({ token, place: "header", compat: false }, request, who);
+  if (identity instanceof AppError || identity.kind !== "user") return undefined;
+  return allows(identity.scopes, "workspace:application_connect") ? identity : undefined;
 };
 
 const spent = (): AppError =>

@@ -46,11 +46,10 @@ export class AppProxy {
   /** Answers a request to an app's own host. */
   async onHost(request: Request, name: AppName): Promise<Response> {
     const label = labelOf(name);
-    const { headers } = request;
     const query = queryOf(request.url);
     const sealed = request.method === "GET" ? new URLSearchParams(query).get(KEY_PARAMETER) : null;
     if (sealed !== null) return this.#exchange(request, label, sealed);
-    const fromCookie = await this.#handOver.callerOf(headers.get("cookie") ?? "", label, this.#who);
+    const fromCookie = await this.#handOver.callerOf(request, label, this.#who);
     const by = fromCookie ?? (await this.#byToken(request));
     return this.#serve(request, {
       name,
@@ -67,7 +66,7 @@ export class AppProxy {
     const path = appPath(pathOf(request.url));
     if (!path) return this.#trouble(request, "not_found");
     const session = cookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
-    const caller = session && (await personOf(session, this.#who));
+    const caller = session && (await personOf(session, request, this.#who));
     const by = caller ? { caller } : await this.#byToken(request);
     return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
   }
@@ -89,7 +88,7 @@ export class AppProxy {
     const headers = new Headers(request.headers);
     headers.delete("cookie");
     const token = credentialOf(new Request(request.url, { headers }))?.token;
-    const caller = token === undefined ? undefined : await personOf(token, this.#who);
+    const caller = token === undefined ? undefined : await personOf(token, request, this.#who);
     return caller && { caller };
   }
 

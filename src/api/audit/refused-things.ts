@@ -8,7 +8,7 @@ import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { findProvisionerKeyByName } from "#db/templates/provisioners.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
-import { findKey } from "#db/users/api-keys.ts";
+import { findKey, findKeyByName } from "#db/users/api-keys.ts";
 import { findGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/users/organizations.ts";
@@ -69,11 +69,26 @@ export const gitSshKey: Find = async (asked) => {
   return found && { resource_type: "git_ssh_key", resource_id: found.user_id, target: found.public_key };
 };
 
-export const apiKey: Find = async (asked) => {
+const keyOf =
+  (parameter: string): Find =>
+  async (asked) => {
+    const owner = await userIn(asked);
+    const found = owner && (await asked.store.get(findKey({ id: asked.params[parameter] ?? "" })));
+    if (found?.user_id !== owner?.id || !found) return undefined;
+    return { resource_type: "api_key", target: found.token_name || found.id, additional: { key_id: found.id } };
+  };
+export const apiKey = keyOf("key");
+export const session = keyOf("session");
+
+export const namedToken: Find = async (asked) => {
   const owner = await userIn(asked);
-  const found = owner && (await asked.store.get(findKey({ id: asked.params.key ?? "" })));
-  if (found?.user_id !== owner?.id || !found) return undefined;
-  return { resource_type: "api_key", target: found.token_name || found.id, additional: { key_id: found.id } };
+  const found = owner && (await asked.store.get(findKeyByName({ user_id: owner.id, name: asked.params.name ?? "" })));
+  return found && { resource_type: "api_key", target: found.token_name, additional: { key_id: found.id } };
+};
+
+export const sessions: Find = async (asked) => {
+  const owner = await userIn(asked);
+  return owner && { resource_type: "api_key", target: owner.username, additional: { sessions: "all" } };
 };
 
 export const skill: Find = async (asked) => {

@@ -57,7 +57,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
         // A passkey is what somebody has and, being unlocked, who they are.
         const everything = { password: true, factor: true };
         try {
-          const { token, cookie } = await openSession(ctx, user, ctx.addresses.of(request), everything, guards);
+          const { token, cookie } = await openSession(ctx, user, request, everything, guards);
           set.headers["set-cookie"] = cookie;
           return status(201, { session_token: token });
         } catch (error) {

@@ -62,13 +62,10 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
       if (!factors.challenges.spend(opened)) throw over();
       const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
       try {
-        const { token, cookie } = await openSession(
-          ctx,
-          user,
-          ctx.addresses.of(request),
-          { password: true, factor: true },
-          [still, ...used],
-        );
+        const { token, cookie } = await openSession(ctx, user, request, { password: true, factor: true }, [
+          still,
+          ...used,
+        ]);
         set.headers["set-cookie"] = cookie;
         return status(201, { session_token: token });
       } catch (error) {

@@ -1,7 +1,7 @@
 // Reading request bodies: JSON only, an object, and never more than the route's limit, also when the client does not say how much
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
 import { AppError } from "#base/errors.ts";
-import { senderOf } from "./caller.ts";
+import { mustBeKnown } from "./caller.ts";
 import { pathOf } from "./errors.ts";
 import { CHEAP_BYTES, tooCostly } from "./json-cost.ts";
 
@@ -137,7 +137,7 @@ const limitOfPattern = (path: readonly string[]): number | undefined =>
 /** The parser of every route that does not name its own (undefined for those that do): a signed-in caller, JSON, the default limit. */
 export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
   if (ownParsers.has(pathOf(request.url))) return undefined;
-  senderOf(request);
+  mustBeKnown(request);
   return readJson(request, bodyLimit(pathOf(request.url)));
 };
 

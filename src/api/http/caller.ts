@@ -1,7 +1,7 @@
 // Who is asking. Each request is identified once, before it is routed; routes then say which kind of caller they take
 // (`{ user: true }`, `{ agent: true }`), and hand-written checks of roles are in src/domain/access.ts.
 import { Elysia } from "elysia";
-import { AppError, forbidden } from "#base/errors.ts";
+import { AppError } from "#base/errors.ts";
 import type { AgentCaller, Caller, UserCaller } from "#schema/caller.ts";
 
 export type { AgentCaller, Caller, UserCaller };
@@ -23,9 +23,21 @@ export class EnrolmentNeeded extends AppError {
   }
 }
 
+/** Somebody whose key may not be used for this: nobody for every route that needs somebody. */
+export class ScopeRefused extends AppError {
+  readonly caller: UserCaller;
+
+  constructor(caller: UserCaller, needed = "a key for everything") {
+    super("forbidden", `The scope of this key is ${caller.scopes.join(", ")}.`, {
+      detail: `This takes ${needed.replaceAll("|", " or ")}.`,
+    });
+    this.caller = caller;
+  }
+}
+
 /** Who sent the request, whatever they may do; undefined: nobody we know. */
 export const somebodyIn = (identity: Identity): Caller | undefined => {
-  if (identity instanceof EnrolmentNeeded) return identity.caller;
+  if (identity instanceof EnrolmentNeeded || identity instanceof ScopeRefused) return identity.caller;
   return identity instanceof AppError ? undefined : identity;
 };
 
@@ -48,9 +60,16 @@ export const isCompat = (request: Request): boolean => {
   const identity = identities.get(request) ?? NOBODY;
   return !(identity instanceof AppError) && identity.compat;
 };
-/** The same, also when it is somebody who has to enrol a second factor first. */
-export const senderOf = (request: Request): Caller =>
-  somebodyIn(identities.get(request) ?? NOBODY) ?? callerOf(request);
+/** Throws the 401 of strangers; whoever is known passes, whatever they may do, which the route says once the body is read. */
+export const mustBeKnown = (request: Request): void => {
+  if (!somebodyIn(identities.get(request) ?? NOBODY)) callerOf(request);
+};
+
+/** The caller, also when it is somebody who has to enrol a second factor first. */
+const senderOf = (request: Request): Caller => {
+  const identity = identities.get(request);
+  return identity instanceof EnrolmentNeeded ? identity.caller : callerOf(request);
+};
 
 /** The signed-in user; an agent token is as good as none here (facts/platform 3.8). */
 export const userOf = (request: Request): UserCaller => asUser(callerOf(request));
@@ -60,7 +79,6 @@ const enrollingUserOf = (request: Request): UserCaller => asUser(senderOf(reques
 
 const asUser = (caller: Caller): UserCaller => {
   if (caller.kind !== "user") throw NOBODY;
-  if (caller.scope !== "all") throw forbidden(`The scope of this key is ${caller.scope}.`);
   return caller;
 };
 

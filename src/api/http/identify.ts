@@ -3,14 +3,17 @@
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
-import { AppError } from "#base/errors.ts";
+import { AppError, forbidden } from "#base/errors.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { touchKey } from "#db/users/api-keys.ts";
 import { touchUser } from "#db/users/users.ts";
+import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
 import { wokenUp } from "#domain/users/audit.ts";
+import { scopesOf } from "#domain/users/keys.ts";
 import { needsFactor } from "../factors/policy.ts";
+import type { Addresses } from "./address.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
 import { EnrolmentNeeded, type Identity, type UserCaller } from "./caller.ts";
 import type { KeyOfUser, UserKeys } from "./user-keys.ts";
@@ -20,8 +23,17 @@ export const SESSION_HEADER = "Service-Session-Token";
 const UPSTREAM_COOKIE = "coder_session_token";
 const UPSTREAM_HEADER = "Coder-Session-Token";
 
-/** `last_used` and the expiry of a sign-in are written at most this often. */
+/** `last_used` and the expiry of a sign-in are written at most this often, or so often from another address. */
 const TOUCH_MS = 3_600_000;
+const MOVED_MS = 5 * 60_000;
+
+/** Where a key was used, and with which program. */
+export type Seen = { readonly ip_address: string; readonly user_agent: string };
+
+export const seenOf = (request: Request, addresses: Pick<Addresses, "of">): Seen => ({
+  ip_address: addresses.of(request),
+  user_agent: (request.headers.get("user-agent") ?? "").slice(0, 256),
+});
 
 export type Credential = { token: string; place: "cookie" | "query" | "header"; compat: boolean };
 
@@ -70,6 +82,7 @@ const NOTHING = refusal("A session token must be sent in the header, a cookie or
 
 /** What callers are looked up with. */
 export type Who = {
+  readonly addresses: Pick<Addresses, "of">;
   readonly store: Store;
   readonly clock: Clock;
   readonly agents: AgentTokens;
@@ -77,10 +90,11 @@ export type Who = {
   readonly policy: SecondFactorPolicy;
 };
 
-/** Who sent this request, or the 401 to answer where somebody is needed. */
+/** Who sent this request, or the 401 (403 from where the key does not count) to answer where somebody is needed. */
 export const identify = async (
   credential: Credential | undefined,
-  { store, clock, agents, keys, policy }: Who,
+  request: Request,
+  { store, clock, agents, keys, policy, addresses }: Who,
 ): Promise<Identity> => {
   if (!credential) return NOTHING;
   const { token, compat } = credential;
@@ -99,9 +113,16 @@ export const identify = async (
   const now = clock.now();
   if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
   if (key.status === "suspended") return refusal("The user is not active: suspended.");
+  if (key.allowed_addresses.length > 0 && !isAllowedFrom(key.allowed_addresses, addresses.of(request))) {
+    return forbidden(`This token does not count from ${addresses.of(request) || "an unknown address"}.`);
+  }
   // The first use of a token is noted at once: "never used" must not be a lie.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
-  if (isFirstUse || now - key.last_used >= TOUCH_MS || key.status === "dormant") touch(store, key, now);
+  const since = now - key.last_used;
+  if (isFirstUse || since >= TOUCH_MS || key.status === "dormant") touch(store, key, now, seenOf(request, addresses));
+  else if (since >= MOVED_MS && key.ip_address !== addresses.of(request)) {
+    touch(store, key, now, seenOf(request, addresses));
+  }
   const caller: UserCaller = {
     kind: "user",
     user_id: key.user_id,
@@ -109,7 +130,7 @@ export const identify = async (
     roles: key.roles,
     organizations,
     key_id: key.key_id,
-    scope: key.scope,
+    scopes: scopesOf(key),
     compat,
   };
   const about = { ...key, login_type: key.user_login_type, organizations };
@@ -117,7 +138,7 @@ export const identify = async (
 };
 
 /** Notes the use of a key. Nobody waits for it, and a failure only means that it is noted later. */
-const touch = (store: Store, key: KeyOfUser, now: number): void => {
+const touch = (store: Store, key: KeyOfUser, now: number, seen: Seen): void => {
   const expires = key.login_type !== "token" ? now + key.lifetime_seconds * 1000 : key.expires_at;
   const writes = [
     touchKey({
@@ -125,6 +146,7 @@ const touch = (store: Store, key: KeyOfUser, now: number): void => {
       now,
       expires_at: Math.max(expires, key.expires_at),
       known_expires_at: key.expires_at,
+      ...seen,
     }),
     touchUser({ id: key.user_id, now }),
     ...wokenUp({ id: key.user_id, username: key.username, status: key.status }, now),

@@ -101,7 +101,7 @@ export const oidc = (ctx: ApiContext) => {
       return redirect(page.pathname + page.search + page.hash, 307);
     }
     const proved = { password: user.login_type === "oidc", factor: false };
-    const { cookie } = await openSession(ctx, user, ctx.addresses.of(request), proved, changes, "oidc");
+    const { cookie } = await openSession(ctx, user, request, proved, changes, "oidc");
     ctx.topics.publish("access_changed", user.id, {});
     return withCookies(redirect(state.back, 307), cookie);
   };

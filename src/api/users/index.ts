@@ -12,6 +12,7 @@ import { userOrganizations } from "./organizations.ts";
 import { userPassword } from "./password.ts";
 import { userRoles } from "./roles.ts";
 import { session } from "./session.ts";
+import { sessions } from "./sessions.ts";
 import { tokens } from "./tokens.ts";
 
 export const users = (ctx: ApiContext) =>
@@ -27,4 +28,5 @@ export const users = (ctx: ApiContext) =>
     .use(userRoles(ctx))
     .use(userOrganizations(ctx))
     .use(userGitSshKey(ctx))
+    .use(sessions(ctx))
     .use(tokens(ctx));

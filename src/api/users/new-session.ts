@@ -7,7 +7,7 @@ import { touchUser, type User } from "#db/users/users.ts";
 import { wokenUp } from "#domain/users/audit.ts";
 import { LOGIN_SECONDS, newKey } from "#domain/users/keys.ts";
 import type { ApiContext } from "../context.ts";
-import { SESSION_COOKIE } from "../http/identify.ts";
+import { SESSION_COOKIE, seenOf } from "../http/identify.ts";
 import { rememberedAddress } from "./known-address.ts";
 
 /** The cookie lives as long as browsers keep it; how long its key counts is decided here, not there. */
@@ -36,25 +36,26 @@ export const provedNow = ({ password, factor }: Proved, now: number): Partial<Ap
 export const noteProof = (key_id: string, proved: Proved, now: number): Statement =>
   updateKey(key_id, provedNow(proved, now));
 
-/** Makes the session of a sign-in from this address. `guards` come first in the batch; throws CommitError `stale` when one of them refuses. */
+/** Makes the session of a sign-in by this request. `guards` come first in the batch; throws CommitError `stale` when one of them refuses. */
 export const openSession = async (
   ctx: ApiContext,
   user: User,
-  address: string,
+  request: Request,
   proved: Proved,
   guards: readonly Statement[],
   login_type: "password" | "oidc" = "password",
 ): Promise<{ token: string; cookie: string }> => {
   const now = ctx.clock.now();
+  const seen = seenOf(request, ctx.addresses);
   const { token, statement } = newKey({
-    ...{ user_id: user.id, login_type, lifetime_seconds: LOGIN_SECONDS, now },
+    ...{ user_id: user.id, login_type, lifetime_seconds: LOGIN_SECONDS, seen, now },
     proved: provedNow(proved, now),
   });
   await ctx.store.commit([
     ...guards,
     statement,
     touchUser({ id: user.id, now }),
-    ...rememberedAddress(user.id, address, now),
+    ...rememberedAddress(user.id, seen.ip_address, now),
     signInEntry(user, now, 201),
     ...wokenUp(user, now),
   ]);

@@ -50,7 +50,7 @@ export const session = (ctx: ApiContext) =>
         if (methods.length > 0) return status(401, askForFactor(ctx, user, methods));
         const { id, password_hash } = user;
         const still = isPasswordStill({ id, password_hash });
-        const { token, cookie } = await openSession(ctx, user, address, { password: true, factor: false }, [
+        const { token, cookie } = await openSession(ctx, user, request, { password: true, factor: false }, [
           still,
         ]).catch((error) => Promise.reject(isStale(error) ? incorrect() : error));
         set.headers["set-cookie"] = cookie;

@@ -5,15 +5,16 @@ import { invalidField, notFound } from "#base/errors.ts";
 import { keyId } from "#base/ids.ts";
 import { deleteKey, findKeyByName, isKeyStill, listAllTokens, listTokens, updateKey } from "#db/users/api-keys.ts";
 import { isOwner } from "#domain/access.ts";
-import { keyAt, keysOwnerAt, scopeOf, showKey } from "#domain/users/api-key.ts";
+import { keyAt, keysOwnerAt, scopesNamed, showKey, withinOwn } from "#domain/users/api-key.ts";
 import { keyChanged } from "#domain/users/audit.ts";
-import { LOGIN_SECONDS, newKey } from "#domain/users/keys.ts";
+import { LOGIN_SECONDS, newKey, scopeColumns, scopesOf } from "#domain/users/keys.ts";
 import { lifetimeSeconds, maxSeconds, nanoseconds } from "#domain/users/lifetime.ts";
 import { takenOr } from "#domain/users/taken.ts";
 import { userPath as params } from "#domain/users/user.ts";
-import { ApiKey, CreateTokenRequest, NewKey, TokenConfig } from "#schema/api-key.ts";
+import { ApiKey, CreateTokenRequest, NewKey, TokenConfig, UpdateTokenRequest } from "#schema/api-key.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { seenOf } from "../http/identify.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
@@ -28,11 +29,13 @@ export const tokens = (ctx: ApiContext) =>
     .use(callers)
     .post(
       "/:user/keys",
-      async ({ caller, params, status }) => {
+      async ({ caller, params, request, status }) => {
         const { id } = await keysOwnerAt(ctx, params.user, caller);
         const now = ctx.clock.now();
+        const allowed_addresses = await withinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
         const { token, statement, row } = newKey({
           ...{ user_id: id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
+          ...{ allowed_addresses, seen: seenOf(request, ctx.addresses) },
         });
         const told = keyChanged(row, { after: row }, now);
         await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), statement, told]);
@@ -74,10 +77,13 @@ export const tokens = (ctx: ApiContext) =>
           throw invalidField("allow_list", "Tokens cannot be bound to single resources.");
         }
         const now = ctx.clock.now();
+        const scopes = scopesNamed(body.scope, body.scopes);
+        const allowed_addresses = await withinOwn(ctx, caller, {
+          ...{ scopes, allowed_addresses: body.allowed_addresses ?? [] },
+        });
         const { token, statement, row } = newKey({
-          ...{ user_id: owner.id, login_type: "token", now },
+          ...{ user_id: owner.id, login_type: "token", now, scopes, allowed_addresses },
           token_name: body.token_name || `token-${keyId()}`,
-          scope: scopeOf(body.scope, body.scopes),
           lifetime_seconds: lifetimeSeconds(body.lifetime, owner.roles),
         });
         await ctx.store
@@ -120,6 +126,36 @@ export const tokens = (ctx: ApiContext) =>
         ...{ user, params: namePath },
         response: { 200: ApiKey, ...fails(401, 403, 404) },
         detail: { tags, summary: "Get a token by name" },
+      },
+    )
+    .patch(
+      "/:user/keys/tokens/:name",
+      async ({ caller, params, body }) => {
+        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const key = await ctx.store.get(findKeyByName({ user_id: owner.id, name: params.name }));
+        if (!key) throw notFound();
+        const scopes = body.scopes === undefined ? scopesOf(key) : scopesNamed(undefined, body.scopes);
+        const allowed_addresses = await withinOwn(ctx, caller, {
+          ...{ scopes, allowed_addresses: body.allowed_addresses ?? key.allowed_addresses },
+        });
+        const now = ctx.clock.now();
+        const patch = { ...scopeColumns(scopes), allowed_addresses, updated_at: now };
+        const changed = { ...key, ...patch };
+        const told = keyChanged(key, { before: key, after: changed }, now);
+        await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), updateKey(key.id, patch, { expect: 1 }), told]);
+        // What is open was opened under the old ones.
+        ctx.topics.publish("key_gone", key.id, {});
+        return showKey(changed, owner.username);
+      },
+      {
+        ...{ user, params: namePath },
+        body: UpdateTokenRequest,
+        response: { 200: ApiKey, ...fails(400, 401, 403, 404, 409, 415) },
+        detail: {
+          tags,
+          summary: "Change what a token may be used for",
+          description: "Counts from the next request on; streams and WebSockets that it has opened end.",
+        },
       },
     )
     .get(

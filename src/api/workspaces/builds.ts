@@ -13,6 +13,7 @@ import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
+import { mustHaveScope } from "../http/scope-gate.ts";
 
 const tags = ["Builds"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
@@ -22,7 +23,10 @@ export const workspaceBuilds = (ctx: ApiContext) =>
     .use(callers)
     .post(
       "/:workspace/builds",
-      async ({ caller, params, body, status }) => status(201, await createBuild(ctx, params.workspace, body, caller)),
+      async ({ caller, params, body, status }) => {
+        mustHaveScope(caller, `workspace:${body.transition}`);
+        return status(201, await createBuild(ctx, params.workspace, body, caller));
+      },
       {
         user: true,
         params: path,

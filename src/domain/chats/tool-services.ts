@@ -281,7 +281,7 @@ export class ChatToolServices implements ToolServices {
     return {
       ...{ kind: "user", user_id: user.id, username: user.username, roles: user.roles },
       organizations: Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles])),
-      ...{ key_id: "", scope: "all", compat: false },
+      ...{ key_id: "", scopes: ["all"], compat: false },
     };
   }
 }

@@ -2,11 +2,14 @@
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ApiKey as ApiKeyRow, findKey } from "#db/users/api-keys.ts";
-import { type ApiKey, KEY_SCOPES, type KeyScope } from "#schema/api-key.ts";
+import type { ApiKey } from "#schema/api-key.ts";
 import type { UserCaller } from "#schema/caller.ts";
+import { allows, scopeNamed } from "#schema/scopes.ts";
 import { mayManageKeysOf } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { areWithin, networksOf } from "./allowed-addresses.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
+import { scopesOf } from "./keys.ts";
 import { type KnownUser, userAt } from "./user.ts";
 
 /** The user whose keys the path speaks of: 404 when not visible, 403 when the caller may not handle them. */
@@ -32,8 +35,9 @@ export const showKey = (key: ApiKeyRow, username: string): ApiKey => ({
   username,
   token_name: key.token_name,
   login_type: key.login_type,
-  scope: key.scope,
-  scopes: [key.scope],
+  scope: scopesOf(key).length === 1 ? (scopesOf(key)[0] as string) : key.scope,
+  scopes: [...scopesOf(key)],
+  allowed_addresses: key.allowed_addresses,
   lifetime_seconds: key.lifetime_seconds,
   created_at: rfc3339(key.created_at),
   updated_at: rfc3339(key.updated_at),
@@ -41,10 +45,31 @@ export const showKey = (key: ApiKeyRow, username: string): ApiKey => ({
   expires_at: rfc3339(key.expires_at),
 });
 
-/** The one scope that `scope` and `scopes` ask for together. 400 for unknown ones. */
-export const scopeOf = (scope: string | undefined, scopes: readonly string[] | undefined): KeyScope => {
-  const asked = [...(scope ? [scope] : []), ...(scopes ?? [])].map((one) => one.replace(/^coder:/, ""));
-  const unknown = asked.find((one) => !(KEY_SCOPES as readonly string[]).includes(one));
-  if (unknown !== undefined) throw invalidField("scopes", `"${unknown}" is not one of ${KEY_SCOPES.join(", ")}.`);
-  return asked.length > 0 && asked.every((one) => one === "application_connect") ? "application_connect" : "all";
+/** The scopes that `scope` and `scopes` ask for together; everything when neither does. 400 for unknown ones. */
+export const scopesNamed = (scope: string | undefined, scopes: readonly string[] = []): string[] => {
+  const named = [...(scope ? [scope] : []), ...scopes].map((name) => {
+    const known = scopeNamed(name);
+    if (known === undefined)
+      throw invalidField("scopes", `"${name}" is not a scope; GET /api/v2/auth/scopes lists them.`);
+    return known;
+  });
+  return named.length === 0 ? ["all"] : [...new Set(named)];
+};
+
+/**
+ * The networks for a key that this caller makes or changes: never more than the caller's own key may. 403 when more is asked for, also
+ * for scopes, else a narrow key would be a way to a wide one (rule ID-22).
+ */
+export const withinOwn = async (
+  ctx: Pick<DomainContext, "store">,
+  caller: UserCaller,
+  wanted: { readonly scopes: readonly string[]; readonly allowed_addresses: readonly string[] },
+): Promise<string[]> => {
+  const beyond = wanted.scopes.find((scope) => !allows(caller.scopes, scope));
+  if (beyond !== undefined) throw forbidden(`The key of this request cannot give the scope ${beyond}.`);
+  const own = (await ctx.store.get(findKey({ id: caller.key_id })))?.allowed_addresses ?? [];
+  const networks = networksOf(wanted.allowed_addresses);
+  if (networks.length === 0) return own;
+  if (!areWithin(networks, own)) throw forbidden("The key of this request counts from fewer addresses.");
+  return networks;
 };

@@ -12,11 +12,26 @@ export type NewKey = {
   /** `password` is a sign-in, `token` was made on the tokens page. */
   login_type: "password" | "token" | "oidc";
   token_name?: string;
-  scope?: string;
+  /** What it may be used for; default everything. */
+  scopes?: readonly string[];
+  allowed_addresses?: readonly string[];
+  /** From where and with which program it was asked for. */
+  seen?: { readonly ip_address: string; readonly user_agent: string };
   lifetime_seconds: number;
   /** When whoever signs in has proved what. */
   proved?: Partial<ApiKey>;
   now: number;
+};
+
+/** What a key may be used for. */
+export const scopesOf = ({ scope, scopes }: Pick<ApiKey, "scope" | "scopes">): readonly string[] =>
+  scopes.length > 0 ? scopes : [scope];
+
+/** How scopes are kept: one of the two that have always been alone, so that an older server refuses all others. */
+export const scopeColumns = (scopes: readonly string[]): Pick<ApiKey, "scope" | "scopes"> => {
+  const [only, ...more] = scopes.includes("all") ? ["all"] : scopes;
+  const isAlone = more.length === 0 && (only === "all" || only === "application_connect");
+  return { scope: isAlone ? only : "limited", scopes: isAlone ? [] : [...scopes] };
 };
 
 /** The key's text, to be shown once, and the statement that keeps its hash. `id` and `secret` are given when it was made before. */
@@ -30,11 +45,11 @@ export const newKey = (
     secret_hash: sha256(secret),
     token_name: key.token_name ?? "",
     login_type: key.login_type,
-    scope: key.scope ?? "all",
-    scopes: [],
-    allowed_addresses: [],
+    ...scopeColumns(key.scopes ?? ["all"]),
+    allowed_addresses: [...(key.allowed_addresses ?? [])],
     ip_address: "",
     user_agent: "",
+    ...key.seen,
     lifetime_seconds: key.lifetime_seconds,
     created_at: key.now,
     updated_at: key.now,

@@ -41,6 +41,9 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`POST ${U}/keys/tokens`]: "create api_key",
   [`DELETE ${U}/keys/{key}`]: "delete api_key",
   [`PUT ${U}/keys/{key}/expire`]: "write api_key",
+  [`PATCH ${U}/keys/tokens/{name}`]: "write api_key",
+  [`DELETE ${U}/sessions`]: "delete api_key",
+  [`DELETE ${U}/sessions/{session}`]: "delete api_key",
 
   "POST /api/v2/organizations": "create organization",
   [`PATCH ${O}`]: { is: "write organization", row: { body: { description: "all of us" } } },

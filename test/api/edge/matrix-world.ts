@@ -52,12 +52,16 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
   const bob = admin.as(people.bob.token);
 
   /** A key of this user, as if it had been made a moment ago. */
-  const addKey = async (user_id: string, name: string): Promise<{ id: string; token: string }> => {
+  const addKey = async (
+    user_id: string,
+    name: string,
+    login_type = "token",
+  ): Promise<{ id: string; token: string }> => {
     const [id, secret] = [uuid().replaceAll("-", "").slice(0, 10), uuid().replaceAll("-", "").slice(0, 22)];
     const now = clock.now();
     await store.commit([
       insertKey({
-        ...{ id, user_id, token_name: name, secret_hash: sha256(secret), login_type: "token", scope: "all" },
+        ...{ id, user_id, token_name: name, secret_hash: sha256(secret), login_type, scope: "all" },
         ...{ lifetime_seconds: 3600, last_used: now, expires_at: now + DAY, created_at: now, updated_at: now },
       }),
     ]);
@@ -167,6 +171,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
   const makers = {
     user: async () => ({ user: (await seedUser(server, { username: `spare${++made}`, organization_id })).user_id }),
     key: async () => ({ key: (await addKey(people.ada.user_id, `spare${++made}`)).id }),
+    signin: async () => ({ session: (await addKey(people.ada.user_id, `spare${++made}`, "password")).id }),
     session: async (who: CallerName) => {
       const id = userIds[who];
       return id

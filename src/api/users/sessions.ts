@@ -1,0 +1,86 @@
+// The sign-ins of a user: where and with what each was last used, and ending them (rule ID-23). Tokens are in tokens.ts.
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { notFound } from "#base/errors.ts";
+import { type ApiKey, deleteKey, deleteSessionsOf, listSessions } from "#db/users/api-keys.ts";
+import { keyAt, keysOwnerAt } from "#domain/users/api-key.ts";
+import { keyChanged } from "#domain/users/audit.ts";
+import { deviceOf } from "#domain/users/device.ts";
+import { userPath as params } from "#domain/users/user.ts";
+import { Session } from "#schema/api-key.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
+
+const tags = ["API keys"];
+const user = true;
+const sessionPath = t.Object({
+  user: params.properties.user,
+  session: t.String({ maxLength: 64, description: "Id of the session." }),
+});
+
+const showSession = (key: ApiKey, current: string): Session => ({
+  id: key.id,
+  current: key.id === current,
+  device: deviceOf(key.user_agent),
+  user_agent: key.user_agent,
+  ip_address: key.ip_address,
+  created_at: rfc3339(key.created_at),
+  last_used: rfc3339(key.last_used),
+  expires_at: rfc3339(key.expires_at),
+});
+
+export const sessions = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:user/sessions",
+      async ({ caller, params }) => {
+        const { id } = await keysOwnerAt(ctx, params.user, caller);
+        const keys = await ctx.store.all(listSessions({ user_id: id, now: ctx.clock.now() }));
+        return keys.map((key) => showSession(key, caller.key_id));
+      },
+      {
+        ...{ user, params },
+        response: { 200: t.Array(Session), ...fails(401, 403, 404) },
+        detail: { tags, summary: "List sessions", description: "Sign-ins that count now, the last used first." },
+      },
+    )
+    .delete(
+      "/:user/sessions",
+      async ({ caller, params, status }) => {
+        const { id } = await keysOwnerAt(ctx, params.user, caller);
+        const now = ctx.clock.now();
+        const keys = await ctx.store.all(listSessions({ user_id: id, now }));
+        const ended = keys.filter((key) => key.id !== caller.key_id);
+        const told = ended.map((key) => keyChanged(key, { before: key }, now));
+        await ctx.store.commit([deleteSessionsOf({ user_id: id, except: caller.key_id }), ...told]);
+        for (const key of ended) ctx.topics.publish("key_gone", key.id, {});
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params },
+        response: { 204: NoContent, ...fails(401, 403, 404) },
+        detail: {
+          tags,
+          summary: "End all sessions but this one",
+          description: "What they have opened ends, too. Tokens stay.",
+        },
+      },
+    )
+    .delete(
+      "/:user/sessions/:session",
+      async ({ caller, params, status }) => {
+        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const key = await keyAt(ctx, owner, params.session);
+        if (key.login_type === "token") throw notFound();
+        await ctx.store.commit([deleteKey(key.id), keyChanged(key, { before: key }, ctx.clock.now())]);
+        ctx.topics.publish("key_gone", key.id, {});
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params: sessionPath },
+        response: { 204: NoContent, ...fails(401, 403, 404) },
+        detail: { tags, summary: "End a session", description: "Counts at once; what was opened with it ends." },
+      },
+    );

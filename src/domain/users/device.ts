@@ -1,0 +1,45 @@
+// What program and system a User-Agent header speaks of, for the list of sessions. Plain rules: people only have to know their own again.
+
+export type Device = {
+  /** A browser or program; empty when it is not known. */
+  readonly client: string;
+  /** An operating system; empty when it is not known. */
+  readonly os: string;
+  readonly kind: "browser" | "program" | "unknown";
+};
+
+/** In this order: most browsers name the ones they descend from, too. */
+const BROWSERS: readonly [pattern: RegExp, name: string][] = [
+  [/\b(?:Edg|EdgA|EdgiOS)\/(\d+)/, "Edge"],
+  [/\b(?:OPR|Opera)\/(\d+)/, "Opera"],
+  [/\bVivaldi\/(\d+)/, "Vivaldi"],
+  [/\bSamsungBrowser\/(\d+)/, "Samsung Internet"],
+  [/\b(?:Firefox|FxiOS)\/(\d+)/, "Firefox"],
+  [/\b(?:HeadlessChrome|Chrome|CriOS)\/(\d+)/, "Chrome"],
+  [/\bVersion\/(\d+)[\d.]* .*\bSafari\//, "Safari"],
+];
+
+const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
+  [/\b(?:iPhone|iPad|iPod)\b/, "iOS"],
+  [/\bAndroid\b/, "Android"],
+  [/\bCrOS\b/, "ChromeOS"],
+  [/\bWindows\b|\bwin32\b/i, "Windows"],
+  [/\bMac OS X\b|\bMacintosh\b|\bdarwin\b/i, "macOS"],
+  [/\bLinux\b|\bX11\b/i, "Linux"],
+];
+
+/** Programs say their own name first: `coder-cli/v2.1 (linux/amd64; )`, `curl/8.5`. */
+const PROGRAM = /^([A-Za-z][\w .+-]{0,40})\/v?(\d[\w.]{0,15})/;
+
+/** `user_agent` as it was sent. */
+export const deviceOf = (user_agent: string): Device => {
+  const os = SYSTEMS.find(([pattern]) => pattern.test(user_agent))?.[1] ?? "";
+  for (const [pattern, name] of user_agent.startsWith("Mozilla/") ? BROWSERS : []) {
+    const version = pattern.exec(user_agent)?.[1];
+    if (version !== undefined) return { client: `${name} ${version}`, os, kind: "browser" };
+  }
+  const [, name, version] = (!user_agent.startsWith("Mozilla/") && PROGRAM.exec(user_agent)) || [];
+  return name === undefined
+    ? { client: "", os, kind: "unknown" }
+    : { client: `${name} ${version}`, os, kind: "program" };
+};

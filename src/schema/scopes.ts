@@ -1,0 +1,69 @@
+// What an API key may be used for: everything, apps only, or single actions on kinds of resources, by the names that users of such systems
+// know (facts/platform 1.3). A scope narrows what its user may do and never widens it. Which operation needs which scope is in
+// src/api/http/scope-rules.ts.
+
+/** What may be done to each kind of thing. */
+const ACTIONS = {
+  api_key: ["create", "read", "update", "delete"],
+  audit_log: ["read"],
+  chat: ["create", "read", "update", "delete", "share"],
+  chat_config: ["read", "update"],
+  file: ["create", "read"],
+  mcp_server: ["create", "read", "update", "delete"],
+  organization: ["create", "read", "update", "delete"],
+  organization_member: ["create", "read", "update", "delete"],
+  provisioner_daemon: ["read"],
+  provisioner_key: ["create", "read", "delete"],
+  template: ["create", "read", "update", "delete", "use", "view_insights"],
+  user: ["create", "read", "update", "delete", "read_personal", "update_personal"],
+  workspace: ["create", "read", "update", "delete", "start", "stop", "ssh", "share", "application_connect"],
+} as const satisfies Record<string, readonly string[]>;
+
+/** Several together, for one task. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  "coder:apikeys.manage_self": ["api_key:*"],
+  "coder:templates.author": [
+    ...["file:create", "file:read", "template:create", "template:read", "template:update", "template:delete"],
+    "template:view_insights",
+  ],
+  "coder:templates.build": ["file:create", "file:read", "template:create", "template:read", "template:update"],
+  "coder:workspaces.access": ["workspace:read", "workspace:ssh", "workspace:application_connect", "template:read"],
+  "coder:workspaces.create": ["workspace:create", "workspace:read", "template:read", "template:use"],
+  "coder:workspaces.operate": [
+    ...["workspace:read", "workspace:update", "workspace:start", "workspace:stop", "template:read"],
+  ],
+  "coder:workspaces.delete": ["workspace:read", "workspace:delete", "template:read"],
+};
+
+/** Everything, and apps of workspaces only. */
+const WHOLE = ["all", "application_connect"] as const;
+
+const single = Object.entries(ACTIONS).flatMap(([resource, actions]) =>
+  [...actions, "*"].map((action) => `${resource}:${action}`),
+);
+
+/** Every name that a token may be made with. */
+export const SCOPES: readonly string[] = [...WHOLE, ...single, ...Object.keys(GROUPS)].sort();
+const KNOWN = new Set(SCOPES);
+
+/** The name as it is kept: `coder:all` is `all`. Undefined for one that nobody knows. */
+export const scopeNamed = (name: string): string | undefined => {
+  const plain = name === "coder:all" || name === "coder:application_connect" ? name.slice("coder:".length) : name;
+  return KNOWN.has(plain) ? plain : undefined;
+};
+
+/** Whether scopes allow what takes this one; `needed` may be a whole resource (`workspace:*`) or a group, too. */
+export const allows = (scopes: readonly string[], needed: string): boolean => {
+  if (scopes.includes("all") || scopes.includes(needed)) return true;
+  if (needed === "all") return false;
+  const parts = GROUPS[needed] ?? (needed.endsWith(":*") ? everyActionOf(needed) : undefined);
+  if (parts) return parts.every((part) => allows(scopes, part));
+  if (needed === "workspace:application_connect" && scopes.includes("application_connect")) return true;
+  const [resource = ""] = needed.split(":");
+  return scopes.some((scope) => scope === `${resource}:*` || GROUPS[scope]?.some((part) => allows([part], needed)));
+};
+
+const everyActionOf = (wildcard: string): string[] => {
+  const resource = wildcard.slice(0, -2) as keyof typeof ACTIONS;
+  return (ACTIONS[resource] ?? []).map((action) => `${resource}:${action}`);
+};

@@ -1,0 +1,119 @@
+// What keys with scopes may do, everywhere: every operation of the OpenAPI document with the scope it takes alone, and with all but that.
+// Which scope it is stands in src/api/ACCESS.md, where a new operation shows up.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { allows, SCOPES } from "#schema/scopes.ts";
+import { ANY, scopeFor } from "#src/api/http/scope-rules.ts";
+import { Client } from "#src/client.ts";
+import type { Operation } from "#test/fuzz/operations.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { callAs, rowOf } from "./matrix-call.ts";
+import { type Row, TABLE } from "./matrix-table.ts";
+import { CALLERS, openTown, type Things, type Town } from "./matrix-world.ts";
+
+/** What a body needs when a narrow key sends it: it may not give more than it has. */
+const MORE: Record<string, object> = {
+  "POST /api/v2/users/{user}/keys/tokens": { scopes: ["api_key:create"] },
+  "PATCH /api/v2/users/{user}/keys/tokens/{name}": { scopes: ["api_key:update"] },
+};
+
+/** Single actions: no wildcards, no groups, not everything. */
+const SINGLE = SCOPES.filter((name) => /^[a-z_]+:[a-z_]+$/.test(name) && !name.startsWith("coder:"));
+
+const neededBy = ({ method, path }: Pick<Operation, "method" | "path">): string | undefined =>
+  scopeFor(method, path.replaceAll(/\{\w+\}/g, "x"));
+
+test("[ID-21] a scope takes in itself, what its group and its wildcard say, and nothing else", () => {
+  expect(allows(["all"], "workspace:delete")).toBe(true);
+  expect(allows(["workspace:*"], "workspace:delete")).toBe(true);
+  expect(allows(["workspace:*"], "template:read")).toBe(false);
+  expect(allows(["workspace:read"], "workspace:*")).toBe(false);
+  expect(allows(["coder:workspaces.operate"], "workspace:start")).toBe(true);
+  expect(allows(["coder:workspaces.operate"], "workspace:delete")).toBe(false);
+  expect(allows(["coder:workspaces.operate"], "coder:workspaces.operate")).toBe(true);
+  expect(allows(["coder:workspaces.access"], "coder:workspaces.operate")).toBe(false);
+  expect(allows(["application_connect"], "workspace:application_connect")).toBe(true);
+  expect(allows(["application_connect"], "workspace:read")).toBe(false);
+  expect(allows(SINGLE, "all")).toBe(false);
+  expect(allows(["limited"], "workspace:read")).toBe(false);
+});
+
+test.each([
+  ["GET", "/api/v2/%61udit"],
+  ["GET", "/api/v2/unheard-of"],
+  ["POST", "/api/v2/audit"],
+  ["GET", "/elsewhere/api/v2/workspaces"],
+])("[ID-21] %s %s is in no rule, so it takes a key for everything", (method, path) => {
+  expect(scopeFor(method, path)).toBeUndefined();
+});
+
+describeInside("keys with scopes", () => {
+  let town: Town;
+  const made = new Map<string, string>();
+  beforeAll(async () => {
+    town = await openTown();
+  }, 60_000);
+  afterAll(async () => {
+    await town[Symbol.asyncDispose]();
+  });
+
+  /** A token of ada or the admin with these scopes. */
+  const tokenOf = async (parent: string | undefined, scopes: readonly string[]): Promise<string> => {
+    const name = `${parent} ${scopes.join()}`;
+    const known = made.get(name);
+    if (known) return known;
+    const client = new Client(town.server.url, parent);
+    const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes, lifetime: "24h" });
+    made.set(name, key);
+    return key;
+  };
+
+  /** The first of ada and the admin who is let do it, with what that gives. */
+  const doerOf = (row: Row): readonly ["ada" | "admin", number] | undefined => {
+    const statuses = row.is.split(" ").map(Number);
+    return (["ada", "admin"] as const)
+      .map((who) => [who, statuses[CALLERS.indexOf(who)] as number] as const)
+      .find(([, status]) => status !== 401 && status !== 403 && status !== 404);
+  };
+
+  const NAMES = Object.keys(TABLE);
+  test.each(NAMES)("[ID-21] %s with the scope it takes, and with all but that", async (name) => {
+    const operation = town.operations.find((one) => one.name === name);
+    const row = rowOf(name);
+    const doer = doerOf(row);
+    if (!operation?.callers.includes("user") || !doer) return;
+    const [who, expected] = doer;
+    const things: Things = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
+    const parent = things.caller ?? town.tokens[who];
+    const ask = async (scopes: readonly string[]): Promise<number> => {
+      const more = MORE[name] ?? {};
+      const response = await callAs(town, operation, row, await tokenOf(parent, scopes), things, more);
+      await response.body?.cancel();
+      return response.status;
+    };
+    const needed = neededBy(operation);
+    const parts = needed?.split(/[ |]/) ?? [];
+    if (needed === ANY) {
+      expect(await ask(["application_connect"])).toBe(403);
+      expect(await ask(["audit_log:read"])).toBe(expected);
+      return;
+    }
+    expect(await ask(SINGLE.filter((scope) => !parts.includes(scope)))).toBe(403);
+    if (needed !== undefined) expect(await ask(parts)).toBe(expected);
+  });
+
+  test("[ID-21] what takes one of several scopes takes the right one; the refusal names what is missing", async () => {
+    const path = `/api/v2/workspaces/${town.things.workspace}/builds`;
+    const starter = new Client(town.server.url, await tokenOf(town.tokens.ada, ["workspace:start"]));
+    const build = (transition: string) => starter.fetch("POST", path, { transition });
+    for (const transition of ["stop", "delete"]) {
+      const refused = await build(transition);
+      expect(refused.status).toBe(403);
+      expect(((await refused.json()) as { detail: string }).detail).toContain(`workspace:${transition}`);
+    }
+    const elsewhere = await starter.fetch("GET", "/api/v2/templates");
+    expect(await elsewhere.json()).toMatchObject({
+      ...{ message: "The scope of this key is workspace:start.", detail: "This takes template:read." },
+    });
+    expect((await build("start")).status).toBe(201);
+  });
+});

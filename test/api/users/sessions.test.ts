@@ -1,0 +1,201 @@
+// Sign-ins and tokens of a person: where they were used, what they may be used for, and what ends with them.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { deviceOf } from "#domain/users/device.ts";
+import type { ApiKey, Session } from "#schema/api-key.ts";
+import { Client } from "#src/client.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson, PASSWORD, statusOf } from "./people.ts";
+
+const MINUTE = 60_000;
+const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+const SAFARI =
+  "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15";
+const EDGE =
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0";
+const PIXEL =
+  "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36";
+
+let server: TestServer;
+let clock: ManualClock;
+let admin: Client;
+beforeAll(async () => {
+  clock = new ManualClock();
+  server = await startTestServer({ clock, env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+/** Signs in from an address with a program; answers the token. */
+const signIn = async (name: string, address: string, agent: string): Promise<string> => {
+  const headers = { "x-forwarded-for": address, "user-agent": agent };
+  const body = { email: `${name}@example.com`, password: PASSWORD };
+  const answer = await new Client(server.url).fetch("POST", "/api/v2/users/login", body, { headers });
+  return ((await answer.json()) as { session_token: string }).session_token;
+};
+const from = (token: string, address: string, method = "GET", path = "/api/v2/users/me") =>
+  new Client(server.url).as(token).fetch(method, path, undefined, { headers: { "x-forwarded-for": address } });
+
+test.each([
+  [FIREFOX, "Firefox 140", "Linux", "browser"],
+  [SAFARI, "Safari 18", "macOS", "browser"],
+  [EDGE, "Edge 141", "Windows", "browser"],
+  [PIXEL, "Chrome 141", "Android", "browser"],
+  ["coder-cli/v2.30.1 (linux/amd64; coder)", "coder-cli 2.30.1", "Linux", "program"],
+  ["curl/8.14.1", "curl 8.14.1", "", "program"],
+  ["Mozilla/5.0 (compatible)", "", "", "unknown"],
+  ["", "", "", "unknown"],
+  ["<script>alert(1)</script>", "", "", "unknown"],
+])("[ID-23] %p is %p on %p", (agent, client, os, kind) => {
+  expect(deviceOf(agent)).toEqual({ client, os, kind: kind as never });
+});
+
+describeInside("sessions", () => {
+  test("[ID-23] each is listed with device, address and last use; one is ended, then all but the current", async () => {
+    await newPerson(admin, "kim");
+    const [laptop, phone, desk] = [
+      await signIn("kim", "192.0.2.1", FIREFOX),
+      await signIn("kim", "192.0.2.2", PIXEL),
+      await signIn("kim", "2001:db8::7", EDGE),
+    ];
+    const kim = admin.as(laptop);
+    const { key: token } = await kim.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
+    const list = () => kim.get<Session[]>("/api/v2/users/me/sessions");
+    const shown = await list();
+    const of = (key: string) => shown.find(({ id }) => id === key.slice(0, 10));
+    expect(shown).toHaveLength(4);
+    expect(of(laptop)).toMatchObject({ current: true, ip_address: "192.0.2.1", device: { client: "Firefox 140" } });
+    expect(of(phone)).toMatchObject({ current: false, ip_address: "192.0.2.2", device: { os: "Android" } });
+    expect(of(desk)).toMatchObject({ ip_address: "2001:db8::7", user_agent: EDGE });
+    expect(JSON.stringify(shown)).not.toContain(phone.slice(11));
+    // The token is no session, and is not ended as one.
+    expect(of(token)).toBeUndefined();
+    expect(await statusOf(kim, "DELETE", `/users/me/sessions/${token.slice(0, 10)}`)).toBe(404);
+    expect(await statusOf(kim, "DELETE", `/users/me/sessions/${phone.slice(0, 10)}`)).toBe(204);
+    expect((await from(phone, "192.0.2.2")).status).toBe(401);
+    expect((await from(desk, "2001:db8::7")).status).toBe(200);
+    expect(await statusOf(kim, "DELETE", "/users/me/sessions")).toBe(204);
+    expect((await from(desk, "2001:db8::7")).status).toBe(401);
+    expect((await list()).map(({ id }) => id)).toEqual([laptop.slice(0, 10)]);
+    expect((await from(token, "192.0.2.1")).status).toBe(200);
+  });
+
+  test("[ID-23] a use from elsewhere shows after five minutes", async () => {
+    await newPerson(admin, "lou");
+    const token = await signIn("lou", "192.0.2.1", FIREFOX);
+    const lou = admin.as(token);
+    const shown = async () => (await lou.get<Session[]>("/api/v2/users/me/sessions")).find(({ current }) => current);
+    await from(token, "192.0.2.9");
+    expect((await shown())?.ip_address).toBe("192.0.2.1");
+    clock.advance(5 * MINUTE);
+    // Written behind the answer; the next commit is after it.
+    await from(token, "192.0.2.9");
+    await lou.post("/api/v2/users/me/keys/tokens", {});
+    expect((await shown())?.ip_address).toBe("192.0.2.9");
+  });
+
+  test("[ID-23][ID-10] what an ended session has open ends; that of the current one goes on", async () => {
+    const { owner_id, workspace_id } = await seedAgent(server);
+    const key = async () => {
+      const made = await admin.post<{ key: string }>(`/api/v2/users/${owner_id}/keys`);
+      return admin.as(made.key);
+    };
+    const [here, there] = [await key(), await key()];
+    const path = `/api/v2/workspaces/${workspace_id}/watch-ws`;
+    const [stays, goes] = [await here.socket(path), await there.socket(path)];
+    const events = await there.fetch("GET", `/api/v2/workspaces/${workspace_id}/watch`);
+    await here.delete("/api/v2/users/me/sessions");
+    expect((await goes.closed).code).toBe(1008);
+    expect(await events.text()).toContain("event: ping");
+    expect(await Promise.race([stays.closed, here.get("/api/v2/users/me")])).toHaveProperty("username");
+  });
+});
+
+describeInside("a token with scopes", () => {
+  const tokenOf = async (who: Client, body: object): Promise<Client> => {
+    const made = await who.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);
+    return who.as(made.key);
+  };
+
+  test("[ID-21] is shown with them; what is made with it gets no more than it has", async () => {
+    const { client: may } = await newPerson(admin, "may");
+    const { external } = await may.get<{ external: string[] }>("/api/v2/auth/scopes");
+    expect(external).toContain("coder:workspaces.operate");
+    const scopes = ["workspace:read", "api_key:create", "api_key:read", "api_key:update"];
+    const narrow = await tokenOf(may, { token_name: "narrow", scopes, scope: "coder:workspaces.operate" });
+    const shown = await may.get<ApiKey>("/api/v2/users/me/keys/tokens/narrow");
+    expect(shown).toMatchObject({ scope: "limited", scopes: ["coder:workspaces.operate", ...scopes] });
+    expect(await statusOf(narrow, "GET", "/workspaces")).toBe(200);
+    expect(await statusOf(narrow, "GET", "/users/me")).toBe(200);
+    expect(await statusOf(narrow, "GET", "/users/me/gitsshkey")).toBe(403);
+    const make = (body: object) => statusOf(narrow, "POST", "/users/me/keys/tokens", body);
+    expect(await make({})).toBe(403);
+    expect(await make({ scopes: ["all"] })).toBe(403);
+    expect(await make({ scopes: ["workspace:*"] })).toBe(403);
+    expect(await make({ scopes: ["workspace:start"] })).toBe(201);
+    expect(await statusOf(narrow, "POST", "/users/me/keys")).toBe(403);
+    expect(await statusOf(narrow, "PATCH", "/users/me/keys/tokens/narrow", { scopes: ["all"] })).toBe(403);
+    expect(await statusOf(may, "POST", "/users/me/keys/tokens", { scopes: ["workspace:fly"] })).toBe(400);
+    expect(await statusOf(may, "POST", "/users/me/keys/tokens", { scopes: ["coder:all"] })).toBe(201);
+  });
+
+  test("[ID-21][ID-10] whose scopes are changed counts anew, and what it has open ends", async () => {
+    const { owner_token, workspace_id } = await seedAgent(server);
+    const owner = admin.as(owner_token);
+    const token = await tokenOf(owner, { token_name: "watcher", scopes: ["workspace:read"] });
+    const socket = await token.socket(`/api/v2/workspaces/${workspace_id}/watch-ws`);
+    const events = await token.fetch("GET", `/api/v2/workspaces/${workspace_id}/watch`);
+    expect(events.status).toBe(200);
+    const changed = await owner.patch<ApiKey>("/api/v2/users/me/keys/tokens/watcher", { scopes: ["template:read"] });
+    expect(changed).toMatchObject({ scopes: ["template:read"], allowed_addresses: [] });
+    expect((await socket.closed).code).toBe(1008);
+    expect(await events.text()).toContain("event: ping");
+    expect(await statusOf(token, "GET", `/workspaces/${workspace_id}`)).toBe(403);
+    expect(await statusOf(token, "GET", "/templates")).toBe(200);
+    const entries = await admin.get<{ audit_logs: { action: string; diff: Record<string, unknown> }[] }>(
+      "/api/v2/audit?limit=1&q=resource_type:api_key%20action:write",
+    );
+    expect(entries.audit_logs[0]?.diff).toHaveProperty("scopes");
+  });
+});
+
+describeInside("a token with an address range", () => {
+  test("[ID-22] counts only from there, says so elsewhere, and makes no key that counts from more", async () => {
+    const { client: ned } = await newPerson(admin, "ned");
+    const body = { token_name: "office", allowed_addresses: ["192.0.2.0/24", "2001:db8:1::/48"] };
+    const { key } = await ned.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);
+    for (const [address, status] of [
+      ["192.0.2.77", 200],
+      ["2001:db8:1:2::3", 200],
+      ["192.0.3.1", 403],
+      ["2001:db8:2::1", 403],
+      ["::ffff:192.0.2.5", 200],
+    ] as const) {
+      expect([address, (await from(key, address)).status]).toEqual([address, status]);
+    }
+    const refused = await from(key, "198.51.100.7");
+    expect(((await refused.json()) as { detail: string }).detail).toContain("does not count from 198.51.100.7");
+    const make = async (given: object) => {
+      const answer = await new Client(server.url).as(key).fetch("POST", "/api/v2/users/me/keys/tokens", given, {
+        headers: { "x-forwarded-for": "192.0.2.77" },
+      });
+      return { status: answer.status, key: ((await answer.json()) as { key?: string }).key ?? "" };
+    };
+    expect((await make({ allowed_addresses: ["192.0.0.0/16"] })).status).toBe(403);
+    expect((await make({ allowed_addresses: ["198.51.100.7"] })).status).toBe(403);
+    expect((await make({ allowed_addresses: ["192.0.2.8/29"] })).status).toBe(201);
+    const inherited = await make({ token_name: "child" });
+    expect((await from(inherited.key, "192.0.3.1")).status).toBe(403);
+    const session = await from(key, "192.0.2.77", "POST", "/api/v2/users/me/keys");
+    const child = ((await session.json()) as { key: string }).key;
+    expect((await from(child, "192.0.3.1")).status).toBe(403);
+    expect((await from(child, "192.0.2.1")).status).toBe(200);
+    for (const bad of ["office", "192.0.2.0/33", "192.0.2.1,192.0.2.2", ""]) {
+      expect(await statusOf(ned, "POST", "/users/me/keys/tokens", { allowed_addresses: [bad] })).toBe(400);
+    }
+  });
+});
