@@ -2,8 +2,9 @@
 // looked at and the checked one is connected to, so a name that changes its mind meets the same answer; redirects are never followed;
 // time and size are bounded (rules EA-1 to EA-3). Refuses addresses that are not public unless a setting allows their network.
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import type { Clock } from "./clock.ts";
+import { NetworkList, NOT_PUBLIC } from "./networks.ts";
 
 /** Why nothing usable came back. `refused`: never sent. `failed`: no connection, silence, or too much of an answer. */
 export class OutboundError extends Error {
@@ -41,54 +42,6 @@ export type OutboundOptions = {
   max_bytes?: number;
 };
 
-// What is not the public internet (IANA's special-purpose registries). IPv4 inside IPv6 is judged as the IPv4 address it is.
-const PRIVATE = [
-  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
-  ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
-  ...["224.0.0.0/4", "240.0.0.0/4"],
-  ...["::/127", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7"],
-  ...["fe80::/10", "fec0::/10", "ff00::/8"],
-];
-
-const listOf = (networks: readonly string[]): BlockList => {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [base = "", bits] = network.split("/");
-    const version = isIP(base) === 6 ? "ipv6" : "ipv4";
-    list.addSubnet(base, bits === undefined ? (version === "ipv6" ? 128 : 32) : Number(bits), version);
-  }
-  return list;
-};
-
-const NOT_PUBLIC = listOf(PRIVATE);
-
-/** The IPv4 address inside ::ffff:a.b.c.d, 64:ff9b::/96 and 2002::/16, else the address itself. */
-const plainAddress = (address: string): string => {
-  if (isIP(address) !== 6) return address;
-  const words = wordsOf(address);
-  const v4 = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join(".");
-  const starts = (...prefix: number[]): boolean => prefix.every((word, i) => words[i] === word);
-  if (starts(0, 0, 0, 0, 0, 0xffff) || starts(0x64, 0xff9b, 0, 0, 0, 0)) return v4(words[6], words[7]);
-  if (starts(0x2002)) return v4(words[1], words[2]);
-  // The old "compatible" form; :: and ::1 are no such address.
-  if (starts(0, 0, 0, 0, 0, 0) && (words[6] !== 0 || (words[7] ?? 0) > 1)) return v4(words[6], words[7]);
-  return address;
-};
-
-/** The eight words of an IPv6 address. */
-const wordsOf = (address: string): number[] => {
-  // The URL parser writes every form, also one that ends in an IPv4 address, as words in hex.
-  const host = new URL(`http://[${address.split("%")[0]}]/`).hostname.slice(1, -1);
-  const [head = "", tail] = host.split("::");
-  const words = (text: string): number[] =>
-    text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16));
-  const [left, right] = [words(head), words(tail ?? "")];
-  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right];
-};
-
-const inList = (list: BlockList, address: string): boolean =>
-  list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
-
 const systemResolve: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
 
 const TIMEOUT_MS = 10_000;
@@ -96,11 +49,11 @@ const MAX_BYTES = 1_048_576;
 
 export class Outbound {
   readonly #options: OutboundOptions;
-  readonly #allowed: BlockList;
+  readonly #allowed: NetworkList;
 
   constructor(options: OutboundOptions) {
     this.#options = options;
-    this.#allowed = listOf(options.allowed);
+    this.#allowed = new NetworkList(options.allowed);
   }
 
   /** Sends the request and reads the whole answer. Throws OutboundError; its words name the host, never the query. */
@@ -157,9 +110,7 @@ export class Outbound {
   }
 
   #mayCall(address: string): boolean {
-    if (isIP(address) === 0) return false;
-    const plain = plainAddress(address);
-    return !inList(NOT_PUBLIC, plain) || inList(this.#allowed, plain);
+    return isIP(address) !== 0 && (!NOT_PUBLIC.has(address) || this.#allowed.has(address));
   }
 
   async #send(url: URL, address: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {

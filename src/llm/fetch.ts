@@ -2,7 +2,8 @@
 // address looked at before a connection is made, the connection goes to the address that was looked at, and no redirect is followed
 // (rules MO-20 to MO-22).
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { NetworkList, NOT_PUBLIC } from "#base/networks.ts";
 import { ModelError } from "./model.ts";
 
 export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -19,48 +20,19 @@ export type Resolve = (host: string) => Promise<readonly string[]>;
 
 const resolveByDns: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
-const NETWORKS = {
-  private: [
-    ["127.0.0.0", 8],
-    ["10.0.0.0", 8],
-    ["172.16.0.0", 12],
-    ["192.168.0.0", 16],
-    ["100.64.0.0", 10],
-    ["::1", 128],
-    ["fc00::", 7],
-  ],
-  // This host, link-local with the metadata services of clouds, protocol assignments, tests, multicast, reserved, and ways to write IPv4
-  // addresses in IPv6.
-  never: [
-    ["0.0.0.0", 8],
-    ["169.254.0.0", 16],
-    ["192.0.0.0", 24],
-    ["198.18.0.0", 15],
-    ["224.0.0.0", 3],
-    ["::", 128],
-    ["fe80::", 10],
-    ["ff00::", 8],
-    ["64:ff9b::", 96],
-    ["2002::", 16],
-    ["fd00:ec2::254", 128],
-  ],
-} as const;
+/** Networks of one's own, and this machine. */
+const PRIVATE = new NetworkList([
+  ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"],
+]);
+/** A cloud's metadata service stands among private addresses. */
+const METADATA = new NetworkList(["fd00:ec2::254/128"]);
 
-const listOf = (networks: readonly (readonly [string, number])[]): BlockList => {
-  const list = new BlockList();
-  for (const [address, bits] of networks) list.addSubnet(address, bits, isIP(address) === 6 ? "ipv6" : "ipv4");
-  return list;
-};
-const NEVER = listOf(NETWORKS.never);
-const PRIVATE = listOf(NETWORKS.private);
-
-/** What kind of place an IP address is; one in the other's notation counts as what it stands for. */
+/** What kind of place an IP address is; one in the other's notation counts as what it stands for. What is neither public nor private
+ * (link-local with the metadata services of clouds, protocol assignments, multicast, reserved) is never reached. */
 export const placeOfAddress = (address: string): "public" | "private" | "never" => {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  const plain = mapped ?? address;
-  const family = isIP(plain) === 6 ? "ipv6" : "ipv4";
-  if (isIP(plain) === 0 || /^::ffff:/i.test(plain) || NEVER.check(plain, family)) return "never";
-  return PRIVATE.check(plain, family) ? "private" : "public";
+  if (isIP(address) === 0 || METADATA.has(address)) return "never";
+  if (PRIVATE.has(address)) return "private";
+  return NOT_PUBLIC.has(address) ? "never" : "public";
 };
 
 /** A fetch for provider packages. Throws `ModelError` of the kind `config` for what may not be reached. */

@@ -1,0 +1,63 @@
+// IP addresses and networks: which address another notation stands for, and which addresses are no part of the public internet. The one
+// place that judges addresses, for everything that connects to where a setting, an answer or a person says, and for addresses that
+// requests come from.
+import { BlockList, isIP } from "node:net";
+
+const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
+
+/** Addresses and networks in CIDR form. */
+export class NetworkList {
+  readonly #list = new BlockList();
+
+  constructor(networks: readonly string[]) {
+    for (const network of networks) {
+      const [base = "", bits] = network.split("/");
+      const whole = isIP(base) === 6 ? 128 : 32;
+      this.#list.addSubnet(base, bits === undefined ? whole : Number(bits), familyOf(base));
+    }
+  }
+
+  /** True when the address, in whatever notation, is in one of them; false for what is no address. */
+  has(address: string): boolean {
+    const plain = plainAddress(address);
+    return isIP(plain) !== 0 && this.#list.check(plain, familyOf(plain));
+  }
+}
+
+// IANA's special-purpose registries. IPv4 inside IPv6 is judged as the IPv4 address it is.
+/** Everything that is not the public internet. */
+export const NOT_PUBLIC = new NetworkList([
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
+  ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
+  ...["224.0.0.0/4", "240.0.0.0/4"],
+  ...["::/127", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7"],
+  ...["fe80::/10", "fec0::/10", "ff00::/8"],
+]);
+
+/**
+ * The IPv4 address that an IPv6 one stands for, else the address itself: mapped (::ffff:a.b.c.d, in every spelling), translated
+ * (::ffff:0:a.b.c.d), NAT64 (64:ff9b::/96), 6to4 (2002::/16), ISATAP and the old compatible form (::a.b.c.d).
+ */
+export const plainAddress = (address: string): string => {
+  if (isIP(address) !== 6) return address;
+  const words = wordsOf(address);
+  const v4 = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join(".");
+  const starts = (...prefix: number[]): boolean => prefix.every((word, i) => words[i] === word);
+  const isLast = starts(0, 0, 0, 0, 0, 0xffff) || starts(0, 0, 0, 0, 0xffff, 0) || starts(0x64, 0xff9b, 0, 0, 0, 0);
+  const isIsatap = words[5] === 0x5efe && (words[4] === 0 || words[4] === 0x200);
+  // :: and ::1 are addresses of their own.
+  const isCompatible = starts(0, 0, 0, 0, 0, 0) && (words[6] !== 0 || (words[7] ?? 0) > 1);
+  if (isLast || isIsatap || isCompatible) return v4(words[6], words[7]);
+  return starts(0x2002) ? v4(words[1], words[2]) : address;
+};
+
+/** The eight words of an IPv6 address. */
+const wordsOf = (address: string): number[] => {
+  // The URL parser writes every form, also one that ends in an IPv4 address, as words in hex.
+  const host = new URL(`http://[${address.split("%")[0]}]/`).hostname.slice(1, -1);
+  const [head = "", tail] = host.split("::");
+  const words = (text: string): number[] =>
+    text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16));
+  const [left, right] = [words(head), words(tail ?? "")];
+  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right];
+};
