@@ -3,10 +3,10 @@
 import type { DerpMap } from "#schema/derp-map.ts";
 import type { DerpMapInit } from "#src/wire/agent-api.ts";
 
-const REGION = 999;
+export const RELAY_REGION = 999;
 const REGION_CODE = "coder";
 const REGION_NAME = "Coder Embedded Relay";
-const NODE_NAME = `${REGION}b`;
+const NODE_NAME = `${RELAY_REGION}b`;
 /** 0 would mean the usual port; there is no STUN server here. */
 const NO_STUN = -1;
 
@@ -14,14 +14,14 @@ const NO_STUN = -1;
 export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
 
 /** The region's name; one that is not in our map is shown by its number. */
-export const regionName = (region: number): string => (region === REGION ? REGION_NAME : `Unnamed ${region}`);
+export const regionName = (region: number): string => (region === RELAY_REGION ? REGION_NAME : `Unnamed ${region}`);
 
 /** As peers get it. `home_params` must always be there, an agent reads it unchecked (facts/wire 1.5, trap 1). */
 export const derpMap = (accessUrl: URL): DerpMapInit => ({
   homeParams: { regionScore: {} },
   regions: {
-    [REGION]: {
-      regionId: BigInt(REGION),
+    [RELAY_REGION]: {
+      regionId: BigInt(RELAY_REGION),
       embeddedRelay: true,
       regionCode: REGION_CODE,
       regionName: REGION_NAME,
@@ -29,7 +29,7 @@ export const derpMap = (accessUrl: URL): DerpMapInit => ({
       nodes: [
         {
           name: NODE_NAME,
-          regionId: BigInt(REGION),
+          regionId: BigInt(RELAY_REGION),
           hostName: hostOf(accessUrl),
           derpPort: portOf(accessUrl),
           stunPort: NO_STUN,
@@ -45,11 +45,11 @@ export const derpMapJson = (accessUrl: URL): DerpMap => ({
   homeParams: { regionScore: {} },
   omitDefaultRegions: true,
   regions: {
-    [REGION]: {
+    [RELAY_REGION]: {
       avoid: false,
       embeddedRelay: true,
       regionCode: REGION_CODE,
-      regionID: REGION,
+      regionID: RELAY_REGION,
       regionName: REGION_NAME,
       nodes: [
         {
@@ -62,7 +62,7 @@ export const derpMapJson = (accessUrl: URL): DerpMap => ({
           ipv4: "",
           ipv6: "",
           name: NODE_NAME,
-          regionID: REGION,
+          regionID: RELAY_REGION,
           stunonly: false,
           stunport: NO_STUN,
           stuntestIP: "",

@@ -169,6 +169,22 @@ describe("a daemon that ends", () => {
     await daemon.stop();
     expect(server.states).toEqual(["starting", "ready"]);
   });
+
+  test("[DM-15] reports the connections that are open and the round trip of its own", async () => {
+    await using server = new RecordingServer();
+    server.reportInterval = { seconds: 0n, nanos: 50_000_000 };
+    await using _daemon = startDaemon({ url: server.url });
+    const reports = () =>
+      server.calls("updateStats").flatMap(({ request }) => {
+        const { stats } = request as { stats?: { connectionMedianLatencyMs: number; connectionCount: bigint } };
+        return stats ? [stats] : [];
+      });
+    await server.until(() => reports().length > 0);
+    const [first] = reports();
+    expect(first?.connectionCount).toBe(0n);
+    expect(first?.connectionMedianLatencyMs).toBeGreaterThan(0);
+    expect(first?.connectionMedianLatencyMs).toBeLessThan(10_000);
+  });
 });
 
 type Timed = { timing: { stage: number } };

@@ -178,14 +178,39 @@ describe("statistics", () => {
     const answer = { reportInterval: seconds(30) };
     const { connection, calls, until } = recording<Request>("updateStats", answer);
     const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
-    void reportStats({ connection, clock, signal: signal(), read: () => texts.shift() });
+    const opens = [
+      { terminals: 2, streams: 1 },
+      { terminals: 0, streams: 0 },
+    ];
+    const latencies = [12.5, undefined];
+    void reportStats({
+      ...{ connection, clock, signal: signal(), read: () => texts.shift() },
+      open: () => opens.shift() ?? { terminals: 0, streams: 0 },
+      latency: async () => latencies.shift(),
+    });
     await until(1);
     await clock.advance(30_000);
     await clock.advance(30_000);
     await until(3);
     expect(calls[0]).toEqual({});
-    expect(calls[1]).toEqual({ stats: { rxBytes: 50n, rxPackets: 5n, txBytes: 1000n, txPackets: 100n } as never });
-    expect(calls[2]).toEqual({ stats: { rxBytes: 0n, rxPackets: 0n, txBytes: 0n, txPackets: 0n } as never });
+    expect(calls[1]).toEqual({
+      stats: {
+        ...{ rxBytes: 50n, rxPackets: 5n, txBytes: 1000n, txPackets: 100n },
+        ...{ connectionCount: 3n, connectionsByProto: { TCP: 1n }, sessionCountReconnectingPty: 2n },
+        connectionMedianLatencyMs: 12.5,
+      } as never,
+    });
+    expect(calls[2]).toEqual({
+      stats: {
+        ...{ rxBytes: 0n, rxPackets: 0n, txBytes: 0n, txPackets: 0n },
+        ...{
+          connectionCount: 0n,
+          connectionsByProto: {},
+          sessionCountReconnectingPty: 0n,
+          connectionMedianLatencyMs: -1,
+        },
+      } as never,
+    });
   });
 });
 

@@ -153,7 +153,11 @@ export class AgentSession {
       groups: this.#groups,
     });
     watchApps(manifest.apps, { connection, clock, signal });
-    void reportStats({ connection, clock, signal });
+    void reportStats({
+      ...{ connection, clock, signal },
+      open: () => this.#reach.open,
+      latency: () => connection.roundTrip(),
+    });
   }
 }
 

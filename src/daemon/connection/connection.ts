@@ -32,6 +32,7 @@ export type ConnectionOptions = {
 
 type Live = { session: YamuxSession; api: AgentApi };
 
+const ROUND_TRIPS = 5;
 const CALL_TIMEOUT_MS = 60_000;
 
 export class Connection {
@@ -84,6 +85,16 @@ export class Connection {
         this.#end(live, "A call broke.");
       }
     }
+  }
+
+  /** Milliseconds to the server and back, the median of a few tries now; undefined without a connection. */
+  async roundTrip(): Promise<number | undefined> {
+    const taken: number[] = [];
+    for (let left = ROUND_TRIPS; left > 0; left--) {
+      const took = await this.#live?.session.ping();
+      if (took !== undefined) taken.push(took);
+    }
+    return taken.sort((a, b) => a - b)[Math.floor(taken.length / 2)];
   }
 
   /** One connection from dialling to its end; says why it ended. */

@@ -1,5 +1,5 @@
-// Tells the server what has gone over the machine's network since the last report. Only what is known is told: connections are not
-// counted here, so they are zero (rule DM-15).
+// Tells the server what has gone over the machine's network since the last report, which connections into the workspace are open, by
+// kind, and how long the way to the server and back takes (rule DM-15).
 import { readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -9,16 +9,24 @@ import { type Connection, Stopped } from "./connection.ts";
 
 export type Traffic = { rx_bytes: bigint; rx_packets: bigint; tx_bytes: bigint; tx_packets: bigint };
 
+/** Who looks at terminals, and TCP streams to ports of the workspace. */
+export type OpenConnections = { readonly terminals: number; readonly streams: number };
+
 export type StatsOptions = {
   connection: Pick<Connection, "ask">;
   clock: Clock;
   signal: AbortSignal;
+  /** What is open now. */
+  open(): OpenConnections;
+  /** Milliseconds to the server and back; undefined when nobody can tell. */
+  latency(): Promise<number | undefined>;
   /** The text of /proc/net/dev; undefined where there is none. */
   read?: () => string | undefined;
 };
 
 /** Reports at the interval the server asks for, until the signal fires or the server asks for none. */
-export const reportStats = async ({ connection, clock, signal, read = readNetDev }: StatsOptions): Promise<void> => {
+export const reportStats = async (options: StatsOptions): Promise<void> => {
+  const { connection, clock, signal, open, latency, read = readNetDev } = options;
   try {
     let { reportInterval } = await connection.ask((api, abort) => api.updateStats({}, abort));
     let last = trafficIn(read() ?? "");
@@ -26,7 +34,13 @@ export const reportStats = async ({ connection, clock, signal, read = readNetDev
       await pause(clock, durationMs(reportInterval), signal);
       if (signal.aborted) return;
       const now = trafficIn(read() ?? "");
+      const { terminals, streams } = open();
       const stats = {
+        connectionCount: BigInt(terminals + streams),
+        connectionsByProto: protocolsOf(streams),
+        sessionCountReconnectingPty: BigInt(terminals),
+        // As genuine agents say that they do not know.
+        connectionMedianLatencyMs: (await latency()) ?? -1,
         rxBytes: grown(last.rx_bytes, now.rx_bytes),
         rxPackets: grown(last.rx_packets, now.rx_packets),
         txBytes: grown(last.tx_bytes, now.tx_bytes),
@@ -39,6 +53,8 @@ export const reportStats = async ({ connection, clock, signal, read = readNetDev
     if (!(error instanceof Stopped)) log("daemon").warn("the server takes no statistics: {error}", { error });
   }
 };
+
+const protocolsOf = (streams: number): Record<string, bigint> => (streams > 0 ? { TCP: BigInt(streams) } : {});
 
 /** Everything but loopback. */
 export const trafficIn = (netDev: string): Traffic => {

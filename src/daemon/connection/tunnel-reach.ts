@@ -24,6 +24,7 @@ import { Processes } from "../http/processes.ts";
 import { ListeningPorts } from "../ports.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { TerminalSessions } from "../terminal/sessions.ts";
+import type { OpenConnections } from "./stats.ts";
 import { runTunnel, type TunnelServices } from "./tunnel.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
@@ -48,6 +49,7 @@ export class Reach {
   readonly #terminals: TerminalSessions;
   readonly #api: HttpApi | undefined;
   readonly #running: Promise<void>;
+  #streams = 0;
 
   constructor(options: ReachOptions) {
     const { manifest, url, token, env: given, clock, random, groups, context, mcp, shutDown } = options;
@@ -81,7 +83,17 @@ export class Reach {
       ...{ url, token, clock, random },
       signal: this.#stopping.signal,
       services: this.#services(clock),
+      counted: () => {
+        this.#streams += 1;
+        return () => {
+          this.#streams -= 1;
+        };
+      },
     });
+  }
+
+  get open(): OpenConnections {
+    return { terminals: this.#terminals.clients, streams: this.#streams };
   }
 
   /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. */

@@ -26,6 +26,8 @@ export type TunnelOptions = {
   random: Random;
   signal: AbortSignal;
   services: TunnelServices;
+  /** A stream to a port of the workspace begins; called back when it has ended. */
+  counted(): () => void;
 };
 
 const HEADER_MS = 10_000;
@@ -64,13 +66,13 @@ const serve = async (session: YamuxSession, options: TunnelOptions): Promise<voi
   }
 };
 
-const serveStream = async (raw: Duplex, { clock, services }: TunnelOptions): Promise<void> => {
+const serveStream = async (raw: Duplex, { clock, services, counted }: TunnelOptions): Promise<void> => {
   const stream = new Lookahead(raw);
   const late = clock.after(HEADER_MS, () => raw.reset("No target was named."));
   const { port, tls } = await readTarget(stream).finally(() => late.cancel());
   let run: (stream: Duplex) => Promise<void>;
   try {
-    run = await ((tls ? undefined : services.get(port)) ?? (() => tcp(port, tls, clock)))();
+    run = await ((tls ? undefined : services.get(port)) ?? (() => tcp(port, tls, clock, counted)))();
   } catch (error) {
     const { failure, message } = asWireError(error);
     await stream.write(encodeOutcome(failure === "refused" ? "refused" : "failed", message));
@@ -81,10 +83,15 @@ const serveStream = async (raw: Duplex, { clock, services }: TunnelOptions): Pro
   await run(stream);
 };
 
-const tcp = async (port: number, tls: boolean, clock: Clock): Promise<(stream: Duplex) => Promise<void>> => {
+const tcp = async (
+  port: number,
+  tls: boolean,
+  clock: Clock,
+  counted: TunnelOptions["counted"],
+): Promise<(stream: Duplex) => Promise<void>> => {
   if (port < FIRST_TCP) throw new WireError("refused", `The agent does not offer port ${port}.`);
   const socket = await loopback({ port, tls }, clock);
-  return (stream) => pipe(stream, socket);
+  return (stream) => pipe(stream, socket).finally(counted());
 };
 
 /** Programs listen on either loopback address, or on both. */

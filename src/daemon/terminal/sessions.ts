@@ -49,6 +49,11 @@ export class TerminalSessions {
     }
   }
 
+  /** Who looks at them, all together. */
+  get clients(): number {
+    return [...this.#terminals.values()].reduce((sum, { clients }) => sum + clients, 0);
+  }
+
   get size(): number {
     return this.#terminals.size;
   }

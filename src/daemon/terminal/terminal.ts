@@ -81,6 +81,11 @@ export class Terminal {
     if (this.#clients.size === 0) this.#unwatch();
   }
 
+  /** Who looks at it. */
+  get clients(): number {
+    return this.#clients.size;
+  }
+
   resize({ height, width }: { height: number; width: number }): void {
     if (!this.#over) this.#program.resize({ height, width });
   }

@@ -18,6 +18,13 @@ const ANSWER_MS = 15_000;
 /** An agent that is connected brings its tunnel up in this time, or it has none. */
 const TUNNEL_MS = 5_000;
 
+/** What is told of the connection of a daemon of ours. */
+export type ConnectedDaemon = {
+  /** How long the way there and back took. */
+  measured(round_trip_ms: number): void;
+  gone(): void;
+};
+
 type Tunnel = { session: YamuxSession; replaced: () => void };
 
 export class TunnelDialer implements AgentDialer {
@@ -25,7 +32,7 @@ export class TunnelDialer implements AgentDialer {
   readonly #clock: Clock;
   readonly #tunnels = new Map<string, Tunnel>();
   /** Connections of daemons of ours, by agent. */
-  readonly #expected = new Map<string, number>();
+  readonly #expected = new Map<string, Set<{ round_trip_ms: number | undefined }>>();
   readonly #arrivals = new Map<string, Wakeup>();
 
   constructor(parts: { store: Store; clock: Clock }) {
@@ -50,14 +57,25 @@ export class TunnelDialer implements AgentDialer {
     return this.#tunnels.size;
   }
 
-  /** A daemon of ours has connected and brings its tunnel up. Returns how to say that it has gone. */
-  expect(agent_id: string): () => void {
-    this.#expected.set(agent_id, (this.#expected.get(agent_id) ?? 0) + 1);
-    return () => {
-      const left = (this.#expected.get(agent_id) ?? 0) - 1;
-      if (left > 0) this.#expected.set(agent_id, left);
-      else this.#expected.delete(agent_id);
+  /** A daemon of ours has connected and brings its tunnel up. */
+  expect(agent_id: string): ConnectedDaemon {
+    const daemon: { round_trip_ms: number | undefined } = { round_trip_ms: undefined };
+    const known = this.#expected.get(agent_id) ?? new Set();
+    this.#expected.set(agent_id, known.add(daemon));
+    return {
+      measured: (ms) => {
+        daemon.round_trip_ms = ms;
+      },
+      gone: () => {
+        known.delete(daemon);
+        if (known.size === 0 && this.#expected.get(agent_id) === known) this.#expected.delete(agent_id);
+      },
     };
+  }
+
+  /** Milliseconds to the agent's daemon and back, as measured last; undefined when nobody can tell. */
+  roundTrip(agent_id: string): number | undefined {
+    return [...(this.#expected.get(agent_id) ?? [])].at(-1)?.round_trip_ms;
   }
 
   reaches(agent_id: string): boolean {

@@ -1,7 +1,7 @@
-// How far agents say they are from the relays (facts/platform 2.5): what is in the node each has given the coordinator. Agents that are
-// not in the private network have none.
+// How far agents are from the relays (facts/platform 2.5): what is in the node each has given the coordinator. A daemon of ours reaches
+// everything through this server, whose relay is its home: the way to it is what the connection takes there and back.
 import type { WorkspaceAgent } from "#schema/agent.ts";
-import { regionName } from "#src/tailnet/derp-map.ts";
+import { RELAY_REGION, regionName } from "#src/tailnet/derp-map.ts";
 import type { DomainContext } from "../context.ts";
 
 /** By region name, in milliseconds; `preferred` is the agent's home. */
@@ -11,10 +11,11 @@ const NONE: WorkspaceAgent["latency"] = {};
 const REGIONS = 32;
 
 export const latencyOf =
-  ({ tailnet }: Pick<DomainContext, "tailnet">): LatencyOf =>
+  ({ tailnet, dialer }: Pick<DomainContext, "tailnet" | "dialer">): LatencyOf =>
   (agent_id) => {
     const node = tailnet.coordinator.nodeOf(agent_id);
-    if (!node) return NONE;
+    const latency_ms = dialer.roundTrip(agent_id);
+    if (!node) return latency_ms === undefined ? NONE : { [regionName(RELAY_REGION)]: { latency_ms, preferred: true } };
     const found: WorkspaceAgent["latency"] = {};
     // Keys are a region and the kind of address it was measured over, such as `999-v4`; the quicker counts.
     for (const [key, seconds] of Object.entries(node.derpLatency).slice(0, REGIONS)) {

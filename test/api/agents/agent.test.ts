@@ -113,7 +113,7 @@ describe("showing", () => {
     await supersede(server, seeded);
     expect(await status(seeded.owner_token)).toBe(200);
     expect((await new Client(server.url, seeded.owner_token).fetch("GET", "/api/v2/workspaceagents/x")).status).toBe(
-      400,
+      404,
     );
   });
 });

@@ -1,6 +1,7 @@
 // The tunnel from end to end: a real server, a real daemon process, real programs listening beside it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
@@ -255,3 +256,13 @@ const openTunnel = async (server: TestServer, token: string) => {
     },
   };
 };
+
+test("[AG-22] an agent that is reached through this server shows its relay with a measured latency", async () => {
+  const shown = async () =>
+    (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${world.seeded.agent_id}`)).latency;
+  while (Object.keys(await shown()).length === 0) await new Promise((done) => setImmediate(done));
+  const [[name, region] = ["", undefined], ...others] = Object.entries(await shown());
+  expect([name, others.length, region?.preferred]).toEqual(["Coder Embedded Relay", 0, true]);
+  expect(region?.latency_ms).toBeGreaterThan(0);
+  expect(region?.latency_ms).toBeLessThan(10_000);
+});

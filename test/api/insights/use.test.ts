@@ -12,6 +12,7 @@ import { AppActivity } from "#src/api/applications/activity.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+import { connectAgent } from "../agents/rpc-agent.ts";
 import { openInsights, readAll, START, secondsIn } from "./world.ts";
 
 // On a machine with much else to do.
@@ -85,6 +86,21 @@ testInside(
   },
 );
 const RANGE_TO_11 = "start_time=2030-01-15T00:00:00Z&end_time=2030-01-16T11:00:00Z";
+
+testInside(
+  "[IN-3] what an agent says of its connection over its own is the latency of the owner, less than a millisecond as one",
+  async () => {
+    await using world = await openInsights();
+    const { server, admin, clock, seeded } = world;
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const report = (connectionMedianLatencyMs: number) =>
+      connection.agent.updateStats({ stats: { connectionCount: 1n, sessionCountSsh: 1n, connectionMedianLatencyMs } });
+    await report(0.2);
+    clock.advance(5 * MINUTE);
+    const { latency } = await readAll(admin);
+    expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
+  },
+);
 
 testInside("[IN-4] strangers are nobody, and what is kept ready is nobody's work", async () => {
   await using world = await openInsights();

@@ -157,7 +157,8 @@ const noteUse = async (ctx: ApiContext, agent_id: string, stats: AgentReport): P
 
 const statsOf = (stats: Stats) => ({
   connection_count: count(stats.connectionCount),
-  connection_median_latency_ms: Math.round(Math.max(-1, stats.connectionMedianLatencyMs) || 0),
+  // Zero stands for no figure: what takes less than a millisecond counts as one.
+  connection_median_latency_ms: Math.ceil(Math.max(-1, stats.connectionMedianLatencyMs) || 0),
   rx_bytes: count(stats.rxBytes),
   tx_bytes: count(stats.txBytes),
   session_counts: {

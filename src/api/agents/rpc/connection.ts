@@ -41,6 +41,8 @@ export class AgentConnection implements SocketHandler {
   open(socket: Socket): void {
     const { clock, topics, dialer } = this.#ctx;
     const { agent_id, speaks, has_tunnel } = this.#options;
+    const daemon = speaks && has_tunnel ? dialer.expect(agent_id) : undefined;
+    if (daemon) this.#stops.push(() => daemon.gone());
     const stream = new ByteStream({
       send: (bytes) => socket.transmit(bytes),
       close: (code = CLOSE.normal, reason = "") => socket.close(code, reason),
@@ -50,13 +52,15 @@ export class AgentConnection implements SocketHandler {
       clock,
       ping_interval_ms: HEARTBEAT_MS,
       ping_timeout_ms: INACTIVE_MS,
-      alive: () => this.#tell("heartbeat"),
+      alive: (round_trip_ms) => {
+        daemon?.measured(round_trip_ms);
+        this.#tell("heartbeat");
+      },
     });
     this.#stream = stream;
     this.#session = session;
     const goAway = (reason: string): void => stream.close(CLOSE.goingAway, reason);
     this.#stops.push(topics.subscribe("agent_gone", agent_id, () => goAway("a newer build has taken over")));
-    if (speaks && has_tunnel) this.#stops.push(dialer.expect(agent_id));
     if (speaks) {
       const taken = ({ connection_id }: { connection_id: string }): void => {
         if (connection_id !== this.#id) goAway("a newer connection of this agent has taken over");
@@ -72,6 +76,8 @@ export class AgentConnection implements SocketHandler {
     );
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
+    // The first figure is there at once, not with the first sign of life.
+    if (daemon) void session.ping();
     void serveSession(session, router, { clock, onError });
     this.#begin(goAway).catch((error) => {
       log("agents").warn("agent {agent_id} could not be noted as connected: {error}", { agent_id, error });
