@@ -1,12 +1,12 @@
 // The actor of one chat: the only writer of its row, its history and its queue. Decides by the table of state.ts, commits, announces,
 // and starts and stops turns outside of its mailbox; what they report carries the history it belongs to (rules CH-10 to CH-19).
 import { AppError, conflict } from "#base/errors.ts";
-import { NIL_UUID } from "#base/ids.ts";
 import { findChat, listChildren, markChatRead, unpinChat } from "#db/chats/chats.ts";
 import { pinContextOnce, repinContext } from "#db/chats/context.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chats/shares.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
+import { chatModel } from "#src/llm/chat-model.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
 import { announce, resume, tellChanges, tellOwner } from "./announce.ts";
 import { chatDeleted, toldSharing } from "./audit.ts";
@@ -327,7 +327,9 @@ export class ChatActor extends ChatCore {
       );
       if (decided === "stale") return { state, reply: "stale" };
       const next = decided.state;
-      const model = this.parts.models.resolve(next.last_model_config_id) ?? this.parts.models.resolve(null) ?? NO_MODEL;
+      const id = next.last_model_config_id;
+      // One that cannot be used is asked all the same: its refusal says why, and nobody else sees the history (rule MO-34).
+      const model: ModelInfo = chatModel(this.parts.models, id) ?? { id, provider: "", display_name: "" };
       const reply = {
         fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
         chat_key: next.key,
@@ -391,5 +393,3 @@ export class ChatActor extends ChatCore {
     return this.report({ type: "finish_interruption", ...args });
   }
 }
-
-const NO_MODEL: ModelInfo = { id: NIL_UUID, provider: "", display_name: "" };

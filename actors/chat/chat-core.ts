@@ -146,7 +146,9 @@ export abstract class ChatCore extends Actor<ChatState> {
     patch: ChatPatch = {},
     content: readonly MessagePart[] = [],
   ): Outcome<ChatState, Reply> {
-    const all = { ...promotedPatch(before, change), ...patch };
+    const { models } = this.parts;
+    const find = (id: string) => (models.resolve(id) ?? models.resolve(null))?.id;
+    const all = { ...promotedPatch(before, change, find), ...patch };
     const patched = { ...change, state: { ...change.state, ...all } };
     return {
       state: patched.state,

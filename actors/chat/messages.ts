@@ -18,6 +18,7 @@ export type ChatPatch = Partial<
     | "plan_mode"
     | "workspace_id"
     | "last_model_config_id"
+    | "replaced_model_config_id"
     | "last_reasoning_effort"
     | "mcp_server_ids"
     | "permissions"

@@ -11,6 +11,7 @@ import passkeys from "../migrations/0007_passkeys.sql" with { type: "text" };
 import requestDigests from "../migrations/0008_request_digests.sql" with { type: "text" };
 import appStatusAttention from "../migrations/0009_app_status_attention.sql" with { type: "text" };
 import templateVariables from "../migrations/0010_template_variables.sql" with { type: "text" };
+import replacedChatModel from "../migrations/0011_replaced_chat_model.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0008_request_digests", sql: requestDigests },
   { name: "0009_app_status_attention", sql: appStatusAttention },
   { name: "0010_template_variables", sql: templateVariables },
+  { name: "0011_replaced_chat_model", sql: replacedChatModel },
 ];

@@ -1,5 +1,5 @@
 // Providers of language models and the models they serve. There are few of each: lists are read whole.
-import { asc, eq } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
 
@@ -22,6 +22,14 @@ export const listModelConfigs = query(
     .from(model_configs)
     .where(eq(model_configs.deleted, false))
     .orderBy(asc(model_configs.created_at), asc(model_configs.id)),
+);
+
+/** What people call the model, also one that has been removed: {id}. */
+export const findModelName = query(
+  build
+    .select({ display_name: model_configs.display_name })
+    .from(model_configs)
+    .where(eq(model_configs.id, sql.placeholder("id"))),
 );
 
 export const insertModelProvider = insertInto(model_providers);

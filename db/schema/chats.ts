@@ -36,6 +36,8 @@ export const chats = sqliteTable(
     /** What a sub-chat was started for; absent in root chats. */
     subagent_type: text().$type<"general" | "explore" | "computer_use">(),
     last_model_config_id: text().notNull(),
+    /** The model that the newest message had asked for when the default one took its place; absent when there was no such need. */
+    replaced_model_config_id: text(),
     last_reasoning_effort: text().notNull().default(""),
     title: text().notNull(),
     /** Absent until there is one. */

@@ -11,7 +11,10 @@ export type FailureSignal = {
 };
 
 /** What is known beyond the kind, where people are told more by it. */
-export type FailureReason = "too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought";
+export type FailureReason =
+  | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought")
+  /** The chat's own model cannot be asked. */
+  | ("gone" | "model_disabled");
 
 export type Verdict = { readonly kind: ChatErrorKind; readonly retryable: boolean };
 

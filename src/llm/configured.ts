@@ -6,6 +6,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { adapterOf, needsKey } from "./adapters.ts";
 import { type Attachments, noAttachments } from "./attachments.ts";
+import { chatModel } from "./chat-model.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { DEMO, DemoModels } from "./demo.ts";
 import { type GuardedFetch, guardedFetch, type MayReach } from "./fetch.ts";
@@ -59,14 +60,14 @@ export class ConfiguredModels implements LanguageModels {
   }
 
   side(id: string): ModelInfo | undefined {
-    const model = this.resolve(id) ?? this.resolve(null);
+    const model = chatModel(this, id);
     return model?.provider === DEMO.provider ? undefined : model;
   }
 
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     const found = this.#found.get(request.model_id);
-    if (this.#found.size === 0) return yield* this.#demo.stream(request);
-    if (!found) throw this.#whyNone();
+    if (this.#found.size === 0 && request.model_id === DEMO.id) return yield* this.#demo.stream(request);
+    if (!found) throw request.model_id === DEMO.id ? this.#whyNone() : new ModelError("config", "", { reason: "gone" });
     const problem = problemOf(found);
     if (problem) throw problem;
     if (found.provider.provider === "demo") return yield* this.#demo.stream(request);
@@ -105,7 +106,10 @@ const problemOf = ({ config, provider }: Found): ModelError | undefined => {
   const { provider: kind, display_name } = provider;
   const named = { provider: kind, display_name };
   if (!provider.enabled) return new ModelError("provider_disabled", "", named);
-  if (!config.enabled) return new ModelError("config", `The model ${config.display_name} is disabled.`, named);
+  if (!config.enabled) {
+    const detail = `The model ${config.display_name} is disabled.`;
+    return new ModelError("provider_disabled", detail, { ...named, reason: "model_disabled" });
+  }
   return needsKey(kind) && !provider.has_api_key ? new ModelError("missing_key", "", named) : undefined;
 };
 

@@ -33,6 +33,9 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
     `The model at ${provider} spent its whole output limit on thinking. Raise the limit or lower the reasoning effort.`,
   broke_off: (provider) => `The connection to ${provider} broke off before the answer was complete.`,
   empty: (provider) => `${provider} sent an empty answer, twice in a row.`,
+  gone: () => "The model of this chat has been removed. Choose another model for the next message.",
+  model_disabled: (provider) =>
+    `The model of this chat is disabled at ${provider}. Choose another model for the next message.`,
   too_long: (provider) =>
     `This chat is too long for its model at ${provider}, and could not be made short enough. Edit an earlier message, or begin a new chat.`,
   unknown_host: (provider) => `${provider} cannot be reached: the host name of its address cannot be found.`,

@@ -14,11 +14,28 @@ export const modelAfter = ({
 export const withoutChoice = ({ last_model_config_id: _, last_reasoning_effort: __, ...patch }: ChatPatch): ChatPatch =>
   patch;
 
-/** What the chat takes over from the messages that have left its queue for its history; the last one counts. */
-export const promotedPatch = ({ queue }: Pick<ChatState, "queue">, change: Change<ChatState>): ChatPatch => {
+/** The model for a message that has waited: the one of this id, else the default; undefined when there is none to use. */
+export type FindModel = (id: string) => string | undefined;
+
+/**
+ * What the chat takes over from the messages that have left its queue for its history; the last one counts. Where its model cannot be used
+ * any more the default takes its place, and the chat remembers which was wanted until the next message (rule MO-34).
+ */
+export const promotedPatch = (
+  { queue, replaced_model_config_id }: Pick<ChatState, "queue" | "replaced_model_config_id">,
+  change: Change<ChatState>,
+  find: FindModel,
+): ChatPatch => {
   const said = new Set(change.inserted.filter(({ role }) => role === "user").map(({ content }) => content));
+  if (said.size === 0) return {};
   const promoted = queue.filter(({ content }) => said.has(content));
-  return Object.assign({}, ...promoted.map(choiceOf)) as ChatPatch;
+  const taken = Object.assign({}, ...promoted.map(choiceOf)) as ChatPatch;
+  const wanted = taken.last_model_config_id;
+  const found = wanted === undefined ? undefined : find(wanted);
+  if (wanted !== undefined && found !== undefined && found !== wanted) {
+    return { ...taken, last_model_config_id: found, replaced_model_config_id: wanted };
+  }
+  return { ...taken, ...(replaced_model_config_id === null ? {} : { replaced_model_config_id: null }) };
 };
 
 const choiceOf = ({ model_config_id, reasoning_effort }: Queued): ChatPatch => ({

@@ -19,6 +19,7 @@ export const creationOf = (
     ...chat,
     subagent_type: chat.subagent_type ?? null,
     permissions: chat.permissions ?? null,
+    replaced_model_config_id: null,
     key,
     summary: null,
     last_turn_summary: "",

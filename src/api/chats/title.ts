@@ -2,7 +2,6 @@
 import { Elysia, t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
-import { modelOf } from "#domain/chats/create.ts";
 import { ownChat } from "#domain/chats/find.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
@@ -18,14 +17,7 @@ export const chatTitle = (ctx: ApiContext) =>
       const { id } = await ownChat(ctx, params.chat, caller);
       const chat = await ctx.store.get(findChat({ id }));
       if (!chat) throw notFound();
-      const known = ctx.models.resolve(chat.last_model_config_id);
-      const model = {
-        key: chat.key,
-        owner_id: chat.owner_id,
-        organization_id: chat.organization_id,
-        last_model_config_id: known?.id ?? modelOf(ctx, undefined),
-      };
-      const title = await ctx.titles.propose(model, request.signal).catch((error) => failed(error, ctx.clock.now()));
+      const title = await ctx.titles.propose(chat, request.signal).catch((error) => failed(error, ctx.clock.now()));
       return { title };
     },
     {

@@ -5,6 +5,8 @@ import { findSnapshot } from "#db/chats/context.ts";
 import { listChatFiles } from "#db/chats/files.ts";
 import { isSharedWith } from "#db/chats/shares.ts";
 import { type ChatView, findChatView, listChildViews } from "#db/chats/views.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findModelName } from "#db/models/models.ts";
 import type { UserCaller } from "#schema/caller.ts";
 import type { Chat } from "#schema/chat.ts";
 import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
@@ -62,5 +64,16 @@ export const readChat = async ({ store, generations, mcp }: DomainContext, id: s
   const shown = showChat(view, children, generations.isWaiting(id), files);
   const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
   const context = view.context ? { context: showContext(view.context, snapshot?.resources) } : {};
-  return { ...shown, warnings: [...mcp.warnings(id)], ...context };
+  return { ...shown, warnings: [...(await modelWarnings(store, view.chat)), ...mcp.warnings(id)], ...context };
+};
+
+/** That another model answers than the one a queued message was sent for (rule MO-34). */
+const modelWarnings = async (
+  store: Store,
+  { replaced_model_config_id, last_model_config_id }: ChatView["chat"],
+): Promise<string[]> => {
+  if (replaced_model_config_id === null) return [];
+  const nameOf = async (id: string) => (await store.get(findModelName({ id })))?.display_name ?? id;
+  const [wanted, used] = [await nameOf(replaced_model_config_id), await nameOf(last_model_config_id)];
+  return [`The queued message was meant for the model "${wanted}", which cannot be used: "${used}" answers it.`];
 };

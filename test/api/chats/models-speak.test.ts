@@ -98,28 +98,4 @@ describe("a conversation", () => {
       { role: "user", content: "second" },
     ]);
   });
-
-  test("[MO-34] a chat whose model is disabled or deleted goes on with the default one", async () => {
-    await using world = await openModelWorld();
-    const { model, provider } = await addModel(world);
-    const path = "/api/v2/chats/model-configs";
-    const other = await world.owner.post<{ id: string }>(path, { provider_id: provider.id, model: "other" });
-    const chat = await createChat(world, "first", { model_config_id: other.id });
-    using follower = await Follower.open(world.owner, chat.id);
-    const call = await world.upstream.next();
-    expect(call.body).toMatchObject({ model: "other" });
-    call.say({ text: "one" }, { finish: "stop" }).end();
-    await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
-    await world.owner.patch(`${path}/${other.id}`, { enabled: false });
-    await sendMessage(world, chat.id, "second");
-    const next = await world.upstream.next();
-    expect(next.body).toMatchObject({ model: "test-model" });
-    next.say({ text: "two" }, { finish: "stop" }).end();
-    await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
-    expect((await lastMessage(world, chat.id))?.model_config_id).toBe(model.id);
-    const refused = await world.owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, {
-      ...{ content: [{ type: "text", text: "x" }], model_config_id: other.id },
-    });
-    expect(refused.status).toBe(400);
-  });
 });

@@ -1,0 +1,1 @@
+ALTER TABLE `chats` ADD `replaced_model_config_id` text;
