@@ -83,7 +83,7 @@ const agentRow = (
   agent: ManifestAgent,
   { id, token }: { id: string; token: string },
   place: { resource_id: string; key: number; display_order: number },
-  { workspace_id, build_id, now, machine, kept }: AgentRowsInput,
+  { workspace_id, build_id, now, machine, kept, uuid }: AgentRowsInput,
 ): Statement =>
   insertAgent({
     ...place,
@@ -101,6 +101,9 @@ const agentRow = (
     connection_timeout_seconds: agent.connection_timeout ?? CONNECTION_TIMEOUT,
     troubleshooting_url: agent.troubleshooting_url ?? "",
     motd_file: agent.motd_file ?? "",
+    devcontainers: (agent.devcontainers ?? []).map(({ name, workspace_folder, config_path = "" }) => ({
+      ...{ id: uuid(), name, workspace_folder, config_path },
+    })),
     created_at: now,
     updated_at: now,
   });

@@ -12,6 +12,7 @@ import requestDigests from "../migrations/0008_request_digests.sql" with { type:
 import appStatusAttention from "../migrations/0009_app_status_attention.sql" with { type: "text" };
 import templateVariables from "../migrations/0010_template_variables.sql" with { type: "text" };
 import replacedChatModel from "../migrations/0011_replaced_chat_model.sql" with { type: "text" };
+import declaredDevcontainers from "../migrations/0012_declared_devcontainers.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0009_app_status_attention", sql: appStatusAttention },
   { name: "0010_template_variables", sql: templateVariables },
   { name: "0011_replaced_chat_model", sql: replacedChatModel },
+  { name: "0012_declared_devcontainers", sql: declaredDevcontainers },
 ];

@@ -3,6 +3,8 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { workspaces } from "./workspaces.ts";
 
+export type DeclaredDevcontainer = { id: string; name: string; workspace_folder: string; config_path: string };
+
 export const agents = sqliteTable(
   "agents",
   {
@@ -29,6 +31,8 @@ export const agents = sqliteTable(
     connection_timeout_seconds: integer().notNull().default(120),
     troubleshooting_url: text().notNull().default(""),
     motd_file: text().notNull().default(""),
+    /** Development containers of the template, which its daemon starts; `id` is made with the row. */
+    devcontainers: text({ mode: "json" }).$type<DeclaredDevcontainer[]>().notNull().default([]),
     display_order: integer().notNull().default(0),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),

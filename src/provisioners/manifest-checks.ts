@@ -172,6 +172,12 @@ const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Findi
     (agent.apps ?? []).map(({ slug }, i) => ({ pointer: `${at}/apps/${i}/slug`, key: slug, shown: slug })),
     "app",
   ),
+  ...repeated(
+    (agent.devcontainers ?? []).map(({ name }, i) => ({
+      ...{ pointer: `${at}/devcontainers/${i}/name`, key: name.toLowerCase(), shown: name },
+    })),
+    "devcontainer",
+  ),
   ...(agent.apps ?? []).flatMap((app, i) => checkApp(app, `${at}/apps/${i}`)),
   ...(agent.scripts ?? []).flatMap((script, i) =>
     script.cron === undefined || isCron(script.cron)

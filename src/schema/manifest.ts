@@ -153,6 +153,18 @@ export const ManifestMetadata = t.Object(
   closed,
 );
 
+/** A development container that the daemon starts with the workspace. Texts may hold placeholders. */
+export const ManifestDevcontainer = t.Object(
+  {
+    name,
+    /** The project's folder, as `directory` of the agent is written; relative to it. */
+    workspace_folder: t.String({ minLength: 1, maxLength: 4096 }),
+    /** Relative to the project's folder; default: its `.devcontainer/devcontainer.json` or `.devcontainer.json`. */
+    config_path: t.Optional(text),
+  },
+  closed,
+);
+
 export const ManifestAgent = t.Object(
   {
     name,
@@ -179,6 +191,7 @@ export const ManifestAgent = t.Object(
     scripts: t.Optional(t.Array(ManifestScript, { maxItems: 64 })),
     apps: t.Optional(t.Array(ManifestApp, { maxItems: 64 })),
     metadata: t.Optional(t.Array(ManifestMetadata, { maxItems: 64 })),
+    devcontainers: t.Optional(t.Array(ManifestDevcontainer, { maxItems: 16 })),
     /** The cloud machine it will run on: its daemon may sign in with that machine's identity instead of a token. */
     instance_id: t.Optional(t.String({ minLength: 1, maxLength: 256 })),
     /** Only with the provisioner `echo`, which starts nothing: the agent's token (a UUID), so that a test can be the agent. */

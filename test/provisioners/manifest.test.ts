@@ -57,6 +57,16 @@ const BROKEN: [string, string, string][] = [
     "line 8: resources.0.agents.0.apps.1.slug: there is another app named web",
   ],
   [
+    "two devcontainers of one name",
+    `${AGENT}        devcontainers:\n          - {name: app, workspace_folder: app}\n          - {name: App, workspace_folder: other}\n`,
+    "line 8: resources.0.agents.0.devcontainers.1.name: there is another devcontainer named App",
+  ],
+  [
+    "a devcontainer without a folder",
+    `${AGENT}        devcontainers: [{name: app}]\n`,
+    "line 6: resources.0.agents.0.devcontainers.0.workspace_folder: is missing",
+  ],
+  [
     "two parameters that share an environment variable",
     `${AGENT}parameters:\n  - name: my-size\n    default: a\n  - {name: MY_SIZE, default: b}\n`,
     "line 9: parameters.1.name: there is another parameter named MY_SIZE",

@@ -3,7 +3,6 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
@@ -12,6 +11,7 @@ import { pipe } from "#src/wire/pipe.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
 import { Containers } from "../containers/containers.ts";
+import { declaredIn } from "../containers/declared.ts";
 import { DevcontainerCli } from "../containers/devcontainers-cli.ts";
 import { ContainerEngine, engineAddress } from "../containers/engine.ts";
 import type { WorkspaceContext } from "../context/context.ts";
@@ -70,7 +70,12 @@ export class Reach {
       ports: () => ports.list(),
       processes: new Processes({ clock, groups, env, display: () => desktop.env }),
       containers: new Containers({
-        ...{ clock, directory, engine: engineAt, declared: declaredIn(manifest) },
+        ...{
+          clock,
+          directory,
+          engine: engineAt,
+          declared: () => declaredIn(manifest, (path, base = directory) => placeOf(path, given, base)),
+        },
         devcontainers: new DevcontainerCli({ clock, groups, env }),
       }),
       git: new GitWatches({ clock, groups, env }),
@@ -131,15 +136,6 @@ const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefine
 /** Where checkpoints of files are kept, outside of what people work on. */
 const stateOf = ({ XDG_STATE_HOME, HOME = tmpdir() }: Environment): string =>
   join(XDG_STATE_HOME || join(HOME, ".local", "state"), "slipway", "checkpoints");
-
-/** Devcontainers that the template names. */
-const declaredIn = ({ devcontainers }: Manifest) =>
-  devcontainers.map(({ workspaceFolder, configPath, name, subagentId }) => ({
-    workspace_folder: workspaceFolder,
-    config_path: configPath || join(workspaceFolder, ".devcontainer", "devcontainer.json"),
-    name,
-    subagent_id: subagentId?.length === 16 ? uuidFromBytes(subagentId) : null,
-  }));
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 

@@ -4,6 +4,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { Container, DevcontainerStatus, FoundContainers, FoundDevcontainer } from "#schema/container.ts";
+import type { DeclaredDevcontainer } from "./declared.ts";
 import type { DevcontainerEngine } from "./devcontainers-cli.ts";
 import {
   changedAt,
@@ -23,8 +24,8 @@ export type ContainersOptions = {
   devcontainers: DevcontainerEngine;
   /** The agent's folder. */
   directory: string;
-  /** Those that the template names; their names are kept. */
-  declared: readonly (DevcontainerPlace & { name: string; subagent_id: string | null })[];
+  /** Those that the template names; their names are kept. Asked each time, as a start script may bring the files. */
+  declared(): readonly DeclaredDevcontainer[];
 };
 
 /** How often plain containers are looked at for those who watch. */
@@ -146,7 +147,8 @@ export class Containers {
   }
 
   #devcontainers(containers: readonly Container[]): FoundDevcontainer[] {
-    const { declared, directory } = this.#options;
+    const { directory } = this.#options;
+    const declared = this.#options.declared();
     const places = new Map<string, DevcontainerPlace & { name?: string; subagent_id?: string | null }>();
     for (const place of [...declared, ...placesIn(directory), ...placesOf(containers)]) {
       const id = idOfPlace(place);

@@ -21,14 +21,24 @@ export const placesIn = (directory: string): DevcontainerPlace[] => {
   return [directory, ...below.slice(0, MOST_FOLDERS).map((name) => join(directory, name))].flatMap(placesOfProject);
 };
 
+const usualConfigs = (workspace_folder: string): string[] => [
+  join(workspace_folder, ".devcontainer", "devcontainer.json"),
+  join(workspace_folder, ".devcontainer.json"),
+];
+
+/** The file of a folder for which none is named: the first usual one that is there, else the first, which may come later. */
+export const defaultConfigOf = (workspace_folder: string): string => {
+  const [first = "", ...others] = usualConfigs(workspace_folder);
+  return [first, ...others].find((path) => changedAt(path) !== undefined) ?? first;
+};
+
 /** Where the specification of development containers lets the file stand. */
 const placesOfProject = (workspace_folder: string): DevcontainerPlace[] => {
   const inside = join(workspace_folder, ".devcontainer");
-  const usual = [join(inside, "devcontainer.json"), join(workspace_folder, ".devcontainer.json")];
   const named = folders(inside)
     .slice(0, MOST_FILES)
     .map((name) => join(inside, name, "devcontainer.json"));
-  const first = usual.find((path) => changedAt(path) !== undefined);
+  const first = usualConfigs(workspace_folder).find((path) => changedAt(path) !== undefined);
   return [...(first === undefined ? [] : [first]), ...named.filter((path) => changedAt(path) !== undefined)].map(
     (config_path) => ({ workspace_folder, config_path }),
   );

@@ -1,7 +1,7 @@
 // An agent's one connection, end to end: a real WebSocket, the real wire client, the real store.
 import { describe, expect, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { NIL_UUID, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { NIL_UUID, uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import { Client } from "#src/client.ts";
@@ -144,8 +144,9 @@ describe("connecting", () => {
 describe("calling", () => {
   test("[AG-10] [AG-24] the manifest has everything of the template, and all that genuine agents cannot do without", async () => {
     await using server = await startTestServer();
+    const devcontainers = [{ id: uuid(), name: "app", workspace_folder: "app", config_path: "" }];
     const seeded = await seedAgent(server, {
-      agent: { directory: "~/code", environment_variables: { A: "1" }, motd_file: "/etc/motd" },
+      agent: { directory: "~/code", environment_variables: { A: "1" }, motd_file: "/etc/motd", devcontainers },
       apps: [{ slug: "web", url: "http://localhost:8080" }],
       scripts: [{ display_name: "Start", script: "echo hi", run_on_start: true, timeout_seconds: 60 }],
       metadata: [{ key: "cpu", script: "uptime", interval: 10, timeout: 3 }],
@@ -170,6 +171,9 @@ describe("calling", () => {
     expect(app).toMatchObject({ slug: "web", sharingLevel: 1, health: 1, healthcheck: { url: "" } });
     expect(manifest.scripts[0]).toMatchObject({ script: "echo hi", runOnStart: true, timeout: { seconds: 60n } });
     for (const id of [app?.id, manifest.scripts[0]?.id, manifest.scripts[0]?.logSourceId]) expect(id?.length).toBe(16);
+    expect(
+      manifest.devcontainers.map(({ id, name, workspaceFolder }) => [uuidFromBytes(id), name, workspaceFolder]),
+    ).toEqual([[devcontainers[0]?.id ?? "", "app", "app"]]);
     expect(manifest.metadata[0]).toMatchObject({
       key: "cpu",
       interval: { seconds: 0n, nanos: 10 },

@@ -43,6 +43,9 @@ export const manifestOf = async ({ store, accessUrl, links }: Deps, agent_id: st
     derpMap: derpMap(accessUrl),
     apps: apps.map(appOf),
     scripts: scripts.map(scriptOf),
+    devcontainers: agent.devcontainers.map(({ id, name, workspace_folder, config_path }) => ({
+      ...{ id: uuidBytes(id), name, workspaceFolder: workspace_folder, configPath: config_path },
+    })),
     metadata: metadata.map(({ display_name, key, script, interval, timeout }) => ({
       displayName: display_name,
       key,

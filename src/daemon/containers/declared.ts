@@ -1,0 +1,21 @@
+// The devcontainers that the template names, with whole paths.
+import { join } from "node:path";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { idOf } from "../environment.ts";
+import { type DevcontainerPlace, defaultConfigOf } from "./devcontainers-find.ts";
+
+export type DeclaredDevcontainer = DevcontainerPlace & { name: string; subagent_id: string | null };
+
+/** `resolve` makes a path whole: variables and `~` filled in, relative to `base`, by default the agent's folder. */
+export const declaredIn = (
+  { devcontainers }: Pick<Manifest, "devcontainers">,
+  resolve: (path: string, base?: string) => string,
+): DeclaredDevcontainer[] =>
+  devcontainers.map(({ workspaceFolder, configPath, name, subagentId }) => {
+    const workspace_folder = join(resolve(workspaceFolder));
+    return {
+      ...{ name, workspace_folder },
+      config_path: configPath ? join(resolve(configPath, workspace_folder)) : defaultConfigOf(workspace_folder),
+      subagent_id: (subagentId && idOf(subagentId)) || null,
+    };
+  });
