@@ -17,7 +17,12 @@ export type Result = Record<string, unknown> & { output?: string; error?: string
 
 /** With `models` the chat's model is another one and `models.next` of the world waits for ever. */
 export const openToolWorld = async (
-  options: { models?: LanguageModels; env?: Record<string, string>; seed?: SeedOptions } = {},
+  options: {
+    models?: LanguageModels;
+    env?: Record<string, string>;
+    agentEnv?: Record<string, string>;
+    seed?: SeedOptions;
+  } = {},
 ) => {
   const models = new ScriptedModels();
   const directory = tempDirectory();
@@ -29,7 +34,7 @@ export const openToolWorld = async (
   let server = await start();
   const seeded: Seeded = await seedAgent(server, options.seed);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
-  const daemon = await startAgentProcess(server, seeded, home);
+  const daemon = await startAgentProcess(server, seeded, home, { env: options.agentEnv ?? {} });
   const { organization_id } = seeded;
   const world = {
     ...{ models, seeded, home, daemon, organization_id },

@@ -120,7 +120,7 @@ const terminal = (id?: string) =>
 test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no line, and clients are told why they are closed", async () => {
   using wire = await startWire();
   using logs = await owner().socket(path("logs?follow=true"));
-  const first = await startAgentProcess(server, seeded, home, wire.url);
+  const first = await startAgentProcess(server, seeded, home, { url: wire.url });
   await more(logs, first.process.pid, 5);
 
   // Cut off in the middle of everything, three times.
@@ -151,7 +151,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
   expect(told).toEqual(told.map((_, i) => i));
   const wrote = Number(readFileSync(join(home, `last-${first.process.pid}`), "utf8") || "0");
   expect(told.length - 1).toBeGreaterThanOrEqual(wrote - 1);
-  const second = await startAgentProcess(server, seeded, home, wire.url);
+  const second = await startAgentProcess(server, seeded, home, { url: wire.url });
   await more(logs, second.process.pid, 5);
 
   // Another process takes over with a new token; the old one is void.
@@ -160,7 +160,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
   await old.until(/old\r\nold/);
   const agent_token = uuid();
   await contextOf(server).agents.ask(seeded.agent_id, "signIn", { token_hash: sha256(agent_token) });
-  const third = await startAgentProcess(server, { ...seeded, agent_token }, home, wire.url);
+  const third = await startAgentProcess(server, { ...seeded, agent_token }, home, { url: wire.url });
   expect(await old.socket.closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/the agent has/) });
   await more(logs, third.process.pid, 5);
   using fresh = await terminal();

@@ -30,7 +30,7 @@ export const startAgentProcess = async (
   server: TestServer,
   seeded: Pick<Seeded, "agent_id" | "agent_token">,
   home: string,
-  url: URL = server.url,
+  { url = server.url, env = {} }: { url?: URL; env?: Record<string, string> } = {},
 ): Promise<Daemon> => {
   const { topics } = contextOf(server);
   const connected = new Promise<void>((resolve) => {
@@ -48,6 +48,7 @@ export const startAgentProcess = async (
       TMPDIR: tmpdir(),
       SLIPWAY_AGENT_TOKEN: seeded.agent_token,
       SLIPWAY_AGENT_URL: url.href,
+      ...env,
     },
     stdio: ["ignore", "ignore", process.env.SLIPWAY_TEST_SHOW ? "inherit" : "ignore"],
   });

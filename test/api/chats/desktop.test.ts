@@ -1,6 +1,6 @@
 // The desktop of a chat's workspace over the public API: a real VNC server behind a real daemon, a viewer that speaks RFB, and a model that
 // looks and clicks.
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { RfbClient } from "#src/daemon/desktop/rfb.ts";
@@ -100,3 +100,15 @@ testNeeding(
   },
   120_000,
 );
+
+test("[DT-2] where there is no VNC server the answer is 409 and says so", async () => {
+  await using bare = await openToolWorld({ agentEnv: { SLIPWAY_DESKTOP_VNC: "/no/such/socket" } });
+  const { id, call } = await openChat(bare);
+  call.finish();
+  const refused = await bare.owner.fetch("GET", path(id));
+  const { message, detail } = (await refused.json()) as Generic;
+  expect({ status: refused.status, words: `${message} ${detail}` }).toEqual({
+    status: 409,
+    words: expect.stringContaining("Its VNC server cannot be reached"),
+  });
+}, 30_000);
