@@ -1,10 +1,11 @@
 // `bun run build [-- --target=bun-linux-arm64] [--outfile=dist/slipway]`: the one binary, with pages, migrations and workers
 // inside. Not minified: the router reads the source of handlers. `.env` and bunfig.toml are not read (rule RP-6).
-import { existsSync, statSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { VERSION } from "#base/version.ts";
+import { billOfMaterials } from "./supply-chain.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -18,7 +19,7 @@ export interface Built {
   bytes: number;
 }
 
-/** Compiles the program. Throws with the bundler's messages when it cannot. */
+/** Compiles the program, and writes its bill of materials beside it (`<file>.cdx.json`). Throws with the bundler's messages when it cannot. */
 export const build = async (options: { outfile?: string; target?: string } = {}): Promise<Built> => {
   const outfile = resolve(ROOT, options.outfile ?? "dist/slipway");
   const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
@@ -35,6 +36,7 @@ export const build = async (options: { outfile?: string; target?: string } = {})
   const child = Bun.spawn(command, { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
   const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (code !== 0) throw new Error(`the build failed:\n${output}${errors}`);
+  writeFileSync(`${outfile}.cdx.json`, `${JSON.stringify(billOfMaterials(), undefined, 2)}\n`);
   return { file: outfile, bytes: statSync(outfile).size };
 };
 

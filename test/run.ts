@@ -17,6 +17,8 @@ const BINARY = join(ROOT, "dist", "slipway");
 const TEST_TIMEOUT_MS = 30_000;
 /** A daemon looks for its folder each 2 s, and then ends in order. */
 const NOTICE_MS = 15_000;
+const ADVISORIES_MS = 30_000;
+const ADVISORY_LINES = 20;
 /** More broken files than this are no accident. */
 const SECOND_TRIES = 5;
 /** Processes that share the files: most tests wait for a server, a daemon or a disk half of their time. */
@@ -70,6 +72,7 @@ try {
     else await runStep(step);
   }
   await sweep();
+  if (process.env.CI) await askAdvisories();
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -101,6 +104,17 @@ async function runStep(step: Step): Promise<void> {
   total.skipped += tally.skipped;
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
   summary.push(`${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(7)} ${line(tally)}  (${seconds} s)`);
+}
+
+/** What the registry knows against packages in use, as a warning: news of others must not turn a tree red that nobody has touched. */
+async function askAdvisories(): Promise<void> {
+  const child = Bun.spawn([process.execPath, "audit"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
+  const limit = setTimeout(() => child.kill(), ADVISORIES_MS);
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  clearTimeout(limit);
+  const said = `${output}${errors}`.trim().split("\n").slice(-ADVISORY_LINES);
+  if (code === 0) summary.push("        advisories: none");
+  else summary.push("        advisories (a warning):", ...said.map((text) => `          ${text}`));
 }
 
 function skipStep(step: Step, needed: string): void {

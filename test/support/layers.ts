@@ -41,7 +41,8 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/daemon": ["src/client.ts", "src/mcp", "src/wire"],
   "src/web": ["src/client.ts"],
   "src/client.ts": ["src/schema"],
-  "src/build.ts": ["src/base"],
+  "src/build.ts": ["src/supply-chain.ts"],
+  "src/supply-chain.ts": ["src/base"],
   "src/bootstrap.mjs": [],
 };
 

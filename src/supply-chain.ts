@@ -1,0 +1,130 @@
+// What of other people's work the program ships: read from bun.lock and the packages themselves, as a list of licences
+// (THIRD_PARTY.md, `bun run licences`) and as a CycloneDX bill of materials beside the binary (`bun run build`).
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { VERSION } from "#base/version.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** A package of the registry that is part of the program. */
+export type ShippedPackage = {
+  readonly name: string;
+  readonly version: string;
+  /** An SPDX expression. */
+  readonly license: string;
+  /** SHA-512 of its archive, hex. */
+  readonly sha512: string;
+  /** The packages it uses itself. */
+  readonly needs: readonly ShippedPackage[];
+};
+
+/** `[name@version, registry, {dependencies}, integrity]` by its place in the tree, such as `a` or `a/b`. */
+type Lock = { readonly packages: Readonly<Record<string, readonly [string, string, Needs, string]>> };
+type Needs = { readonly dependencies?: Record<string, string> };
+
+/** Everything that package.json's `dependencies` bring along, by name. Development's own packages are no part of it. */
+export const shippedPackages = (root = ROOT): ShippedPackage[] => {
+  const found = new Map<string, ShippedPackage>();
+  const packages = lockOf(root);
+  const visit = (place: string): ShippedPackage[] => {
+    const entry = packages[place];
+    const known = found.get(place);
+    if (!entry || known) return known ? [known] : [];
+    const [id, , { dependencies = {} }, integrity] = entry;
+    const at = id.lastIndexOf("@");
+    const needs: ShippedPackage[] = [];
+    const one: ShippedPackage = {
+      name: id.slice(0, at),
+      version: id.slice(at + 1),
+      license: licenseOf(root, place),
+      sha512: Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex"),
+      needs,
+    };
+    // Known before its own needs are: two packages may need each other.
+    found.set(place, one);
+    for (const name of Object.keys(dependencies)) needs.push(...visit(nearest(packages, place, name)));
+    return [one];
+  };
+  for (const name of directDependencies(root)) visit(name);
+  const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+  // The same version may lie in several places.
+  const once = new Map([...found.values()].map((one) => [refOf(one), one]));
+  return [...once.values()].sort((a, b) => order(a.name, b.name) || order(a.version, b.version));
+};
+
+const lockOf = (root: string): Lock["packages"] => {
+  const text = readFileSync(join(root, "bun.lock"), "utf8");
+  return (JSON.parse(text.replace(/,(?=\s*[}\]])/g, "")) as Lock).packages;
+};
+
+const directDependencies = (root: string): string[] =>
+  Object.keys((JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object }).dependencies);
+
+/** Where a package finds another: below itself, else below what it lies in, else at the top. */
+const nearest = (packages: Lock["packages"], place: string, name: string): string => {
+  for (let above = place; above !== ""; above = above.slice(0, Math.max(0, above.lastIndexOf("/")))) {
+    if (`${above}/${name}` in packages) return `${above}/${name}`;
+  }
+  return name;
+};
+
+const licenseOf = (root: string, place: string): string => {
+  const folder = join(
+    root,
+    "node_modules",
+    ...foldersOf(place).flatMap((name, i) => (i === 0 ? [name] : ["node_modules", name])),
+  );
+  const file = join(folder, "package.json");
+  if (!existsSync(file)) return "UNKNOWN";
+  const { license, licenses } = JSON.parse(readFileSync(file, "utf8")) as { license?: unknown; licenses?: unknown };
+  const said = license ?? (Array.isArray(licenses) ? licenses[0] : licenses);
+  return typeof said === "string" ? said : ((said as { type?: string } | undefined)?.type ?? "UNKNOWN");
+};
+
+/** `@a/b/c` is `c` below `@a/b`. */
+const foldersOf = (place: string): string[] => place.match(/(?:@[^/]+\/)?[^/]+/g) ?? [place];
+
+/** THIRD_PARTY.md as it must stand. */
+export const thirdParty = (packages = shippedPackages()): string =>
+  [
+    "# Third-party packages",
+    "",
+    "What the program ships of other people's work, with its licence. Written by `bun run licences`; the texts of the licences are in the",
+    "packages. The runtime inside the binary is Bun (MIT, with the parts its own licence file names).",
+    "",
+    "| package | version | licence |",
+    "|---|---|---|",
+    ...packages.map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`),
+    "",
+  ].join("\n");
+
+const refOf = ({ name, version }: ShippedPackage): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
+
+/** The bill of materials, CycloneDX 1.6. */
+export const billOfMaterials = (packages = shippedPackages()) => {
+  const direct = new Set(directDependencies(ROOT));
+  const component = (one: ShippedPackage) => ({
+    type: "library",
+    "bom-ref": refOf(one),
+    name: one.name,
+    version: one.version,
+    purl: refOf(one),
+    licenses: [/[ ()]/.test(one.license) ? { expression: one.license } : { license: { id: one.license } }],
+    hashes: [{ alg: "SHA-512", content: one.sha512 }],
+  });
+  const program = { type: "application", "bom-ref": "slipway", name: "slipway", version: VERSION };
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: { component: { ...program, licenses: [{ license: { id: "Apache-2.0" } }] } },
+    components: packages.map(component),
+    dependencies: [
+      { ref: "slipway", dependsOn: packages.filter(({ name }) => direct.has(name)).map(refOf) },
+      ...packages.map((one) => ({ ref: refOf(one), dependsOn: one.needs.map(refOf) })),
+    ],
+  };
+};
+
+if (import.meta.main) writeFileSync(join(ROOT, "THIRD_PARTY.md"), thirdParty());

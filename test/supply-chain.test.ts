@@ -1,0 +1,34 @@
+// What the program ships of other people's work: named, with licences that allow it.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { billOfMaterials, shippedPackages, thirdParty } from "#src/supply-chain.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** Licences under which a program may be given on as one file, with its notices. */
+const ALLOWED = /^(MIT|Apache-2\.0|ISC|0BSD|BSD-[23]-Clause|CC0-1\.0|AFL-2\.1|Unlicense|BlueOak-1\.0\.0)$/;
+
+test("[RP-31] THIRD_PARTY.md names every package that is shipped, as they are now", () => {
+  expect(readFileSync(`${ROOT}THIRD_PARTY.md`, "utf8")).toBe(thirdParty());
+});
+
+test("[RP-31] every shipped package has a licence under which it may be given on", () => {
+  const packages = shippedPackages();
+  expect(packages.map(({ name }) => name)).toContain("elysia");
+  const terms = packages.map(({ name, license }) => ({
+    name,
+    words: license.replace(/[()]/g, "").split(/ (?:AND|OR) /),
+  }));
+  expect(terms.filter(({ words }) => !words.every((word) => ALLOWED.test(word)))).toEqual([]);
+  // Tools of development are no part of the program.
+  expect(packages.map(({ name }) => name)).not.toContain("@biomejs/biome");
+});
+
+test("[RP-31] the bill of materials has each of them once, with its hash and what it needs", () => {
+  const { components, dependencies } = billOfMaterials();
+  const refs = components.map((one) => one["bom-ref"]);
+  expect(new Set(refs).size).toBe(refs.length);
+  expect(components.every(({ hashes }) => /^[0-9a-f]{128}$/.test(hashes[0]?.content ?? ""))).toBe(true);
+  expect(dependencies.find(({ ref }) => ref === "slipway")?.dependsOn.length).toBeGreaterThan(20);
+  expect(dependencies.flatMap(({ dependsOn }) => dependsOn).filter((ref) => !refs.includes(ref))).toEqual([]);
+});
