@@ -6,6 +6,7 @@ import type { ChatActor } from "#actors/chat/actor.ts";
 import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
+import { MeteredModels } from "#actors/chat/spending/metered-models.ts";
 import type { Generations } from "#actors/chat/turn/runner.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { ModelSettings } from "#actors/models/model-settings.ts";
@@ -232,7 +233,8 @@ export class Context implements ApiContext, AsyncDisposable {
       attachments: (id) => readAttachment({ store, blobs: this.blobs }, id),
     });
     const asked = options.models ?? configured;
-    this.models = this.metrics ? countedModels(asked, this.metrics) : asked;
+    const counted = this.metrics ? countedModels(asked, this.metrics) : asked;
+    this.models = new MeteredModels({ store, clock: this.clock, models: counted });
     this.modelSettings = new ModelSettings({
       ...{ store, clock: this.clock, encryption: this.encryption, models: configured },
     });

@@ -13,6 +13,7 @@ import appStatusAttention from "../migrations/0009_app_status_attention.sql" wit
 import templateVariables from "../migrations/0010_template_variables.sql" with { type: "text" };
 import replacedChatModel from "../migrations/0011_replaced_chat_model.sql" with { type: "text" };
 import declaredDevcontainers from "../migrations/0012_declared_devcontainers.sql" with { type: "text" };
+import modelSpend from "../migrations/0013_model_spend.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0010_template_variables", sql: templateVariables },
   { name: "0011_replaced_chat_model", sql: replacedChatModel },
   { name: "0012_declared_devcontainers", sql: declaredDevcontainers },
+  { name: "0013_model_spend", sql: modelSpend },
 ];

@@ -15,6 +15,7 @@ export * from "./hook-dispatches.ts";
 export * from "./jobs.ts";
 export * from "./known-addresses.ts";
 export * from "./mcp.ts";
+export * from "./model-spend.ts";
 export * from "./models.ts";
 export * from "./oidc-links.ts";
 export * from "./port-shares.ts";

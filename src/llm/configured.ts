@@ -4,6 +4,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { ModelPrice } from "#schema/model-price.ts";
 import { adapterOf, needsKey } from "./adapters.ts";
 import { type Attachments, noAttachments } from "./attachments.ts";
 import { chatModel } from "./chat-model.ts";
@@ -11,6 +12,7 @@ import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts"
 import { DEMO, DemoModels } from "./demo.ts";
 import { type GuardedFetch, guardedFetch, type MayReach } from "./fetch.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
+import { priceOf } from "./prices.ts";
 import { streamOf } from "./stream.ts";
 
 type Deps = {
@@ -62,6 +64,11 @@ export class ConfiguredModels implements LanguageModels {
   side(id: string): ModelInfo | undefined {
     const model = chatModel(this, id);
     return model?.provider === DEMO.provider ? undefined : model;
+  }
+
+  price(id: string): ModelPrice | undefined {
+    const found = this.#found.get(id);
+    return found && priceOf(found.provider.provider, found.config.model, found.config.model_config.cost);
   }
 
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {

@@ -2,6 +2,7 @@
 // a provider's name or its errors.
 import type { ChatErrorKind } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
+import type { ModelCost } from "#schema/model-price.ts";
 import type { FailureReason } from "./classify.ts";
 
 /** A message as a model is given it. */
@@ -12,7 +13,13 @@ export type PromptMessage = {
 
 export type ToolDefinition = { readonly name: string; readonly description: string; readonly input_schema: unknown };
 
+/** Whose model call it is, and what for. */
+export type Payer = { readonly user_id: string; readonly chat_key: number; readonly kind: CallKind };
+/** The answers of a chat, and what is asked beside them. */
+export type CallKind = "chat_turn" | "title_generation" | "quickgen" | "compaction";
+
 export type ModelRequest = {
+  readonly payer: Payer;
   readonly model_id: string;
   readonly messages: readonly PromptMessage[];
   readonly tools: readonly ToolDefinition[];
@@ -34,7 +41,9 @@ export type ModelUsage = Partial<
     | "total_tokens"
     | "cache_read_tokens"
     | "cache_creation_tokens"
-    | "context_limit",
+    | "context_limit"
+    /** What the call has cost, in micros; absent while the model has no price. */
+    | "cost_micros",
     number
   >
 >;
@@ -86,6 +95,8 @@ export interface LanguageModels {
   resolve(id: string | null): ModelInfo | undefined;
   /** The model to ask small things beside a chat of this model, such as its title; undefined or absent when none should be asked. */
   side?(id: string): ModelInfo | undefined;
+  /** What a model costs now; undefined or absent when nobody knows. */
+  price?(id: string): ModelCost | undefined;
 }
 
 export type ModelInfo = {

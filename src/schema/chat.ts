@@ -77,6 +77,9 @@ export const ChatMessage = t.Object({
   role: oneOf(["assistant", "system", "tool", "user"]),
   content: t.Array(ShownPart),
   usage: absent(t.Record(t.String(), t.Integer(), { description: "Tokens; counters that are 0 are left out." })),
+  cost_micros: absent(
+    t.Integer({ description: "What its model call has cost, in millionths of a US dollar; absent without a price." }),
+  ),
 });
 export type ChatMessage = Static<typeof ChatMessage>;
 

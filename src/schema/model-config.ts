@@ -1,5 +1,6 @@
 // Wire shapes of the models that chats can use, and of what is asked of a model with each call (facts/chats 5.8 and 6).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+import { ModelCost, ModelPrice } from "./model-price.ts";
 import { PROVIDER_KINDS } from "./model-provider.ts";
 import { oneOf } from "./one-of.ts";
 import { lineText } from "./text.ts";
@@ -26,6 +27,7 @@ export const CallConfig = t.Object({
       max: effort("Whoever asks for more gets this."),
     }),
   ),
+  cost: absent(ModelCost),
   provider_options: absent(
     t.Record(t.String(), t.Unknown(), {
       description:
@@ -63,6 +65,7 @@ export const ModelConfig = t.Object({
   compression_threshold: absent(t.Integer()),
   model_config: CallConfig,
   reasoning_efforts: t.Array(t.String(), { description: "Those a chat can ask for." }),
+  price: absent(ModelPrice),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });

@@ -1,4 +1,5 @@
 // A language model whose every word a test decides: each call waits in `calls` until the test speaks for it. Hangs until told otherwise.
+import type { ModelCost } from "#schema/model-price.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "#src/llm/model.ts";
 
 export const SCRIPTED: ModelInfo = {
@@ -77,6 +78,8 @@ export class ScriptedModels implements LanguageModels {
   readonly #hasSide: boolean;
   /** Every call there has been. */
   readonly calls: ScriptedCall[] = [];
+  /** What its calls cost; absent: nobody knows. */
+  cost: ModelCost | undefined;
   #taken = 0;
   #wake: (() => void) | undefined;
 
@@ -90,6 +93,10 @@ export class ScriptedModels implements LanguageModels {
 
   resolve(id: string | null): ModelInfo | undefined {
     return id === null || id === SCRIPTED.id ? SCRIPTED : undefined;
+  }
+
+  price(): ModelCost | undefined {
+    return this.cost;
   }
 
   stream(request: ModelRequest): AsyncIterable<ModelEvent> {

@@ -81,7 +81,7 @@ export class Recording {
     if (run === null || this.#steps >= RECORDED_STEPS) return undefined;
     const number = ++this.#steps;
     const started_at = this.#parts.clock.now();
-    const { tools, messages, signal: _, ...asked } = request;
+    const { tools, messages, signal: _, payer: _payer, ...asked } = request;
     return ({ collector, failure, isStopped }) => {
       const finished_at = this.#parts.clock.now();
       const status = isStopped ? "interrupted" : failure === undefined ? "completed" : "error";

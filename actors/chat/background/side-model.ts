@@ -79,7 +79,8 @@ const answerOf = async (
     { role: "system", content: [{ type: "text", text: system }] },
     { role: "user", content: [{ type: "text", text }] },
   ] as const;
-  const request = { model_id: errand.model_id, messages, tools: [], reasoning_effort: "", attempt, signal };
+  const payer = { user_id: errand.about.owner_id, chat_key: errand.chat_key, kind: errand.kind };
+  const request = { payer, model_id: errand.model_id, messages, tools: [], reasoning_effort: "", attempt, signal };
   const collector = new Collector();
   const ended = await record?.call(errand, request);
   let failure: unknown;

@@ -13,6 +13,7 @@ export type Usage = Partial<
     | "cache_creation_tokens"
     | "cache_read_tokens"
     | "context_limit"
+    | "cost_micros"
     | "input_tokens"
     | "output_tokens"
     | "reasoning_tokens"

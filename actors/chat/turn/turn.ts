@@ -179,7 +179,8 @@ export class Turn {
       const messages = await promptOf(this.#parts, { ...begun, chat_id: this.#chat_id }, history, signal);
       const { model_id, reasoning_effort, tools, provider_tools } = begun;
       const attempt = begun.fence.generation_attempt;
-      const request = { model_id, messages, tools, provider_tools, reasoning_effort, attempt, signal };
+      const payer = { user_id: begun.about.owner_id, chat_key: begun.chat_key, kind: "chat_turn" } as const;
+      const request = { payer, model_id, messages, tools, provider_tools, reasoning_effort, attempt, signal };
       ended = await this.recording?.call(begun, request);
       for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
         watch.heard();

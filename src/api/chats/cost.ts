@@ -1,31 +1,69 @@
-// What a chat with all its sub-chats has cost, from the usage that is stored with messages, those that have left the history included.
-// Models have no prices here, so every call is unpriced (facts/chats 6).
-import { Elysia } from "elysia";
-import { countUsage } from "#db/chats/messages.ts";
-import { changeableChat } from "#domain/chats/find.ts";
-import { ChatCost } from "#schema/chat-cost.ts";
+// What chats have cost: of one chat, of one user, of everybody (facts/chats 6, facts/agents D 63).
+import { Elysia, t } from "elysia";
+import { chatCostOf, everybodysCost, userCostOf } from "#domain/chats/cost.ts";
+import { costRange } from "#domain/chats/cost-range.ts";
+import { ChatCost, CostSummary, UserCosts } from "#schema/chat-cost.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
 
+const rangeQuery = {
+  start_date: t.Optional(t.String({ description: "A date (UTC) or a time; absent: 30 days before the end." })),
+  end_date: t.Optional(t.String({ description: "Not included; absent: now." })),
+  month: t.Optional(t.String({ description: "YYYY-MM (UTC), instead of the two dates." })),
+};
+
 export const chatCost = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:chat/cost",
-    async ({ caller, params }) => {
-      const { id, parent_chat_id } = await changeableChat(ctx, params.chat, caller);
-      const [found] = await ctx.store.scan(countUsage({ root: parent_chat_id ?? id }));
-      const request_count = found?.count ?? 0;
-      return { chat_id: id, total_cost_micros: 0, request_count, unpriced_request_count: request_count };
-    },
-    {
+  new Elysia()
+    .use(callers)
+    .get("/:chat/cost", ({ caller, params }) => chatCostOf(ctx, params.chat, caller), {
       user: true,
       params: chatPath,
       response: { 200: ChatCost, ...fails(400, 401, 403, 404) },
       detail: {
         tags,
         summary: "See what a chat has cost",
-        description: "The whole tree of the chat's root, deleted messages included. For its owner.",
+        description:
+          "The whole tree of the chat's root, at the prices in force when each call was made: sub-chats, titles, summaries and deleted messages included. For its owner.",
       },
-    },
-  );
+    })
+    .get(
+      "/cost/users",
+      ({ caller, query }) => {
+        const { search = "", limit, offset, ...asked } = query;
+        const page = pageOf({ ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) });
+        return everybodysCost(ctx, caller, costRange(asked, ctx.clock.now()), { search, ...page });
+      },
+      {
+        user: true,
+        query: t.Object({
+          ...rangeQuery,
+          limit: pageQuery.limit,
+          offset: pageQuery.offset,
+          search: t.Optional(t.String({ maxLength: 128, description: "In the username or the name." })),
+        }),
+        response: { 200: UserCosts, ...fails(400, 401, 403) },
+        detail: {
+          tags,
+          summary: "See what each user has spent",
+          description: "For administrators; the dearest first.",
+        },
+      },
+    )
+    .get(
+      "/cost/:user/summary",
+      ({ caller, params, query }) => userCostOf(ctx, params.user, caller, costRange(query, ctx.clock.now())),
+      {
+        user: true,
+        params: t.Object({ user: t.String({ description: "User id, username or `me`." }) }),
+        query: t.Object(rangeQuery),
+        response: { 200: CostSummary, ...fails(400, 401, 404) },
+        detail: {
+          tags,
+          summary: "See what a user has spent",
+          description: "By model, root chat and month. One's own; administrators see everybody's.",
+        },
+      },
+    );

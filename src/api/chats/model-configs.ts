@@ -6,6 +6,7 @@ import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
 import { checkNumbers, kindOf, nameOf } from "#domain/chats/model-input.ts";
 import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/model-config.ts";
+import { priceOf } from "#src/llm/prices.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
@@ -16,11 +17,13 @@ const CONTEXT_LIMIT = 128_000;
 
 const showModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
   const { deleted: _, compression_threshold, ...shown } = row;
+  const price = priceOf(provider, row.model, row.model_config.cost);
   return {
     ...shown,
     provider,
     ...(compression_threshold === null ? {} : { compression_threshold }),
     reasoning_efforts: effortsOf(row.model_config),
+    ...(price ? { price } : {}),
     created_at: rfc3339(row.created_at),
     updated_at: rfc3339(row.updated_at),
   };

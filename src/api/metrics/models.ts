@@ -6,6 +6,7 @@ import { promptTokens } from "#src/llm/usage.ts";
 export const countedModels = (models: LanguageModels, { models: counts }: Metrics): LanguageModels => ({
   resolve: (id) => models.resolve(id),
   side: (id) => models.side?.(id),
+  price: (id) => models.price?.(id),
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     counts.calls += 1;
     if (request.attempt > 1) counts.retries += 1;

@@ -102,7 +102,8 @@ type Shown = Omit<Message, "usage" | "revision"> & { readonly usage: Message["us
 /** `compat`: for a client that signs in under the upstream names. */
 export const showMessage = (chat_id: string, message: Shown, compat: boolean): ChatMessage => {
   const { id, role, content, created_by, model_config_id, created_at } = message;
-  const usage = Object.entries(message.usage ?? {}).filter(([, count]) => count > 0);
+  const { cost_micros, ...counters } = (message.usage ?? {}) as Record<string, number>;
+  const usage = Object.entries(counters).filter(([, count]) => count > 0);
   return {
     id,
     chat_id,
@@ -111,6 +112,7 @@ export const showMessage = (chat_id: string, message: Shown, compat: boolean): C
     role,
     content: shownContent(content, compat),
     ...(usage.length > 0 ? { usage: Object.fromEntries(usage) } : {}),
+    ...(cost_micros === undefined ? {} : { cost_micros }),
   };
 };
 

@@ -345,6 +345,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`PUT ${C}/context`]: { is: "401 401 401 404 404 400 403", why: "each for themselves; it is bound to no workspace" },
   [`GET ${C}/acl`]: PRIVATE,
   [`GET ${C}/cost`]: PRIVATE,
+  "GET /api/v2/chats/cost/users": SITE_LEADS,
+  "GET /api/v2/chats/cost/{user}/summary": PRIVATE,
   [`GET ${C}/debug/runs`]: PRIVATE,
   [`GET ${C}/debug/runs/{run}`]: { is: as(PRIVATE, 404), path: { run: NOBODYS_ID }, why: "nothing is recorded" },
   [`PATCH ${C}/acl`]: { is: as(PRIVATE, 204), body: { user_roles: {} } },

@@ -1,0 +1,186 @@
+// What model calls of chats have used and cost: rows are added, summed up and never changed. Sums over many rows are for `store.scan`.
+import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { build, type Query, query, type Statement } from "../engine/sql.ts";
+import { chats, messages } from "../schema/chats.ts";
+import { model_spend, type SpendKind } from "../schema/model-spend.ts";
+import { model_configs, model_providers } from "../schema/models.ts";
+import { users } from "../schema/users.ts";
+
+type Spent = {
+  readonly user_id: string;
+  readonly chat_key: number;
+  readonly kind: SpendKind;
+  readonly model_config_id: string;
+  readonly usage: {
+    readonly input_tokens?: number;
+    readonly output_tokens?: number;
+    readonly cache_read_tokens?: number;
+    readonly cache_creation_tokens?: number;
+    readonly cost_micros?: number;
+  };
+  /** Milliseconds since 1970. */
+  readonly now: number;
+};
+
+/** One model call. It counts for its user also when the chat is no more. */
+export const insertSpend = ({ user_id, chat_key, kind, model_config_id, usage, now }: Spent): Statement => ({
+  sql: `insert into model_spend (user_id, chat_id, root_chat_id, kind, model_config_id, input_tokens, output_tokens,
+      cache_read_tokens, cache_creation_tokens, cost_micros, created_at)
+    values (?1, coalesce((select id from chats where key = ?2), ''),
+      coalesce((select coalesce(root_chat_id, parent_chat_id, id) from chats where key = ?2), ''),
+      ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
+  rows: [
+    [
+      ...[user_id, chat_key, kind, model_config_id, usage.input_tokens ?? 0, usage.output_tokens ?? 0],
+      ...[usage.cache_read_tokens ?? 0, usage.cache_creation_tokens ?? 0, usage.cost_micros ?? null, now],
+    ],
+  ],
+});
+
+/** Costs and tokens of some calls; calls without a price count as 0 in the sum and are counted apart. */
+const sums = {
+  total_cost_micros: sql<number>`coalesce(sum(${model_spend.cost_micros}), 0)`.as("total_cost_micros"),
+  request_count: sql<number>`count(*)`.as("request_count"),
+  unpriced_request_count: sql<number>`count(*) - count(${model_spend.cost_micros})`.as("unpriced_request_count"),
+  input_tokens: sql<number>`coalesce(sum(${model_spend.input_tokens}), 0)`.as("input_tokens"),
+  output_tokens: sql<number>`coalesce(sum(${model_spend.output_tokens}), 0)`.as("output_tokens"),
+  cache_read_tokens: sql<number>`coalesce(sum(${model_spend.cache_read_tokens}), 0)`.as("cache_read_tokens"),
+  cache_creation_tokens: sql<number>`coalesce(sum(${model_spend.cache_creation_tokens}), 0)`.as(
+    "cache_creation_tokens",
+  ),
+};
+export type SpendSums = { [K in keyof typeof sums]: number };
+
+/** Of one tree of chats, or of one user from a time up to, but without, another. */
+export type SpendOf =
+  | { readonly root: string }
+  | { readonly user_id: string; readonly from: number; readonly to: number };
+
+const matching = (of: SpendOf): SQL | undefined =>
+  "root" in of
+    ? eq(model_spend.root_chat_id, of.root)
+    : and(eq(model_spend.user_id, of.user_id), gte(model_spend.created_at, of.from), lt(model_spend.created_at, of.to));
+
+export const sumSpend = (of: SpendOf): Query<SpendSums> =>
+  query(build.select(sums).from(model_spend).where(matching(of)))();
+
+/** One row for each model, the dearest first; models that are no more keep their name. */
+export const sumSpendByModel = (of: SpendOf) =>
+  query(
+    build
+      .select({
+        ...sums,
+        model_config_id: model_spend.model_config_id,
+        display_name: sql<string>`coalesce(${model_configs.display_name}, '')`.as("display_name"),
+        model: sql<string>`coalesce(${model_configs.model}, '')`.as("model"),
+        provider: sql<string>`coalesce(${model_providers.provider}, '')`.as("provider"),
+      })
+      .from(model_spend)
+      .leftJoin(model_configs, eq(model_configs.id, model_spend.model_config_id))
+      .leftJoin(model_providers, eq(model_providers.id, model_configs.provider_id))
+      .where(matching(of))
+      .groupBy(model_spend.model_config_id)
+      .orderBy(desc(sql`total_cost_micros`), model_spend.model_config_id)
+      .limit(LONGEST),
+  )();
+
+/** One row for each root chat, the dearest first; chats that are no more have no title. */
+export const sumSpendByChat = (of: SpendOf) =>
+  query(
+    build
+      .select({
+        ...sums,
+        root_chat_id: model_spend.root_chat_id,
+        title: sql<string>`coalesce(${chats.title}, '')`.as("title"),
+      })
+      .from(model_spend)
+      .leftJoin(chats, eq(chats.id, model_spend.root_chat_id))
+      .where(matching(of))
+      .groupBy(model_spend.root_chat_id)
+      .orderBy(desc(sql`total_cost_micros`), model_spend.root_chat_id)
+      .limit(LONGEST),
+  )();
+
+/** One row for each month (UTC), the oldest first. */
+export const sumSpendByMonth = (of: SpendOf) =>
+  query(
+    build
+      .select({
+        ...sums,
+        month: sql<string>`strftime('%Y-%m', ${model_spend.created_at} / 1000, 'unixepoch')`.as("month"),
+      })
+      .from(model_spend)
+      .where(matching(of))
+      .groupBy(sql`month`)
+      .orderBy(sql`month`)
+      .limit(LONGEST),
+  )();
+
+type Everybody = { readonly from: number; readonly to: number; readonly search: string };
+
+const everybody = ({ from, to, search }: Everybody) =>
+  and(
+    gte(model_spend.created_at, from),
+    lt(model_spend.created_at, to),
+    search === ""
+      ? undefined
+      : sql`(instr(lower(${users.username}), ${search}) > 0 or instr(lower(${users.name}), ${search}) > 0)`,
+  );
+
+/** One row for each user who has spent something, the dearest first. */
+export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; readonly offset: number }) =>
+  query(
+    build
+      .select({
+        ...sums,
+        user_id: model_spend.user_id,
+        username: users.username,
+        name: users.name,
+        avatar_url: users.avatar_url,
+        chat_count: sql<number>`count(distinct ${model_spend.root_chat_id})`.as("chat_count"),
+      })
+      .from(model_spend)
+      .innerJoin(users, eq(users.id, model_spend.user_id))
+      .where(everybody(of))
+      .groupBy(model_spend.user_id)
+      .orderBy(desc(sql`total_cost_micros`), users.username)
+      .limit(page.limit)
+      .offset(page.offset),
+  )();
+
+export const countSpenders = (of: Everybody): Query<{ count: number }> =>
+  query(
+    build
+      .select({ count: sql<number>`count(distinct ${model_spend.user_id})`.as("count") })
+      .from(model_spend)
+      .innerJoin(users, eq(users.id, model_spend.user_id))
+      .where(everybody(of)),
+  )();
+
+/**
+ * The turns of one chat, the newest first, those that were edited away included: what the answers to each message of the user have cost.
+ * {chat, limit}.
+ */
+export const listTurnCosts = (of: { chat: number; limit: number }) =>
+  query(
+    build
+      .select({
+        message_id: sql<number>`turn`.as("message_id"),
+        cost_micros: sql<number | null>`sum(cost)`.as("cost_micros"),
+        request_count: sql<number>`count(*)`.as("request_count"),
+        unpriced_request_count: sql<number>`count(*) - count(cost)`.as("unpriced_request_count"),
+      })
+      .from(
+        sql`(select ${messages.usage} ->> 'cost_micros' as cost, ${messages.usage} as usage,
+          max(case when ${messages.role} = 'user' and ${messages.visibility} <> 'model' then ${messages.id} end)
+            over (order by ${messages.id}) as turn
+          from ${messages} where ${messages.chat} = ${of.chat})`,
+      )
+      .where(sql`usage is not null and usage <> '{}' and turn is not null`)
+      .groupBy(sql`turn`)
+      .orderBy(desc(sql`turn`))
+      .limit(of.limit),
+  )();
+
+/** Rows of one list. */
+const LONGEST = 1_000;

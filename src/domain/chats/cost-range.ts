@@ -1,0 +1,40 @@
+// The time that costs are summed up for: a month, or from a time up to another. Pure.
+import { invalidField } from "#base/errors.ts";
+
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS = 30;
+const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+/** Milliseconds since 1970; `to` is not included. */
+export type CostRange = { readonly from: number; readonly to: number };
+export type CostQuery = {
+  readonly start_date?: string | undefined;
+  readonly end_date?: string | undefined;
+  readonly month?: string | undefined;
+};
+
+/** The last 30 days when nothing is asked for. 400 for what is no time, or ends before it begins. */
+export const costRange = ({ start_date, end_date, month }: CostQuery, now: number): CostRange => {
+  if (month !== undefined) {
+    if (start_date !== undefined || end_date !== undefined) {
+      throw invalidField("month", "must not be given together with start_date or end_date");
+    }
+    return monthOf(month);
+  }
+  const to = end_date === undefined ? now + 1 : timeOf("end_date", end_date);
+  const from = start_date === undefined ? to - DEFAULT_DAYS * DAY_MS : timeOf("start_date", start_date);
+  if (from >= to) throw invalidField("end_date", "must be after start_date");
+  return { from, to };
+};
+
+const monthOf = (text: string): CostRange => {
+  const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
+  if (month === "") throw invalidField("month", "must be a month, such as 2026-11");
+  return { from: Date.UTC(Number(year), Number(month) - 1), to: Date.UTC(Number(year), Number(month)) };
+};
+
+const timeOf = (field: string, text: string): number => {
+  const ms = TIME.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) throw invalidField(field, "must be a date (UTC) or an RFC 3339 time with its offset");
+  return ms;
+};

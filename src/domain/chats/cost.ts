@@ -1,0 +1,77 @@
+// What chats have cost: of one tree, of one user, of everybody.
+import { rfc3339 } from "#base/clock.ts";
+import { forbidden, notFound } from "#base/errors.ts";
+import {
+  countSpenders,
+  listTurnCosts,
+  type SpendOf,
+  type SpendSums,
+  sumSpend,
+  sumSpendByChat,
+  sumSpendByModel,
+  sumSpendByMonth,
+  sumSpendByUser,
+} from "#db/chats/spend.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { ChatCost, CostSummary, UserCosts } from "#schema/chat-cost.ts";
+import type { Page } from "#schema/page.ts";
+import { mayConfigureChats } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { userAt } from "../users/user.ts";
+import type { CostRange } from "./cost-range.ts";
+import { changeableChat } from "./find.ts";
+
+const TURNS = 100;
+const NOTHING: SpendSums = {
+  ...{ total_cost_micros: 0, request_count: 0, unpriced_request_count: 0 },
+  ...{ input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_creation_tokens: 0 },
+};
+
+/** The whole tree of a chat's root. For its owner and the site's owner. 404, 403. */
+export const chatCostOf = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
+  const chat = await changeableChat(ctx, id, caller);
+  const of = { root: chat.parent_chat_id ?? chat.id };
+  const { store } = ctx;
+  const [sums, by_model, turns] = await Promise.all([
+    store.scan(sumSpend(of)),
+    store.scan(sumSpendByModel(of)),
+    store.scan(listTurnCosts({ chat: chat.key, limit: TURNS })),
+  ]);
+  return { chat_id: chat.id, ...(sums[0] ?? NOTHING), by_model, turns };
+};
+
+/** What one user has spent. Oneself, and anybody for administrators; 404 for others. */
+export const userCostOf = async (
+  ctx: DomainContext,
+  text: string,
+  caller: UserCaller,
+  range: CostRange,
+): Promise<CostSummary> => {
+  const { id } = await userAt(ctx.store, text, caller);
+  if (id !== caller.user_id && !mayConfigureChats(caller)) throw notFound();
+  const of: SpendOf = { user_id: id, ...range };
+  const { store } = ctx;
+  const [[sums = NOTHING], by_model, by_chat, by_month] = await Promise.all([
+    store.scan(sumSpend(of)),
+    store.scan(sumSpendByModel(of)),
+    store.scan(sumSpendByChat(of)),
+    store.scan(sumSpendByMonth(of)),
+  ]);
+  const priced_request_count = sums.request_count - sums.unpriced_request_count;
+  return { user_id: id, ...datesOf(range), ...sums, priced_request_count, by_model, by_chat, by_month };
+};
+
+/** What everybody has spent, a page of users. For administrators; 403 for others. */
+export const everybodysCost = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  range: CostRange,
+  { search, ...page }: Page & { readonly search: string },
+): Promise<UserCosts> => {
+  if (!mayConfigureChats(caller)) throw forbidden("Only administrators see what others have spent.");
+  const of = { ...range, search: search.trim().toLowerCase() };
+  const [[found], users] = await Promise.all([store.scan(countSpenders(of)), store.scan(sumSpendByUser(of, page))]);
+  return { ...datesOf(range), count: found?.count ?? 0, users };
+};
+
+const datesOf = ({ from, to }: CostRange) => ({ start_date: rfc3339(from), end_date: rfc3339(to) });

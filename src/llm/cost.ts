@@ -1,0 +1,24 @@
+// What a model call has cost. Pure.
+import type { ModelCost } from "#schema/model-price.ts";
+import type { ModelUsage } from "./model.ts";
+
+/** Prices are for so many tokens. */
+const TOKENS = 1_000_000n;
+
+/**
+ * The cost of a call in micros, rounded half up once for the whole call; null without a price. `input_tokens` holds no cached ones, and
+ * `output_tokens` holds those of the reasoning. Exact: the sum of products does not fit into a double.
+ */
+export const costOf = (usage: ModelUsage, price: ModelCost | undefined): number | null => {
+  if (!price) return null;
+  const { input, output, cache_read = input, cache_write = input } = price;
+  const { input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_creation_tokens = 0 } = usage;
+  const sum =
+    product(input_tokens, input) +
+    product(output_tokens, output) +
+    product(cache_read_tokens, cache_read) +
+    product(cache_creation_tokens, cache_write);
+  return Number((sum + TOKENS / 2n) / TOKENS);
+};
+
+const product = (tokens: number, price: number): bigint => BigInt(Math.trunc(tokens)) * BigInt(price);

@@ -1,0 +1,63 @@
+// What a model call costs, and which model has which list price.
+import { describe, expect, test } from "bun:test";
+import { costOf } from "#src/llm/cost.ts";
+import type { ModelUsage } from "#src/llm/model.ts";
+import { listPrice, PRICES_AS_OF, priceOf } from "#src/llm/prices.ts";
+
+const SONNET = { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000 };
+const PLAIN = { input: 3_000_000, output: 15_000_000 };
+
+describe("[SP-1] a call costs the sum of its tokens at the price of each kind, rounded once", () => {
+  const rows: [string, ModelUsage, typeof PLAIN | undefined, number | null][] = [
+    ["input and output", { input_tokens: 1_000, output_tokens: 100 }, SONNET, 4_500],
+    ["reasoning is in the output", { output_tokens: 100, reasoning_tokens: 80, total_tokens: 100 }, SONNET, 1_500],
+    ["cache read", { input_tokens: 10, cache_read_tokens: 1_000 }, SONNET, 330],
+    ["cache write", { input_tokens: 10, cache_creation_tokens: 1_000 }, SONNET, 3_780],
+    [
+      "without prices of their own cached ones are input",
+      { cache_read_tokens: 10, cache_creation_tokens: 5 },
+      PLAIN,
+      45,
+    ],
+    ["a half goes up", { input_tokens: 1 }, { input: 500_000, output: 0 }, 1],
+    ["less than a half goes down", { input_tokens: 1 }, { input: 499_999, output: 0 }, 0],
+    ["two that are small make one", { input_tokens: 1, output_tokens: 1 }, { input: 250_000, output: 250_000 }, 1],
+    ["free is not unpriced", { input_tokens: 9 }, { input: 0, output: 0 }, 0],
+    ["unpriced is not free", { input_tokens: 9 }, undefined, null],
+    ["exact beyond doubles", { input_tokens: 900_000_001 }, { input: 10_000_001, output: 0 }, 9_000_000_910],
+  ];
+  test.each(rows)("%s", (_, usage, price, cost) => expect(costOf(usage, price)).toBe(cost));
+});
+
+describe("[SP-2] the list knows models by their names and dated names, of their own provider alone", () => {
+  test.each([
+    ["anthropic", "claude-sonnet-4-5-20250929", SONNET],
+    [
+      "anthropic",
+      "claude-opus-4-5",
+      { input: 5_000_000, output: 25_000_000, cache_read: 500_000, cache_write: 6_250_000 },
+    ],
+    [
+      "anthropic",
+      "claude-3-5-haiku-latest",
+      { input: 800_000, output: 4_000_000, cache_read: 80_000, cache_write: 1_000_000 },
+    ],
+    ["openai", "gpt-5-2025-08-07", { input: 1_250_000, output: 10_000_000, cache_read: 125_000 }],
+    ["openai", "gpt-4.1-mini", { input: 400_000, output: 1_600_000, cache_read: 100_000 }],
+  ] as const)("%s %s", (provider, model, prices) =>
+    expect(listPrice(provider, model)).toEqual({ ...prices, source: "list", as_of: PRICES_AS_OF }),
+  );
+  test.each([
+    ["openai-compat", "gpt-5"],
+    ["anthropic", "claude-sonnet-9"],
+    ["anthropic", "my-claude-sonnet-4-5"],
+    ["openai", "gpt-5-pro"],
+    ["openai", "gpt-4x1"],
+    ["demo", "demo"],
+  ] as const)("%s %s has none", (provider, model) => expect(listPrice(provider, model)).toBeUndefined());
+});
+
+test("[SP-2] what an administrator has entered counts before the list, whole", () => {
+  expect(priceOf("anthropic", "claude-sonnet-4-5", PLAIN)).toEqual({ ...PLAIN, source: "model" });
+  expect(priceOf("openai-compat", "mine", PLAIN)).toEqual({ ...PLAIN, source: "model" });
+});
