@@ -160,20 +160,6 @@ export const deleteMessagesFrom = statement<{ chat: number; from: number; revisi
     .where(and(ofChat, gte(messages.id, sql.placeholder("from")))),
 );
 
-/** How many messages of a root chat and its sub-chats came with what they used: {root}. For `scan`. */
-export const countUsage = query(
-  build
-    .select({ count: sql<number>`count(*)`.as("count") })
-    .from(messages)
-    .where(
-      and(
-        sql`${messages.chat} in (select c.key from chats c where c.id = ${sql.placeholder("root")}
-          union all select c.key from chats c where c.parent_chat_id = ${sql.placeholder("root")})`,
-        sql`${messages.usage} is not null and ${messages.usage} <> '{}'`,
-      ),
-    ),
-);
-
 /** {chat}, in the order in which they will be sent. */
 export const listQueued = query(
   build.select().from(queued_messages).where(eq(queued_messages.chat, chat)).orderBy(asc(queued_messages.position)),
