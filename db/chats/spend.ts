@@ -61,6 +61,20 @@ const matching = (of: SpendOf): SQL | undefined =>
     ? eq(model_spend.root_chat_id, of.root)
     : and(eq(model_spend.user_id, of.user_id), gte(model_spend.created_at, of.from), lt(model_spend.created_at, of.to));
 
+/** What a user has spent from a time up to, but without, another, in micros. */
+export const sumCost = query(
+  build
+    .select({ spent: sql<number>`coalesce(sum(${model_spend.cost_micros}), 0)`.as("spent") })
+    .from(model_spend)
+    .where(
+      and(
+        eq(model_spend.user_id, sql.placeholder("user_id")),
+        gte(model_spend.created_at, sql.placeholder("from")),
+        lt(model_spend.created_at, sql.placeholder("to")),
+      ),
+    ),
+);
+
 export const sumSpend = (of: SpendOf): Query<SpendSums> =>
   query(build.select(sums).from(model_spend).where(matching(of)))();
 

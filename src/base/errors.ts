@@ -40,6 +40,8 @@ export class AppError extends Error {
   readonly retry_after: number | undefined;
   /** A word for programs, where the status alone does not say which of several reasons it is. */
   readonly reason: string | undefined;
+  /** More members of the answer, for programs. */
+  readonly members: Readonly<Record<string, unknown>>;
 
   constructor(
     kind: ErrorKind,
@@ -50,6 +52,7 @@ export class AppError extends Error {
       cause?: unknown;
       retry_after?: number;
       reason?: string;
+      members?: Readonly<Record<string, unknown>>;
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -58,6 +61,7 @@ export class AppError extends Error {
     this.validations = options.validations ?? [];
     this.retry_after = options.retry_after;
     this.reason = options.reason;
+    this.members = options.members ?? {};
   }
 }
 

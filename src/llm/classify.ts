@@ -14,7 +14,8 @@ export type FailureSignal = {
 export type FailureReason =
   | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought")
   /** The chat's own model cannot be asked. */
-  | ("gone" | "model_disabled");
+  | ("gone" | "model_disabled")
+  | "spend_limit";
 
 export type Verdict = { readonly kind: ChatErrorKind; readonly retryable: boolean };
 

@@ -36,6 +36,7 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
   gone: () => "The model of this chat has been removed. Choose another model for the next message.",
   model_disabled: (provider) =>
     `The model of this chat is disabled at ${provider}. Choose another model for the next message.`,
+  spend_limit: () => "The spend limit of this chat's owner is reached.",
   too_long: (provider) =>
     `This chat is too long for its model at ${provider}, and could not be made short enough. Edit an earlier message, or begin a new chat.`,
   unknown_host: (provider) => `${provider} cannot be reached: the host name of its address cannot be found.`,

@@ -4,7 +4,9 @@ import { type Static, Type as t } from "@sinclair/typebox";
 export const Generic = t.Object({
   message: t.String({ description: "What happened, in one sentence." }),
   kind: t.Optional(
-    t.String({ description: "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed." }),
+    t.String({
+      description: "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed, usage_limit.",
+    }),
   ),
   detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),
   validations: t.Optional(

@@ -1,6 +1,6 @@
-// The models as chats use them: what each call has used is priced and written down before the end of its answer is handed on (rules SP-1
-// to SP-4). Every call passes here, those beside the turns, too.
-import type { Clock } from "#base/clock.ts";
+// The models as chats use them: what each call has used is priced and written down before the end of its answer is handed on, and who
+// has spent what they may makes none (rules SP-1 to SP-6). Every call passes here, those beside the turns, too.
+import { type Clock, rfc3339 } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { insertSpend } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -14,6 +14,8 @@ import {
   type ModelRequest,
   type ModelUsage,
 } from "#src/llm/model.ts";
+
+import { exceededBy } from "./limits.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock; readonly models: LanguageModels };
 
@@ -36,8 +38,9 @@ export class MeteredModels implements LanguageModels {
     return this.#deps.models.price?.(id) as ModelPrice | undefined;
   }
 
-  /** Throws as the models do, and `generic`, to be tried again, when what was used cannot be written down. */
+  /** Throws as the models do; `usage_limit`; and `generic`, to be tried again, when what was used cannot be read or written down. */
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    await this.#check(request.payer.user_id);
     let used: ModelUsage | undefined;
     try {
       for await (const event of this.#deps.models.stream(request)) {
@@ -56,6 +59,20 @@ export class MeteredModels implements LanguageModels {
       // It broke off, and yet it had said what it used: that it failed is what the caller must know.
       if (used) await this.#record(request, used).catch(() => {});
     }
+  }
+
+  /** Throws `usage_limit` once the payer has spent what they may, and `generic` when that cannot be read: then nothing is spent. */
+  async #check(user_id: string): Promise<void> {
+    let exceeded: Awaited<ReturnType<typeof exceededBy>>;
+    try {
+      exceeded = await exceededBy(this.#deps, user_id);
+    } catch (error) {
+      log("chats").error("what a user has spent could not be read: {error}", { error });
+      throw new ModelError("generic", "What has been spent could not be read.", { retryable: true });
+    }
+    if (!exceeded) return;
+    const detail = `The limit of this ${exceeded.period} begins anew at ${rfc3339(exceeded.to)}.`;
+    throw new ModelError("usage_limit", detail, { retryable: false, reason: "spend_limit" });
   }
 
   #priced(model_id: string, usage: ModelUsage): ModelUsage {

@@ -63,6 +63,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   // What people tell their own chats is theirs.
   user_chat_settings: {
     ...plain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
+    ...plain("spend_limit_micros"),
     prompt: { kind: "secret" },
   },
   mcp_server: {

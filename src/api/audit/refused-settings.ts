@@ -1,10 +1,11 @@
 // Settings, models and links, looked up to tell of a change that was refused, as in ./refused-things.ts. What an administrator or
 // somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
 import { readCompactionThresholds } from "#db/chats/settings.ts";
+import { readLimitOf } from "#db/chats/usage-limits.ts";
 import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
 import { findLink } from "#db/users/external-auth.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/model-override.ts";
-import { type Asked, type Find, idIn, member, organization } from "./refused-things.ts";
+import { type Asked, type Find, idIn, member, organization, user } from "./refused-things.ts";
 
 /** `chats/config`, `audit/retention` and the like: there always is one. */
 export const settingOf =
@@ -63,4 +64,26 @@ export const threshold: Find = async (asked) => {
   const model = idIn(asked.params, "model");
   const set = await readCompactionThresholds(asked.store, asked.user_id);
   return set.some(([id]) => id === model) ? ownSettingOf("compaction_threshold")(asked) : undefined;
+};
+
+/** The spend limit of a user. */
+export const newUserLimit: Find = async (asked) => {
+  const found = await user(asked);
+  return found && { ...found, resource_type: "user_chat_settings", target: "usage_limit" };
+};
+
+export const userLimit: Find = async (asked) => {
+  const found = await newUserLimit(asked);
+  return found && (await readLimitOf(asked.store, "user", found.resource_id ?? "")) !== undefined ? found : undefined;
+};
+
+/** The spend limit of an organization's members. */
+export const newGroupLimit: Find = async (asked) => {
+  const found = await organization({ ...asked, params: { organization: asked.params.group ?? "" } });
+  return found && { ...found, resource_type: "chat_settings", target: "usage_limit" };
+};
+
+export const groupLimit: Find = async (asked) => {
+  const found = await newGroupLimit(asked);
+  return found && (await readLimitOf(asked.store, "group", found.resource_id ?? "")) !== undefined ? found : undefined;
 };

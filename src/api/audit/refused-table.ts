@@ -24,6 +24,7 @@ const B = "/api/v2/workspacebuilds/:workspacebuild";
 const C = "/api/v2/chats/:chat";
 const CHATS = "/api/v2/chats";
 const CONFIG = `${CHATS}/config`;
+const LIMITS = `${CHATS}/usage-limits`;
 
 /** Method and route -> the action and the thing it is about. */
 export const REFUSED: Readonly<Record<string, RefusedOperation>> = {
@@ -100,6 +101,11 @@ export const REFUSED: Readonly<Record<string, RefusedOperation>> = {
   [`PUT ${CONFIG}/user-permissions`]: own("permissions"),
   [`PUT ${CONFIG}/user-compaction-thresholds/:model`]: write(settings.newThreshold),
   [`DELETE ${CONFIG}/user-compaction-thresholds/:model`]: write(settings.threshold),
+  [`PUT ${LIMITS}`]: setting("usage_limit"),
+  [`PUT ${LIMITS}/overrides/:user`]: write(settings.newUserLimit),
+  [`DELETE ${LIMITS}/overrides/:user`]: write(settings.userLimit),
+  [`PUT ${LIMITS}/group-overrides/:group`]: write(settings.newGroupLimit),
+  [`DELETE ${LIMITS}/group-overrides/:group`]: write(settings.groupLimit),
   "PUT /api/v2/audit/retention": write(settings.settingOf("audit_settings", "retention")),
 };
 

@@ -7,6 +7,7 @@ import { createChat } from "#domain/chats/create.ts";
 import { readChat, visibleChat } from "#domain/chats/find.ts";
 import { REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, CreateChat } from "#schema/chat.ts";
+import { LimitReached } from "#schema/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { limitJson } from "../http/body.ts";
 import { callers } from "../http/caller.ts";
@@ -33,6 +34,7 @@ import { chatPermissions, userPermissions } from "./permissions.ts";
 import { modelProviders } from "./providers.ts";
 import { chatStream } from "./stream.ts";
 import { chatTitle } from "./title.ts";
+import { chatUsageLimits } from "./usage-limits.ts";
 import { chatWatch } from "./watch.ts";
 
 /** Bytes of the bodies that the specification bounds more tightly. */
@@ -89,7 +91,7 @@ export const chats = (ctx: ApiContext) =>
       {
         user: true,
         body: CreateChat,
-        response: { 201: Chat, ...fails(400, 401, 403, 409, 413, 502) },
+        response: { 201: Chat, ...fails(400, 401, 403, 413, 502), 409: LimitReached },
         detail: {
           tags,
           ...REPEATABLE,
@@ -119,6 +121,7 @@ export const chats = (ctx: ApiContext) =>
     .use(chatWatch(ctx))
     .use(chatFiles(ctx))
     .use(chatConfig(ctx))
+    .use(chatUsageLimits(ctx))
     .use(userChatConfig(ctx))
     .use(userPermissions(ctx))
     .use(modelProviders(ctx))

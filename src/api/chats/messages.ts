@@ -15,8 +15,10 @@ import { chosenServers } from "#domain/chats/mcp-choice.ts";
 import { showMessage, showQueued } from "#domain/chats/present.ts";
 import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { restoreFiles } from "#domain/chats/restore-files.ts";
+import { checkUsageLimit } from "#domain/chats/usage-limits.ts";
 import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chat.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
+import { LimitReached } from "#schema/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -57,11 +59,13 @@ type Submission = {
 /** What is to be stored of a person's words, once hooks have seen them; what would be refused anyway is refused before. */
 const admittedPrompt = async (
   ctx: ApiContext,
-  { id, key }: ChatPlace,
+  { id, key, owner_id }: ChatPlace,
   { wished, asked, request_key }: Submission,
 ): Promise<AdmittedPrompt> => {
   const as_is = { content: wished, custom_prompt: null };
-  if (ctx.hooks.mode === "off" || (await isRepeated(ctx, key, request_key))) return as_is;
+  if (await isRepeated(ctx, key, request_key)) return as_is;
+  await checkUsageLimit(ctx, owner_id);
+  if (ctx.hooks.mode === "off") return as_is;
   await ctx.chats.ask(id, "check", asked);
   const chat = await ctx.store.get(findChat({ id }));
   if (!chat) throw notFound();
@@ -101,7 +105,7 @@ export const chatMessages = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         body: CreateMessage,
-        response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 409, 413, 429, 502) },
+        response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 413, 429, 502), 409: LimitReached },
         detail: {
           tags,
           ...REPEATABLE_IN_CHAT,
@@ -135,7 +139,7 @@ export const chatMessages = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ ...chatPath.properties, message: t.String({ description: "Message id." }) }),
         body: EditMessage,
-        response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 409, 413, 502) },
+        response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 413, 502), 409: LimitReached },
         detail: {
           tags,
           summary: "Edit a message",

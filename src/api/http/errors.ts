@@ -97,6 +97,7 @@ const bodyOf = (
   ...(error.reason ? { kind: error.reason } : {}),
   ...(error.detail ? { detail: error.detail } : {}),
   ...(error.validations.length > 0 ? { validations: error.validations } : {}),
+  ...error.members,
 });
 
 /** The path without query: a query may hold a token. */

@@ -16,6 +16,7 @@ import { clientTypeOf, contentOf, dynamicToolsOf, effortOf, labelsOf, planModeOf
 import { chosenServers, defaultServers } from "./mcp-choice.ts";
 import { permissionsOf } from "./permission-rules.ts";
 import { chatIdOf, isMadeBy } from "./repeat.ts";
+import { checkUsageLimit } from "./usage-limits.ts";
 import { wantedModel } from "./wanted-model.ts";
 
 /** With a `key` the chat's id follows from it, so the same request makes one chat however often it comes. */
@@ -29,6 +30,7 @@ export const createChat = async (
   if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
   const id = request === undefined ? uuid() : chatIdOf(caller.user_id, request.key);
   if (await isMadeBy(ctx, id, request)) return readChat(ctx, id);
+  await checkUsageLimit(ctx, caller.user_id);
   const chat = { organization_id, key: null };
   const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);

@@ -80,6 +80,12 @@ export const PREPARATIONS = {
     await admin(town).put(`/api/v2/chats/config/user-compaction-thresholds/${model}`, { threshold_percent: 60 });
     return { usable: model };
   },
+  limits: async (town) => {
+    const path = "/api/v2/chats/usage-limits";
+    await admin(town).put(`${path}/overrides/ada`, { spend_limit_micros: 1_000_000 });
+    await admin(town).put(`${path}/group-overrides/${town.things.organization_id}`, { spend_limit_micros: 1_000_000 });
+    return {};
+  },
 } satisfies Record<string, (town: Town) => Promise<Things>>;
 
 export type Preparation = keyof typeof PREPARATIONS;

@@ -45,6 +45,8 @@ export const ABSENT: ReadonlySet<string> = new Set([
   ...LINKED,
   "PUT /api/v2/chats/config/user-compaction-thresholds/{model}",
   "DELETE /api/v2/chats/config/user-compaction-thresholds/{model}",
+  "DELETE /api/v2/chats/usage-limits/overrides/{user}",
+  "DELETE /api/v2/chats/usage-limits/group-overrides/{group}",
 ]);
 
 const MAKES = [

@@ -24,6 +24,7 @@ const B = "/api/v2/workspacebuilds/{workspacebuild}";
 const A = "/api/v2/workspaceagents/{workspaceagent}";
 const C = "/api/v2/chats/{chat}";
 const CONFIG = "/api/v2/chats/config";
+const LIMITS = "/api/v2/chats/usage-limits";
 const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
 
 // biome-ignore format: a table
@@ -109,6 +110,11 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`PUT ${CONFIG}/plan-mode-instructions`]: "write chat_settings",
   [`PUT ${CONFIG}/system-prompt`]: "write chat_settings",
   [`PUT ${CONFIG}/debug-logging`]: "write chat_settings",
+  [`PUT ${LIMITS}`]: "write chat_settings",
+  [`PUT ${LIMITS}/overrides/{user}`]: "write user_chat_settings",
+  [`DELETE ${LIMITS}/overrides/{user}`]: { is: "write user_chat_settings", needs: "limits", row: { path: { user: "ada" } } },
+  [`PUT ${LIMITS}/group-overrides/{group}`]: "write chat_settings",
+  [`DELETE ${LIMITS}/group-overrides/{group}`]: { is: "write chat_settings", needs: "limits", row: { path: { group: "{organization_id}" } } },
   [`PUT ${CONFIG}/user-debug-logging`]: { is: "write user_chat_settings", needs: "allowed" },
   [`PUT ${CONFIG}/user-prompt`]: { is: "write user_chat_settings", row: { body: { custom_prompt: "Be brief." } } },
   [`PUT ${CONFIG}/user-permissions`]: "write user_chat_settings",

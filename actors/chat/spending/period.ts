@@ -1,0 +1,15 @@
+// The periods that spend limits count: days, weeks from Monday, months, all in UTC. Pure.
+import type { UsagePeriod } from "#schema/usage-limit.ts";
+
+const DAY_MS = 86_400_000;
+
+/** The period that `now` is in, in milliseconds since 1970; `to` is not included. */
+export const periodAt = (period: UsagePeriod, now: number): { readonly from: number; readonly to: number } => {
+  const date = new Date(now);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  if (period === "month") return { from: Date.UTC(year, month), to: Date.UTC(year, month + 1) };
+  const day = Date.UTC(year, month, date.getUTCDate());
+  if (period === "day") return { from: day, to: day + DAY_MS };
+  const monday = day - ((date.getUTCDay() + 6) % 7) * DAY_MS;
+  return { from: monday, to: monday + 7 * DAY_MS };
+};

@@ -1,0 +1,91 @@
+// Spend limits (facts/agents D 60 to 62): set by administrators, each sees their own state.
+import { Elysia, t } from "elysia";
+import { setLimitOf, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
+import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/usage-limit.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { tags } from "./paths.ts";
+
+const user = true;
+const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
+const groupPath = t.Object({
+  group: t.String({ description: "The id or name of an organization: the group of its members." }),
+});
+
+/** Routes below `/chats/usage-limits`. */
+export const chatUsageLimits = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/usage-limits" })
+    .use(callers)
+    .get("", ({ caller }) => usageLimits(ctx, caller), {
+      ...{ user, response: { 200: UsageLimits, ...fails(401, 403) } },
+      detail: { tags, summary: "See the spend limits", description: "For administrators." },
+    })
+    .put(
+      "",
+      async ({ caller, body, status }) => {
+        await setUsageLimit(ctx, caller, body);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, body: PutUsageLimits, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
+        detail: {
+          tags,
+          summary: "Set everybody's spend limit",
+          description:
+            "A user's own limit counts before it, then the lowest of the user's organizations. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
+        },
+      },
+    )
+    .get("/status", ({ caller }) => usageLimitStatus(ctx, caller.user_id), {
+      ...{ user, response: { 200: UsageLimitStatus, ...fails(401) } },
+      detail: { tags, summary: "See one's own spend limit and what is spent" },
+    })
+    .put(
+      "/overrides/:user",
+      async ({ caller, params, body, status }) => {
+        await setLimitOf(ctx, caller, { owner: "user", named: params.user }, body.spend_limit_micros);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params: userPath, body: PutLimit, response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) } },
+        detail: { tags, summary: "Set the spend limit of a user" },
+      },
+    )
+    .delete(
+      "/overrides/:user",
+      async ({ caller, params, status }) => {
+        await setLimitOf(ctx, caller, { owner: "user", named: params.user }, undefined);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params: userPath, response: { 204: NoContent, ...fails(400, 401, 403, 404) } },
+        detail: { tags, summary: "Take a user's own spend limit away" },
+      },
+    )
+    .put(
+      "/group-overrides/:group",
+      async ({ caller, params, body, status }) => {
+        await setLimitOf(ctx, caller, { owner: "group", named: params.group }, body.spend_limit_micros);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params: groupPath, body: PutLimit, response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) } },
+        detail: {
+          tags,
+          summary: "Set the spend limit of each member of an organization",
+          description: "Of several organizations the lowest counts.",
+        },
+      },
+    )
+    .delete(
+      "/group-overrides/:group",
+      async ({ caller, params, status }) => {
+        await setLimitOf(ctx, caller, { owner: "group", named: params.group }, undefined);
+        return status(204, undefined);
+      },
+      {
+        ...{ user, params: groupPath, response: { 204: NoContent, ...fails(400, 401, 403, 404) } },
+        detail: { tags, summary: "Take the spend limit of an organization's members away" },
+      },
+    );

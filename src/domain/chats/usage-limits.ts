@@ -1,0 +1,117 @@
+// Spend limits: what administrators set, what somebody has left, and the refusal of what would spend more.
+import { exceededBy, spendingOf } from "#actors/chat/spending/limits.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, forbidden, notFound } from "#base/errors.ts";
+import {
+  deleteLimitOf,
+  type LimitOwner,
+  listLimits,
+  putLimitOf,
+  putUsageLimit,
+  readLimitOf,
+  readUsageLimit,
+} from "#db/chats/usage-limits.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findOrganization } from "#db/users/organizations.ts";
+import { findUser } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { UsageLimitStatus, UsageLimits, UsagePeriod } from "#schema/usage-limit.ts";
+import { priceOf } from "#src/llm/prices.ts";
+import { mayConfigureChats } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { organizationAt } from "../organizations/find.ts";
+import { userAt } from "../users/user.ts";
+
+/** 409 with what was spent, the limit and when it begins anew. When it cannot be read nothing may be spent: that throws, too. */
+export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Promise<void> => {
+  const exceeded = await exceededBy(ctx, user_id);
+  if (!exceeded) return;
+  const { spent, limit, period, to } = exceeded;
+  throw new AppError("conflict", "The spend limit is reached.", {
+    detail: `The limit of this ${period} begins anew at ${rfc3339(to)}.`,
+    reason: "usage_limit",
+    members: { spent_micros: spent, limit_micros: limit, resets_at: rfc3339(to) },
+  });
+};
+
+/** What a user may spend, and has spent in the present period. */
+export const usageLimitStatus = async (ctx: DomainContext, user_id: string): Promise<UsageLimitStatus> => {
+  const { period, limit, spent, from, to } = await spendingOf(ctx, user_id);
+  return {
+    ...{ is_limited: limit !== null, period, spend_limit_micros: limit, current_spend: spent },
+    ...{ period_start: rfc3339(from), period_end: rfc3339(to) },
+  };
+};
+
+const checkAdmin = (caller: UserCaller): void => {
+  if (!mayConfigureChats(caller)) throw forbidden("Only administrators set limits and see them all.");
+};
+
+/** Everything that is set. 403. */
+export const usageLimits = async (
+  { store, modelSettings }: DomainContext,
+  caller: UserCaller,
+): Promise<UsageLimits> => {
+  checkAdmin(caller);
+  const { updated_at, ...limit } = await readUsageLimit(store);
+  const { providers, models } = await modelSettings.list();
+  const unpriced = models.filter((model) => {
+    const provider = providers.find(({ id }) => id === model.provider_id);
+    return model.enabled && provider?.enabled && !priceOf(provider.provider, model.model, model.model_config.cost);
+  });
+  const users = (await listLimits(store, "user")).map(async ({ id, micros }) => {
+    const user = await store.get(findUser({ id }));
+    const shown = user && { user_id: id, username: user.username, name: user.name, avatar_url: user.avatar_url };
+    return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
+  });
+  const groups = (await listLimits(store, "group")).map(async ({ id, micros }) => {
+    const found = await store.get(findOrganization({ id }));
+    const shown = found && { group_id: id, group_name: found.name, group_display_name: found.display_name };
+    return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
+  });
+  return {
+    ...limit,
+    updated_at: updated_at === null ? null : rfc3339(updated_at),
+    unpriced_model_count: unpriced.length,
+    overrides: (await Promise.all(users)).flat(),
+    group_overrides: (await Promise.all(groups)).flat(),
+  };
+};
+
+/** Sets the limit of everybody. 403. */
+export const setUsageLimit = async (
+  { store, clock }: DomainContext,
+  caller: UserCaller,
+  given: { readonly spend_limit_micros: number | null; readonly period: UsagePeriod },
+): Promise<void> => {
+  checkAdmin(caller);
+  const now = clock.now();
+  const before = await readUsageLimit(store);
+  const after = { ...given, updated_at: now };
+  const entry = { now, action: "write", resource_type: "chat_settings", target: "usage_limit", before, after } as const;
+  await store.commit([putUsageLimit(after), audited(entry)]);
+};
+
+/** Sets the limit of one user or group, or takes it away (undefined). 403; 404 for nobody, and for a limit that is not set. */
+export const setLimitOf = async (
+  { store, clock }: DomainContext,
+  caller: UserCaller,
+  { owner, named }: { readonly owner: LimitOwner; readonly named: string },
+  micros: number | undefined,
+): Promise<void> => {
+  checkAdmin(caller);
+  const { id } = await (owner === "user" ? userAt(store, named, caller) : organizationAt(store, named, caller));
+  const before = await readLimitOf(store, owner, id);
+  if (micros === undefined && before === undefined) throw notFound();
+  const limit = (spend_limit_micros: number | undefined) =>
+    spend_limit_micros === undefined ? undefined : { spend_limit_micros };
+  const about = { now: clock.now(), action: "write", resource_id: id, target: "usage_limit" } as const;
+  const whose =
+    owner === "user"
+      ? ({ resource_type: "user_chat_settings" } as const)
+      : ({ resource_type: "chat_settings", organization_id: id } as const);
+  await store.commit([
+    micros === undefined ? deleteLimitOf(owner, id) : putLimitOf(owner, id, micros),
+    audited({ ...about, ...whose, before: limit(before), after: limit(micros) }),
+  ]);
+};
