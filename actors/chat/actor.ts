@@ -1,14 +1,13 @@
 // The actor of one chat: the only writer of its row, its history and its queue. Decides by the table of state.ts, commits, announces,
 // and starts and stops turns outside of its mailbox; what they report carries the history it belongs to (rules CH-10 to CH-19).
-import { AppError, conflict } from "#base/errors.ts";
-import { findChat, listChildren, markChatRead, unpinChat } from "#db/chats/chats.ts";
+import { findChat, guardPermissions, listChildren, markChatRead } from "#db/chats/chats.ts";
 import { pinContextOnce, repinContext } from "#db/chats/context.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chats/shares.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import { chatModel } from "#src/llm/chat-model.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
-import { announce, resume, tellChanges, tellOwner } from "./announce.ts";
+import { announce, resume, tellChanges } from "./announce.ts";
 import { chatDeleted, toldSharing } from "./audit.ts";
 import { ChatCore, type Wish } from "./chat-core.ts";
 import type { ChatState } from "./machine/chat-state.ts";
@@ -17,7 +16,7 @@ import { permittedCalls, rememberedRules } from "./machine/permissions.ts";
 import { modelAfter, withoutChoice } from "./machine/promoted.ts";
 import {
   type AnsweredPermissions,
-  type ChatPatch,
+  type ChangeChat,
   type ChatSnapshot,
   type CreateChat,
   type Description,
@@ -34,10 +33,11 @@ import {
   type Step,
 } from "./messages.ts";
 import { created } from "./storage/created.ts";
+import { changedFamily } from "./storage/family.ts";
 import { type ForkChat, forked } from "./storage/fork.ts";
 import { emptyChat, removeChat } from "./storage/purge.ts";
-import { checkedRoot, readChat, readChildren, readEdited } from "./storage/read.ts";
-import { joined, patchWrites, pinWrites, writesOf } from "./storage/writes.ts";
+import { readChat, readChildren, readEdited } from "./storage/read.ts";
+import { joined, patchWrites } from "./storage/writes.ts";
 import { type Spawned, type SpawnSubagent, spawnRefusal, subagentOf } from "./subagents/create.ts";
 import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./turn/offer.ts";
 
@@ -137,7 +137,11 @@ export class ChatActor extends ChatCore {
     return this.handle(async (state) => {
       const given = answers.map(({ tool_call_id, decision }) => ({ tool_call_id, isGranted: decision === "allow" }));
       const change = await this.decide(state, { type: "answer_permissions", answers: given });
-      return this.outcome(state, change, undefined, rememberedRules(state, answers));
+      const patch = rememberedRules(state, answers);
+      const outcome = this.outcome(state, change, undefined, patch);
+      // Not over rules that its root has changed in the meantime.
+      const guard = patch.permissions === undefined ? [] : [guardPermissions(state)];
+      return { ...outcome, writes: [...guard, ...(outcome.writes ?? [])] };
     });
   }
 
@@ -152,45 +156,14 @@ export class ChatActor extends ChatCore {
   }
 
   /**
-   * Archives or unarchives a root chat with all its sub-chats, or none of them. 400, 409. `silent_since`: only when it has not moved
-   * since then and is not pinned (rule RT-1).
+   * Metadata, and into the archive or back: one commit, for a root chat with its sub-chats (rules SB-1, SB-3). 400, 409. `pin` is the wished
+   * place among the owner's pinned chats, 0 for none. `silent_since`: only when it has not moved since then and is not pinned (rule RT-1).
    */
-  archive({ archived, silent_since }: { readonly archived: boolean; readonly silent_since?: number }): Promise<void> {
-    return this.handle(async (state) => {
-      if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
-        throw conflict("The chat has moved meanwhile.");
-      }
-      const { store, chats } = this.parts;
-      const type = archived ? "archive" : "unarchive";
-      const change = await this.decide(checkedRoot(state), { type });
-      const family: { before: ChatState; change: Change<ChatState> }[] = [];
-      for (const before of await readChildren(store, this.id, !archived)) {
-        family.push({ before, change: await this.decide(before, { type }) });
-      }
-      const outcome = this.outcome(state, change, undefined);
-      return {
-        ...outcome,
-        state: { ...outcome.state, ...(archived ? { pin_order: 0 } : {}) },
-        writes: [
-          ...(outcome.writes ?? []),
-          ...(archived ? unpinChat(this.id, state.owner_id) : []),
-          ...family.flatMap((one) => writesOf(one.before, one.change)),
-        ],
-        after: () => {
-          outcome.after?.();
-          for (const member of [change, ...family.map((one) => one.change)]) {
-            tellOwner(this.parts.topics, member.state, archived ? "deleted" : "created");
-          }
-          for (const { before } of family)
-            void chats()
-              .ask(before.id, "reload", {})
-              .catch(() => {});
-        },
-      };
-    });
+  change(args: ChangeChat): Promise<void> {
+    return this.handle((state) => changedFamily(this.parts, state, args, (one, wish) => this.decide(one, wish)));
   }
 
-  /** Somebody else has written this chat's row: its root, when the family was archived. */
+  /** Somebody else has written this chat's row: its root, when the family was changed. */
   reload(_: Record<string, never>): Promise<void> {
     return this.handle(async (state) => {
       const fresh = await readChat(this.parts.store, this.id);
@@ -225,25 +198,6 @@ export class ChatActor extends ChatCore {
         }
       };
       return { state, gone: true, writes: removeChat(state), after, reply: "done" };
-    });
-  }
-
-  /** Metadata. `pin` is the wished place among the owner's pinned chats, 0 for none. */
-  update({ patch, pin }: { readonly patch: ChatPatch; readonly pin: number | null }): Promise<void> {
-    return this.handle((state) => {
-      if (pin !== null && pin > 0 && state.archived) {
-        throw new AppError("invalid", "An archived chat cannot be pinned.");
-      }
-      const pins = pin === null ? [] : pinWrites(state, pin);
-      const { workspace_id = state.workspace_id } = patch;
-      const isMoved = workspace_id !== state.workspace_id;
-      const context = isMoved ? repinContext(state.key, workspace_id, this.parts.clock.now()) : [];
-      return {
-        state: { ...state, ...patch, ...(pin === null ? {} : { pin_order: pin }) },
-        writes: [...patchWrites(state, patch), ...pins, ...context],
-        after: () => tellChanges(this.parts.topics, state, { ...state, ...patch }),
-        reply: undefined,
-      };
     });
   }
 

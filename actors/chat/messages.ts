@@ -27,6 +27,14 @@ export type ChatPatch = Partial<
   >
 >;
 
+/** What is left out stays. */
+export type ChangeChat = {
+  readonly archived?: boolean;
+  readonly patch: ChatPatch;
+  readonly pin: number | null;
+  readonly silent_since?: number;
+};
+
 /** `chat` has everything but the execution state, which begins here; `messages` are the system rows and the first user message. */
 export type CreateChat = {
   readonly chat: Pick<

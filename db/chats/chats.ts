@@ -106,6 +106,17 @@ export const saveExecution = (id: string, expected: number, next: ExecutionColum
     expected,
   });
 
+const guardRules = statement<{ id: string; known: string | null }>(
+  build
+    .update(chats)
+    .set({ permissions: sql`${chats.permissions}` })
+    .where(and(eq(chats.id, sql.placeholder("id")), sql`${chats.permissions} is ${sql.placeholder("known")}`)),
+  { expect: 1 },
+);
+/** `stale` when somebody else has changed what the chat may do. */
+export const guardPermissions = ({ id, permissions }: Pick<ChatRow, "id" | "permissions">): Statement =>
+  guardRules({ id, known: permissions === null ? null : JSON.stringify(permissions) });
+
 const read = statement<{ id: string }>(
   build
     .update(chats)

@@ -15,6 +15,7 @@ import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverDownloads } from "./server-downloads.ts";
 import { checks as serverFailpoints } from "./server-failpoints.ts";
+import { checks as serverFamilies } from "./server-families.ts";
 import { checks as serverFaults } from "./server-faults.ts";
 import { checks as serverFlush } from "./server-flush.ts";
 import { checks as serverHooks } from "./server-hooks.ts";
@@ -41,6 +42,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
   { name: "server: chats", numbers: "1, 19", rounds: 25, full: 100 },
   { name: "server: hooks", numbers: "1", rounds: 30, full: 100 },
+  { name: "server: families of chats", numbers: "1", rounds: 30, full: 100 },
   { name: "server: a chat that codes", numbers: "1", rounds: 30, full: 100 },
   { name: "chats: random commands", numbers: "10", rounds: 10_000, full: 10_000 },
   { name: "chats: race for one queue", numbers: "10", rounds: 10_000, full: 10_000 },
@@ -76,7 +78,7 @@ type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
-  ...[...serverChats, ...serverHooks, ...serverStory, ...serverChatsRandom],
+  ...[...serverChats, ...serverHooks, ...serverFamilies, ...serverStory, ...serverChatsRandom],
   ...[...serverOutside, ...serverConnections],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads, ...serverSoak],
   ...workspaceModel,

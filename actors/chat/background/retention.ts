@@ -70,7 +70,9 @@ export class Retention implements Chore {
     let count = 0;
     for (const { id } of await store.scan(listSilentChats({ before }))) {
       if (this.#isStopped) return;
-      const done = await this.#each(id, () => chats().ask(id, "archive", { archived: true, silent_since: before }));
+      const done = await this.#each(id, () =>
+        chats().ask(id, "change", { archived: true, silent_since: before, patch: {}, pin: null }),
+      );
       if (done) count += 1;
     }
     if (count > 0) log("chats").info("{count} silent chats were archived", { count });

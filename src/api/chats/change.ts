@@ -5,7 +5,7 @@ import type { NewMessage, ToolResult } from "#actors/chat/machine/decision.ts";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { type ChatPlace, findChat, listChildren } from "#db/chats/chats.ts";
+import { type ChatPlace, findChat } from "#db/chats/chats.ts";
 import { workspaceFor } from "#domain/chats/create.ts";
 import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
 import { labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
@@ -45,11 +45,6 @@ const patchOf = async (
   return { patch, pin: pin_order ?? null };
 };
 
-/** What a chat may do its sub-chats may do, too: else it would let them do what it may no longer (rule SB-1). */
-const handDown = async ({ store, chats }: ApiContext, root: string, patch: ChatPatch): Promise<void> => {
-  for (const { id } of await store.all(listChildren({ root }))) await chats.ask(id, "update", { patch, pin: null });
-};
-
 /** What hooks leave behind the results; what would be refused anyway is refused before they are asked. */
 const resultRows = async (
   { hooks, chats, store }: ApiContext,
@@ -71,12 +66,10 @@ export const changeChat = (ctx: ApiContext) =>
         const place = await changeableChat(ctx, params.chat, caller);
         const { patch, pin } = await patchOf(ctx, caller, place, body);
         const { archived } = body;
-        if (pin !== null && pin > 0 && (archived ?? place.archived)) {
-          throw new AppError("invalid", "An archived chat cannot be pinned.");
+        const isEmpty = archived === undefined && pin === null && Object.keys(patch).length === 0;
+        if (!isEmpty) {
+          await ctx.chats.ask(place.id, "change", { ...(archived === undefined ? {} : { archived }), patch, pin });
         }
-        if (archived !== undefined) await ctx.chats.ask(place.id, "archive", { archived });
-        if (Object.keys(patch).length > 0 || pin !== null) await ctx.chats.ask(place.id, "update", { patch, pin });
-        if (patch.permissions !== undefined) await handDown(ctx, place.id, { permissions: patch.permissions });
         set.status = 204;
       },
       {
@@ -87,7 +80,8 @@ export const changeChat = (ctx: ApiContext) =>
         detail: {
           tags,
           summary: "Change a chat",
-          description: "Archiving takes all sub-chats along and is refused (409) while one of them is active.",
+          description:
+            "All of it or nothing. Archiving takes all sub-chats along and is refused (409) while one of them is active; they take over its permissions, too.",
         },
       },
     )

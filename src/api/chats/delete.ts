@@ -19,7 +19,7 @@ export const deleteChat = (ctx: ApiContext) =>
         throw new AppError("invalid", "Only root chats can be deleted; sub-chats go with them.");
       // Archived first: nothing may begin in it any more, and what a crash leaves of it is found and deleted later.
       const chat = await readChat(ctx.store, id);
-      if (!archived) await ctx.chats.ask(id, "archive", { archived: true });
+      if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
       const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
       if (done === "stale") throw conflict("The chat was brought back meanwhile.");
       if (chat) ctx.generations.forgetFiles({ ...aboutOf(chat), chat_id: id });

@@ -126,7 +126,7 @@ export class ChatToolServices implements ToolServices {
     const name = wish.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#of.run_id.slice(0, 6)}`;
     const id = await this.#made({ ...wish, name }, caller);
     const place = await store.get(findWorkspacePlace({ id }));
-    await chats.ask(this.#of.chat_id, "update", { patch: { workspace_id: id }, pin: null });
+    await chats.ask(this.#of.chat_id, "change", { patch: { workspace_id: id }, pin: null });
     return { ...(await this.#ready(id, caller, signal)), created: true, build_id: place?.latest_build_id };
   }
 

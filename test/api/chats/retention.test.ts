@@ -210,9 +210,9 @@ testInside(
     for (const id of [gone, back]) await world.owner.patch(`/api/v2/chats/${id}`, { archived: true });
     await set("retention_days", 2);
     await pass(DAY + EVERY);
-    await chats.ask(back, "archive", { archived: false });
+    await chats.ask(back, "change", { archived: false, patch: {}, pin: null });
     expect(await chats.ask(back, "purge", { before: Number.MAX_SAFE_INTEGER })).toBe("stale");
-    await chats.ask(back, "archive", { archived: true });
+    await chats.ask(back, "change", { archived: true, patch: {}, pin: null });
     expect(await chats.ask(back, "purge", { before: services.clock.now() - DAY })).toBe("stale");
     await pass(DAY);
     expect([await look(gone), archivedOf(await look(back))]).toEqual([404, true]);

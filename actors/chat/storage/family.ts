@@ -1,0 +1,103 @@
+// Changing a root chat with its sub-chats: one batch for all of them or nothing, so that no crash leaves a sub-chat with more than its root
+// has (rules SB-1 and SB-3). Used by the root's actor; those of the sub-chats read their rows anew afterwards.
+import { AppError, conflict } from "#base/errors.ts";
+import { listChildren, unpinChat } from "#db/chats/chats.ts";
+import { repinContext } from "#db/chats/context.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { Outcome } from "../../runtime/actor.ts";
+import { announce, tellChanges, tellOwner } from "../announce.ts";
+import { chatEntries } from "../audit.ts";
+import type { ChatDeps } from "../chat-core.ts";
+import type { ChatState } from "../machine/chat-state.ts";
+import type { Change } from "../machine/decision.ts";
+import type { ChangeChat, ChatPatch } from "../messages.ts";
+import { checkedRoot, readChat } from "./read.ts";
+import { patchWrites, pinWrites, writesOf } from "./writes.ts";
+
+type Decide = (state: ChatState, wish: { type: "archive" | "unarchive" }) => Promise<Change<ChatState>>;
+type Member = {
+  readonly before: ChatState;
+  /** Absent where the execution state stays as it is. */
+  readonly change: Change<ChatState> | undefined;
+  readonly patch: ChatPatch;
+};
+
+/** The outcome of a change of this chat, with what its sub-chats take over. Throws what refuses one of them; then nothing changes. */
+export const changedFamily = async (
+  deps: ChatDeps,
+  state: ChatState,
+  { archived, patch, pin, silent_since }: ChangeChat,
+  decide: Decide,
+): Promise<Outcome<ChatState, void>> => {
+  const { clock, topics } = deps;
+  if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
+    throw conflict("The chat has moved meanwhile.");
+  }
+  if (pin !== null && pin > 0 && (archived ?? state.archived)) {
+    throw new AppError("invalid", "An archived chat cannot be pinned.");
+  }
+  const type = archived ? "archive" : "unarchive";
+  const change = archived === undefined ? undefined : await decide(checkedRoot(state), { type });
+  const children = await childrenOf(deps, state, { archived, patch }, (child) => decide(child, { type }));
+  const next = { ...(change?.state ?? state), ...patch };
+  const unpins = archived === true || pin === 0;
+  const { workspace_id = state.workspace_id } = patch;
+  const members: readonly Member[] = [{ before: state, change, patch }, ...children];
+  const after = () => {
+    for (const { before, change: moved } of members) {
+      if (!moved) continue;
+      if (before === state) announce(deps, state, { ...moved, state: next });
+      tellOwner(topics, moved.state, archived ? "deleted" : "created");
+    }
+    tellChanges(topics, state, next);
+    for (const { before } of children) {
+      void deps
+        .chats()
+        .ask(before.id, "reload", {})
+        .catch(() => {});
+    }
+  };
+  return {
+    state: { ...next, ...(unpins ? { pin_order: 0 } : pin === null ? {} : { pin_order: pin }) },
+    writes: [
+      ...members.flatMap(writesOfMember),
+      ...(unpins ? unpinChat(state.id, state.owner_id) : pin === null ? [] : pinWrites(state, pin)),
+      ...(workspace_id === state.workspace_id ? [] : repinContext(state.key, workspace_id, clock.now())),
+      ...children.flatMap((child) => entriesOf(child, clock.now())),
+    ],
+    after,
+    reply: undefined,
+  };
+};
+
+/** The sub-chats that change with their root: they follow it into the archive and back, and may do what it may. */
+const childrenOf = async (
+  { store }: ChatDeps,
+  root: ChatState,
+  { archived, patch }: Pick<ChangeChat, "archived" | "patch">,
+  decide: (child: ChatState) => Promise<Change<ChatState>>,
+): Promise<Member[]> => {
+  const { permissions } = patch;
+  if (root.parent_chat_id !== null || (archived === undefined && permissions === undefined)) return [];
+  const found: Member[] = [];
+  for (const { id } of await store.all(listChildren({ root: root.id }))) {
+    const before = await readChat(store, id);
+    if (!before) continue;
+    const moves = archived !== undefined && before.archived !== archived;
+    const change = moves ? await decide(before) : undefined;
+    if (change || permissions !== undefined) {
+      found.push({ before, change, patch: permissions === undefined ? {} : { permissions } });
+    }
+  }
+  return found;
+};
+
+const writesOfMember = ({ before, change, patch }: Member): Statement[] => [
+  ...(change ? writesOf(before, change) : []),
+  ...patchWrites(before, patch),
+];
+
+/** The log tells of a sub-chat what it did not follow from its root alone: its rules. */
+const entriesOf = ({ before, patch }: Member, now: number): Statement[] =>
+  chatEntries(before, { state: { ...before, ...patch } }, now).map(audited);
