@@ -72,7 +72,7 @@ export class ChatActor extends ChatCore {
     });
   }
 
-  /** Sends a user's message, or queues it while the chat is busy. 409, 429, archived 400. */
+  /** Sends a user's message, or queues it while the chat is busy. 409, 429. */
   send({ behavior, patch, request_key, ...said }: SendMessage): Promise<Sent> {
     return this.once(request_key, async (state) => {
       const id = await this.parts.store.reserve("queued_messages", 1);
@@ -114,12 +114,12 @@ export class ChatActor extends ChatCore {
     return this.handleCommand({ type: "delete_queued", queued_id });
   }
 
-  /** Lets a queued message go first. 404, 409, archived 400. */
+  /** Lets a queued message go first. 404, 409. */
   promoteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
     return this.handleCommand({ type: "promote_queued", queued_id });
   }
 
-  /** Stops the turn, or cancels the calls that the client has not answered. 409, archived 400. */
+  /** Stops the turn, or cancels the calls that the client has not answered. 409. */
   interrupt(_: Record<string, never>): Promise<void> {
     return this.handleCommand({ type: "interrupt" });
   }

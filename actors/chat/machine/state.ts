@@ -336,7 +336,7 @@ const refusal = (state: Execution, type: CommandType): AppError => {
   if (nameOf(state) === "invalid") return conflict("The chat is in an invalid state.");
   if (type === "archive" && state.archived) return new AppError("invalid", "The chat is already archived.");
   if (type === "unarchive") return new AppError("invalid", "The chat is not archived.");
-  if (state.archived && ARCHIVED_WRITES.includes(type)) return new AppError("invalid", "The chat is archived.");
+  if (state.archived && ARCHIVED_WRITES.includes(type)) return conflict("The chat is archived: bring it back first.");
   return conflict(WORDS[type] ?? "The chat's present state does not allow this.");
 };
 

@@ -111,7 +111,7 @@ export const chatMessages = (ctx: ApiContext) =>
           ...REPEATABLE_IN_CHAT,
           summary: "Send a message",
           description:
-            "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 400.",
+            "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
         },
       },
     )

@@ -1,5 +1,5 @@
 // Finding the chat a request is about, and who may do what to it: hidden is 404, visible but another's is 403 (facts/chats 4.1).
-import { AppError, forbidden, notFound } from "#base/errors.ts";
+import { conflict, forbidden, notFound } from "#base/errors.ts";
 import { type ChatPlace, findChatPlace } from "#db/chats/chats.ts";
 import { findSnapshot } from "#db/chats/context.ts";
 import { listChatFiles } from "#db/chats/files.ts";
@@ -47,11 +47,11 @@ export const changeableChat = async (ctx: DomainContext, id: string, caller: Use
   return place;
 };
 
-/** A chat the caller may speak in: its owner's alone. 404, 403, archived 400. */
+/** A chat the caller may speak in: its owner's alone. 404, 403, archived 409. */
 export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
   if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
-  if (place.archived) throw new AppError("invalid", "The chat is archived.");
+  if (place.archived) throw conflict("The chat is archived: bring it back first.");
   return place;
 };
 

@@ -78,11 +78,10 @@ const COMMANDS: Command[] = [
   { ...at, type: "reconcile_invalid" },
 ];
 const REPORTS = /^(record|commit|enter|finish|cancel)_/;
-const ARCHIVED = ["send", "edit", "interrupt", "promote_queued", "complete_requires_action", "answer_permissions"];
 
 const expectedStatus = (name: string, { type }: Command): number => {
   if (type === "reconcile_invalid" || name === "invalid") return 409;
-  if (name.startsWith("X")) return type === "archive" || ARCHIVED.includes(type) ? 400 : 409;
+  if (name.startsWith("X")) return type === "archive" ? 400 : 409;
   return type === "unarchive" ? 400 : 409;
 };
 

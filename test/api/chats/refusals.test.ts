@@ -24,7 +24,7 @@ test("[CH-4] the twenty-first waiting message is refused with 429, and the twent
   );
 });
 
-test("[CH-2] an archived chat takes nothing (400); what is not there is 404; what does not fit its state 409", async () => {
+test("[CH-2] an archived chat takes nothing, as what does not fit a state (409); what is not there is 404", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);
@@ -59,7 +59,7 @@ test("[CH-2] an archived chat takes nothing (400); what is not there is 404; wha
     ["POST", "queue/1/promote"],
     ["POST", "tool-results", { results: [] }],
   ] as const) {
-    expect([method, tail, await statusOf(world, method, `${id}/${tail}`, body)]).toEqual([method, tail, 400]);
+    expect([method, tail, await statusOf(world, method, `${id}/${tail}`, body)]).toEqual([method, tail, 409]);
   }
   expect(await statusOf(world, "PATCH", id, { archived: true })).toBe(400);
   expect(follower.history).toEqual(["user: go", "assistant: so"]);
