@@ -129,7 +129,7 @@ testNeeding(
     const asked = (await consumer.seen()).length;
     expect((await world.owner.fetch("PATCH", `${path}/999999999`, { content: said("x") })).status).toBe(404);
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
-    expect((await world.owner.fetch("POST", path, { content: said("x") })).status).toBe(400);
+    expect((await world.owner.fetch("POST", path, { content: said("x") })).status).toBe(409);
     expect((await consumer.seen()).length).toBe(asked);
     const { audit_logs } = await (await admin(world)).get<{
       audit_logs: { status_code: number; additional_fields: object }[];

@@ -231,7 +231,7 @@ test("[CH-39] sub-chats are archived and brought back with their root, or none o
     children: [{ id: child, archived: true }],
   });
   const sent = await world.owner.fetch("POST", `/api/v2/chats/${child}/messages`, { content: said("x") });
-  expect(sent.status).toBe(400);
+  expect(sent.status).toBe(409);
   expect(await archive(root.id, false)).toBe(204);
   expect((await world.owner.get<Chat[]>("/api/v2/chats")).map(({ children }) => children.length)).toEqual([1]);
   await world.owner.post(`/api/v2/chats/${child}/messages`, { content: said("go on") });

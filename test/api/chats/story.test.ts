@@ -198,7 +198,7 @@ test("[CH-27] unread is what the owner has not followed; archived chats keep sti
     await world.owner.fetch("POST", `${path}/interrupt`),
     await world.owner.fetch("PATCH", path, { archived: true }),
   ];
-  expect(refused.map(({ status }) => status)).toEqual([400, 400, 400]);
+  expect(refused.map(({ status }) => status)).toEqual([409, 409, 400]);
   await world.owner.patch(path, { archived: false });
   expect((await watch.json<WatchEvent>()).kind).toBe("created");
   using follower = await Follower.open(world.owner, id);
