@@ -9,6 +9,7 @@ import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/ag
 import type { Statement } from "#db/engine/sql.ts";
 import { type LifecycleState, SUBSYSTEMS } from "#schema/agent.ts";
 import type { AppHealth, AppState } from "#schema/app.ts";
+import { asIcon } from "#schema/text.ts";
 import { agentStatus } from "./status.ts";
 
 export type AgentState = {
@@ -168,7 +169,8 @@ export type AppReport = {
 export const appStatus = (state: AgentState, report: { id: string; now: number } & AppReport): Decision => {
   const app = state.apps.find(({ slug }) => slug === report.app_slug);
   if (!app) throw invalidField("app_slug", "is not the slug of an app of this agent");
-  const { id, uri, icon, needs_user_attention, now: created_at } = report;
+  const { id, uri, needs_user_attention, now: created_at } = report;
+  const icon = asIcon(report.icon);
   const of = { agent_id: state.agent.id, app_id: app.id, workspace_id: state.agent.workspace_id };
   const message = printable(report.message);
   return {

@@ -37,7 +37,9 @@ export const PatchAppStatus = t.Object({
     t.String({ maxLength: STATUS_MESSAGE, description: "At most 160 bytes of UTF-8; control characters are removed." }),
   ),
   uri: t.Optional(t.String({ maxLength: 4096, description: "Where to look, such as a pull request; kept as given." })),
-  icon: t.Optional(t.String({ maxLength: 1024, description: "A URL or a path of this server, or empty." })),
+  icon: t.Optional(
+    t.String({ maxLength: 1024, description: "A URL or a path of this server; what is neither is left out." }),
+  ),
   needs_user_attention: t.Optional(t.Boolean({ description: "The app waits for its person." })),
 });
 

@@ -271,7 +271,8 @@ test(
     await other.connected();
     const stop = await createBuild(world.admin, id, "stop");
     expect(stop).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
-    expect((await logOf(world.admin, stop.id))[0]).toContain("provisioner=local where the workspace lives");
+    using log = await world.admin.socket(`/api/v2/workspacebuilds/${stop.id}/logs?follow=true`);
+    expect((await log.json<JobLog>()).output).toContain("provisioner=local where the workspace lives");
     await using back = world.start("back", { kinds: "local" });
     await back.connected();
     expect((await awaitBuild(world.admin, id)).latest_build).toMatchObject({

@@ -85,7 +85,7 @@ const filesBelow = (directory: string): { path: string; text: string }[] =>
     .map((path) => ({ path, text: readFileSync(path, "latin1") }));
 
 testInside(
-  "[SC-6] tokens of every kind are in no file and no log line, but for the record a local workspace's daemon is started from",
+  "[SC-6] tokens of every kind are in no file and no log line, but for the record a local workspace's daemon is started from and the file it reads",
   async () => {
     using directory = tempDirectory();
     const lines: string[] = [];
@@ -123,9 +123,10 @@ testInside(
       const record = join(server.directory, "workspaces", id, "daemon.json");
       const { token: agent } = JSON.parse(readFileSync(record, "utf8")) as { token: string };
       secrets.set("agent token", agent);
-      expect(statSync(record).mode & 0o777).toBe(0o600);
+      const tokenFile = join(server.directory, "workspaces", id, "token");
+      for (const file of [record, tokenFile]) expect(statSync(file).mode & 0o777).toBe(0o600);
       expect(statSync(join(server.directory, "workspaces")).mode & 0o777).toBe(0o700);
-      running = filesBelow(directory.path).filter(({ path }) => path !== record);
+      running = filesBelow(directory.path).filter(({ path }) => path !== record && path !== tokenFile);
       await createBuild(admin, id, "delete");
       await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
     }

@@ -30,7 +30,11 @@ describe("by REST", () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
     const agent = agentOf(server, seeded);
-    const answer = await agent.patch(PATH, { app_slug: "ai", state: "working", message: "reading" });
+    const answer = await agent.patch(PATH, {
+      ...{ app_slug: "ai", state: "working", message: "reading" },
+      // What is no icon is none.
+      icon: "javascript:alert(1)",
+    });
     expect(answer).toEqual({ message: "Status stored." });
     const uri = "https://example.com/pull/1?a=b#c";
     await agent.patch(PATH, {
@@ -38,7 +42,7 @@ describe("by REST", () => {
       state: "complete",
       message: "done",
       uri,
-      icon: "x.svg",
+      icon: "/emojis/2705.png",
       needs_user_attention: true,
     });
     const [ai, web] = await statuses(server, seeded);
@@ -51,7 +55,7 @@ describe("by REST", () => {
       agent_id: seeded.agent_id,
       workspace_id: seeded.workspace_id,
       uri,
-      icon: "x.svg",
+      icon: "/emojis/2705.png",
       needs_user_attention: true,
     });
     expect(ai?.[1]).toMatchObject({ icon: "", needs_user_attention: false });

@@ -143,7 +143,7 @@ describe("writing", () => {
     const agent = agentOf(server, seeded);
     const id = crypto.randomUUID();
     for (const display_name of ["Build", "Again"]) {
-      const response = await agent.fetch("POST", SOURCES, { id, display_name, icon: "/icon.svg" });
+      const response = await agent.fetch("POST", SOURCES, { id, display_name, icon: "/emojis/1f310.png" });
       expect(response.status).toBe(200);
       expect(await response.json()).toMatchObject({ id, display_name, workspace_agent_id: seeded.agent_id });
     }
@@ -156,7 +156,7 @@ describe("writing", () => {
     const shown = await ownerOf(server, seeded).get<{ log_sources: object[] }>(
       `/api/v2/workspaceagents/${seeded.agent_id}`,
     );
-    expect(shown.log_sources[0]).toMatchObject({ id, display_name: "Again", icon: "/icon.svg" });
+    expect(shown.log_sources[0]).toMatchObject({ id, display_name: "Again", icon: "/emojis/1f310.png" });
     expect((await agent.fetch("POST", SOURCES, { id: "nope" })).status).toBe(400);
     const compat = await fetch(new URL(SOURCES, server.url), {
       method: "POST",
