@@ -127,6 +127,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly outbound: Outbound;
+  /** The way to MCP servers, which may stand where models may. */
+  readonly mcpOutbound: Outbound;
   readonly links: Links;
   readonly jobs: JobQueue;
   readonly workers: Workers;
@@ -239,7 +241,10 @@ export class Context implements ApiContext, AsyncDisposable {
       ...{ store, clock: this.clock, encryption: this.encryption, models: configured },
     });
     const { clock, topics, models } = this;
-    const mcpDoor = new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_MCP });
+    this.mcpOutbound = new Outbound({
+      ...{ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_MCP },
+      reaches_private: onlyThisMachine(this.config),
+    });
     const hookService = openHooks({ config: this.config, clock, store });
     this.hooks = hookService.hooks;
     const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
@@ -256,7 +261,7 @@ export class Context implements ApiContext, AsyncDisposable {
       asksTitles: this.config.chat_titles,
       mcpAccess: mcpAccess(this),
       hookService,
-      mcpFetch: (url, init) => mcpDoor.open(new URL(url), init),
+      mcpFetch: (url, init) => this.mcpOutbound.open(new URL(url), init),
       accounts: this.links,
       // Diffs are longer than what accounts are asked for.
       outbound: new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_DIFF }),

@@ -9,6 +9,8 @@ export type Events = {
   chat: ChatNotice;
   /** More of what the chat's turn says, before it is a message. */
   chat_parts: PartBatch;
+  /** What is wrong around a turn of the chat now, in words; empty when nothing is. */
+  chat_warnings: { warnings: readonly string[] };
   /** Something about a chat of the user with the topic's id that lists show. */
   owner_chats: { kind: OwnerChatKind; chat_id: string; pending_calls?: readonly PendingCall[] };
   /** Something a watcher of the workspace can see has been committed; `version` is the workspace's own counter. */

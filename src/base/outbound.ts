@@ -3,6 +3,7 @@
 // time and size are bounded (rules EA-1 to EA-3). Refuses addresses that are not public unless a setting allows their network.
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { placeOfAddress } from "./address-place.ts";
 import type { Clock } from "./clock.ts";
 import { NetworkList, NOT_PUBLIC } from "./networks.ts";
 
@@ -35,6 +36,8 @@ export type OutboundOptions = {
   clock: Clock;
   /** Networks that are not public and may be called all the same, such as 10.0.0.0/8. */
   allowed: readonly string[];
+  /** Whether loopback and private networks may be called all the same: where only people of this machine use the server. */
+  reaches_private?: boolean;
   resolve?: Resolve;
   /** Milliseconds until a request is given up. */
   timeout_ms?: number;
@@ -46,6 +49,8 @@ const systemResolve: Resolve = async (name) => (await lookup(name, { all: true }
 
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1_048_576;
+/** Milliseconds in which a name is looked up for somebody who only wants to know. */
+const LOOKUP_MS = 3_000;
 
 export class Outbound {
   readonly #options: OutboundOptions;
@@ -95,6 +100,24 @@ export class Outbound {
     }
   }
 
+  /**
+   * Why a request to this URL would be refused as things are; undefined when it would be sent, or when its name leads nowhere now. For
+   * whoever keeps the URL for later.
+   */
+  async refusalOf(url: URL): Promise<string | undefined> {
+    const late = new AbortController();
+    const limit = this.#options.clock.after(LOOKUP_MS, () => late.abort(new OutboundError("failed", "no answer")));
+    try {
+      checkScheme(url);
+      await Promise.race([this.#addressOf(url), ended(late.signal)]);
+      return undefined;
+    } catch (error) {
+      return error instanceof OutboundError && error.reason === "refused" ? error.message : undefined;
+    } finally {
+      limit.cancel();
+    }
+  }
+
   /** An address of the host that may be called. All of them must be: a name with one bad address is not to be trusted with the others. */
   async #addressOf(url: URL): Promise<string> {
     const host = url.hostname.replace(/^\[|\]$/g, "");
@@ -110,7 +133,9 @@ export class Outbound {
   }
 
   #mayCall(address: string): boolean {
-    return isIP(address) !== 0 && (!NOT_PUBLIC.has(address) || this.#allowed.has(address));
+    if (isIP(address) === 0) return false;
+    if (!NOT_PUBLIC.has(address) || this.#allowed.has(address)) return true;
+    return this.#options.reaches_private === true && placeOfAddress(address) === "private";
   }
 
   async #send(url: URL, address: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {

@@ -18,6 +18,7 @@ import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
+import type { Outbound } from "#base/outbound.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -60,6 +61,9 @@ export interface DomainContext {
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
+  /** Requests to hosts that settings and people name, and to MCP servers, which may stand where models may. */
+  readonly outbound: Outbound;
+  readonly mcpOutbound: Outbound;
   /** Who used what, for insights. */
   readonly usage: Usage;
   readonly jobs: JobQueue;

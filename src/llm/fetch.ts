@@ -3,7 +3,7 @@
 // (rules MO-20 to MO-22).
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { NetworkList, NOT_PUBLIC } from "#base/networks.ts";
+import { placeOfAddress } from "#base/address-place.ts";
 import { ModelError } from "./model.ts";
 
 export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -19,21 +19,6 @@ export type MayReach = {
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 const resolveByDns: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
-
-/** Networks of one's own, and this machine. */
-const PRIVATE = new NetworkList([
-  ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"],
-]);
-/** A cloud's metadata service stands among private addresses. */
-const METADATA = new NetworkList(["fd00:ec2::254/128"]);
-
-/** What kind of place an IP address is; one in the other's notation counts as what it stands for. What is neither public nor private
- * (link-local with the metadata services of clouds, protocol assignments, multicast, reserved) is never reached. */
-export const placeOfAddress = (address: string): "public" | "private" | "never" => {
-  if (isIP(address) === 0 || METADATA.has(address)) return "never";
-  if (PRIVATE.has(address)) return "private";
-  return NOT_PUBLIC.has(address) ? "never" : "public";
-};
 
 /** A fetch for provider packages. Throws `ModelError` of the kind `config` for what may not be reached. */
 export const guardedFetch =

@@ -86,8 +86,8 @@ const TRUSTING: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
-/** Some transports notice a signal late: nobody waits for them. */
-const before = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
+/** The work, or the reason of the signal: some transports notice a signal late, and nobody waits for them. */
+export const before = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   const { promise, reject } = Promise.withResolvers<never>();
   const leave = (): void => reject(signal.reason);
   if (signal.aborted) leave();

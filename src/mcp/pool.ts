@@ -1,7 +1,7 @@
 // Connections to MCP servers that are shared by turns: made when first needed, kept while they are used, closed after five idle minutes. A
-// server that failed is left alone for a while, so that no turn waits for it again and again (rules MC-4, MC-5).
+// server that failed is left alone for longer and longer, so that no turn waits for it again and again (rules MC-4, MC-5).
 import type { Clock } from "#base/clock.ts";
-import { McpConnection, McpError } from "./connection.ts";
+import { before, McpConnection, McpError } from "./connection.ts";
 import { type Fetch, httpTransport } from "./http.ts";
 
 export type McpTarget = {
@@ -17,11 +17,23 @@ type Entry = {
   connection?: McpConnection;
   used_at: number;
   failed_at?: number;
+  /** Tries that failed, one after the other. */
+  failures: number;
+  /** A turn has waited for it in vain. */
+  is_late: boolean;
 };
 
 const MOST = 500;
 const IDLE_MS = 5 * 60_000;
+/** How long a server that failed is left alone: the first time, and at most. It doubles with every failure. */
 const LEFT_ALONE_MS = 30_000;
+const LEFT_ALONE_LONGEST_MS = 10 * 60_000;
+/** A turn waits so long for a server, and for one that failed before. */
+const PATIENCE_MS = 15_000;
+const PATIENCE_AGAIN_MS = 2_000;
+
+const pauseAfter = (failures: number): number =>
+  Math.min(LEFT_ALONE_MS * 2 ** Math.max(0, failures - 1), LEFT_ALONE_LONGEST_MS);
 
 export class McpPool {
   readonly #clock: Clock;
@@ -40,8 +52,8 @@ export class McpPool {
     const now = this.#clock.monotonic();
     let entry = this.#entries.get(target.key);
     const isGone = entry?.connection?.isOpen === false;
-    const isForgiven = entry?.failed_at !== undefined && now - entry.failed_at > LEFT_ALONE_MS;
-    if (!entry || isGone || isForgiven) entry = this.#open(target);
+    const isForgiven = entry !== undefined && isFailed(entry) && !isLeftAlone(entry, now);
+    if (!entry || isGone || isForgiven) entry = this.#open(target, entry?.failures ?? 0);
     entry.used_at = now;
     this.#entries.delete(target.key);
     this.#entries.set(target.key, entry);
@@ -50,27 +62,55 @@ export class McpPool {
     return entry.opened;
   }
 
-  #open({ url, kind, headers }: McpTarget): Entry {
+  /**
+   * The same for a turn, which goes on without a server that is slow: it waits once, and the connection is made meanwhile for the next.
+   * Throws McpError, or the reason of the signal.
+   */
+  async connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
+    const opened = this.connect(target);
+    const entry = this.#entries.get(target.key);
+    if (!entry || entry.connection || isFailed(entry)) return opened;
+    opened.catch(() => {});
+    if (entry.is_late) throw new McpError("it has not answered yet.");
+    const patience_ms = entry.failures > 0 ? PATIENCE_AGAIN_MS : PATIENCE_MS;
+    const over = Promise.withResolvers<never>();
+    const limit = this.#clock.after(patience_ms, () => {
+      entry.is_late = true;
+      over.reject(new McpError(`it did not answer within ${patience_ms / 1_000} s.`));
+    });
+    try {
+      return await before(signal, Promise.race([opened, over.promise]));
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  #open({ url, kind, headers }: McpTarget, failures: number): Entry {
     const { signal } = this.#stopping;
     const opened = signal.aborted
       ? Promise.reject(new McpError("The server stops."))
       : McpConnection.open(this.#clock, () => httpTransport({ url, kind, headers, fetch: this.#fetch }), signal);
-    const entry: Entry = { opened, used_at: 0 };
+    const entry: Entry = { opened, used_at: 0, failures, is_late: false };
     opened.then(
       (connection) => {
         entry.connection = connection;
+        entry.failures = 0;
       },
       () => {
         entry.failed_at = this.#clock.monotonic();
+        entry.failures += 1;
       },
     );
     return entry;
   }
 
-  /** Closes what nobody has used for a while. */
+  /** Closes what nobody has used for a while; a failure is remembered as long as it counts. */
   sweep(): void {
     const now = this.#clock.monotonic();
-    for (const [key, { used_at }] of this.#entries) if (now - used_at > IDLE_MS) this.#drop(key);
+    for (const [key, entry] of this.#entries) {
+      const kept_ms = isFailed(entry) ? Math.max(IDLE_MS, 2 * pauseAfter(entry.failures)) : IDLE_MS;
+      if (now - entry.used_at > kept_ms) this.#drop(key);
+    }
   }
 
   idle(): Promise<void> {
@@ -88,3 +128,7 @@ export class McpPool {
     void entry?.opened.then((connection) => connection.close()).catch(() => {});
   }
 }
+
+const isFailed = ({ failed_at }: Entry): boolean => failed_at !== undefined;
+const isLeftAlone = ({ failed_at = 0, failures }: Entry, now: number): boolean =>
+  now - failed_at <= pauseAfter(failures);

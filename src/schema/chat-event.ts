@@ -22,7 +22,8 @@ export type ChatEvent = { chat_id: string } & (
       };
     }
   | { type: "queue_update"; queued_messages: QueuedMessage[] }
-  | { type: "status"; status: { status: string } }
+  /** `warnings`: what is wrong around the turn now, such as an MCP server it waits for; absent: as before, empty: nothing any more. */
+  | { type: "status"; status: { status: string; warnings?: readonly string[] } }
   | { type: "error"; error: ChatError }
   | { type: "action_required"; action_required: ActionRequired }
   | {

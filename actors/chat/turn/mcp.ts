@@ -18,7 +18,6 @@ import { type ToolsOf, useOf } from "#src/tools/available.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { ToolServices } from "#src/tools/services.ts";
 import { type Tool, ToolError, tool } from "#src/tools/tool.ts";
-import { pause } from "../insist.ts";
 
 /** How to get at a server in the name of a person; undefined when the person has not signed in there. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
@@ -28,6 +27,8 @@ export type McpDeps = {
   readonly clock: Clock;
   readonly pool: McpPool;
   readonly access: McpAccess;
+  /** Says to whoever follows the chat what is wrong with its servers now; nothing when all is well. */
+  readonly publish: (chat_id: string, warnings: readonly string[]) => void;
 };
 
 export type McpOf = {
@@ -43,8 +44,8 @@ export type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool
 export type McpOffer = ReadonlyMap<string, McpTool>;
 export const NO_MCP: McpOffer = new Map();
 
-/** A turn waits so long for the servers to say what they have. */
-const DISCOVERY_MS = 15_000;
+/** After so long followers hear which servers a turn waits for. */
+const NOTICE_MS = 1_000;
 const MOST_TOOLS = 300;
 const MOST_WARNED = 1_000;
 const KEPT = 64;
@@ -67,16 +68,23 @@ export class ChatMcp {
   async offer(of: McpOf, tools: ToolsOf, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
     const servers = await this.#servers(of, tools);
+    const waiting = new Set(servers);
+    const notice = this.#parts.clock.after(NOTICE_MS, () => {
+      const words = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
+      this.#parts.publish(of.chat_id, [...warnings, ...words]);
+    });
     const lists = await Promise.all(
       servers.map((server) =>
-        this.#toolsOf(server, of.owner_id, signal).catch((error) => {
-          if (signal.aborted) throw signal.reason;
-          if (!(error instanceof McpError || error instanceof AppError)) throw error;
-          warnings.push(`The MCP server "${server.display_name}" is left out: ${error.message}`);
-          return [];
-        }),
+        this.#toolsOf(server, of.owner_id, signal)
+          .catch((error) => {
+            if (signal.aborted) throw signal.reason;
+            if (!(error instanceof McpError || error instanceof AppError)) throw error;
+            warnings.push(`The MCP server "${server.display_name}" is left out: ${error.message}`);
+            return [];
+          })
+          .finally(() => waiting.delete(server)),
       ),
-    );
+    ).finally(() => notice.cancel());
     const own = useOf("workspace_mcp", tools) === "yes" ? await this.#workspaceTools(of) : [];
     this.#warn(of.chat_id, warnings);
     const offer = new Map<string, McpTool>();
@@ -99,9 +107,8 @@ export class ChatMcp {
   }
 
   async #toolsOf(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
-    const { clock, pool } = this.#parts;
-    const target = await this.#target(server, owner_id);
-    const { tools } = await soonEnough(clock, signal, pool.connect(target));
+    const { pool } = this.#parts;
+    const { tools } = await pool.connectInTime(await this.#target(server, owner_id), signal);
     const { id, slug, tool_allow_list, tool_deny_list, model_intent } = server;
     return tools
       .filter(({ name }) => isAllowed(name, tool_allow_list, tool_deny_list))
@@ -147,30 +154,17 @@ export class ChatMcp {
   }
 
   #warn(chat_id: string, warnings: readonly string[]): void {
-    for (const warning of warnings) log("chats").warn("chat {chat_id}: {warning}", { chat_id, warning });
+    const known = this.warnings(chat_id);
+    for (const warning of warnings) {
+      if (!known.includes(warning)) log("chats").warn("chat {chat_id}: {warning}", { chat_id, warning });
+    }
     this.#warnings.delete(chat_id);
     if (warnings.length > 0) this.#warnings.set(chat_id, warnings);
     const [oldest = ""] = this.#warnings.keys();
     if (this.#warnings.size > MOST_WARNED) this.#warnings.delete(oldest);
+    this.#parts.publish(chat_id, warnings);
   }
 }
-
-const soonEnough = async <T>(clock: Clock, signal: AbortSignal, work: Promise<T>): Promise<T> => {
-  const over = new AbortController();
-  const left = AbortSignal.any([over.signal, signal]);
-  work.catch(() => {});
-  try {
-    return await Promise.race([
-      work,
-      pause(clock, DISCOVERY_MS, left).then(() => {
-        if (signal.aborted) throw signal.reason;
-        throw new McpError(`it did not answer within ${DISCOVERY_MS / 1_000} s.`);
-      }),
-    ]);
-  } finally {
-    over.abort();
-  }
-};
 
 /** Arguments are the server's to judge. */
 const ARGUMENTS = t.Object({}, { additionalProperties: true });

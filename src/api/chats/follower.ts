@@ -27,7 +27,7 @@ const FRAME_EVENTS = 256;
 /** Notices and batches that may wait while history is read. */
 const WAITING_LIMIT = 2_048;
 
-type Item = { readonly notice: ChatNotice } | { readonly batch: PartBatch };
+type Item = { readonly notice: ChatNotice } | { readonly batch: PartBatch } | { readonly warnings: readonly string[] };
 
 /** The batch that was made into a frame last. All followers are told of one batch before the next, so more need not be kept. */
 let framed: { batch: PartBatch; frame: string } | undefined;
@@ -59,6 +59,7 @@ export class ChatFollower {
   #synced: Synced = NOTHING_YET;
   #snapshot = 0;
   #nextSeq = 1;
+  #warned = "";
   #isBusy = true;
   #isOver = false;
 
@@ -74,6 +75,7 @@ export class ChatFollower {
     this.#leave = [
       topics.subscribe("chat", this.#place.id, (notice) => this.#take({ notice })),
       topics.subscribe("chat_parts", this.#place.id, (batch) => this.#take({ batch })),
+      topics.subscribe("chat_warnings", this.#place.id, ({ warnings }) => this.#take({ warnings })),
     ];
     this.#begin().catch((error) => this.#fail(error));
   }
@@ -89,6 +91,7 @@ export class ChatFollower {
     this.#snapshot = picture.snapshot_version;
     await this.#sendHistory(this.#asked.after_id, picture.snapshot_version);
     this.#sendState(picture);
+    this.#sendWarnings(this.#ctx.mcp.warnings(this.#place.id));
     if (buffer) this.#sendParts(buffer);
     this.#isBusy = false;
     this.#drain();
@@ -104,6 +107,7 @@ export class ChatFollower {
   #drain(): void {
     for (let item = this.#waiting.shift(); item && !this.#isOver; item = this.#waiting.shift()) {
       if ("batch" in item) this.#sendParts(item.batch);
+      else if ("warnings" in item) this.#sendWarnings(item.warnings);
       else if (item.notice.snapshot_version > this.#snapshot) {
         const { notice } = item;
         this.#snapshot = notice.snapshot_version;
@@ -153,6 +157,14 @@ export class ChatFollower {
     }
     this.#synced = synced;
     this.#send(events);
+  }
+
+  /** What is wrong around the turn, once each time it changes. */
+  #sendWarnings(warnings: readonly string[]): void {
+    const words = warnings.join("\n");
+    if (words === this.#warned) return;
+    this.#warned = words;
+    this.#send([{ type: "status", chat_id: this.#place.id, status: { status: this.#synced.status, warnings } }]);
   }
 
   /** Parts of another episode, and those that were sent before, are left out. */

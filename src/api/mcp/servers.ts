@@ -18,6 +18,7 @@ import { findLink } from "#db/users/external-auth.ts";
 import { mayUpdateOrganization } from "#domain/access.ts";
 import { type McpSecrets, openSecrets, sealSecrets } from "#domain/mcp/access.ts";
 import { columnsOf, headersOf, secretOf, slugOf } from "#domain/mcp/input.ts";
+import { checkReachable } from "#domain/mcp/reachable.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { CreateMcpServer, McpServerConfig, UpdateMcpServer } from "#schema/mcp-server.ts";
 import type { ApiContext } from "../context.ts";
@@ -110,6 +111,7 @@ export const mcpServers = (ctx: ApiContext) => {
         const id = uuid();
         const slug = slugOf(body.slug);
         const columns = columnsOf({ ...DEFAULTS, display_name: slug }, body);
+        await checkReachable(ctx, columns);
         const now = clock.now();
         const row: McpServerRow = {
           ...{ id, organization_id, slug, ...columns, version: 0, created_at: now, updated_at: now },
@@ -144,6 +146,7 @@ export const mcpServers = (ctx: ApiContext) => {
       async ({ caller, params, body }) => {
         const row = await administered(params, caller);
         const columns = columnsOf(row, body);
+        if (columns.url !== row.url || columns.oauth2 !== row.oauth2) await checkReachable(ctx, columns);
         const moved = new URL(columns.url).origin !== new URL(row.url).origin;
         const changesAuth = columns.auth_type !== row.auth_type;
         // What was given to one place never goes to another by a change of the address alone.

@@ -1,0 +1,159 @@
+// MCP servers that do not answer, as the chats of an organization meet them, and addresses that may not be called.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { startMcpHost } from "./support.ts";
+
+setDefaultTimeout(30_000);
+
+type World = Awaited<ReturnType<typeof openChatWorld>>;
+
+const adminOf = (world: World) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+const serversOf = (world: World) => `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+const warningsIn = ({ events }: Follower): string[] | undefined =>
+  events
+    .flatMap((event) => (event.type === "status" && event.status.warnings ? [[...event.status.warnings]] : []))
+    .at(-1);
+
+/** A server that takes every request and answers none until it is let. */
+const startHanging = () => {
+  const host = startMcpHost();
+  let isHanging = true;
+  const inner = host.url;
+  let asked = 0;
+  const front = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      asked += 1;
+      if (isHanging) return new Promise<Response>(() => {});
+      const { method, headers } = request;
+      const body = method === "POST" ? await request.text() : undefined;
+      return fetch(`${inner}/mcp`, { method, headers, ...(body === undefined ? {} : { body }) });
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${front.port}/mcp`,
+    get asked() {
+      return asked;
+    },
+    answer: () => {
+      isHanging = false;
+    },
+    async [Symbol.asyncDispose]() {
+      await front.stop(true);
+      await host[Symbol.asyncDispose]();
+    },
+  };
+};
+
+test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other, is tried again after growing pauses, and the stream says so", async () => {
+  const clock = new ManualClock();
+  await using world = await openChatWorld({ clock });
+  await using hanging = startHanging();
+  await using quick = startMcpHost();
+  const admin = await adminOf(world);
+  await admin.post(serversOf(world), { slug: "quick", url: `${quick.url}/mcp`, availability: "force_on" });
+  await createChat(world, "connects to the quick one");
+  (await world.models.next()).finish("stop");
+  await admin.post(serversOf(world), { slug: "slow", url: hanging.url, availability: "force_on" });
+  const chat = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, chat.id);
+  const toolsOf = async () => {
+    const call = await world.models.next();
+    const names = call.request.tools.map(({ name }) => name);
+    call.say("ok").finish("stop");
+    await follower.until(({ status }) => status === "waiting");
+    return ["slow", "quick"].filter((slug) => names.some((name) => name.startsWith(`${slug}__`)));
+  };
+  const next = async (text: string) => {
+    await sendMessage(world, chat.id, text);
+    await follower.until(({ status }) => status === "running");
+  };
+
+  await clock.timerIn(15_000);
+  clock.advance(1_000);
+  await follower.until((one) => warningsIn(one)?.includes('The chat waits for the MCP server "slow".') === true);
+  clock.advance(14_000);
+  expect(await toolsOf()).toEqual(["quick"]);
+  const leftOut = [expect.stringContaining('The MCP server "slow" is left out: it did not answer within 15 s')];
+  expect(warningsIn(follower)).toEqual(leftOut);
+  using late = await Follower.open(world.owner, chat.id);
+  await late.until((one) => warningsIn(one) !== undefined);
+  expect(warningsIn(late)).toEqual(leftOut);
+
+  // It is still being connected to: the next turn does not wait at all, nor does one right after that has failed.
+  await next("two");
+  expect(await toolsOf()).toEqual(["quick"]);
+  clock.advance(15_001);
+  await next("three");
+  expect(await toolsOf()).toEqual(["quick"]);
+  const asked = hanging.asked;
+  clock.advance(29_000);
+  await next("four");
+  expect(await toolsOf()).toEqual(["quick"]);
+  expect(hanging.asked).toBe(asked);
+
+  // Tried again after half a minute, it is waited for two seconds; then the pause is a minute.
+  clock.advance(2_000);
+  await next("five");
+  await clock.timerIn(2_000);
+  clock.advance(2_000);
+  expect(await toolsOf()).toEqual(["quick"]);
+  expect(hanging.asked).toBe(asked + 1);
+  clock.advance(28_001);
+  hanging.answer();
+  await next("six");
+  clock.advance(45_000);
+  expect(await toolsOf()).toEqual(["quick"]);
+  expect(hanging.asked).toBe(asked + 1);
+  clock.advance(16_000);
+  await next("seven");
+  expect(await toolsOf()).toEqual(["slow", "quick"]);
+  expect(warningsIn(follower)).toEqual([]);
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings).toEqual([]);
+});
+
+test("[MC-7] while only this machine uses the server its MCP servers may stand on loopback, as models may", async () => {
+  await using world = await openChatWorld();
+  await using host = startMcpHost();
+  const admin = await adminOf(world);
+  await admin.post(serversOf(world), { slug: "near", url: `${host.url}/mcp`, availability: "force_on" });
+  await createChat(world, "hello");
+  const call = await world.models.next();
+  expect(call.request.tools.map(({ name }) => name)).toContain("near__add");
+  call.finish("stop");
+});
+
+test("[MC-7] [MC-10] elsewhere an address that would not be called is refused when it is entered, and metadata services everywhere", async () => {
+  await using world = await openChatWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
+  await using alone = await openChatWorld();
+  const admin = await adminOf(world);
+  const path = serversOf(world);
+  const add = async (client: Client, at: string, slug: string, url: string, more: object = {}) => {
+    const response = await client.fetch("POST", at, { slug, url, ...more });
+    return [response.status, (await response.text()).match(/"field":"([^"]*)"/)?.[1]];
+  };
+  for (const url of ["http://127.0.0.1:9/mcp", "http://localhost:9/mcp", "http://[::1]/", "http://10.1.2.3/"]) {
+    expect([url, ...(await add(admin, path, "near", url))]).toEqual([url, 400, "url"]);
+  }
+  const oauth2 = {
+    client_id: "c",
+    auth_url: "https://a.invalid/in",
+    token_url: "http://127.0.0.1:9/token",
+    scopes: [],
+  };
+  const signed = { auth_type: "oauth2", oauth2 };
+  expect(await add(admin, path, "signed", "https://mcp.invalid/", signed)).toEqual([400, "oauth2.token_url"]);
+  const metadata = "http://169.254.169.254/latest";
+  expect(await add(await adminOf(alone), serversOf(alone), "metadata", metadata)).toEqual([400, "url"]);
+
+  const { id } = await admin.post<{ id: string }>(path, { slug: "far", url: "https://mcp.invalid/mcp" });
+  const moved = await admin.fetch("PATCH", `${path}/${id}`, { url: "http://127.0.0.1:9/mcp" });
+  expect(moved.status).toBe(400);
+  expect(await admin.get(`${path}/${id}`)).toMatchObject({ url: "https://mcp.invalid/mcp" });
+});
