@@ -127,7 +127,6 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly blobs: Blobs;
   readonly encryption: Encryption;
   readonly outbound: Outbound;
-  /** The way to MCP servers, which may stand where models may. */
   readonly mcpOutbound: Outbound;
   readonly links: Links;
   readonly jobs: JobQueue;
@@ -247,7 +246,6 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     const hookService = openHooks({ config: this.config, clock, store });
     this.hooks = hookService.hooks;
-    const slots = { root: this.config.chat_slots, child: this.config.subchat_slots };
     const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
       store,
       clock,
@@ -256,7 +254,7 @@ export class Context implements ApiContext, AsyncDisposable {
       agentHttp: this.agentHttp,
       toolServices: (of) => new ChatToolServices(this, of),
       blobs: this.blobs,
-      slots,
+      slots: { root: this.config.chat_slots, child: this.config.subchat_slots },
       recordsAll: this.config.chat_debug_logging,
       asksTitles: this.config.chat_titles,
       mcpAccess: mcpAccess(this),
