@@ -32,9 +32,10 @@ export const announce = (
     tellOwner(topics, state, "status_change");
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
   }
-  const isOver = state.status !== "running" && state.status !== "interrupting";
-  if (before.status === "running" && isOver) {
-    titles.turnEnded(state);
+  if (messages.some(({ role }) => role === "user")) titles.promptAdded(state);
+  const isOver = !isActive(state);
+  if (isActive(before) && isOver) {
+    titles.turnEnded(state, before.status === "interrupting");
     diffs.turnEnded(state);
   }
   for (const effect of effects) {
@@ -42,6 +43,8 @@ export const announce = (
     else generations.interrupt({ ...state, about: aboutOf(state) }, effect.history_version);
   }
 };
+
+const isActive = ({ status }: ChatState): boolean => status === "running" || status === "interrupting";
 
 /** What lists show of the chat beside its status. */
 export const tellChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {

@@ -47,6 +47,9 @@ export const summaryFrom = (answer: string): string | undefined => {
   return summary === "" ? undefined : [...summary].slice(0, SUMMARY_LONGEST).join("");
 };
 
+/** What a list shows of a turn that was interrupted when no model has found better words. */
+export const STOPPED = "stopped before the end";
+
 /** What a list shows of a turn when no model has found better words. */
 export const labelOf = (status: string): string => {
   if (status === "error") return "hit an error";
@@ -54,9 +57,17 @@ export const labelOf = (status: string): string => {
   return status === "waiting" ? "finished latest turn" : "still working on request";
 };
 
+/** Letters of a call's arguments that say what it was about. */
+const CALL_LETTERS = 120;
+
 type Said = { readonly role: string; readonly content: readonly MessagePart[] };
 const wordsOf = ({ content }: Said): string =>
-  content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
+  content
+    .flatMap(({ type, text, tool_name, args }) => {
+      if (type === "tool-call") return [`[calls ${tool_name} ${first(JSON.stringify(args ?? {}), CALL_LETTERS)}]`];
+      return type === "text" && text ? [text] : [];
+    })
+    .join("\n");
 const first = (text: string, letters: number): string => [...text].slice(0, letters).join("");
 
 /** What was said, as plain text of at most `limit` characters: the first user's turn and the newest messages. */

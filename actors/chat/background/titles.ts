@@ -1,9 +1,10 @@
-// Names chats and sums them up after their turns, outside of them: a title once, a label after each turn, a summary now and then. What
+// Names chats and sums them up outside of their turns: a title as soon as something was asked, a label after each turn, a summary now and then. What
 // comes too late or is no good is thrown away, and a chat never waits for it (rules TT-1 to TT-5).
 
 import type { Clock } from "#base/clock.ts";
 import { kindOf } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { findChat } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
@@ -13,12 +14,14 @@ import type { ChatState } from "../machine/chat-state.ts";
 import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SideErrand } from "./side-model.ts";
-import { fallbackTitle, labelFrom, labelOf, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
+import { fallbackTitle, labelFrom, labelOf, STOPPED, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
 import type { Chore } from "./upkeep.ts";
 
 const TITLE = "Give this conversation a title of two to eight words. Answer with the title alone, without quotes.";
 const LABEL =
   "Say in two to five words what the last answer came to, such as: fixed the flaky test. Answer with these words alone.";
+const LABEL_INTERRUPTED =
+  "The last turn was interrupted before its end. Say in two to five words what had been done until then, such as: read the failing tests. Answer with these words alone.";
 const SUMMARY = "Sum up this conversation in one to three sentences. Answer with the summary alone.";
 /** Chats that are looked after at once; beyond that a turn goes without new words. */
 const AT_ONCE = 16;
@@ -26,6 +29,8 @@ const AT_ONCE = 16;
 const SUMMARY_FROM = 200;
 const TURNS_BETWEEN = 3;
 const NEWEST = 200;
+/** A chat that has no title of a model after so many messages of people keeps the one it has. */
+const TITLE_PROMPTS = 5;
 
 type Deps = {
   readonly store: Store;
@@ -43,17 +48,36 @@ export class Titles implements Chore {
   readonly #parts: Deps;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
+  /** Chats for which a title is being made. */
+  readonly #naming = new Set<string>();
 
   constructor(parts: Deps) {
     this.#parts = parts;
   }
 
+  /** A person's message has come into the history: a chat without a title gets one beside its turn. */
+  promptAdded(chat: Ended): void {
+    this.#begin(chat, async (model) => {
+      const messages = await newest(this.#parts.store, chat.key);
+      await this.#titleOnce(chat, model, messages);
+    });
+  }
+
   /** A turn of the chat has ended. Does nothing where no model answers such questions. */
-  turnEnded(chat: Ended): void {
+  turnEnded(chat: Ended, isInterrupted: boolean): void {
+    this.#begin(chat, (model) => this.#lookAfter(chat, model, isInterrupted));
+  }
+
+  #begin(chat: Ended, work: (model: ModelInfo) => Promise<void>): void {
     const { asks, models } = this.#parts;
     const model = asks ? models.side?.(chat.last_model_config_id) : undefined;
     if (!model || this.#stopping.signal.aborted || this.#running.size >= AT_ONCE) return;
-    const job = this.#lookAfter(chat, model).finally(() => this.#running.delete(job));
+    const job = work(model)
+      .catch((error) => {
+        if (this.#stopping.signal.aborted || kindOf(error) === "not_found") return;
+        log("chats").warn("chat {chat_id} got no new title or summary: {error}", { chat_id: chat.id, error });
+      })
+      .finally(() => this.#running.delete(job));
     this.#running.add(job);
   }
 
@@ -84,24 +108,32 @@ export class Titles implements Chore {
     return this.idle();
   }
 
-  /** Never rejects. */
-  async #lookAfter(chat: Ended, model: ModelInfo): Promise<void> {
-    const { store } = this.#parts;
+  async #lookAfter(chat: Ended, model: ModelInfo, isInterrupted: boolean): Promise<void> {
+    const messages = await newest(this.#parts.store, chat.key);
+    const prompts = messages.filter(({ role }) => role === "user");
+    const text = transcriptOf(messages);
+    await this.#titleOnce(chat, model, messages);
+    const asked = isInterrupted ? LABEL_INTERRUPTED : LABEL;
+    const otherwise = isInterrupted ? STOPPED : labelOf(chat.status);
+    await this.#write(chat, "last_turn_summary", labelFrom, model, asked, text, otherwise);
+    const isDue = chat.parent_chat_id === null && (prompts.length - 1) % TURNS_BETWEEN === 0;
+    if (isDue && chat.status === "waiting" && text.length >= SUMMARY_FROM) {
+      await this.#write(chat, "summary", summaryFrom, model, SUMMARY, text);
+    }
+  }
+
+  /** Unless somebody or something has named it, or is about to. */
+  async #titleOnce({ id, ...chat }: Ended, model: ModelInfo, messages: Awaited<ReturnType<typeof newest>>) {
+    const prompts = messages.filter(({ role }) => role === "user");
+    if (prompts.length === 0 || prompts.length > TITLE_PROMPTS || this.#naming.has(id)) return;
+    this.#naming.add(id);
     try {
-      const messages = await newest(store, chat.key);
-      const prompts = messages.filter(({ role }) => role === "user");
-      const [prompt] = prompts;
-      const text = transcriptOf(messages);
-      const hasDefaultTitle = chat.title === "" || chat.title === fallbackTitle(prompt?.content ?? []);
-      if (prompts.length === 1 && hasDefaultTitle) await this.#title(chat, model, text);
-      await this.#write(chat, "last_turn_summary", labelFrom, model, LABEL, text, labelOf(chat.status));
-      const isDue = chat.parent_chat_id === null && (prompts.length - 1) % TURNS_BETWEEN === 0;
-      if (isDue && chat.status === "waiting" && text.length >= SUMMARY_FROM) {
-        await this.#write(chat, "summary", summaryFrom, model, SUMMARY, text);
-      }
-    } catch (error) {
-      if (this.#stopping.signal.aborted || kindOf(error) === "not_found") return;
-      log("chats").warn("chat {chat_id} got no new title or summary: {error}", { chat_id: chat.id, error });
+      // It may have got one since the turn began.
+      const title = (await this.#parts.store.get(findChat({ id })))?.title ?? chat.title;
+      if (title !== "" && title !== fallbackTitle(prompts[0]?.content ?? [])) return;
+      await this.#title({ id, ...chat, title }, model, transcriptOf(messages));
+    } finally {
+      this.#naming.delete(id);
     }
   }
 

@@ -25,7 +25,7 @@ export type Created = {
 };
 
 export const created = async (parts: ChatDeps, args: CreateChat): Promise<Created> => {
-  const { store, clock, topics, index, generations } = parts;
+  const { store, clock, topics, index, generations, titles } = parts;
   const key = await store.reserve("chats", 1);
   const first_id = await store.reserve("messages", args.messages.length);
   const { state, inserted } = creationOf(args, { key, first_id, now: clock.now() });
@@ -46,6 +46,7 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
       index.note();
       tellOwner(topics, state, "created");
       startTurn(generations, state);
+      titles.promptAdded(state);
     },
   };
 };

@@ -11,6 +11,7 @@ import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/scripted-models.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { callsByKind } from "#test/support/side-calls.ts";
 
 setDefaultTimeout(30_000);
 
@@ -109,19 +110,23 @@ testInside("[RM-9] what a model is asked beside the turns is recorded for what i
   const models = new ScriptedModels(true);
   await using world = await openChatWorld({ models, env: { ...FORCED.env, SLIPWAY_CHAT_TITLES: "true" } });
   const { id } = await createChat(world, "a first message of more than six words");
-  (await models.next()).say("an answer").finish();
-  (await models.next())
+  const take = callsByKind(models);
+  const turn = await take("turn");
+  (await take("title"))
     .say("A title")
     .push({ type: "usage", usage: { input_tokens: 3 } })
     .finish();
-  (await models.next()).fail("auth");
+  await settled(world, id, 1);
+  turn.say("an answer").finish();
+  (await take("label")).fail("auth");
   const runs = await settled(world, id, 3);
-  expect(runs.map(({ kind, status }) => [kind, status]).reverse()).toEqual([
-    ["chat_turn", "completed"],
-    ["title_generation", "completed"],
-    ["quickgen", "error"],
-  ]);
-  const { steps } = await runOf(world.owner, id, runs[1]?.id as string);
+  expect(Object.fromEntries(runs.map(({ kind, status }) => [kind, status]))).toEqual({
+    chat_turn: "completed",
+    title_generation: "completed",
+    quickgen: "error",
+  });
+  const titled = runs.find(({ kind }) => kind === "title_generation");
+  const { steps } = await runOf(world.owner, id, titled?.id as string);
   expect(steps).toMatchObject([
     {
       operation: "generate",

@@ -3,10 +3,11 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { fallbackTitle, labelFrom, summaryFrom, titleFrom, transcriptOf } from "#actors/chat/background/title-text.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { WatchEvent } from "#schema/chat-event.ts";
-import { type ChatWorld, createChat, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/scripted-models.ts";
 import { contextOf } from "#test/support/seed.ts";
+import { callsByKind } from "#test/support/side-calls.ts";
 
 setDefaultTimeout(30_000);
 
@@ -16,44 +17,43 @@ const PROMPT =
 const openWorld = async (options: { clock?: ManualClock } = {}) => {
   const models = new ScriptedModels(true);
   const world = await openChatWorld({ models, env: { SLIPWAY_CHAT_TITLES: "true" }, ...options });
-  return { ...world, models, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+  return { ...world, models, take: callsByKind(models), [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 };
-const asks = (call: ScriptedCall): string => call.request.messages[0]?.content[0]?.text ?? "";
+type TitleWorld = Awaited<ReturnType<typeof openWorld>>;
 const read = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
-/** Answers the next calls by what they ask for; the turn itself gets `turn`. */
-const answerAll = async (
-  world: ChatWorld,
-  id: string,
-  answers: { turn: string; title?: string; label: string; summary?: string },
-) => {
-  (await world.models.next()).say(answers.turn).finish();
-  const wanted = [answers.title, answers.label, answers.summary].filter((one) => one !== undefined);
-  for (const answer of wanted) (await world.models.next()).say(answer).finish();
+/** Answers the calls of a turn and what is asked after it. */
+const answerAll = async (world: TitleWorld, id: string, answers: { turn: string; label: string; summary?: string }) => {
+  (await world.take("turn")).say(answers.turn).finish();
+  (await world.take("label")).say(answers.label).finish();
+  if (answers.summary !== undefined) (await world.take("summary")).say(answers.summary).finish();
   await contextOf(world.server).titles.idle();
   return read(world, id);
 };
 
-test("[TT-1] after its first exchange a chat gets a title, a label and a summary; watchers hear of it and it does not move in the list", async () => {
+test("[TT-1] a chat gets its title while its first turn runs, then a label and a summary; watchers hear of it and it does not move in the list", async () => {
   await using world = await openWorld();
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const made = await createChat(world, PROMPT);
-  const kinds: string[] = [];
   expect(made.title).toBe("please find out why the nightly…");
-  (await world.models.next())
-    .say("It is the certificate: it ran out on Monday. I have renewed it, and now a job looks every day.")
-    .finish();
-  for (const [asked, answer] of [
-    ["title", ' "Nightly  deployment failure" '],
-    ["two to five words", "renewed the certificate"],
-    ["Sum up", "The certificate had run out. It was renewed."],
-  ] as const) {
-    const call = await world.models.next();
-    expect(asks(call)).toContain(asked);
+  const turn = await world.take("turn");
+  const kinds: string[] = [];
+  const hear = async (kind: string) => {
+    while (!kinds.includes(kind)) kinds.push((await watch.json<WatchEvent>()).kind);
+  };
+  const answer = async (kind: "title" | "label" | "summary", text: string) => {
+    const call = await world.take(kind);
     expect(call.prompt).toContain("nightly deployment");
-    call.say(answer).finish();
-  }
+    call.say(text).finish();
+  };
+  await answer("title", ' "Nightly  deployment failure" ');
+  await hear("title_change");
+  expect(await read(world, made.id)).toMatchObject({ title: "Nightly deployment failure", status: "running" });
+
+  turn.say("It is the certificate: it ran out on Monday. I have renewed it, and now a job looks every day.").finish();
+  await answer("label", "renewed the certificate");
+  await answer("summary", "The certificate had run out. It was renewed.");
   await contextOf(world.server).titles.idle();
-  while (!kinds.includes("chat_summary_change")) kinds.push((await watch.json<WatchEvent>()).kind);
+  await hear("chat_summary_change");
   expect(kinds.filter((kind) => kind !== "status_change")).toEqual([
     ...["created", "title_change", "summary_change", "chat_summary_change"],
   ]);
@@ -65,10 +65,12 @@ test("[TT-1] after its first exchange a chat gets a title, a label and a summary
   expect(row.picture.status).toBe("waiting");
 });
 
-test("[TT-2] a title is asked for once, never over somebody's own; a label after each turn; a summary every third", async () => {
+test("[TT-2] a title is never written over somebody's own; a label comes after each turn; a summary every third", async () => {
   await using world = await openWorld();
   const { id } = await createChat(world, PROMPT);
+  const title = await world.take("title");
   await world.owner.patch(`/api/v2/chats/${id}`, { title: "Mine" });
+  title.say("Too late").finish();
   const first = await answerAll(world, id, { turn: "x".repeat(200), label: "looked at logs", summary: "First." });
   expect([first.title, first.last_turn_summary, first.summary]).toEqual(["Mine", "looked at logs", "First."]);
   for (const label of ["read the code", "fixed the bug"]) {
@@ -82,34 +84,77 @@ test("[TT-2] a title is asked for once, never over somebody's own; a label after
   expect(fourth.summary).toBe("Fourth.");
 });
 
-test("[TT-3] what comes too late, fails or is no title changes nothing; a label falls back to fixed words", async () => {
+test("[TT-2] [TT-3] what fails or is no title is asked for again at the end of the turn; a label falls back to fixed words", async () => {
   await using world = await openWorld();
   const { id, title } = await createChat(world, "short");
-  (await world.models.next()).say("fine").finish();
-  const call = await world.models.next();
-  await world.owner.patch(`/api/v2/chats/${id}`, { title: "Quicker" });
-  call.say("Too late").finish();
-  (await world.models.next()).fail("auth");
+  expect(title).toBe("short");
+  (await world.take("title")).say("one two three four five six seven eight nine").finish();
+  await contextOf(world.server).titles.idle();
+  (await world.take("turn")).say("fine").finish();
+  (await world.take("title")).say("A short one").finish();
+  (await world.take("label")).fail("auth");
   await contextOf(world.server).titles.idle();
   const chat = await read(world, id);
-  expect([chat.title, chat.last_turn_summary]).toEqual(["Quicker", "finished latest turn"]);
-  expect(title).toBe("short");
+  expect([chat.title, chat.last_turn_summary]).toEqual(["A short one", "finished latest turn"]);
   await sendMessage(world, id, "fail please");
-  (await world.models.next()).fail("auth");
-  (await world.models.next()).say("We have failed you.").finish();
+  (await world.take("turn")).fail("auth");
+  (await world.take("label")).say("We have failed you.").finish();
   await contextOf(world.server).titles.idle();
   expect((await read(world, id)).last_turn_summary).toBe("hit an error");
+});
+
+test("[TT-6] a first turn that is interrupted leaves a title, and a label that says what was done until then", async () => {
+  await using world = await openWorld();
+  const { id } = await createChat(world, PROMPT);
+  const interrupted = async (label: string, title?: string) => {
+    using follower = await Follower.open(world.owner, id);
+    (await world.take("turn")).say("The first log names the certificate.");
+    await follower.until(({ preview }) => preview.includes("certificate"));
+    await world.owner.post(`/api/v2/chats/${id}/interrupt`, {});
+    await follower.until(({ status }) => status === "waiting");
+    if (title !== undefined) (await world.take("title")).say(title).finish();
+    const call = await world.take("label");
+    expect(call.request.messages[0]?.content[0]?.text).toContain("interrupted before its end");
+    expect(call.prompt).toContain("The first log names the certificate.");
+    call.say(label).finish();
+  };
+  (await world.take("title")).fail("auth");
+  await contextOf(world.server).titles.idle();
+  await interrupted("read the first log", "Nightly deployment failure");
+  await contextOf(world.server).titles.idle();
+  const chat = await read(world, id);
+  expect([chat.title, chat.last_turn_summary]).toEqual(["Nightly deployment failure", "read the first log"]);
+  await sendMessage(world, id, "go on");
+  await interrupted("I did. Many things.");
+  await contextOf(world.server).titles.idle();
+  expect((await read(world, id)).last_turn_summary).toBe("stopped before the end");
+});
+
+test("[TT-6] a first turn that ends with a message waiting leaves a title", async () => {
+  await using world = await openWorld();
+  const { id } = await createChat(world, PROMPT);
+  (await world.take("title")).fail("auth");
+  await contextOf(world.server).titles.idle();
+  const turn = await world.take("turn");
+  await sendMessage(world, id, "and then this", { busy_behavior: "queue" });
+  turn.say("done").finish();
+  await world.take("turn");
+  (await world.take("title")).say("Nightly deployment failure").finish();
+  await contextOf(world.server).titles.idle();
+  expect((await read(world, id)).title).toBe("Nightly deployment failure");
 });
 
 test("[TT-4] a title can be proposed by the owner; nothing is stored", async () => {
   const clock = new ManualClock();
   await using world = await openWorld({ clock });
   const { id } = await createChat(world, PROMPT);
-  await world.models.next();
+  await world.take("turn");
+  (await world.take("title")).fail("auth");
+  await contextOf(world.server).titles.idle();
   const propose = () => world.owner.fetch("POST", `/api/v2/chats/${id}/title/propose`);
   const answered = async (speak: (call: ScriptedCall) => void) => {
     const response = propose();
-    speak(await world.models.next());
+    speak(await world.take("title"));
     return response;
   };
   const good = await answered((call) => call.say("Mending the deployment").finish());

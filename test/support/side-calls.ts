@@ -1,0 +1,28 @@
+// The calls of a scripted model by what they are for: what is asked beside a turn comes in no order with it.
+import type { ScriptedCall, ScriptedModels } from "./scripted-models.ts";
+
+const KINDS = {
+  title: "Give this conversation a title",
+  label: "two to five words",
+  summary: "Sum up this conversation",
+};
+export type CallKind = keyof typeof KINDS | "turn";
+
+const kindOf = ({ request }: ScriptedCall): CallKind => {
+  const asked = request.messages[0]?.content[0]?.text ?? "";
+  const kinds = Object.entries(KINDS) as [keyof typeof KINDS, string][];
+  return kinds.find(([, words]) => asked.includes(words))?.[0] ?? "turn";
+};
+
+/** Answers the next call of a kind; the others wait for whoever takes them. */
+export const callsByKind = (models: Pick<ScriptedModels, "next">) => {
+  const held: ScriptedCall[] = [];
+  return async (kind: CallKind): Promise<ScriptedCall> => {
+    for (;;) {
+      const at = held.findIndex((call) => kindOf(call) === kind);
+      const [found] = at < 0 ? [] : held.splice(at, 1);
+      if (found) return found;
+      held.push(await models.next());
+    }
+  };
+};
