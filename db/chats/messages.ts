@@ -50,6 +50,18 @@ export const findCustomPrompt = query(
     .limit(1),
 );
 
+const namesContext = sql`(${messages.content} ->> '$[0].type') in ('context-file', 'skill')`;
+
+/** The newest row that says which files and skills the chat goes by: {chat}. */
+export const findContextRow = query(
+  build
+    .select({ content: messages.content })
+    .from(messages)
+    .where(and(forPeople, eq(messages.role, "system"), namesContext))
+    .orderBy(desc(messages.id))
+    .limit(1),
+);
+
 /** What people have written, newest first: {chat, limit}. */
 export const listPrompts = query(
   build

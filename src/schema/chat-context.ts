@@ -36,6 +36,8 @@ export type StoredResource = {
   readonly error: string;
   /** The text of an instruction file, or a skill's SKILL.md. */
   readonly body?: string;
+  /** The body is the beginning of a longer file. */
+  readonly truncated?: true;
   readonly skill_name?: string;
   readonly skill_description?: string;
   /** With the server's name and two underscores before each name. */

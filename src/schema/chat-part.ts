@@ -50,6 +50,13 @@ export const MessagePart = t.Object({
   is_error: t.Optional(t.Boolean()),
   is_media: t.Optional(t.Boolean()),
   provider_executed: t.Optional(t.Boolean()),
+  context_file_path: text("The instruction file that the chat goes by."),
+  context_file_agent_id: text("The agent in whose workspace it stands."),
+  context_file_truncated: t.Optional(
+    t.Boolean({ description: "The file is longer than 64 KiB: only its beginning counts." }),
+  ),
+  skill_name: text(),
+  skill_description: text(),
   hook_rewritten: t.Optional(
     t.Boolean({ description: "A lifecycle hook has put other arguments in the place of the model's." }),
   ),
@@ -59,6 +66,10 @@ export const MessagePart = t.Object({
 /** A part as it is stored. `provider_metadata` is kept for the provider that sent it and never shown. */
 export type MessagePart = Static<typeof MessagePart> & {
   provider_metadata?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** The skill's folder. Never shown. */
+  skill_dir?: string;
+  /** SHA-256 of the text the chat goes by, which its snapshot holds. Never shown. */
+  context_file_hash?: string;
 };
 
 /** A part as callers see it, stored or live. */
@@ -66,6 +77,7 @@ export const ShownPart = t.Object({
   ...MessagePart.properties,
   file_id: t.Optional(NullableUuid),
   mcp_server_config_id: t.Optional(NullableUuid),
+  context_file_agent_id: t.Optional(NullableUuid),
 });
 export type ShownPart = Static<typeof ShownPart>;
 
@@ -73,11 +85,15 @@ export type ShownPart = Static<typeof ShownPart>;
 export const showPart = (part: MessagePart, compat: boolean): ShownPart => {
   // Most live parts are a few characters of text, by the thousand.
   if (part.type === "text" && part.provider_metadata === undefined) return part;
-  const { provider_metadata: _, file_id, mcp_server_config_id, ...shown } = part;
+  const { provider_metadata: _, skill_dir: __, context_file_hash: ___, ...known } = part;
+  const { file_id, mcp_server_config_id, context_file_agent_id, ...shown } = known;
   return {
     ...shown,
     ...(file_id === undefined ? {} : { file_id: nullableUuid(file_id, compat) }),
     ...(mcp_server_config_id === undefined ? {} : { mcp_server_config_id: nullableUuid(mcp_server_config_id, compat) }),
+    ...(context_file_agent_id === undefined
+      ? {}
+      : { context_file_agent_id: nullableUuid(context_file_agent_id, compat) }),
   };
 };
 

@@ -35,7 +35,7 @@ test("[CX-6] a daemon's first push and later versions are taken, others answered
   const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
   expect(snapshot?.resources).toEqual([
     { kind: "instruction_file", status: "ok", source: "/d", size_bytes: 1, error: "", body: "x" },
-    { kind: "instruction_file", status: "oversize", source: "/e", size_bytes: 1, error: "", body: "x" },
+    { kind: "instruction_file", status: "ok", source: "/e", size_bytes: 1, error: "", body: "x", truncated: true },
     { kind: "instruction_file", status: "oversize", source: "/f", size_bytes: 0, error: "" },
   ]);
   // A model is told the beginning and that there is more.

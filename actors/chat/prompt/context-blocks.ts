@@ -71,11 +71,11 @@ const pinnedBy = (store: Deps) => {
 /** What stands in a snapshot; of files that are too long there is the beginning, and a word that the model can read the rest. */
 export const toldBy = (resources: readonly StoredResource[]): Told => {
   const files = resources.filter(({ kind }) => kind === "instruction_file");
-  const blocks = files.flatMap(({ source, status, body = "" }) => {
+  const blocks = files.flatMap(({ source, status, truncated, body = "" }) => {
     if (status !== "ok" && status !== "oversize") return [];
     const text = body.trim();
     const told = text === "" ? [] : [`<instructions file=${JSON.stringify(source)}>\n${text}\n</instructions>`];
-    if (status === "ok") return told;
+    if (status === "ok" && !truncated) return told;
     const missing = told.length > 0 ? "goes on beyond this" : "is too long to stand here";
     return [...told, `${source} ${missing}: read it with read_file when it matters.`];
   });

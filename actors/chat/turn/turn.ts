@@ -26,6 +26,7 @@ import { Collector } from "./collector.ts";
 import { callsIn, isCutOff, MOST_CONTINUATIONS, problemOf, STEPS, type Tries } from "./ending.ts";
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
+import { Opening } from "./opening.ts";
 import { EMPTY_RETRIES, RETRIES, retryDelay } from "./retry.ts";
 import { assistant, endOfStep, resultOf } from "./step-end.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
@@ -68,6 +69,7 @@ export class Turn {
   #kept: Promise<void> = Promise.resolve();
   readonly #compactor: Compactor;
   readonly #hooks: TurnHooks;
+  readonly #opening: Opening;
 
   readonly #goesOn: boolean;
   readonly #retry: RetryState | null;
@@ -81,6 +83,7 @@ export class Turn {
     this.recording = parts.recorder?.run("chat_turn");
     this.#compactor = new Compactor(parts, chat_id);
     this.#hooks = new TurnHooks(parts, chat_id, this.#abort.signal);
+    this.#opening = new Opening(parts, this.#hooks, this.#abort.signal);
   }
 
   /** From the first model call to the last; never rejects unless something of ours is broken. */
@@ -257,9 +260,9 @@ export class Turn {
     }
   }
 
-  /** Tells the hook that the turn is about to begin. "again": the history has more now, and the next attempt goes on from it. */
+  /** Stores what stands before the turn's first words. "again": the history has more now, and the next attempt goes on from it. */
   async #openSession(begun: StartedAttempt, history: readonly MessageRow[]): Promise<"none" | "again" | "over"> {
-    const messages = await this.#decided(begun, [], () => this.#hooks.sessionStart(begun, history));
+    const messages = await this.#decided(begun, [], () => this.#opening.rows(begun, history));
     if (!messages) return "over";
     if (messages.length === 0) return "none";
     const then = "continue";

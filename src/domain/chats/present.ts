@@ -86,7 +86,7 @@ export const showContext = (
   dirty: dirty_since !== null,
   ...(dirty_since === null ? {} : { dirty_since: rfc3339(dirty_since) }),
   error,
-  resources: resources.map(({ body: _, tools, ...shown }) => ({
+  resources: resources.map(({ body: _, truncated: __, tools, ...shown }) => ({
     ...shown,
     ...(tools
       ? { tools: tools.map(({ name, description }) => ({ name: unprefixed(name, shown.source), description })) }

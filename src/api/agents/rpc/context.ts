@@ -40,15 +40,16 @@ const resourceOf = ({ source, sourcePath, sizeBytes, status, error, body }: Cont
   const word = wordOf(RESOURCE_STATUSES, status, 1, "status");
   return {
     kind: KINDS[body.case] as StoredResource["kind"],
-    status: word,
+    status: isBeginning(word, body) ? "ok" : word,
     source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(0, MOST.words),
     size_bytes: count(sizeBytes),
     error: error.slice(0, MOST.words),
     ...(word === "ok" || isBeginning(word, body) ? bodyOf(body) : {}),
+    ...(isBeginning(word, body) ? { truncated: true as const } : {}),
   };
 };
 
-/** Of an instruction file that is too long our daemon sends the beginning; other agents send nothing. */
+/** Of an instruction file that is too long our daemon sends the beginning, which counts; other agents send nothing. */
 const isBeginning = (status: string, body: ContextResource["body"]): boolean =>
   status === "oversize" && body.case === "instructionFile" && body.value.content.byteLength > 0;
 

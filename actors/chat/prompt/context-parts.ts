@@ -1,0 +1,51 @@
+// What a chat's history says of what the chat goes by: the instruction files and skills of its workspace that it has pinned, as parts that
+// people see (specification "Message part", rule CX-14). Models are given the texts by context-blocks.ts, so the row is not for them.
+import { sha256 } from "#base/ids.ts";
+import { findChatContext, findSnapshot } from "#db/chats/context.ts";
+import { findContextRow } from "#db/chats/messages.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { StoredResource } from "#schema/chat-context.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { NewMessage } from "../machine/decision.ts";
+
+/** The row that is missing from the history of the chat with this key; none when the newest one says the same. */
+export const contextRows = async (store: Pick<Store, "get">, chat: number): Promise<NewMessage[]> => {
+  const pin = await store.get(findChatContext({ chat }));
+  if (!pin) return [];
+  const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));
+  const content = partsOf(snapshot?.resources ?? [], pin.agent_id);
+  const known = (await store.get(findContextRow({ chat })))?.content ?? [];
+  if (Bun.deepEquals(known, content)) return [];
+  if (content.length === 0) return [];
+  return [
+    {
+      role: "system",
+      visibility: "user",
+      content,
+      created_by: null,
+      model_config_id: null,
+      usage: null,
+      replayed: null,
+    },
+  ];
+};
+
+/** Pure: files first, then skills, each in the order of the workspace. */
+export const partsOf = (resources: readonly StoredResource[], agent_id: string): MessagePart[] => {
+  const used = resources.filter(({ status }) => status === "ok");
+  const files = used.flatMap(({ kind, source, body = "", truncated }): MessagePart[] =>
+    kind === "instruction_file"
+      ? [
+          {
+            ...{ type: "context-file", context_file_path: source, context_file_agent_id: agent_id },
+            ...(truncated ? { context_file_truncated: true } : {}),
+            context_file_hash: sha256(body),
+          },
+        ]
+      : [],
+  );
+  const skills = used.flatMap(({ kind, source, skill_name, skill_description = "" }): MessagePart[] =>
+    kind === "skill" && skill_name ? [{ type: "skill", skill_name, skill_description, skill_dir: source }] : [],
+  );
+  return [...files, ...skills];
+};

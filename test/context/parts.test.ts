@@ -1,0 +1,84 @@
+// What the history of a chat says of what the chat goes by: a real server, a real daemon, and files on its disk.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
+import { sendMessage } from "#test/support/chats.ts";
+import { messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+
+let world: ToolWorld;
+beforeAll(async () => {
+  world = await openToolWorld();
+}, 30_000);
+afterAll(() => world[Symbol.asyncDispose](), 30_000);
+
+const put = (path: string, text: string): void => {
+  const at = join(world.home, path);
+  mkdirSync(dirname(at), { recursive: true });
+  writeFileSync(`${at}.new`, text);
+  renameSync(`${at}.new`, at);
+};
+const contextIn = (messages: readonly ChatMessage[]): ChatMessage[] =>
+  messages.filter(({ content }) => content.some(({ type }) => type === "context-file" || type === "skill"));
+
+test("[CX-2] [CX-14] a chat's history names the files and skills it goes by, once, and again when they change; a file above 64 KiB is cut and marked", async () => {
+  put("AGENTS.md", "Always greet.");
+  put("CLAUDE.md", `Long words. ${"x".repeat(65_536)}`);
+  put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: how we deploy\n---\nDo it well.\n");
+  const { id, call } = await openChat(world);
+  const path = `/api/v2/chats/${id}`;
+  const read = () => world.owner.get<Chat>(path);
+  const pinned = async (isSo: (chat: Chat) => boolean) => {
+    for (;;) {
+      await world.owner.fetch("PUT", `${path}/context`, {});
+      const chat = await read();
+      if (isSo(chat)) return chat;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const idle = async () => {
+    while ((await read()).status !== "waiting") await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  const { context } = await pinned((chat) => chat.context?.resources.length === 3);
+  expect(context?.resources[1]).toEqual({
+    ...{ kind: "instruction_file", status: "ok", source: join(world.home, "CLAUDE.md"), size_bytes: 65_548 },
+    error: "has 65548 bytes, more than 65536",
+  });
+  call.say("hello").finish();
+  await idle();
+
+  await sendMessage(world, id, "and now?");
+  const second = await world.models.next();
+  expect(second.prompt).not.toContain("context-file");
+  const system = second.request.messages[0]?.content[0]?.text ?? "";
+  expect(system).toContain("Always greet.");
+  expect(system).toContain("CLAUDE.md goes on beyond this");
+  second.say("hello again").finish();
+  await idle();
+  const row = contextIn(await messagesOf(world.owner, id)).at(-1);
+  const agent_id = (await read()).agent_id as string;
+  const file = { type: "context-file" as const, context_file_agent_id: { uuid: agent_id, valid: true } };
+  expect(row?.role).toBe("system");
+  expect(row?.content).toEqual([
+    { ...file, context_file_path: join(world.home, "AGENTS.md") },
+    { ...file, context_file_path: join(world.home, "CLAUDE.md"), context_file_truncated: true },
+    { type: "skill", skill_name: "deploy", skill_description: "how we deploy" },
+  ]);
+  const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
+  const response = await world.owner.as(undefined).fetch("GET", `${path}/messages?limit=200`, undefined, upstream);
+  const plain = contextIn(((await response.json()) as MessagePage).messages)[0];
+  expect(plain?.content[0]?.context_file_agent_id as unknown).toBe(agent_id);
+
+  // Nothing new, nothing said; another text of the same file is said again.
+  const known = contextIn(await messagesOf(world.owner, id)).length;
+  await sendMessage(world, id, "go on");
+  (await world.models.next()).say("yes").finish();
+  await idle();
+  expect(contextIn(await messagesOf(world.owner, id))).toHaveLength(known);
+  put("AGENTS.md", "Never greet.");
+  await pinned((chat) => chat.context?.resources[0]?.size_bytes === 12);
+  await sendMessage(world, id, "once more");
+  (await world.models.next()).say("yes").finish();
+  await idle();
+  expect(contextIn(await messagesOf(world.owner, id))).toHaveLength(known + 1);
+}, 60_000);
