@@ -240,10 +240,8 @@ export class Context implements ApiContext, AsyncDisposable {
       ...{ store, clock: this.clock, encryption: this.encryption, models: configured },
     });
     const { clock, topics, models } = this;
-    this.mcpOutbound = new Outbound({
-      ...{ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_MCP },
-      reaches_private: onlyThisMachine(this.config),
-    });
+    const { allowed_private_networks: allowed } = this.config;
+    this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MOST_OF_MCP, reaches_private: mayReach.private });
     const hookService = openHooks({ config: this.config, clock, store });
     this.hooks = hookService.hooks;
     const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
@@ -261,8 +259,7 @@ export class Context implements ApiContext, AsyncDisposable {
       hookService,
       mcpFetch: (url, init) => this.mcpOutbound.open(new URL(url), init),
       accounts: this.links,
-      // Diffs are longer than what accounts are asked for.
-      outbound: new Outbound({ clock, allowed: this.config.allowed_private_networks, max_bytes: MOST_OF_DIFF }),
+      outbound: new Outbound({ clock, allowed, max_bytes: MOST_OF_DIFF }),
       copy,
     });
     this.chats = chats;
