@@ -169,6 +169,7 @@ export type UserFilter = {
   last_seen_before?: number | undefined;
   created_after?: number | undefined;
   created_before?: number | undefined;
+  github_com_user_id?: number | undefined;
   /** Only this user and the members of these organizations: what a caller without wider rights may see. */
   visible?: { user_id: string; organizations: readonly string[] } | undefined;
   /** The account that owns prepared workspaces is nobody's colleague. */
@@ -195,6 +196,7 @@ const matching = (filter: UserFilter): SQL | undefined =>
     filter.last_seen_before === undefined ? undefined : lt(users.last_seen_at, filter.last_seen_before),
     filter.created_after === undefined ? undefined : gte(users.created_at, filter.created_after),
     filter.created_before === undefined ? undefined : lt(users.created_at, filter.created_before),
+    filter.github_com_user_id === undefined ? undefined : eq(users.github_com_user_id, filter.github_com_user_id),
     filter.visible && visibleTo(filter.visible),
   );
 

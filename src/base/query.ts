@@ -82,6 +82,15 @@ export class SearchQuery {
     return TRUE.includes(value);
   }
 
+  /** A whole number from 0 on. */
+  whole(key: string): number | undefined {
+    const value = this.text(key);
+    if (value === undefined) return undefined;
+    if (/^\d{1,15}$/.test(value)) return Number(value);
+    this.refuse(key, `"${value}" is not a whole number.`);
+    return undefined;
+  }
+
   /** Milliseconds since 1970 of an RFC 3339 time, quoted or bare. */
   time(key: string): number | undefined {
     const [term] = this.#single(key);

@@ -40,7 +40,12 @@ export type DeviceCode = {
 export type Account = { readonly login: string; readonly name: string; readonly profile_url: string };
 
 /** `unknown`: the provider did not say. */
-export type Validity = { readonly state: "valid" | "invalid" | "unknown"; readonly account: Account | undefined };
+export type Validity = {
+  readonly state: "valid" | "invalid" | "unknown";
+  readonly account: Account | undefined;
+  /** The account's number, where the provider has given one. */
+  readonly account_id?: number | undefined;
+};
 
 const CODE = /^[\w.:-]{1,64}$/;
 const MAX_TOKEN = 16_384;
@@ -111,7 +116,9 @@ export class OAuthClient {
     if (!provider.validate_url) return { state: "unknown", account: undefined };
     const headers = { accept: "application/json", authorization: `Bearer ${access_token}` };
     const answer = await this.#send(provider.validate_url, { headers }).catch(() => undefined);
-    if (answer?.status === 200) return { state: "valid", account: accountIn(answer) };
+    if (answer?.status === 200) {
+      return { state: "valid", account: accountIn(answer), account_id: idIn(answer) };
+    }
     const isLimited = answer?.headers.get("x-ratelimit-remaining") === "0";
     const isRefused = answer?.status === 401 || (answer?.status === 403 && !isLimited);
     return { state: isRefused ? "invalid" : "unknown", account: undefined };
@@ -222,6 +229,11 @@ const formRequest = (fields: Record<string, string>, provider?: Provider): Outbo
   },
   body: new URLSearchParams(fields).toString(),
 });
+
+const idIn = (answer: OutboundAnswer): number | undefined => {
+  const { id } = looselyFieldsOf(answer);
+  return Number.isSafeInteger(id) && Number(id) > 0 ? Number(id) : undefined;
+};
 
 const accountIn = (answer: OutboundAnswer): Account | undefined => {
   const fields = looselyFieldsOf(answer);

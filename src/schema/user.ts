@@ -61,10 +61,13 @@ export const User = t.Object({
 export type User = Static<typeof User>;
 
 export const FirstUserRequest = t.Object({
-  setup_token: t.String({
-    maxLength: 100,
-    description: "The token of the setup link that the server prints at start.",
-  }),
+  setup_token: t.Optional(
+    t.String({
+      maxLength: 100,
+      description:
+        "The token of the setup link that the server prints at start. Or in the header Service-Setup-Token, or in the query, for clients that send no such member.",
+    }),
+  ),
   email: Email,
   username: Username,
   name: t.Optional(RealName),
@@ -78,10 +81,15 @@ export const LoginRequest = t.Object({
 });
 
 export const CreateUserRequest = t.Object({
-  email: Email,
+  email: t.Optional(
+    t.Union([t.Literal(""), Email], { description: "Needed with login_type password; empty for service accounts." }),
+  ),
   username: Username,
   name: t.Optional(RealName),
   password: t.Optional(t.String({ maxLength: 1000, description: "Needed with, and only with, login_type password." })),
+  service_account: t.Optional(
+    t.Boolean({ description: "For programs: it has tokens, and neither e-mail address nor password to sign in with." }),
+  ),
   login_type: t.Optional(
     t.Union([t.Literal(""), ...LOGIN_TYPES.map((type) => t.Literal(type))], { description: "Default password." }),
   ),

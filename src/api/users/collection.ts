@@ -42,6 +42,7 @@ export const userFilter = (q: string, caller: UserCaller): UserFilter => {
     last_seen_before: query.time("last_seen_before"),
     created_after: query.time("created_after"),
     created_before: query.time("created_before"),
+    github_com_user_id: query.whole("github_com_user_id"),
     visible: mayReadAllUsers(caller)
       ? undefined
       : {
@@ -91,7 +92,7 @@ export const userCollection = (ctx: ApiContext) =>
             t.String({
               maxLength: 2000,
               description:
-                "Words are looked for in username, name and e-mail. Keys: status, role, login_type, last_seen_after, last_seen_before, created_after, created_before.",
+                "Words are looked for in username, name and e-mail. Keys: status, role, login_type, last_seen_after, last_seen_before, created_after, created_before, github_com_user_id (the account that they have linked).",
             }),
           ),
           ...pageQuery,
@@ -112,7 +113,14 @@ export const userCollection = (ctx: ApiContext) =>
         const { store, clock, accounts } = ctx;
         if (!mayCreateUsers(caller)) throw forbidden("Creating users takes the role user-admin or owner.");
         checkUsername(body.username);
-        const login_type = body.login_type || "password";
+        const given: string = body.login_type ?? "";
+        const login_type = body.service_account ? "none" : given || "password";
+        const email = body.email ?? "";
+        if (body.service_account && (email !== "" || given === "password")) {
+          throw invalidField("service_account", "A service account has neither an e-mail address nor a password.");
+        }
+        if (login_type === "password" && email === "")
+          throw invalidField("email", "Who signs in has an e-mail address.");
         if (login_type === "password") await accounts.passwords.check(body.password ?? "", body);
         if (login_type !== "password" && body.password) {
           throw invalidField("password", "A password goes only with login_type password.");
@@ -125,7 +133,7 @@ export const userCollection = (ctx: ApiContext) =>
         const now = clock.now();
         const at = { created_at: now, updated_at: now };
         const user = {
-          ...{ id, email: body.email, username: body.username, name: body.name?.trim() ?? "", ...at },
+          ...{ id, email, username: body.username, name: body.name?.trim() ?? "", ...at },
           ...{ status: body.user_status ?? "dormant", login_type, password_hash, roles },
         } as const;
         await store

@@ -1,6 +1,6 @@
 // Setting up a fresh install from outside: is there a first user, and making it with the token of the setup link (rules ID-1, ID-2).
 import { Elysia, t } from "elysia";
-import { conflict, notFound } from "#base/errors.ts";
+import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { createFirstUser, hasAnyUser } from "#domain/users/first-user.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
 import { FirstUserRequest } from "#schema/user.ts";
@@ -9,6 +9,8 @@ import { ownParser, parsePublicJson } from "../http/body.ts";
 import { fails, Generic } from "../http/responses.ts";
 
 const tags = ["Users"];
+/** Where programs put it that can send headers of their own, but know no such member. */
+const SETUP_HEADER = "Service-Setup-Token";
 
 export const firstUser = (ctx: ApiContext) =>
   new Elysia()
@@ -25,11 +27,15 @@ export const firstUser = (ctx: ApiContext) =>
     )
     .post(
       "/first",
-      async ({ body, status }) => {
+      async ({ body, query, request, status }) => {
         const { store, clock, accounts } = ctx;
         if (await hasAnyUser(store)) throw conflict("The first user exists already.");
         checkUsername(body.username);
-        const giveBack = accounts.setup.redeem(body.setup_token);
+        const setup_token = body.setup_token || request.headers.get(SETUP_HEADER) || query.setup_token;
+        if (!setup_token) {
+          throw invalidField("setup_token", `is needed: in the body, in the header ${SETUP_HEADER} or in the query`);
+        }
+        const giveBack = accounts.setup.redeem(setup_token);
         try {
           const { email, username, name = "", password } = body;
           await accounts.passwords.check(password, body);
@@ -47,6 +53,7 @@ export const firstUser = (ctx: ApiContext) =>
       {
         parse: ownParser("/api/v2/users/first", parsePublicJson),
         body: FirstUserRequest,
+        query: t.Object({ setup_token: t.Optional(t.String({ maxLength: 100, description: "As in the body." })) }),
         response: {
           201: t.Object({ user_id: t.String({ format: "uuid" }), organization_id: t.String({ format: "uuid" }) }),
           ...fails(400, 403, 409, 415),

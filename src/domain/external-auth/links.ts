@@ -18,6 +18,7 @@ import {
   putLink,
   refreshLink,
 } from "#db/users/external-auth.ts";
+import { updateUser } from "#db/users/users.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 
@@ -45,6 +46,8 @@ const told = ({ before, after }: { before?: Linked | undefined; after?: Linked }
     action: after === undefined ? "delete" : before === undefined ? "create" : "write",
   });
 };
+
+const isGithubCom = ({ type, base_url }: Provider): boolean => type === "github" && base_url === "https://github.com";
 
 /** A token is renewed this long before its end, so that it does not end on the way to the git host. */
 const EARLY_MS = 60_000;
@@ -86,6 +89,13 @@ export class Links {
     const after = { user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now };
     await this.#options.store.commit([putLink(after), told({ before, after }, now)]);
     this.#options.topics.publish("external_auth", user_id, { provider_id: provider.id });
+    if (isGithubCom(provider)) await this.#noteGithubAccount(user_id, provider, tokens.access_token);
+  }
+
+  /** So that people are found by their account there. The link is made in any case. */
+  async #noteGithubAccount(user_id: string, provider: Provider, access_token: string): Promise<void> {
+    const { account_id } = await this.client.validate(provider, access_token);
+    if (account_id !== undefined) await this.#commit(updateUser(user_id, { github_com_user_id: account_id }));
   }
 
   /**
@@ -129,7 +139,11 @@ export class Links {
   async unlink(user_id: string, provider: Provider): Promise<ProviderError | undefined> {
     const row = await this.#find(user_id, provider);
     if (!row) throw notFound();
-    const gone = [deleteLink({ user_id, provider_id: provider.id }), told({ before: row }, this.#options.clock.now())];
+    const gone = [
+      deleteLink({ user_id, provider_id: provider.id }),
+      ...(isGithubCom(provider) ? [updateUser(user_id, { github_com_user_id: null })] : []),
+      told({ before: row }, this.#options.clock.now()),
+    ];
     await this.#options.store.commit(gone).catch((error) => {
       throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
     });

@@ -10,11 +10,33 @@ import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
 import { CLIENT, FakeProvider } from "./provider.ts";
 import { link, refusal, startWith } from "./world.ts";
 
 const EA = "/api/v2/external-auth";
 const codes = { device_flow: true };
+
+test("[EA-5][ID-13] people are found by the account at github.com that they have linked, and no more once it is unlinked", async () => {
+  using provider = new FakeProvider();
+  const github = provider.setting("github", { type: "github" });
+  await using server = await startWith([github, provider.setting("git")]);
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { token, user_id } = await seedUser(server);
+  const ann = admin.as(token);
+  const found = async (q: string) => {
+    const { users } = await admin.get<{ users: { id: string }[] }>(`/api/v2/users?q=${encodeURIComponent(q)}`);
+    return users.map(({ id }) => id);
+  };
+  await link(ann, provider, "git");
+  expect(await found("github_com_user_id:583231")).toEqual([]);
+  await link(ann, provider, "github");
+  expect(await found("github_com_user_id:583231")).toEqual([user_id]);
+  expect(await found("github_com_user_id:583232")).toEqual([]);
+  await ann.delete(`${EA}/github`);
+  expect(await found("github_com_user_id:583231")).toEqual([]);
+  expect((await refusal(found("github_com_user_id:octo"))).status).toBe(400);
+});
 
 test("[EA-5] signing in at the provider links an account; the page shows it, and unlinking takes the token back", async () => {
   using provider = new FakeProvider();

@@ -166,7 +166,12 @@ export class FakeProvider implements Disposable {
   #user(request: Request): Response {
     const token = (request.headers.get("authorization") ?? "").replace(/^Bearer /, "");
     if (!this.#access.has(token)) return new Response("", { status: 401 });
-    return Response.json({ login: "octo-ann", name: "Ann at the provider", html_url: "javascript:alert(1)" });
+    return Response.json({
+      id: 583231,
+      login: "octo-ann",
+      name: "Ann at the provider",
+      html_url: "javascript:alert(1)",
+    });
   }
 
   #device(form: URLSearchParams): Response {

@@ -43,6 +43,23 @@ describe("the setup link", () => {
     expect(server.context?.setupUrl(server.url)).toBeUndefined();
   });
 
+  testInside("[ID-2] takes the token in a header or the query of clients that know no such member", async () => {
+    for (const how of ["header", "query"] as const) {
+      await using server = await startTestServer({ env: NOBODY });
+      const setup_token = tokenOf(server);
+      const first = (token: string) =>
+        new Client(server.url).fetch(
+          "POST",
+          `/api/v2/users/first${how === "query" ? `?setup_token=${token}` : ""}`,
+          { ...ANN, trial: false },
+          how === "header" ? { headers: { "Service-Setup-Token": token } } : {},
+        );
+      expect((await first("guess")).status).toBe(403);
+      expect((await first(setup_token)).status).toBe(201);
+      expect((await first(setup_token)).status).toBe(409);
+    }
+  });
+
   testInside("[ID-2] of racing first users exactly one wins", async () => {
     await using server = await startTestServer({ env: NOBODY });
     const setup_token = tokenOf(server);

@@ -247,3 +247,37 @@ describe("one user", () => {
     expect(await statusOf(mia.client, "GET", "/users/me/organizations/other")).toBe(404);
   });
 });
+
+test("[ID-24] a service account has no e-mail address, cannot sign in, and works by tokens that an owner makes", async () => {
+  const make = (body: object) => admin.fetch("POST", "/api/v2/users", body);
+  const made = await make({ username: "deployer", service_account: true });
+  expect(made.status).toBe(201);
+  const bot = (await made.json()) as User;
+  expect(bot).toMatchObject({ email: "", login_type: "none", is_service_account: true, status: "dormant" });
+  expect((await make({ username: "deployer2", service_account: true })).status).toBe(201);
+  expect((await make({ username: "deployer3", login_type: "none", email: "" })).status).toBe(201);
+  for (const wrong of [
+    { username: "wrong", service_account: true, email: "bot@example.com" },
+    { username: "wrong", service_account: true, password: PASSWORD },
+    { username: "wrong", service_account: true, login_type: "password", password: PASSWORD },
+    { username: "wrong", password: PASSWORD },
+    { username: "wrong", password: PASSWORD, email: "" },
+  ]) {
+    expect((await make(wrong)).status).toBe(400);
+  }
+  const { users } = await admin.get<{ users: User[] }>("/api/v2/users?q=login_type:none");
+  expect(users.map(({ username }) => username)).toEqual(expect.arrayContaining(["deployer", "deployer2", "deployer3"]));
+  const login = (email: string) => statusOf(admin.as(undefined), "POST", "/users/login", { email, password: "" });
+  expect(await login("")).toBe(401);
+  expect(await login("deployer")).toBe(401);
+  expect(await statusOf(admin, "PUT", "/users/deployer/password", { password: PASSWORD })).toBe(400);
+  const { key } = await admin.post<{ key: string }>("/api/v2/users/deployer/keys/tokens", {
+    scopes: ["workspace:read"],
+  });
+  const program = admin.as(key);
+  expect(await program.get<User>("/api/v2/users/me")).toMatchObject({ username: "deployer" });
+  expect(await statusOf(program, "GET", "/workspaces")).toBe(200);
+  expect(await statusOf(program, "GET", "/users")).toBe(403);
+  await admin.put("/api/v2/users/deployer/status/suspend");
+  expect(await statusOf(program, "GET", "/workspaces")).toBe(401);
+});
