@@ -97,7 +97,7 @@ export class AgentSession {
   /** The workspace has got an owner: everything ends, without stop scripts and without a word, as that agent is no more. */
   async leave(): Promise<void> {
     this.#stopping.abort();
-    await this.#reach.end();
+    await this.#reach.end({ stays: true });
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
     await within(this.#options.clock, LAST_WORDS_MS, this.#runner.idle());
@@ -135,7 +135,7 @@ export class AgentSession {
     log("daemon").info("start scripts have ended: {outcome}", { outcome });
     if (this.#stopping.signal.aborted) return;
     lifecycle.enter(outcome);
-    await this.#context.run();
+    await Promise.all([this.#context.run(), this.#reach.containers.begin()]);
   }
 
   #watch(): void {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { ownBinary } from "#base/program.ts";
 import type { Random } from "#base/random.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
@@ -14,6 +15,7 @@ import { Containers } from "../containers/containers.ts";
 import { declaredIn } from "../containers/declared.ts";
 import { DevcontainerCli } from "../containers/devcontainers-cli.ts";
 import { ContainerEngine, engineAddress } from "../containers/engine.ts";
+import { SubAgents } from "../containers/sub-agents.ts";
 import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
@@ -21,9 +23,11 @@ import { type Environment, folderOf, idOf, placeOf } from "../environment.ts";
 import { GitWatches } from "../git/watch.ts";
 import { type HttpApi, serveHttpApi } from "../http/http.ts";
 import { Processes } from "../http/processes.ts";
+import { within } from "../pause.ts";
 import { ListeningPorts } from "../ports.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { TerminalSessions } from "../terminal/sessions.ts";
+import type { Connection } from "./connection.ts";
 import type { OpenConnections } from "./stats.ts";
 import { runTunnel, type TunnelServices } from "./tunnel.ts";
 import { connectSocket } from "./tunnel-socket.ts";
@@ -35,6 +39,7 @@ export type ReachOptions = {
   env: Readonly<Record<string, string | undefined>>;
   clock: Clock;
   random: Random;
+  connection: Connection;
   groups: ProcessGroups;
   /** What programs of the workspace find in their environment. */
   programs: Environment;
@@ -44,15 +49,21 @@ export type ReachOptions = {
   shutDown(): void;
 };
 
+/** Removing containers, and the agents in them, may keep the end of the workspace waiting for so long. */
+const CONTAINERS_MS = 8_000;
+
 export class Reach {
+  readonly #clock: Clock;
   readonly #stopping = new AbortController();
+  readonly containers: Containers;
   readonly #terminals: TerminalSessions;
   readonly #api: HttpApi | undefined;
   readonly #running: Promise<void>;
   #streams = 0;
 
   constructor(options: ReachOptions) {
-    const { manifest, url, token, env: given, clock, random, groups, context, mcp, shutDown } = options;
+    const { manifest, url, token, env: given, connection, clock, random, groups, context, mcp, shutDown } = options;
+    this.#clock = clock;
     const env = options.programs;
     const directory = folderOf(manifest.directory, given);
     const ports = new ListeningPorts({
@@ -66,18 +77,18 @@ export class Reach {
     };
     this.#terminals = new TerminalSessions({ clock, groups, env, directory, engine: engineAt });
     const desktop = new Desktop({ clock, groups, env });
+    // An agent inside another has none inside itself, and without a compiled program there is nothing to put into a container.
+    const program = manifest.parentId === undefined ? ownBinary() : undefined;
+    this.containers = new Containers({
+      ...{ clock, directory, engine: engineAt },
+      declared: () => declaredIn(manifest, (path, base = directory) => placeOf(path, given, base)),
+      devcontainers: new DevcontainerCli({ clock, groups, env }),
+      agents: program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: engineAt, program }),
+    });
     this.#api = served({
       ports: () => ports.list(),
       processes: new Processes({ clock, groups, env, display: () => desktop.env }),
-      containers: new Containers({
-        ...{
-          clock,
-          directory,
-          engine: engineAt,
-          declared: () => declaredIn(manifest, (path, base = directory) => placeOf(path, given, base)),
-        },
-        devcontainers: new DevcontainerCli({ clock, groups, env }),
-      }),
+      containers: this.containers,
       git: new GitWatches({ clock, groups, env }),
       ...{ desktop, clock },
       checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
@@ -101,9 +112,10 @@ export class Reach {
     return { terminals: this.#terminals.clients, streams: this.#streams };
   }
 
-  /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. */
-  async end(): Promise<void> {
+  /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. `stays`: the workspace goes on with another agent. */
+  async end({ stays = false }: { stays?: boolean } = {}): Promise<void> {
     await this.#terminals.endAll();
+    await within(this.#clock, CONTAINERS_MS, this.containers.end(!stays));
     this.#stopping.abort();
     await this.#running;
     await this.#api?.close();

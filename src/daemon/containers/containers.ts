@@ -16,12 +16,15 @@ import {
   safeName,
 } from "./devcontainers-find.ts";
 import type { ContainerEngine } from "./engine.ts";
+import type { SubAgents } from "./sub-agents.ts";
 
 export type ContainersOptions = {
   clock: Clock;
   /** Undefined where the workspace has none. */
   engine(): ContainerEngine | undefined;
   devcontainers: DevcontainerEngine;
+  /** Undefined where there is no program to put into containers, and in an agent that is inside another. */
+  agents: SubAgents | undefined;
   /** The agent's folder. */
   directory: string;
   /** Those that the template names; their names are kept. Asked each time, as a start script may bring the files. */
@@ -41,6 +44,10 @@ export class Containers {
   #timer: Timer | undefined;
   #last = "";
   #telling: Promise<void> = Promise.resolve();
+  /** Containers that were made here, by devcontainer: they end with the workspace. */
+  readonly #made = new Map<string, string>();
+  #keeping: Timer | undefined;
+  #ended = false;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
@@ -54,8 +61,41 @@ export class Containers {
     return {
       containers: containers.filter(carries),
       devcontainers: this.#devcontainers(containers),
-      warnings: [...warnings, ...portConflicts(containers)],
+      warnings: [...warnings, ...portConflicts(containers), ...this.#withoutAgent(containers)],
     };
+  }
+
+  /** Starts what the template names, one after the other, and from then on an agent in each devcontainer that runs. */
+  async begin(): Promise<void> {
+    for (const { name } of this.#options.declared()) {
+      if (this.#ended) return;
+      const { devcontainers } = await this.list();
+      const found = devcontainers.find((one) => one.name === name);
+      if (found)
+        await this.#begin(found.id, () => "starting").then(
+          (one) => this.#bringUp(one, false),
+          () => {},
+        );
+    }
+    if (this.#ended || !this.#options.agents) return;
+    this.#keeping = this.#options.clock.every(LOOK_MS, () => void this.#keepAgents());
+    await this.#keepAgents();
+  }
+
+  /** Ends the agents inside; with `remove` also the containers that were made here. What is in mounts stays. */
+  async end(remove: boolean): Promise<void> {
+    this.#ended = true;
+    this.#keeping?.cancel();
+    await this.#options.agents?.endAll();
+    const engine = this.#options.engine();
+    if (!remove || !engine) return;
+    await Promise.all(
+      [...this.#made.values()].map((id) =>
+        engine.remove(id).catch((error: unknown) => {
+          log("daemon").warn("the container {id} of a devcontainer was not removed: {error}", { id, error });
+        }),
+      ),
+    );
   }
 
   /** Each listing as JSON text: the first at once, then one for each change. Returns how to stop. */
@@ -85,13 +125,7 @@ export class Containers {
       if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");
       return "starting";
     });
-    void this.#options.devcontainers.recreate(found).then(
-      () => this.#enter(found.id, {}),
-      (error: unknown) => {
-        log("daemon").warn("the devcontainer {name} could not be made: {error}", { name: found.name, error });
-        this.#enter(found.id, { error: error instanceof Error ? error.message : String(error) });
-      },
-    );
+    void this.#bringUp(found, true);
   }
 
   /** Stops and removes its container; it is not listed until its file changes or a container of it appears. 404, 409. */
@@ -99,6 +133,8 @@ export class Containers {
     const { id, container } = await this.#begin(asked, (one) => (one.container?.running ? "stopping" : "deleting"));
     const engine = this.#options.engine();
     try {
+      await this.#options.agents?.end(id);
+      this.#made.delete(id);
       if (container && engine) {
         if (container.running) await engine.stop(container.id);
         this.#enter(id, { doing: "deleting" });
@@ -109,6 +145,45 @@ export class Containers {
       this.#enter(id, { error: (error as Error).message });
       throw error;
     }
+  }
+
+  /** Its container, and the agent in it. Never rejects: a failure is shown. */
+  async #bringUp(one: FoundDevcontainer, replace: boolean): Promise<void> {
+    const { agents, devcontainers } = this.#options;
+    try {
+      await agents?.end(one.id);
+      const made = await devcontainers.up({ ...one, replace });
+      this.#made.set(one.id, made.container_id);
+      await agents?.start(one, async () => made, made.container_id);
+      this.#enter(one.id, {});
+    } catch (error) {
+      log("daemon").warn("the devcontainer {name} could not be made: {error}", { name: one.name, error });
+      this.#enter(one.id, { error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  /** An agent in each devcontainer of this workspace's own folders that runs, whoever has started it; none where none runs. */
+  async #keepAgents(): Promise<void> {
+    const { agents, declared, devcontainers, directory } = this.#options;
+    if (!agents) return;
+    const own = new Set([...declared(), ...placesIn(directory)].map(idOfPlace));
+    const { devcontainers: found } = await this.list();
+    const idle = found.filter(({ id }) => own.has(id) && this.#memory.get(id)?.doing === undefined);
+    const before = idle.map(({ id }) => agents.find(id)?.id);
+    await Promise.all(
+      idle.map((one) => {
+        const container = one.container?.running ? one.container.id : undefined;
+        return agents.keep(one, container, () => devcontainers.up({ ...one, replace: false }));
+      }),
+    );
+    if (idle.some(({ id }, i) => agents.find(id)?.id !== before[i])) this.#tell();
+  }
+
+  #withoutAgent(containers: readonly Container[]): string[] {
+    return this.#devcontainers(containers).flatMap(({ id, name }) => {
+      const reason = this.#options.agents?.failure(id);
+      return reason === undefined ? [] : [`The devcontainer ${name} has no agent: ${reason}`];
+    });
   }
 
   /** The devcontainer, with what is done to it now noted in the same breath. */
@@ -164,12 +239,14 @@ export class Containers {
       if (memory.deleted_at !== undefined && !container && (changed_at ?? 0) <= memory.deleted_at) return [];
       const name = place.name ?? safeName(workspace_folder, taken);
       taken.add(name);
+      const agent = this.#options.agents?.find(id);
       return {
         ...{ id, name, workspace_folder, config_path, subagent_id },
         status: statusOf(memory, container),
         dirty: container !== undefined && (changed_at ?? 0) >= Date.parse(container.created_at) + SECOND,
         ...(memory.error === undefined ? {} : { error: memory.error }),
         ...(container ? { container } : {}),
+        ...(agent ? { agent } : {}),
       };
     });
   }

@@ -5,9 +5,19 @@ import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 
+/** A devcontainer that is up: who works in it, and where its project lies there. */
+export type UpDevcontainer = { container_id: string; remote_user: string; remote_folder: string };
+
+export type UpRequest = {
+  workspace_folder: string;
+  config_path: string;
+  /** The container there is goes first; else it is started, or taken as it runs. */
+  replace: boolean;
+};
+
 export interface DevcontainerEngine {
-  /** Makes the container of this devcontainer anew, in place of the one there is. Answers its id. Rejects in words for people. */
-  recreate(asked: { workspace_folder: string; config_path: string }): Promise<{ container_id: string }>;
+  /** Brings the container of this devcontainer up. Rejects in words for people. */
+  up(asked: UpRequest): Promise<UpDevcontainer>;
 }
 
 /** Building images takes time; after this nobody believes in it any more. */
@@ -22,7 +32,7 @@ export class DevcontainerCli implements DevcontainerEngine {
     this.#options = options;
   }
 
-  async recreate({ workspace_folder, config_path }: { workspace_folder: string; config_path: string }) {
+  async up({ workspace_folder, config_path, replace }: UpRequest): Promise<UpDevcontainer> {
     const { env } = this.#options;
     const program = Bun.which("devcontainer", { PATH: env.PATH ?? "" });
     if (program === null) throw new Error("The workspace has no `devcontainer` program.");
@@ -31,7 +41,7 @@ export class DevcontainerCli implements DevcontainerEngine {
     const { exit_code, timed_out } = await runProcess({
       ...this.#options,
       command: [
-        ...[program, "up", "--log-format", "json", "--remove-existing-container"],
+        ...[program, "up", "--log-format", "json", ...(replace ? ["--remove-existing-container"] : [])],
         ...["--workspace-folder", workspace_folder, "--config", config_path],
       ],
       directory: workspace_folder,
@@ -41,9 +51,11 @@ export class DevcontainerCli implements DevcontainerEngine {
       },
     });
     if (timed_out) throw new Error("The `devcontainer` program did not end within 30 minutes.");
-    const { outcome, containerId, message, description } = lastObject(said.stdout);
-    if (exit_code === 0 && outcome === "success" && typeof containerId === "string")
-      return { container_id: containerId };
+    const { outcome, containerId, remoteUser, remoteWorkspaceFolder, message, description } = lastObject(said.stdout);
+    if (exit_code === 0 && outcome === "success" && typeof containerId === "string") {
+      const text = (value: unknown): string => (typeof value === "string" ? value : "");
+      return { container_id: containerId, remote_user: text(remoteUser), remote_folder: text(remoteWorkspaceFolder) };
+    }
     const words = [message, description].filter((one): one is string => typeof one === "string" && one !== "");
     throw new Error((words.join(" ") || said.stderr.trim() || `It ended with code ${exit_code}.`).slice(-SHOWN_CHARS));
   }

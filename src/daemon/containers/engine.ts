@@ -8,6 +8,7 @@ import type { Environment } from "../environment.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
 const LIMIT_MS = 20_000;
+const UPLOAD_MS = 10 * 60_000;
 const STOP_SECONDS = 10;
 const MOST = 1_000;
 
@@ -69,12 +70,18 @@ export class ContainerEngine {
 
   /** Throws AppError; `fine` are statuses that are as good as done. */
   async call(method: string, path: string, body?: unknown, fine: readonly number[] = []): Promise<Response> {
-    const response = await this.#fetch(method, (await this.prefix()) + path, body);
+    const json = { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+    const response = await this.#fetch(method, (await this.prefix()) + path, body === undefined ? {} : json);
     if (response.ok || fine.includes(response.status)) return response;
-    throw new AppError(
-      KINDS[response.status] ?? "internal",
-      `The container engine refuses: ${await wordsOf(response)}`,
-    );
+    throw await refusalOf(response);
+  }
+
+  /** Sends a tar, which the engine unpacks; it may take ten minutes. Throws AppError. */
+  async upload(path: string, tar: ReadableStream<Uint8Array>): Promise<void> {
+    const request = { body: tar, headers: { "content-type": "application/x-tar" }, limit: UPLOAD_MS };
+    const response = await this.#fetch("PUT", (await this.prefix()) + path, request);
+    if (!response.ok) throw await refusalOf(response);
+    await response.text();
   }
 
   /** What stands before every path: the engine speaks its own version from the first call on. */
@@ -90,17 +97,18 @@ export class ContainerEngine {
     return /^\d+\.\d+$/.test(version) ? `/v${version}` : "";
   }
 
-  async #fetch(method: string, path: string, body?: unknown): Promise<Response> {
+  /** `limit` is in milliseconds. */
+  async #fetch(method: string, path: string, { limit = LIMIT_MS, ...request }: EngineRequest = {}): Promise<Response> {
     const { base, socket, shown } = this.address;
     const late = new AbortController();
-    const timer = this.#clock.after(LIMIT_MS, () => late.abort());
+    const timer = this.#clock.after(limit, () => late.abort());
     try {
       return await fetch(base + path, {
         method,
         redirect: "manual",
         signal: late.signal,
         ...(socket === undefined ? {} : { unix: socket }),
-        ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+        ...request,
       } as RequestInit);
     } catch {
       throw new AppError("internal", `The container engine does not answer at ${shown}.`);
@@ -109,6 +117,11 @@ export class ContainerEngine {
     }
   }
 }
+
+type EngineRequest = { body?: string | ReadableStream<Uint8Array>; headers?: Record<string, string>; limit?: number };
+
+const refusalOf = async (response: Response): Promise<AppError> =>
+  new AppError(KINDS[response.status] ?? "internal", `The container engine refuses: ${await wordsOf(response)}`);
 
 const KINDS: Readonly<Record<number, ErrorKind>> = { 400: "invalid", 404: "not_found", 409: "conflict" };
 

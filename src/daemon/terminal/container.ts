@@ -4,10 +4,9 @@ import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
-import { HttpConnection } from "#src/wire/http-connection.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
-import { connectSocket, type SocketTarget } from "../connection/tunnel-socket.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
+import { attachExec } from "../containers/exec.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
 
 export type ContainerProgramOptions = {
@@ -129,24 +128,9 @@ class ContainerProgram implements TerminalProgram {
   async #start(): Promise<Duplex> {
     const { command, engine, clock } = this.#options;
     const exec = await this.#create(["/bin/sh", "-c", SHELL, "sh", ...(command === "" ? [] : [command])], true);
-    const connection = new HttpConnection(await connectSocket(targetOf(engine), clock));
-    const answer = await connection.upgrade({
-      method: "POST",
-      path: `${await engine.prefix()}/exec/${exec}/start`,
-      headers: [
-        ["host", "docker"],
-        ["connection", "Upgrade"],
-        ["upgrade", "tcp"],
-        ["content-type", "application/json"],
-      ],
-      body: new TextEncoder().encode(JSON.stringify({ Detach: false, Tty: true })),
-    });
-    if (!("response" in answer)) {
-      this.#exec = exec;
-      return answer.stream;
-    }
-    const said = await answer.response.text(64 * 1024);
-    throw new Error(`The container engine starts no terminal: ${said.trim() || answer.response.status}`);
+    const stream = await attachExec({ engine, clock }, exec, true);
+    this.#exec = exec;
+    return stream;
   }
 
   async #create(command: readonly string[], tty: boolean): Promise<string> {
@@ -164,10 +148,3 @@ class ContainerProgram implements TerminalProgram {
     await (await this.#options.engine.call("POST", `/exec/${this.#exec}/resize?h=${height}&w=${width}`)).text();
   }
 }
-
-const targetOf = ({ address }: ContainerEngine): SocketTarget => {
-  if (address.socket !== undefined) return { unix: address.socket };
-  const { hostname, port, protocol } = new URL(address.base);
-  const tls = protocol === "https:";
-  return { hostname, port: Number(port) || (tls ? 443 : 80), tls };
-};

@@ -1,9 +1,9 @@
 // From the `docker` section of a resource to what the Docker Engine is asked for. Pure. Refuses what is no number or name once the
 // placeholders are filled in.
+import { PROGRAM_PATH } from "#base/program-tar.ts";
 import type { ManifestContainer, ManifestResource } from "#schema/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
-import { PROGRAM_PATH } from "./program.ts";
 
 /** Everything we make carries it; what carries it for a workspace is that workspace's. */
 export const WORKSPACE_LABEL = "slipway.workspace_id";

@@ -3,6 +3,7 @@
 import { type Clock, sleep } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import {
   containerBody,
@@ -17,7 +18,7 @@ import {
 } from "./container.ts";
 import { Engine, EngineError } from "./engine.ts";
 import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
-import { findProgram, PROGRAM_PATH, type Program, tarWith } from "./program.ts";
+import { findProgram, type Program } from "./program.ts";
 import { findImage, provideImage } from "./pull.ts";
 
 export type DockerOptions = {

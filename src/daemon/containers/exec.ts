@@ -1,0 +1,101 @@
+// Programs inside a container, by the exec calls of its engine: one whose input and output are ours, one that is run to its end, and
+// one that goes on by itself.
+import type { Clock } from "#base/clock.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { HttpConnection } from "#src/wire/http-connection.ts";
+import { connectSocket, type SocketTarget } from "../connection/tunnel-socket.ts";
+import type { ContainerEngine } from "./engine.ts";
+
+export type ContainerProgram = {
+  container: string;
+  /** Empty: the container's own. */
+  user: string;
+  command: readonly string[];
+  env?: Readonly<Record<string, string>>;
+  directory?: string;
+};
+
+type Deps = { readonly engine: ContainerEngine; readonly clock: Clock };
+
+const OUTPUT_BYTES = 64 * 1024;
+const HEADER_BYTES = 8;
+
+/** The connection to a program that was created with its streams attached. Throws Error with the engine's words. */
+export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boolean): Promise<Duplex> => {
+  const connection = new HttpConnection(await connectSocket(targetOf(engine), clock));
+  const answer = await connection.upgrade({
+    method: "POST",
+    path: `${await engine.prefix()}/exec/${exec}/start`,
+    headers: [
+      ["host", "docker"],
+      ["connection", "Upgrade"],
+      ["upgrade", "tcp"],
+      ["content-type", "application/json"],
+    ],
+    body: new TextEncoder().encode(JSON.stringify({ Detach: false, Tty: tty })),
+  });
+  if (!("response" in answer)) return answer.stream;
+  const said = await answer.response.text(OUTPUT_BYTES);
+  throw new Error(`The container engine starts no program: ${said.trim() || answer.response.status}`);
+};
+
+/** Runs it to its end with this input; answers what it printed, at most 64 KiB. Throws Error with the last of it when it fails. */
+export const runInContainer = async (deps: Deps, program: ContainerProgram, input = ""): Promise<string> => {
+  const exec = await create(deps, program, true);
+  const stream = await attachExec(deps, exec, false);
+  await stream.write(new TextEncoder().encode(input));
+  await stream.end();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    if (size < OUTPUT_BYTES) chunks.push(chunk);
+    size += chunk.byteLength;
+  }
+  const output = outputOf(Buffer.concat(chunks)).trim();
+  const { ExitCode } = await deps.engine.json<{ ExitCode: number | null }>("GET", `/exec/${exec}/json`);
+  if (ExitCode === 0) return output;
+  throw new Error(output.slice(-500) || `The program ended with code ${ExitCode}.`);
+};
+
+/** Starts it and leaves it running; answers the id to ask for it by. */
+export const startInBackground = async (deps: Deps, program: ContainerProgram): Promise<string> => {
+  const exec = await create(deps, program, false);
+  await (await deps.engine.call("POST", `/exec/${exec}/start`, { Detach: true, Tty: false })).text();
+  return exec;
+};
+
+/** Whether a program that was started in the background still runs. */
+export const isExecRunning = async (engine: ContainerEngine, exec: string): Promise<boolean> => {
+  const response = await engine.call("GET", `/exec/${exec}/json`, undefined, [404]);
+  const { Running = false } = (await response.json()) as { Running?: boolean };
+  return Running;
+};
+
+const create = async ({ engine }: Deps, program: ContainerProgram, attached: boolean): Promise<string> => {
+  const { container, user, command, env = {}, directory } = program;
+  const made = await engine.json<{ Id: string }>("POST", `/containers/${encodeURIComponent(container)}/exec`, {
+    ...{ AttachStdin: attached, AttachStdout: attached, AttachStderr: attached, Tty: false, Cmd: command },
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    ...(user === "" ? {} : { User: user }),
+    ...(directory === undefined ? {} : { WorkingDir: directory }),
+  });
+  return encodeURIComponent(made.Id);
+};
+
+/** Without a terminal the engine sends frames: which stream, three zeros, the length as 32 bits, the bytes. The last may be cut short. */
+export const outputOf = (framed: Buffer): string => {
+  const parts: Buffer[] = [];
+  for (let at = 0; at + HEADER_BYTES <= framed.length; ) {
+    const end = at + HEADER_BYTES + framed.readUInt32BE(at + 4);
+    parts.push(framed.subarray(at + HEADER_BYTES, end));
+    at = end;
+  }
+  return Buffer.concat(parts).toString("utf8");
+};
+
+const targetOf = ({ address }: ContainerEngine): SocketTarget => {
+  if (address.socket !== undefined) return { unix: address.socket };
+  const { hostname, port, protocol } = new URL(address.base);
+  const tls = protocol === "https:";
+  return { hostname, port: Number(port) || (tls ? 443 : 80), tls };
+};

@@ -1,0 +1,73 @@
+// Puts an agent into a running container: the program, a token that only its user can read, and a process that goes on by itself.
+import type { Clock } from "#base/clock.ts";
+import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
+import type { ContainerEngine } from "./engine.ts";
+import { runInContainer, startInBackground } from "./exec.ts";
+import { type ContainerNetworks, Relay, routeTo } from "./relay.ts";
+
+export type InjectionOptions = {
+  engine: ContainerEngine;
+  clock: Clock;
+  /** The compiled program on this machine. */
+  program: string;
+  /** Where this machine reaches the server. */
+  server: URL;
+  container: string;
+  /** Who works in the container. */
+  user: string;
+  token: string;
+};
+
+/** An agent that was put into a container. */
+export type InjectedAgent = { readonly exec: string; readonly folder: string; readonly relay: Relay | undefined };
+
+// What an earlier agent has left goes first: it ends when its token's file is gone.
+const KEEP_TOKEN = `umask 077
+rm -rf /tmp/slipway-agent-* 2>/dev/null
+folder=$(mktemp -d /tmp/slipway-agent-XXXXXX) && cat >"$folder/token" && echo "$folder"`;
+
+const START = `SHELL=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd) 2>/dev/null | head -n 1 | cut -d: -f7)
+[ -x "$SHELL" ] || SHELL=/bin/sh
+export SHELL
+exec "$0" agent >agent.log 2>&1`;
+
+/** An agent that hears nothing of its server for so long ends; the daemon outside starts it again when it should be there. */
+const ORPHAN_TIMEOUT = "1h";
+
+/** Rejects in words for people; then nothing of it runs. */
+export const injectAgent = async (options: InjectionOptions): Promise<InjectedAgent> => {
+  const { engine, program, server, container, user, token } = options;
+  const path = `/containers/${encodeURIComponent(container)}`;
+  await engine.upload(`${path}/archive?path=/`, tarWith(program, PROGRAM_PATH));
+  const inside = (command: readonly string[]) => ({ container, user, command });
+  await runInContainer(options, inside([PROGRAM_PATH, "version"])).catch((error: Error) => {
+    throw new Error(`The agent's program does not run in this container: ${error.message}`);
+  });
+  const route = routeTo(server, await engine.json<ContainerNetworks>("GET", `${path}/json`));
+  const relay = route.kind === "relay" ? await Relay.listen(server, route) : undefined;
+  try {
+    const folder = await runInContainer(options, inside(["/bin/sh", "-c", KEEP_TOKEN]), `${token}\n`);
+    const exec = await startInBackground(options, {
+      ...inside(["/bin/sh", "-c", START, PROGRAM_PATH]),
+      directory: folder,
+      env: {
+        SLIPWAY_AGENT_URL: (relay?.url ?? server).href,
+        SLIPWAY_AGENT_TOKEN_FILE: `${folder}/token`,
+        SLIPWAY_AGENT_ORPHAN_TIMEOUT: ORPHAN_TIMEOUT,
+      },
+    });
+    return { exec, folder, relay };
+  } catch (error) {
+    relay?.[Symbol.dispose]();
+    throw error;
+  }
+};
+
+/** Ends it: its token's file goes, and the process with it. A container that is gone already is as good. */
+export const removeAgent = async (
+  { engine, clock, container, user }: Pick<InjectionOptions, "engine" | "clock" | "container" | "user">,
+  { folder, relay }: InjectedAgent,
+): Promise<void> => {
+  relay?.[Symbol.dispose]();
+  await runInContainer({ engine, clock }, { container, user, command: ["rm", "-rf", folder] }).catch(() => {});
+};

@@ -1,0 +1,121 @@
+// The way from a container to a server that only this machine can reach: a port on the gateway of the container's network, which takes
+// connections of that container alone and passes their bytes on to the server.
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+/** What the engine says of a container's networks. */
+export type ContainerNetworks = {
+  readonly HostConfig?: { readonly NetworkMode?: string };
+  readonly NetworkSettings?: {
+    readonly Networks?: Readonly<Record<string, { readonly Gateway?: string; readonly IPAddress?: string }>> | null;
+  };
+};
+
+/** How a container reaches the server: at its own address, or by a relay that listens on `gateway` for `address`. */
+export type Route = { readonly kind: "direct" } | { readonly kind: "relay"; gateway: string; address: string };
+
+const OWN_MACHINE = new Set(["localhost", "127.0.0.1", "[::1]", "host.docker.internal"]);
+
+/** Throws Error in words for people where there is no way. Pure. */
+export const routeTo = (server: URL, { HostConfig, NetworkSettings }: ContainerNetworks): Route => {
+  if (!OWN_MACHINE.has(server.hostname) || HostConfig?.NetworkMode === "host") return { kind: "direct" };
+  if (server.protocol !== "http:") {
+    throw new Error(
+      `A container cannot reach the server at ${server.origin}; its access URL must be a name for others.`,
+    );
+  }
+  for (const { Gateway, IPAddress } of Object.values(NetworkSettings?.Networks ?? {})) {
+    if (Gateway && IPAddress) return { kind: "relay", gateway: Gateway, address: IPAddress };
+  }
+  throw new Error("The container has no network in which it could reach the server.");
+};
+
+/** Takes no more than this many connections at once: one agent needs a handful. */
+const MOST_CONNECTIONS = 64;
+const MAX_HEAD = 64 * 1024;
+
+export class Relay implements Disposable {
+  /** Where the container finds the server. */
+  readonly url: URL;
+  readonly #server: Server;
+  readonly #open: Set<Socket>;
+
+  private constructor(url: URL, server: Server, open: Set<Socket>) {
+    this.url = url;
+    this.#server = server;
+    this.#open = open;
+  }
+
+  /** Rejects with words for people when nothing can listen there: the engine runs on another machine. */
+  static async listen(target: URL, { gateway, address }: { gateway: string; address: string }): Promise<Relay> {
+    const open = new Set<Socket>();
+    const server = createServer({ allowHalfOpen: true }, (inside) => {
+      if (plain(inside.remoteAddress) !== plain(address) || open.size >= MOST_CONNECTIONS) {
+        inside.destroy();
+        return;
+      }
+      const outside = connect({ host: hostOf(target), port: Number(target.port) || 80, allowHalfOpen: true });
+      for (const [one, other] of [[inside, outside] as const, [outside, inside] as const]) {
+        open.add(inside);
+        one.on("error", () => other.destroy());
+        one.on("close", () => {
+          open.delete(one);
+          other.destroy();
+        });
+      }
+      outside.pipe(inside);
+      forward(inside, outside, target.host);
+    });
+    const listening = Promise.withResolvers<void>();
+    server.once("error", listening.reject);
+    server.listen({ host: gateway, port: 0 }, listening.resolve);
+    try {
+      await listening.promise;
+    } catch (error) {
+      throw new Error(
+        `The container cannot reach the server at ${target.origin}, and there is no way over ${gateway}: ${(error as Error).message}`,
+      );
+    }
+    const bound = server.address();
+    const port = typeof bound === "object" && bound !== null ? bound.port : 0;
+    const url = new URL(target);
+    url.hostname = gateway.includes(":") ? `[${gateway}]` : gateway;
+    url.port = String(port);
+    return new Relay(url, server, open);
+  }
+
+  [Symbol.dispose](): void {
+    this.#server.close();
+    for (const socket of this.#open) socket.destroy();
+  }
+}
+
+/** All that comes, with the server's own name in the first request: it answers to no other. */
+const forward = (inside: Socket, outside: Socket, host: string): void => {
+  let head = Buffer.alloc(0);
+  const read = (chunk: Buffer): void => {
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf("\r\n\r\n");
+    if (end < 0 && head.length > MAX_HEAD) inside.destroy();
+    if (end < 0) return;
+    inside.off("data", read);
+    inside.pause();
+    outside.write(headFor(host, head.subarray(0, end).toString("latin1")), "latin1");
+    outside.write(head.subarray(end));
+    inside.pipe(outside);
+  };
+  inside.on("data", read);
+};
+
+/** The head of a request for `host`. One that changes no protocol is the only one of its connection, so that none passes unread. Pure. */
+export const headFor = (host: string, head: string): string => {
+  const [first = "", ...lines] = head.split("\r\n");
+  const isUpgrade = lines.some((line) => /^upgrade:/i.test(line));
+  const kept = lines.filter((line) => !/^host:/i.test(line) && (isUpgrade || !/^connection:/i.test(line)));
+  return [first, `Host: ${host}`, ...kept, ...(isUpgrade ? [] : ["Connection: close"])].join("\r\n");
+};
+
+/** An IPv4 address that came by an IPv6 socket is the same address. */
+const plain = (address: string | undefined): string => (address ?? "").replace(/^::ffff:/, "");
+
+const hostOf = ({ hostname }: URL): string =>
+  hostname === "localhost" ? "127.0.0.1" : hostname.replace(/^\[|\]$/g, "");

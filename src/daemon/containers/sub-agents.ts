@@ -1,0 +1,183 @@
+// The agents inside this one, one for each devcontainer that runs: made at the server, put into the container, and ended with it. Nobody
+// but this process knows their tokens, so those of an earlier process are deleted at the beginning.
+import type { Clock } from "#base/clock.ts";
+import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { RpcError } from "#src/wire/drpc-frame.ts";
+import type { Connection } from "../connection/connection.ts";
+import type { UpDevcontainer } from "./devcontainers-cli.ts";
+import type { ContainerEngine } from "./engine.ts";
+import { isExecRunning } from "./exec.ts";
+import { type InjectedAgent, injectAgent, removeAgent } from "./injection.ts";
+
+export type SubAgentsOptions = {
+  clock: Clock;
+  connection: Pick<Connection, "ask">;
+  /** Where this machine reaches the server. */
+  url: URL;
+  engine(): ContainerEngine | undefined;
+  /** The compiled program that is put into containers. */
+  program: string;
+};
+
+export type SubAgent = { id: string; name: string; directory: string };
+
+type Running = { agent: SubAgent; container: string; user: string; injected: InjectedAgent };
+type Failure = { container: string; reason: string; at: number };
+
+/** What has failed in a container is tried again after this. */
+const RETRY_MS = 60_000;
+/** As the protocol counts them: vscode, web_terminal, ssh_helper, port_forwarding_helper. */
+const DISPLAY_APPS = [0, 2, 3, 4];
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+const NAME_TRIES = 5;
+
+export class SubAgents {
+  readonly #options: SubAgentsOptions;
+  readonly #running = new Map<string, Running>();
+  /** All that this process has made. */
+  readonly #made = new Set<string>();
+  readonly #failures = new Map<string, Failure>();
+  /** One thing at a time for each devcontainer. */
+  readonly #queues = new Map<string, Promise<void>>();
+  readonly #begun: Promise<void>;
+
+  constructor(options: SubAgentsOptions) {
+    this.#options = options;
+    this.#begun = this.#deleteStrangers().catch((error: unknown) => {
+      log("daemon").warn("agents of earlier devcontainers were not deleted: {error}", { error });
+    });
+  }
+
+  /** The agent in this devcontainer. */
+  find(devcontainer: string): SubAgent | undefined {
+    return this.#running.get(devcontainer)?.agent;
+  }
+
+  /** Why there is none. */
+  failure(devcontainer: string): string | undefined {
+    return this.#failures.get(devcontainer)?.reason;
+  }
+
+  /** Starts one in the container that `up` answers, in place of the one there was. Never rejects: see `failure`. */
+  start(devcontainer: { id: string; name: string }, up: () => Promise<UpDevcontainer>, container = ""): Promise<void> {
+    return this.#inTurn(devcontainer.id, async () => {
+      await this.#end(devcontainer.id);
+      this.#failures.delete(devcontainer.id);
+      try {
+        this.#running.set(devcontainer.id, await this.#create(devcontainer.name, await up()));
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        log("daemon").warn("the devcontainer {name} has no agent: {reason}", { name: devcontainer.name, reason });
+        this.#failures.set(devcontainer.id, { container, reason, at: this.#options.clock.monotonic() });
+      }
+    });
+  }
+
+  /** Starts one where `container` runs without; ends the one whose container runs no more. */
+  async keep(
+    devcontainer: { id: string; name: string },
+    container: string | undefined,
+    up: () => Promise<UpDevcontainer>,
+  ): Promise<void> {
+    const { clock, engine } = this.#options;
+    if (this.#queues.has(devcontainer.id)) return;
+    const running = this.#running.get(devcontainer.id);
+    if (container === undefined) return running ? this.end(devcontainer.id) : undefined;
+    if (running?.container === container) {
+      const at = engine();
+      if (!at || (await isExecRunning(at, running.injected.exec).catch(() => true))) return;
+    }
+    const failed = this.#failures.get(devcontainer.id);
+    if (failed?.container === container && clock.monotonic() - failed.at < RETRY_MS) return;
+    await this.start(devcontainer, up, container);
+  }
+
+  /** Ends the agent of this devcontainer. */
+  end(devcontainer: string): Promise<void> {
+    return this.#inTurn(devcontainer, async () => {
+      this.#failures.delete(devcontainer);
+      await this.#end(devcontainer);
+    });
+  }
+
+  async endAll(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((id) => this.end(id)));
+  }
+
+  #inTurn(devcontainer: string, work: () => Promise<void>): Promise<void> {
+    const mine = (this.#queues.get(devcontainer) ?? this.#begun).then(work).finally(() => {
+      if (this.#queues.get(devcontainer) === mine) this.#queues.delete(devcontainer);
+    });
+    this.#queues.set(devcontainer, mine);
+    return mine;
+  }
+
+  async #create(wanted: string, made: UpDevcontainer): Promise<Running> {
+    const { clock, engine: engineAt, program, url } = this.#options;
+    const engine = engineAt();
+    if (!engine) throw new Error("The workspace has no container engine.");
+    const { id, name, token } = await this.#register(wanted, made.remote_folder);
+    const { container_id: container, remote_user: user, remote_folder: directory } = made;
+    try {
+      const injected = await injectAgent({ engine, clock, program, server: url, container, user, token });
+      return { agent: { id, name, directory }, container, user, injected };
+    } catch (error) {
+      await this.#delete(id);
+      throw error;
+    }
+  }
+
+  /** A row of its own at the server. A call may have been made twice, so what has our name and is not ours goes first. */
+  async #register(wanted: string, directory: string): Promise<{ id: string; name: string; token: string }> {
+    for (let n = 1; ; n += 1) {
+      const name = n === 1 ? wanted : `${wanted}-${n}`;
+      await this.#deleteStrangers(name);
+      try {
+        const { agent } = await this.#options.connection.ask((api, signal) =>
+          api.createSubAgent(
+            {
+              ...{ name, directory, displayApps: DISPLAY_APPS },
+              ...{ architecture: ARCHITECTURES[process.arch] ?? process.arch, operatingSystem: "linux" },
+            },
+            signal,
+          ),
+        );
+        if (!agent) throw new Error("The server made no agent.");
+        const id = uuidFromBytes(agent.id);
+        this.#made.add(id);
+        return { id, name: agent.name, token: uuidFromBytes(agent.authToken) };
+      } catch (error) {
+        if (!(error instanceof RpcError) || n === NAME_TRIES || !/already/.test(error.message)) throw error;
+      }
+    }
+  }
+
+  /** Children that this process does not know: all of them, or the one of this name. */
+  async #deleteStrangers(only?: string): Promise<void> {
+    const { agents } = await this.#options.connection.ask((api, signal) => api.listSubAgents({}, signal));
+    for (const { id, name } of agents) {
+      if (this.#made.has(uuidFromBytes(id)) || (only !== undefined && name.toLowerCase() !== only.toLowerCase()))
+        continue;
+      await this.#delete(uuidFromBytes(id));
+    }
+  }
+
+  async #end(devcontainer: string): Promise<void> {
+    const running = this.#running.get(devcontainer);
+    if (!running) return;
+    this.#running.delete(devcontainer);
+    const engine = this.#options.engine();
+    await this.#delete(running.agent.id);
+    if (engine) await removeAgent({ ...running, engine, clock: this.#options.clock }, running.injected);
+  }
+
+  async #delete(id: string): Promise<void> {
+    this.#made.delete(id);
+    try {
+      await this.#options.connection.ask((api, signal) => api.deleteSubAgent({ id: uuidBytes(id) }, signal));
+    } catch (error) {
+      log("daemon").debug("the agent {id} was not deleted: {error}", { id, error });
+    }
+  }
+}

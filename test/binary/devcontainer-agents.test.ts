@@ -1,0 +1,138 @@
+// Devcontainers with an agent of their own: the real command line tool, a real Docker Engine, the compiled daemon in a workspace of this
+// machine, and the same daemon again inside the container.
+import { expect } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { ContainerListing, Devcontainer } from "#schema/container.ts";
+import type { ListeningPorts } from "#schema/listening-port.ts";
+import { Client } from "#src/client.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
+import { BINARY, IMAGE, shell } from "#test/support/docker-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
+
+const testHere = BINARY === "" ? () => {} : testNeeding;
+/** Where the package's program stands under its name. */
+const TOOLS = join(dirname(fileURLToPath(import.meta.resolve("@devcontainers/cli/package.json"))), "../../.bin");
+
+type Wanted = (one: Devcontainer | undefined) => boolean;
+
+const isReady: Wanted = (one) => one?.status === "running" && one.agent !== undefined;
+
+/** A workspace of this machine whose template names one devcontainer, in the folder `shop`. */
+const openWorkspace = async () => {
+  const server = await startTestServer({ clock: systemClock });
+  const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
+  const config = join(home, "shop", ".devcontainer", "devcontainer.json");
+  mkdirSync(dirname(config), { recursive: true });
+  writeFileSync(config, JSON.stringify({ image: IMAGE, updateRemoteUserUID: false }));
+  const seeded = await seedAgent(server, {
+    agent: {
+      environment_variables: { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS}:$PATH` },
+      devcontainers: [{ id: uuid(), name: "shop", workspace_folder: "shop", config_path: "" }],
+    },
+  });
+  const owner = new Client(server.url, seeded.owner_token);
+  const path = (rest: string): string => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`;
+  let daemon = await startAgentProcess(server, seeded, home);
+  return {
+    ...{ owner, path, home, seeded },
+    /** The devcontainer, once it is as wanted. */
+    until: async (wanted: Wanted): Promise<Devcontainer> => {
+      using socket = await owner.socket(path("containers/watch"));
+      for (;;) {
+        const frame = await socket.next();
+        if (frame === undefined) throw new Error("the stream ended");
+        const { devcontainers, warnings } = JSON.parse(String(frame)) as ContainerListing;
+        const found = devcontainers.find(({ name }) => name === "shop");
+        if (found?.status === "error") throw new Error(found.error);
+        if (warnings.length > 0) throw new Error(warnings.join(" "));
+        if (wanted(found)) return found as Devcontainer;
+      }
+    },
+    agent: (id: string) => owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`),
+    /** The daemon goes without a word, and another one comes. */
+    restart: async (): Promise<void> => {
+      daemon.process.kill("SIGKILL");
+      await daemon.process.exited;
+      daemon = await startAgentProcess(server, seeded, home);
+    },
+    stop: () => daemon[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+};
+
+const engine = (path: string): Promise<Response> =>
+  fetch(`http://docker${path}`, { unix: needs.docker.file.replace("unix://", "") });
+
+/** Resolves when the agent is connected, as everybody sees it. */
+const connected = async (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent> => {
+  for (;;) {
+    const found = await agent();
+    if (found.status === "connected" && found.lifecycle_state === "ready") return found;
+    await new Promise((resolve) => systemClock.after(100, () => resolve(undefined)));
+  }
+};
+
+testHere(
+  [needs.docker, needs.node],
+  "[CO-13][CO-14] what the template names is started with an agent inside: terminal, ports, a new one after a recreate, and nothing is left",
+  async () => {
+    await using workspace = await openWorkspace();
+    const { owner, path, seeded } = workspace;
+    const first = await workspace.until(isReady);
+    expect(first.agent).toEqual({ id: expect.any(String), name: "shop", directory: "/workspaces/shop" });
+    const inside = await connected(() => workspace.agent(first.agent?.id ?? ""));
+    expect(inside).toMatchObject({ parent_id: { uuid: seeded.agent_id, valid: true }, directory: "/workspaces/shop" });
+
+    const said = await shell(owner, inside.id, 'id -un; pwd; env | grep -c "AGENT_TOKEN="; echo kept > note || true');
+    expect(said.split(/\s+/).slice(0, 3)).toEqual(["dev", "/workspaces/shop", "0"]);
+    await shell(owner, inside.id, "busybox httpd -p 3000 -h /home/dev");
+    const { ports } = await owner.get<ListeningPorts>(`/api/v2/workspaceagents/${inside.id}/listening-ports`);
+    expect(ports.map(({ port }) => port)).toContain(3000);
+
+    const answer = await owner.fetch("POST", path(`containers/devcontainers/${first.id}/recreate`));
+    expect(answer.status).toBe(202);
+    const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
+    expect(second.container?.id).not.toBe(first.container?.id);
+    await connected(() => workspace.agent(second.agent?.id ?? ""));
+    expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
+
+    await workspace.stop();
+    expect((await owner.fetch("GET", `/api/v2/workspaceagents/${second.agent?.id}`)).status).toBe(404);
+    expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
+  },
+  120_000,
+);
+
+testHere(
+  [needs.docker, needs.node],
+  "[CO-15] a daemon that comes after one that was killed gives the running container a new agent; a delete ends both",
+  async () => {
+    await using workspace = await openWorkspace();
+    const { owner, path } = workspace;
+    const first = await workspace.until(isReady);
+    await connected(() => workspace.agent(first.agent?.id ?? ""));
+    await workspace.restart();
+    const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
+    expect(second.container?.id).toBe(first.container?.id ?? "");
+    const inside = await connected(() => workspace.agent(second.agent?.id ?? ""));
+    expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
+    expect(await shell(owner, inside.id, "echo still here")).toContain("still here");
+
+    expect((await owner.fetch("DELETE", path(`containers/devcontainers/${second.id}`))).status).toBe(204);
+    expect((await owner.fetch("GET", `/api/v2/workspaceagents/${inside.id}`)).status).toBe(404);
+    expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
+  },
+  120_000,
+);
