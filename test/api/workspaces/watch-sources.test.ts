@@ -116,8 +116,8 @@ const STORIES: Record<Exclude<keyof Shown, Fixed | Set | Late>, readonly Story[]
   template_display_name: [[patchTemplate({ display_name: "New" }), (w) => w.template_display_name === "New"]],
   template_icon: [
     [
-      patchTemplate({ icon: "/i.svg" }),
-      (w) => w.template_icon === "/i.svg" && w.latest_build.job.metadata.template_icon === "/i.svg",
+      patchTemplate({ icon: "/icon/i.svg" }),
+      (w) => w.template_icon === "/icon/i.svg" && w.latest_build.job.metadata.template_icon === "/icon/i.svg",
     ],
   ],
   template_allow_user_cancel_workspace_jobs: [
