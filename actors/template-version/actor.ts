@@ -72,7 +72,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     const row = await store.get(findTemplateVersion({ id: this.id }));
     const job = row && (await store.get(findJob({ id: row.job_id })));
     if (!row || !job) return undefined;
-    const { manifest: _manifest, readme: _readme, ...version } = row;
+    const { manifest: _manifest, readme: _readme, has_ai_task: _task, has_external_agent: _agent, ...version } = row;
     return { version, job };
   }
 

@@ -3,16 +3,17 @@
 
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
-import { type TemplateVersionRow, updateTemplateVersion } from "#db/templates/versions.ts";
+import { manifestColumns, type TemplateVersionRow, updateTemplateVersion } from "#db/templates/versions.ts";
 import { insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
+import type { Manifest } from "#schema/manifest.ts";
 import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
 import { type JobCommand, type JobPatch, type JobState, reapDue, transitionJob } from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
-/** Kept in memory: the row without its large texts, and the job. */
+/** Kept in memory: the row without its large texts and what is derived from them, and the job. */
 export type VersionState = {
-  readonly version: Omit<TemplateVersionRow, "manifest" | "readme">;
+  readonly version: Omit<TemplateVersionRow, "readme" | keyof ReturnType<typeof manifestColumns>>;
   readonly job: JobState & Pick<JobRow, "tags">;
 };
 
@@ -50,11 +51,12 @@ export const transition = (state: VersionState, command: VersionCommand): Versio
   const patch = transitionJob(state.job, { type: "complete", now: command.now });
   const change = move(state, patch, "complete");
   if (change === "stale" || jobStatus(change.state.job) !== "succeeded") return change;
-  const { manifest, readme, now } = command;
+  const { readme, now } = command;
+  const planned = manifestColumns(JSON.parse(command.manifest) as Manifest);
   return {
     ...change,
     state: { ...change.state, version: { ...state.version, updated_at: now } },
-    writes: [...change.writes, updateTemplateVersion(state.version.id, { manifest, readme, updated_at: now })],
+    writes: [...change.writes, updateTemplateVersion(state.version.id, { ...planned, readme, updated_at: now })],
   };
 };
 

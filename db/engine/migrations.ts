@@ -14,6 +14,7 @@ import templateVariables from "../migrations/0010_template_variables.sql" with {
 import replacedChatModel from "../migrations/0011_replaced_chat_model.sql" with { type: "text" };
 import declaredDevcontainers from "../migrations/0012_declared_devcontainers.sql" with { type: "text" };
 import modelSpend from "../migrations/0013_model_spend.sql" with { type: "text" };
+import aiColumns from "../migrations/0014_ai_columns.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -36,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0011_replaced_chat_model", sql: replacedChatModel },
   { name: "0012_declared_devcontainers", sql: declaredDevcontainers },
   { name: "0013_model_spend", sql: modelSpend },
+  { name: "0014_ai_columns", sql: aiColumns },
 ];

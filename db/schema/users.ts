@@ -19,6 +19,8 @@ export const users = sqliteTable(
     /** Site roles other than the implied `member`. */
     roles: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     theme_preference: text().notNull().default(""),
+    /** They have begun a chat at some time. */
+    has_ai_seat: integer({ mode: "boolean" }).notNull().default(false),
     /** The account at github.com that this user has linked, by its number. */
     github_com_user_id: integer(),
     /** An administrator wants this user to have a second factor, whatever the deployment asks of others. */

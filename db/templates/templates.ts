@@ -3,7 +3,7 @@ import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
-import { templates } from "../schema/templates.ts";
+import { template_versions, templates } from "../schema/templates.ts";
 import { organizations, users } from "../schema/users.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
@@ -55,6 +55,9 @@ const shown = {
   },
   creator: { username: users.username },
   use: { active_user_count: activeUsers },
+  /** 1 when its active version declares an AI task. */
+  has_ai_task: sql<number>`exists (select 1 from ${template_versions} where ${template_versions.id} = ${templates.active_version_id}
+    and ${template_versions.has_ai_task})`,
 };
 
 /** A template with what its answer shows of others: {id}. */

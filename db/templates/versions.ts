@@ -1,5 +1,6 @@
 // Versions of templates. Written by the template-version actor; the template they belong to is named in the row.
 import { and, asc, eq, getTableColumns, isNull, sql } from "drizzle-orm";
+import type { Manifest } from "#schema/manifest.ts";
 import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
@@ -19,10 +20,6 @@ const { manifest: _manifest, ...light } = getTableColumns(template_versions);
 
 const shown = {
   version: light,
-  planned: {
-    /** The manifest's provisioner; null before the import has succeeded. */
-    provisioner: sql<string | null>`json_extract(${template_versions.manifest}, '$.provisioner')`,
-  },
   creator: { id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url },
   job: jobs,
   template: {
@@ -110,6 +107,15 @@ export const listOpenImports = query(
     .where(and(isNull(jobs.completed_at), eq(jobs.type, "template_version_import")))
     .orderBy(asc(jobs.created_at)),
 );
+
+/** The columns that are derived from a manifest, beside the manifest itself. */
+export const manifestColumns = (
+  manifest: Manifest,
+): Pick<TemplateVersionRow, "manifest" | "has_ai_task" | "has_external_agent"> => ({
+  manifest: JSON.stringify(manifest),
+  has_ai_task: manifest.ai_task === true,
+  has_external_agent: manifest.provisioner === "external",
+});
 
 export const insertTemplateVersion = insertInto(template_versions);
 export const updateTemplateVersion = updateBy(template_versions, template_versions.id);

@@ -15,7 +15,8 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import { build, insertInto, type Query, query, statement, updateBy } from "../engine/sql.ts";
+import { build, insertInto, type Query, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
 import { organization_members, users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
@@ -65,6 +66,18 @@ export const findAnyUser = query(
 
 export const insertUser = insertInto(users);
 export const updateUser = updateBy(users, users.id);
+
+/** One row when the user has a seat already: {id}. */
+const findSeat = query(
+  build
+    .select({ id: users.id })
+    .from(users)
+    .where(and(eq(users.id, sql.placeholder("id")), eq(users.has_ai_seat, true))),
+);
+
+/** What gives the user a seat, with their first chat; nothing when they have one, since writing users makes every caller read anew. */
+export const takeSeat = async (store: Pick<Store, "get">, id: string): Promise<Statement[]> =>
+  (await store.get(findSeat({ id }))) ? [] : [updateUser(id, { has_ai_seat: true })];
 
 /** Notes that the user was here; a dormant account wakes up, a suspended one stays suspended. */
 export const touchUser = statement<{ id: string; now: number }>(

@@ -27,8 +27,9 @@ export type WorkspaceFilter = {
   readonly last_used_before?: number;
   readonly outdated?: boolean;
   readonly healthy?: boolean;
-  /** False: nothing matches, as for a key that nothing has yet. */
-  readonly possible?: boolean;
+  /** Of the latest build's template version. */
+  readonly has_ai_task?: boolean;
+  readonly has_external_agent?: boolean;
   readonly shared?: boolean;
   /** A user's id or name. */
   readonly shared_with_user?: string;
@@ -70,6 +71,13 @@ const hasUnhealthyAgent = (filter: WorkspaceFilter): Part => {
     ...status.params,
   );
 };
+
+const ofVersion = (column: "has_ai_task" | "has_external_agent", yes: boolean): Part =>
+  part(
+    `(select v.${column} from workspace_builds b join template_versions v on v.id = b.template_version_id
+  where b.id = w.latest_build_id) = ?`,
+    yes ? 1 : 0,
+  );
 
 /** As the index `workspaces_shared` has it, which it must repeat word by word to be of use. */
 const isShared = (row: string): string => `(${row}.user_acl <> '{}' or ${row}.group_acl <> '{}')`;
@@ -157,7 +165,6 @@ export const conditionsOf = (filter: WorkspaceFilter): Part[] => {
     value === undefined ? [] : [make(value)].flat();
   const { status } = filter;
   return [
-    ...(filter.possible === false ? [part("+w.name = ''")] : []),
     // Deleted ones are listed only when they are asked for.
     ...(status === "deleted" ? [] : [part("w.deleted = 0")]),
     part(filter.dormant ? "w.dormant_at is not null" : "w.dormant_at is null"),
@@ -191,6 +198,8 @@ export const conditionsOf = (filter: WorkspaceFilter): Part[] => {
   ${yes ? "<>" : "="} (select t.active_version_id from templates t where t.id = w.template_id)`,
       ),
     ),
+    ...given(filter.has_ai_task, (yes) => ofVersion("has_ai_task", yes)),
+    ...given(filter.has_external_agent, (yes) => ofVersion("has_external_agent", yes)),
     ...given(filter.healthy, (yes) => {
       const sick = hasUnhealthyAgent(filter);
       return yes ? part(`not ${sick.sql}`, ...sick.params) : sick;

@@ -26,7 +26,11 @@ const columns = {
     require_active_version: templates.require_active_version,
     use_classic_parameter_flow: templates.use_classic_parameter_flow,
   },
-  template_version: { name: template_versions.name },
+  template_version: {
+    name: template_versions.name,
+    has_ai_task: template_versions.has_ai_task,
+    has_external_agent: template_versions.has_external_agent,
+  },
   build: {
     id: workspace_builds.id,
     build_number: workspace_builds.build_number,

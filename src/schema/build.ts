@@ -89,8 +89,8 @@ export const Build = t.Object({
   status: oneOf(BUILD_STATUSES, "Derived from the job's status and the transition."),
   daily_cost: t.Integer(),
   matched_provisioners: MatchedProvisioners,
-  has_ai_task: t.Boolean(),
-  has_external_agent: t.Boolean(),
+  has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
+  has_external_agent: t.Boolean({ description: "It runs where the server does not start it." }),
 });
 export type Build = Static<typeof Build>;
 

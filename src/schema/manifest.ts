@@ -282,6 +282,8 @@ export const Manifest = t.Object(
         { maxItems: 32 },
       ),
     ),
+    /** Its workspaces are made for a task that an AI agent works at; lists find them by `has-ai-task`. Default false. */
+    ai_task: t.Optional(t.Boolean()),
     resources: t.Array(ManifestResource, { minItems: 1, maxItems: 64 }),
     /** Provisioner tags a worker must have. */
     tags: t.Optional(t.Record(t.String(), text)),

@@ -53,7 +53,7 @@ export const User = t.Object({
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
   last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
-  has_ai_seat: t.Boolean({ description: "Always true: there are no seats to give." }),
+  has_ai_seat: t.Boolean({ description: "They have begun a chat at some time." }),
   is_service_account: t.Boolean(),
   organization_ids: t.Array(t.String({ format: "uuid" })),
   roles: t.Array(RoleName, { description: "Site roles; `member` is implied." }),

@@ -3,7 +3,7 @@
 import { sha256, uuid } from "#base/ids.ts";
 import { insertFile } from "#db/templates/files.ts";
 import { insertTemplate } from "#db/templates/templates.ts";
-import { insertTemplateVersion } from "#db/templates/versions.ts";
+import { insertTemplateVersion, manifestColumns } from "#db/templates/versions.ts";
 import { findDefaultOrganization } from "#db/users/organizations.ts";
 import { findUserByName } from "#db/users/users.ts";
 import { insertJob } from "#db/workspaces/jobs.ts";
@@ -82,7 +82,7 @@ export const seedTemplate = async (
       file_id,
       created_by: admin.id,
       ...times,
-      manifest: JSON.stringify(manifest),
+      ...manifestColumns(manifest),
     }),
   ]);
   return { template_id, version_id, organization_id };

@@ -6,6 +6,7 @@ import { pinContextOnce } from "#db/chats/context.ts";
 import { keepAnswer } from "#db/chats/requests.ts";
 import { indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { takeSeat } from "#db/users/users.ts";
 import { startTurn, tellOwner } from "../announce.ts";
 import { attachWrites } from "../attach.ts";
 import { chatMade } from "../audit.ts";
@@ -38,6 +39,7 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
       ...(state.workspace_id === null ? [] : [pinContextOnce(key, state.workspace_id, clock.now())]),
       ...messageWrites(key, inserted),
       indexTitle(key, state.title),
+      ...(await takeSeat(store, state.owner_id)),
       chatMade(state, clock.now()),
       ...(args.request ? keepAnswer(key, args.request, { answer: null, now: clock.now() }) : []),
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),

@@ -9,6 +9,7 @@ import { findMessage, insertMessages, listHistoryUpTo, type MessageRow } from "#
 import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { takeSeat } from "#db/users/users.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { tellOwner } from "../announce.ts";
 import { chatMade } from "../audit.ts";
@@ -59,6 +60,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
       ...(copies.length === 0 ? [] : [insertMessages(copies)]),
       ...indexMessages(key, copies),
       indexTitle(key, state.title),
+      ...(await takeSeat(store, state.owner_id)),
       ...(files.length === 0
         ? []
         : [insertChatFile(files.map((file) => ({ ...file, id: names.get(file.id) ?? uuid(), chat: key })))]),

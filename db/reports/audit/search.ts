@@ -25,6 +25,12 @@ const owners = alias(users, "owners");
 const shownColumns = {
   entry: getTableColumns(audit_logs),
   user: getTableColumns(users),
+  /** Where they are a member now. */
+  memberships: sql<
+    string[]
+  >`(select json_group_array(m.organization_id) from ${organization_members} m where m.user_id = ${audit_logs.user_id})`
+    .mapWith((ids: string) => JSON.parse(ids) as string[])
+    .as("memberships"),
   organization: {
     id: organizations.id,
     name: organizations.name,

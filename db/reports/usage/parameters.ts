@@ -19,7 +19,10 @@ type Option = { description: string; icon: string; name: string; value: string }
 type Parameter = { name: string; display_name: string; description: string; type: string; options: Option[] };
 type Usage = Parameter & { template_ids: Set<string>; values: Map<string, number>; newest: number };
 
-/** One for each name, type and set of options; texts are those of the newest version. */
+/**
+ * One for each name, type and set of options of a template, with the texts of its newest version; templates share one when those texts
+ * are the same, too.
+ */
 export const parametersUsage = (
   db: Database,
   { from, to, templates }: { from: number; to: number; templates?: readonly string[] | undefined },
@@ -48,7 +51,7 @@ export const parametersUsage = (
     const { parameters, created_at } = versionOf(version_id);
     const parameter = parameters.get(name);
     if (!parameter) continue;
-    const key = JSON.stringify([name, parameter.type, parameter.options]);
+    const key = JSON.stringify([name, parameter.type, parameter.options, template_id]);
     let usage = found.get(key);
     if (!usage) {
       usage = { ...parameter, template_ids: new Set(), values: new Map(), newest: created_at };
@@ -58,7 +61,18 @@ export const parametersUsage = (
     usage.template_ids.add(template_id);
     usage.values.set(value, (usage.values.get(value) ?? 0) + count);
   }
-  const byKey = [...found].sort(([a], [b]) => (a < b ? -1 : 1));
+  const shared = new Map<string, Usage>();
+  for (const usage of found.values()) {
+    const { name, type, options, display_name, description } = usage;
+    const key = JSON.stringify([name, type, options, display_name, description]);
+    const same = shared.get(key);
+    if (!same) shared.set(key, usage);
+    else {
+      for (const id of usage.template_ids) same.template_ids.add(id);
+      for (const [value, count] of usage.values) same.values.set(value, (same.values.get(value) ?? 0) + count);
+    }
+  }
+  const byKey = [...shared].sort(([a], [b]) => (a < b ? -1 : 1));
   return byKey.map(([, { description, display_name, name, options, template_ids, type, values }]) => ({
     ...{ description, display_name, name, options, template_ids: [...template_ids].sort(), type },
     values: [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([value, count]) => ({ count, value })),

@@ -90,7 +90,7 @@ export const showEntry = (shown: ShownEntry): AuditLog => {
     time: rfc3339(entry.time),
     organization_id: entry.organization_id ?? NIL_UUID,
     ...(organization ? { organization } : {}),
-    user: user ? showUser(user, []) : null,
+    user: user ? showUser(user, shown.memberships) : null,
     action: entry.action,
     resource_type: entry.resource_type,
     // One odd row must not break the page for a client that reads UUIDs strictly.

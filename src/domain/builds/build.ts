@@ -70,7 +70,7 @@ export const showBuild = (view: WorkspaceView, resources: Resource[], queue: Que
     daily_cost: build.daily_cost,
     // As it was when the build was made (facts/platform 2.1).
     matched_provisioners: matchedProvisioners(job.tags, queue, build.created_at),
-    has_ai_task: false,
-    has_external_agent: false,
+    has_ai_task: template_version.has_ai_task,
+    has_external_agent: template_version.has_external_agent,
   };
 };

@@ -8,6 +8,8 @@ export type Range = {
   readonly to: number;
   /** It ends after now. */
   readonly open: boolean;
+  /** It ends with a full hour of today that is no midnight: its last day is not over. */
+  readonly endsToday: boolean;
 };
 
 export type Interval = "day" | "week";
@@ -47,16 +49,15 @@ export const rangeOf = (query: { start_time?: string; end_time?: string }, now: 
     throw wrongQuery("end_time", "must be at 00:00:00, or at a full hour of today");
   }
   if (end.ms <= start.ms) throw wrongQuery("end_time", "must be after start_time");
-  return { from: start.ms, to: end.ms, open: end.ms > now };
+  return { from: start.ms, to: end.ms, open: end.ms > now, endsToday: isToday && ofDay(end) !== 0 };
 };
 
-/** Where the days or weeks of a range begin, and its end; the last may be short. */
-export const edgesOf = ({ from, to }: Range, interval: Interval): number[] => {
+/** Where the days or weeks of a range begin, and its end; the last may be short, that of today as short as it is old. */
+export const edgesOf = ({ from, to, endsToday }: Range, interval: Interval): number[] => {
   const step = interval === "day" ? DAY_MS : 7 * DAY_MS;
-  if (interval === "day" && to - from < DAY_MS) throw wrongQuery("interval", "day needs a range of at least one day");
   const rest = (to - from) % step;
-  if (interval === "week" && rest !== 0 && rest < 6 * DAY_MS) {
-    throw wrongQuery("interval", "week needs a range whose last part has at least six days");
+  if (interval === "week" && !endsToday && rest !== 0 && rest < 6 * DAY_MS) {
+    throw wrongQuery("interval", "week needs a range whose last part has at least six days, or ends today");
   }
   const edges: number[] = [];
   for (let at = from; at < to; at += step) edges.push(at);

@@ -97,7 +97,14 @@ const signedUp = async (ctx: DomainContext, client: OidcClient, claims: Claims, 
     roles: [] as string[],
   };
   const user: User = {
-    ...{ avatar_url: "", password_hash: "", theme_preference: "", last_seen_at: null, deleted: false },
+    ...{
+      avatar_url: "",
+      password_hash: "",
+      theme_preference: "",
+      has_ai_seat: false,
+      last_seen_at: null,
+      deleted: false,
+    },
     ...{ second_factor_required: false, github_com_user_id: null, ...row },
   };
   const { id: organization_id } = await defaultOrganization(ctx.store);

@@ -41,7 +41,7 @@ export const manifestOf = async (ctx: DomainContext, { version, job }: ShownVers
 };
 
 export const showVersion = (
-  { version, planned, creator, job, template }: ShownVersion,
+  { version, creator, job, template }: ShownVersion,
   ctx: DomainContext,
 ): TemplateVersion => ({
   id: version.id,
@@ -67,5 +67,5 @@ export const showVersion = (
   archived: version.archived,
   warnings: [],
   matched_provisioners: matchedProvisioners(job.tags, ctx.jobs, ctx.clock.now()),
-  has_external_agent: planned?.provisioner === "external",
+  has_external_agent: version.has_external_agent,
 });

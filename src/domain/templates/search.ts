@@ -32,19 +32,18 @@ const matcherOf = (q: string, caller: UserCaller): ((row: ShownTemplate) => bool
   const exact = query.text("exact_name");
   const deprecated = query.flag("deprecated");
   const organization = query.text("organization");
-  // No template of this server is made for tasks yet.
   const tasks = query.flag("has-ai-task");
   const author = query.text("author");
   const { free } = query;
   query.end("Query parameters have invalid values.");
-  return ({ template, organization: place, creator }) => {
+  return ({ template, organization: place, creator, has_ai_task }) => {
     const names = [template.name, template.display_name].map((one) => one.toLowerCase());
     const holds = (part: string): boolean => names.some((one) => one.includes(part));
     if (free !== "" && !holds(free)) return false;
     if (name !== undefined && !holds(name)) return false;
     if (exact !== undefined && template.name.toLowerCase() !== exact) return false;
     if (deprecated !== undefined && (template.deprecation_message !== "") !== deprecated) return false;
-    if (tasks === true) return false;
+    if (tasks !== undefined && (has_ai_task === 1) !== tasks) return false;
     if (organization !== undefined && ![template.organization_id, place.name.toLowerCase()].includes(organization)) {
       return false;
     }

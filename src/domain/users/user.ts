@@ -66,7 +66,7 @@ export const showUser = (user: UserRow, organizations: readonly string[]): User 
   created_at: rfc3339(user.created_at),
   updated_at: rfc3339(user.updated_at),
   last_seen_at: rfc3339OrAbsent(user.last_seen_at),
-  has_ai_seat: true,
+  has_ai_seat: user.has_ai_seat,
   is_service_account: user.login_type === "none",
   organization_ids: [...organizations].sort(),
   roles: user.roles.map((role) => showRole(role)),

@@ -14,7 +14,6 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
   const ids = search.uuids("id");
   const hasAgent = search.choices("has-agent", AGENT_STATUSES);
   const shared_with_user = search.text("shared_with_user");
-  const flags = [search.flag("has-ai-task"), search.flag("has_external_agent")];
   const filter: WorkspaceFilter = {
     scope: scopeOf(caller),
     now,
@@ -35,8 +34,8 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
     shared: search.flag("shared"),
     shared_with_user: shared_with_user === "me" ? caller.user_id : shared_with_user,
     shared_with_group: search.text("shared_with_group"),
-    // No build has a task or an agent from elsewhere.
-    possible: !flags.includes(true),
+    has_ai_task: search.flag("has-ai-task"),
+    has_external_agent: search.flag("has_external_agent"),
     parameters: search.list("param").map(parameterOf),
   };
   search.end("Invalid workspace search query.");

@@ -133,3 +133,31 @@ test("[AU-16] [AU-10] [AU-13] found by the search as any other, and in the expor
   const file = await auditor.client.fetch("GET", `/api/v2/audit/export?q=request_id:${request_id}`);
   expect(JSON.parse(await file.text())).toEqual(entry);
 }, 30_000);
+
+test("[AU-16] whoever may change a workspace and is refused a time to live, a deadline or a share leaves an entry as well", async () => {
+  const own = await seedTemplate(world.server, undefined, {
+    allow_user_autostop: false,
+    max_port_share_level: "owner",
+  });
+  const { id } = await createWorkspace(ann.client, own.template_id, "bounded");
+  await awaitBuild(ann.client, id);
+  const port = { agent_name: "dev", port: 8080, protocol: "http" };
+  const tries: [number, string, string, object, string][] = [
+    [400, "PUT", "ttl", { ttl_ms: 7_200_000 }, "workspace"],
+    [400, "PUT", "ttl", { ttl_ms: 1 }, "workspace"],
+    [409, "PUT", "extend", { deadline: "2100-01-01T00:00:00Z" }, "workspace"],
+    [400, "PATCH", "acl", { user_roles: { [uuid()]: "use" } }, "workspace"],
+    [400, "PATCH", "acl", { user_roles: { [workspace.owner_id]: "king" } }, "workspace"],
+    [400, "POST", "port-share", { ...port, share_level: "public" }, "port_share"],
+  ];
+  for (const [expected, method, path, body, resource_type] of tries) {
+    const [status, entries] = await asked(ann.client, method, `/workspaces/${id}/${path}`, body);
+    const told = entries.map((entry) => [entry.status_code, entry.resource_type, entry.diff, entry.user?.username]);
+    expect([method, path, status, told]).toEqual([method, path, expected, [[expected, resource_type, {}, "ann"]]]);
+  }
+}, 30_000);
+
+test("[AU-9] an entry shows the organizations its user is in", async () => {
+  const [, entries] = await asked(ann.client, "PATCH", `/templates/${template}`, { description: "again" });
+  expect(entries[0]?.user?.organization_ids).toEqual([organization_id]);
+}, 30_000);

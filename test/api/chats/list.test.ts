@@ -237,3 +237,14 @@ test("[CH-39] sub-chats are archived and brought back with their root, or none o
   await world.owner.post(`/api/v2/chats/${child}/messages`, { content: said("go on") });
   expect((await world.models.next()).prompt).toBe("go on");
 });
+
+test("[ID-25] whoever has begun a chat has a seat, and nobody else", async () => {
+  await using world = await openChatWorld();
+  const seat = async (): Promise<boolean> =>
+    (await world.owner.get<{ has_ai_seat: boolean }>("/api/v2/users/me")).has_ai_seat;
+  expect(await seat()).toBe(false);
+  await createChat(world, "hello");
+  expect(await seat()).toBe(true);
+  await createChat(world, "again");
+  expect(await seat()).toBe(true);
+});

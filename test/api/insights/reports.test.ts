@@ -66,27 +66,43 @@ testInside("[IN-8] a range that is no range of whole days is refused, and the pa
 /** The interval belongs to one of the three. */
 const ONLY_TEMPLATES = (path: string): string => (path === TEMPLATES ? "\u0000" : "interval=day&");
 
-testInside("[IN-8] days need a day, weeks a last part of six days; intervals without use are there", async () => {
-  await using world = await openInsights();
-  const { admin } = world;
-  const ask = (from: string, to: string, interval: string) =>
-    admin.get<Templates>(`${TEMPLATES}?start_time=${from}T00:00:00Z&end_time=${to}Z&interval=${interval}`);
-  expect(await statusOf(ask("2030-01-16", "2030-01-16T10:00:00", "day"))).toBe(400);
-  expect(await statusOf(ask("2030-01-05", "2030-01-15T00:00:00", "week"))).toBe(400);
-  expect(await statusOf(ask("2030-01-05", "2030-01-15T00:00:00", "month"))).toBe(400);
-  const weeks = await ask("2030-01-03", "2030-01-16T10:00:00", "week");
-  expect(weeks.interval_reports?.map(({ start_time, end_time, interval }) => [start_time, end_time, interval])).toEqual(
-    [
+testInside(
+  "[IN-8] weeks need a last part of six days, unless they end today; intervals without use are there",
+  async () => {
+    await using world = await openInsights();
+    const { admin } = world;
+    const ask = (from: string, to: string, interval: string) =>
+      admin.get<Templates>(`${TEMPLATES}?start_time=${from}T00:00:00Z&end_time=${to}Z&interval=${interval}`);
+    // Today, as far as it has come: also with the hour that has begun.
+    for (const [from, interval] of [
+      ["2030-01-16", "day"],
+      ["2030-01-16", "week"],
+      ["2030-01-14", "week"],
+      ["2030-01-09", "week"],
+    ] as const) {
+      for (const to of ["2030-01-16T10:00:00", "2030-01-16T09:00:00"]) {
+        const { interval_reports = [] } = await ask(from, to, interval);
+        const last = interval_reports.at(-1);
+        expect([interval_reports[0]?.start_time, last?.end_time]).toEqual([`${from}T00:00:00.000Z`, `${to}.000Z`]);
+        expect(interval_reports.length).toBe(from === "2030-01-09" ? 2 : 1);
+      }
+    }
+    expect(await statusOf(ask("2030-01-05", "2030-01-15T00:00:00", "week"))).toBe(400);
+    expect(await statusOf(ask("2030-01-05", "2030-01-15T00:00:00", "month"))).toBe(400);
+    const weeks = await ask("2030-01-03", "2030-01-16T10:00:00", "week");
+    expect(
+      weeks.interval_reports?.map(({ start_time, end_time, interval }) => [start_time, end_time, interval]),
+    ).toEqual([
       ["2030-01-03T00:00:00.000Z", "2030-01-10T00:00:00.000Z", "week"],
       ["2030-01-10T00:00:00.000Z", "2030-01-16T10:00:00.000Z", "week"],
-    ],
-  );
-  const days = await ask("2030-01-13", "2030-01-16T10:00:00", "day");
-  expect(days.interval_reports?.map(({ active_users }) => active_users)).toEqual([0, 0, 0, 0]);
-  expect(days.report?.apps_usage.map(({ slug, seconds, times_used }) => [slug, seconds, times_used])).toEqual(
-    ["vscode", "jetbrains", "reconnecting-pty", "ssh", "sftp"].map((slug) => [slug, 0, 0]),
-  );
-});
+    ]);
+    const days = await ask("2030-01-13", "2030-01-16T10:00:00", "day");
+    expect(days.interval_reports?.map(({ active_users }) => active_users)).toEqual([0, 0, 0, 0]);
+    expect(days.report?.apps_usage.map(({ slug, seconds, times_used }) => [slug, seconds, times_used])).toEqual(
+      ["vscode", "jetbrains", "reconnecting-pty", "ssh", "sftp"].map((slug) => [slug, 0, 0]),
+    );
+  },
+);
 
 testInside(
   "[IN-12] what is required is missed; clients of the upstream kind have its defaults and sections",
@@ -244,6 +260,25 @@ testInside("[IN-10] values of parameters are those of the newest build of each w
   expect((await read("2030-01-14", "2030-01-16", `&template_ids=${one.template_id}`))[0]?.values).toEqual([
     { count: 1, value: "big" },
     { count: 1, value: "small" },
+  ]);
+});
+
+testInside("[IN-10] parameters of one name are kept apart where templates mean something else by it", async () => {
+  await using world = await openWorld({ clock: new ManualClock(START) });
+  const { server, admin } = world;
+  const region = (description: string) =>
+    seedTemplate(server, { ...WITH_SIZE, parameters: [{ name: "region", description, default: "eu" }] });
+  const [one, other, same] = [
+    await region("Where the machine is"),
+    await region("Of the database"),
+    await region("Of the database"),
+  ];
+  for (const [i, { template_id }] of [one, other, same].entries()) await createWorkspace(admin, template_id, `w-${i}`);
+  const { report } = await admin.get<Templates>(`${TEMPLATES}?${RANGE}&interval=day`);
+  const shown = report?.parameters_usage as { description: string; template_ids: string[]; values: object[] }[];
+  expect(shown.map(({ description, template_ids, values }) => [description, template_ids, values])).toEqual([
+    ["Of the database", [other.template_id, same.template_id].sort(), [{ count: 2, value: "eu" }]],
+    ["Where the machine is", [one.template_id], [{ count: 1, value: "eu" }]],
   ]);
 });
 

@@ -2,7 +2,9 @@
 import { expect, test } from "bun:test";
 import type { Workspaces } from "#schema/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { seedUser } from "#test/support/seed.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { seedMany } from "#test/support/seed-many.ts";
+import { importVersion, makeTemplate, unique } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 const search = (client: Client, q = "", more = "") =>
@@ -76,4 +78,54 @@ test("[WK-18] each key of the search matches what it says, and a wrong one is na
   if (!(refused instanceof ApiError)) throw new Error("the search was not refused");
   expect([refused.status, refused.body.message]).toEqual([400, "Invalid workspace search query."]);
   expect(refused.body.validations?.map(({ field }) => field).sort()).toEqual(["colour", "status"]);
+});
+
+test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those whose template says so", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { store, clock } = contextOf(server);
+  const many = await seedMany(store, clock.now(), { workspaces: 300, templates: 3, owners: 2 });
+  const made = (manifest: object, name: string) => makeTemplate(admin, unique() + JSON.stringify(manifest), { name });
+  const task = await made({ ...ECHO, ai_task: true }, "task");
+  const outside = await made({ ...ECHO, provisioner: "external", external: { provisioner: "echo" } }, "outside");
+  const no = await made({ ...ECHO, ai_task: false }, "no-task");
+  for (const name of ["task-1", "task-2"]) await createWorkspace(admin, task.id, name);
+  for (const name of ["out-1", "out-2"]) await createWorkspace(admin, outside.id, name);
+  const plain = await createWorkspace(admin, no.id, "plain");
+  const find = async (q: string) => {
+    const { count, workspaces } = await search(admin, q);
+    expect(workspaces.length).toBe(count);
+    for (const { latest_build } of workspaces) {
+      if (q.includes("ai-task:")) expect(latest_build.has_ai_task).toBe(q.includes("ai-task:true"));
+      if (q.includes("agent:")) expect(latest_build.has_external_agent).toBe(q.includes("agent:true"));
+    }
+    return {
+      count,
+      names: workspaces
+        .map(({ name }) => name)
+        .filter((name) => !name.startsWith("ws-"))
+        .sort(),
+    };
+  };
+  const all = (await find("")).count;
+  expect(all).toBe(305);
+  expect(await find("has-ai-task:true")).toEqual({ count: 2, names: ["task-1", "task-2"] });
+  expect(await find("has-ai-task:false")).toEqual({ count: 303, names: ["out-1", "out-2", "plain"] });
+  expect(await find("has_external_agent:true")).toEqual({ count: 2, names: ["out-1", "out-2"] });
+  expect(await find("has_external_agent:false has-ai-task:false name:plain")).toEqual({ count: 1, names: ["plain"] });
+  expect(await find("has_external_agent:true has-ai-task:true")).toEqual({ count: 0, names: [] });
+  expect(many.workspaces.length).toBe(300);
+  // The template says otherwise from the next version on, and what was built before stays what it was.
+  const next = await importVersion(admin, unique() + JSON.stringify({ ...ECHO, ai_task: true }), {
+    template_id: no.id,
+  });
+  await admin.patch(`/api/v2/templates/${no.id}/versions`, { id: next.id });
+  expect((await find("has-ai-task:true")).count).toBe(2);
+  await awaitBuild(admin, plain.id);
+  await createBuild(admin, plain.id, "start", { template_version_id: next.id });
+  expect((await find("has-ai-task:true")).names).toEqual(["plain", "task-1", "task-2"]);
+  const templates = await admin.get<{ name: string }[]>("/api/v2/templates?q=has-ai-task:true");
+  expect(templates.map(({ name }) => name)).toEqual(["no-task", "task"]);
+  const others = await admin.get<{ name: string }[]>("/api/v2/templates?q=has-ai-task:false");
+  expect(others.map(({ name }) => name)).toEqual(["kind-0", "kind-1", "kind-2", "local", "outside"]);
 });
