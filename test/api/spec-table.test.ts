@@ -1,0 +1,37 @@
+// SPEC.md beside this file, checked against the tests it names and against everything that the product shows of the platform.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { WorkspaceAgent } from "#schema/agent.ts";
+import { App, AppStatus } from "#schema/app.ts";
+import { AuditLog } from "#schema/audit.ts";
+import { Build, BuildTimings } from "#schema/build.ts";
+import { ProvisionerJob } from "#schema/job.ts";
+import { Resource } from "#schema/resource.ts";
+import { Workspace } from "#schema/workspace.ts";
+
+const TESTS = join(import.meta.dir, "..");
+const page = readFileSync(join(import.meta.dir, "SPEC.md"), "utf8");
+
+test("[RP-10] every test that the platform's SPEC.md names is there, and a title in it cites the rule", () => {
+  const rows = page.split("\n").filter((line) => /^\| (?!row|---)/.test(line));
+  const texts = new Map<string, string>();
+  const missing = rows.flatMap((row) => {
+    const named = [...row.matchAll(/([\w/-]+\.test\.ts)((?:,? [A-Z]{2}-\d+)+)/g)];
+    if (named.length === 0) return [row];
+    return named.flatMap(([, file = "", rules = ""]) => {
+      const path = join(TESTS, file);
+      if (!texts.has(path)) texts.set(path, existsSync(path) ? readFileSync(path, "utf8") : "");
+      const titles = texts.get(path)?.match(/["'`](?:\[[A-Z]{2,4}-\d+\]\s*)+/g) ?? [];
+      const cited = (rule: string): boolean => titles.some((title) => title.includes(`[${rule}]`));
+      return (rules.match(/[A-Z]{2}-\d+/g) ?? []).filter((rule) => !cited(rule)).map((rule) => `${file} ${rule}`);
+    });
+  });
+  expect(missing).toEqual([]);
+});
+
+test("[RP-10] no member of what the platform shows is missing in SPEC.md", () => {
+  const shapes = [Workspace, Build, BuildTimings, ProvisionerJob, Resource, WorkspaceAgent, App, AppStatus, AuditLog];
+  const words = new Set<string>(shapes.flatMap(({ properties }) => Object.keys(properties)));
+  expect([...words].filter((word) => !page.includes(`\`${word}\``))).toEqual([]);
+});
