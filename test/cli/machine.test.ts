@@ -310,7 +310,7 @@ describe("for shells and systemd", () => {
       return (await child.stdout.text()).trim().split(" ");
     };
     expect(await complete("slipway", "ba")).toEqual(["backup"]);
-    expect(await complete("slipway", "user", "res")).toEqual(["reset-password"]);
+    expect(await complete("slipway", "user", "reset-p")).toEqual(["reset-password"]);
     expect(await complete("slipway", "serve", "--metrics")).toEqual(["--metrics-address"]);
   }, 30_000);
 

@@ -92,7 +92,7 @@ testInside(
       return store.scan(query);
     };
     const counting = { get: store.get.bind(store), scan };
-    const caller = { key_id, roles: ["owner"] } as unknown as UserCaller;
+    const caller = { key_id, roles: ["owner"], scopes: ["all"] } as unknown as UserCaller;
     const parts = { store: counting as unknown as Store, clock, draining: false };
     const ids = new Set<string>();
     const times: string[] = [];
