@@ -68,7 +68,7 @@ describe("what it says", () => {
       diff: { name: { old: "dev", new: "roof", secret: false } },
       ...{ resource_link: "/@ann/roof", is_deleted: false, resource_id: workspace.id, status_code: 204 },
       ...{ organization_id, organization: { id: organization_id, name: "default" }, ip: "127.0.0.1" },
-      user: { username: "ann", organization_ids: [], roles: [] },
+      user: { username: "ann", organization_ids: [organization_id], roles: [] },
     });
     const [build] = (await search(auditor.client, "workspace_build username:ann")).audit_logs;
     expect(build).toMatchObject({ action: "start", resource_link: "/@ann/roof/builds/1", status_code: 200 });

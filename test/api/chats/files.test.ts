@@ -61,7 +61,7 @@ describe("uploading", () => {
     // The same content again is another file.
     expect(await uploaded(world, PNG, { name: "a dot.png", type: "image/png" })).not.toBe(id);
     expect((await world.owner.fetch("GET", `/api/v2/chats/files/${crypto.randomUUID()}`)).status).toBe(404);
-    expect((await world.owner.fetch("GET", "/api/v2/chats/files/word")).status).toBe(400);
+    expect((await world.owner.fetch("GET", "/api/v2/chats/files/word")).status).toBe(404);
   });
 
   test("[FL-2] wrong organizations, types, names, sizes and contents are refused", async () => {
