@@ -1,8 +1,9 @@
 // Wire shapes of passkeys. What browsers are asked and answer is WebAuthn's own (level 3, the JSON forms), and checked by the library.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { lineText } from "./text.ts";
 
 const Challenge = t.String({ minLength: 1, maxLength: 8192, description: "Of the operation that began; opaque." });
-const Name = t.String({ minLength: 1, maxLength: 64, description: "What its owner calls it." });
+const Name = lineText({ minLength: 1, maxLength: 64, description: "What its owner calls it." });
 
 export const Passkey = t.Object({
   id: t.String({ format: "uuid" }),

@@ -199,6 +199,6 @@ describe("downloading", () => {
     expect(await get((await newPerson(admin, "reader")).client)).toBe(404);
     expect(await get((await newPerson(admin, "keeper", ["template-admin"])).client)).toBe(200);
     expect((await admin.fetch("GET", `/api/v2/files/${uuid()}`)).status).toBe(404);
-    expect((await admin.fetch("GET", "/api/v2/files/nonsense")).status).toBe(400);
+    expect((await admin.fetch("GET", "/api/v2/files/nonsense")).status).toBe(404);
   });
 });

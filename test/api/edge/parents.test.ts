@@ -86,6 +86,13 @@ const CASES: Record<string, Case> = {
     path: () => `/api/v2/users/me/organizations/${other.organization_id}`,
   },
   "GET /api/v2/users/{user}/keys/tokens/{name}": { path: () => `/api/v2/users/${other.owner_id}/keys/tokens/mine` },
+  "PATCH /api/v2/users/{user}/keys/tokens/{name}": {
+    path: () => `/api/v2/users/${other.owner_id}/keys/tokens/mine`,
+    body: { allowed_addresses: [] },
+  },
+  "DELETE /api/v2/users/{user}/sessions/{session}": {
+    path: () => `/api/v2/users/${other.owner_id}/sessions/${keyId}`,
+  },
   "GET /api/v2/users/{user}/keys/{key}": { path: key },
   "DELETE /api/v2/users/{user}/keys/{key}": { path: key },
   "PUT /api/v2/users/{user}/keys/{key}/expire": { path: () => `${key()}/expire` },
@@ -124,6 +131,8 @@ const OTHERWISE: Record<string, string> = {
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
   "PUT /api/v2/organizations/{organization}/chats/model-overrides/{context}": "the second is no id",
+  "PATCH /api/v2/users/{user}/passkeys/{passkey}": "another's are refused, each handles their own",
+  "DELETE /api/v2/users/{user}/passkeys/{passkey}": "another's are refused, each handles their own",
   "GET /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
   "PATCH /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
   "DELETE /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
