@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { User } from "#schema/user.ts";
 import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { enrol, SECOND } from "../factors/people.ts";
@@ -60,7 +61,7 @@ const signIn = async (who: Person | undefined, id = "open", query = "") => {
 
 const ann = { sub: "ann-1", email: "ann@example.com", email_verified: true, preferred_username: "ann", name: "Ann A." };
 
-test("[OI-1] the setting names its mistakes without its secret, and what people see of it has none", async () => {
+testInside("[OI-1] the setting names its mistakes without its secret, and what people see of it has none", async () => {
   const wrong = (more: object) =>
     startTestServer({
       env: {
