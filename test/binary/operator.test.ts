@@ -1,11 +1,12 @@
 // The operator's story, told with the compiled binary on a machine where nothing is: install, first user, template, workspace, backup,
 // restore elsewhere, a forgotten password, the stop of it all, and the upgrade of what the build before has left. Every command is one
-// that README tells of. "The build before" is previous-build.ts: the same program one step of the database ago, since nothing is released.
+// that README tells of. What "the build before" has left is made by older-data.ts; previous-build.ts is that build, refusing what is newer.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { tempDirectory } from "#test/support/server.ts";
+import { takeBackNewestStep } from "./older-data.ts";
 
 const BINARY = process.env.SLIPWAY_TEST_BINARY;
 const PREVIOUS = fileURLToPath(new URL("previous-build.ts", import.meta.url));
@@ -117,7 +118,9 @@ const fromNothing = async (): Promise<void> => {
 
   await sh("slipway restore today.tar --data-dir elsewhere");
   expect(
-    await sh("slipway user reset-password ada --data-dir data --password-file /dev/stdin", { stdin: "another one\n" }),
+    await sh("slipway user reset-password ada --data-dir data --password-file /dev/stdin", {
+      stdin: "another one, just as long\n",
+    }),
   ).toContain("have ended");
   const said = await sh("slipway user reset-password ada --data-dir elsewhere");
   const password = /New password: (\S+)/.exec(said)?.[1] ?? "";
@@ -135,13 +138,13 @@ const fromNothing = async (): Promise<void> => {
 
 /** OS-2: a data directory of the build before, and the way back. */
 const upgrade = async (): Promise<void> => {
-  const previous = [process.execPath, "--no-env-file", PREVIOUS];
-  const before = await serve(previous, "older");
+  const before = await serve(["slipway"], "older");
   expect(await firstUser(before)).toBe(201);
   await signIn(before.url);
   await sh("slipway workspaces create kept --template local");
   await sh("slipway workspaces stop kept");
   expect(await before.stop()).toBe(0);
+  takeBackNewestStep(join(machine, "older"));
 
   expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("To be applied: ");
   const after = await serve(["slipway"], "older");
@@ -153,6 +156,7 @@ const upgrade = async (): Promise<void> => {
   const copies = readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+-\d+\.db$/.test(name));
   expect(copies).toHaveLength(1);
 
+  const previous = [process.execPath, "--no-env-file", PREVIOUS];
   const back = Bun.spawn([...previous, "serve", "--address", "127.0.0.1:0", "--data-dir", "older"], {
     ...{ cwd: machine, env: environment() },
     stdio: ["ignore", "ignore", "pipe"],
