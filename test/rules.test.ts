@@ -1,13 +1,10 @@
-// test/RULES.md and the titles of the tests, checked against each other.
+// The rules (RULES.md of each area) and the titles of the tests, checked against each other.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { allRules, ruleFiles, rulesIn } from "./support/rules.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-
-/** The ids in the first column of the tables. */
-const definedRules = (markdown: string): string[] =>
-  [...markdown.matchAll(/^\|\s*([A-Z]{2,4}-\d+)\s*\|/gm)].map(([, id = ""]) => id);
 
 /** The ids in brackets where a test's title begins: `"[CF-1] ..."`, `"[CF-1][CF-2] ..."`. */
 const citedRules = (source: string): string[] =>
@@ -15,14 +12,15 @@ const citedRules = (source: string): string[] =>
     ([, ids = ""]) => ids.match(/[A-Z]{2,4}-\d+/g) ?? [],
   );
 
-const defined = definedRules(readFileSync(`${HERE}RULES.md`, "utf8"));
+const rules = allRules();
+const defined = rules.map(({ id }) => id);
 const files = [...new Bun.Glob("**/{*.test,contract}.ts").scanSync({ cwd: HERE })];
 const cited = files.flatMap((file) => citedRules(readFileSync(HERE + file, "utf8")).map((id) => ({ id, file })));
 
 test("[RP-4] every rule is cited by a test", () => {
   const ids = new Set(cited.map(({ id }) => id));
   expect(defined.length).toBeGreaterThan(0);
-  expect(defined.filter((id) => !ids.has(id))).toEqual([]);
+  expect(rules.filter(({ id }) => !ids.has(id)).map(({ id, file }) => `${id} of ${file}`)).toEqual([]);
 });
 
 test("[RP-4] every cited rule exists, and none is defined twice", () => {
@@ -31,8 +29,24 @@ test("[RP-4] every cited rule exists, and none is defined twice", () => {
   expect(defined.filter((id, index) => defined.indexOf(id) !== index)).toEqual([]);
 });
 
+test("[RP-4] the rules of one prefix are in one file, and RULES.md lists every file with its prefixes", () => {
+  const homes = new Map<string, Set<string>>();
+  for (const { id, file } of rules) {
+    const prefix = id.split("-")[0] ?? "";
+    homes.set(prefix, (homes.get(prefix) ?? new Set()).add(file));
+  }
+  expect([...homes].filter(([, { size }]) => size > 1)).toEqual([]);
+
+  const index = ruleFiles().find(({ file }) => file === "RULES.md")?.text ?? "";
+  const listed = [...index.matchAll(/^\| \[(\S+)\]\(\1\) \| (.*) \|$/gm)].flatMap(([, file = "", areas = ""]) =>
+    [...areas.matchAll(/`([A-Z]+)`/g)].map(([, prefix]) => `${prefix} ${file}`),
+  );
+  const actual = [...homes].flatMap(([prefix, places]) => [...places].map((file) => `${prefix} ${file}`));
+  expect(listed.sort()).toEqual(actual.filter((line) => !line.endsWith(" RULES.md")).sort());
+});
+
 test("[RP-4] the reading of both sides finds what it should", () => {
-  expect(definedRules("| id | rule |\n|---|---|\n| AB-1 | x |\n|AB-12| see | AB-2 | |\ntext AB-3")).toEqual([
+  expect(rulesIn("| id | rule |\n|---|---|\n| AB-1 | x |\n|AB-12| see | AB-2 | |\ntext AB-3")).toEqual([
     "AB-1",
     "AB-12",
   ]);

@@ -1,5 +1,5 @@
 // The reviewed table of the authorization matrix: which status each caller gets from each operation (facts/platform 3.8). Read by
-// matrix.test.ts; test/RULES.md (SC) says how a row is added. A row is checked against the specification, never against the code.
+// matrix.test.ts; test/security/RULES.md (SC) says how a row is added. A row is checked against the specification, never against the code.
 import type { MakerName } from "./matrix-world.ts";
 
 export type Row = {
