@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { importProblem, importsOf, placeOf } from "./support/layers.ts";
+import { importCycles, importProblem, importsOf, placeOf, targetOf } from "./support/layers.ts";
 import { lengthProblem, lineCount, sourceProblems } from "./support/source-rules.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -26,6 +26,16 @@ describe("the source as it is", () => {
       importsOf(source, file.endsWith("x") ? "tsx" : "ts").flatMap((specifier) => importProblem(file, specifier) ?? []),
     );
     expect(problems).toEqual([]);
+  });
+
+  test("[RP-1] no file imports, over others, itself; types count", () => {
+    const graph = new Map(
+      product.map(({ file, source }) => {
+        const specifiers = importsOf(source, file.endsWith("x") ? "tsx" : "ts");
+        return [file, specifiers.flatMap((specifier) => targetOf(file, specifier) ?? [])];
+      }),
+    );
+    expect(importCycles(graph)).toEqual([]);
   });
 
   test("[RP-2] no file is above 400 lines", () => {
@@ -69,6 +79,17 @@ describe("the rules bite", () => {
   ];
   test.each(allowed)("[RP-1] %s may import %s", (file, specifier) => {
     expect(importProblem(file, specifier)).toBeUndefined();
+  });
+
+  test("[RP-1] a cycle is found, of two files, of more, and of one; a diamond is none", () => {
+    const graph = (edges: Readonly<Record<string, string[]>>) => importCycles(new Map(Object.entries(edges)));
+    expect(graph({ a: ["b"], b: ["a"], c: ["a"] })).toEqual([["a", "b"]]);
+    expect(graph({ d: ["a"], a: ["b"], b: ["c"], c: ["a", "e"], e: ["f"], f: ["e"] })).toEqual([
+      ["e", "f"],
+      ["a", "b", "c"],
+    ]);
+    expect(graph({ a: ["a"] })).toEqual([["a"]]);
+    expect(graph({ a: ["b", "c"], b: ["d"], c: ["d"], d: ["elsewhere"] })).toEqual([]);
   });
 
   test("[RP-1] every way to write an import is seen", () => {

@@ -1,46 +1,29 @@
 // What follows a transition once it is on disk: followers hear of it, the owner's lists too, and turns begin or end.
 import type { Topics } from "#base/topics.ts";
 import type { Events, OwnerChatKind } from "../runtime/events.ts";
-import type { Diffs } from "./background/pull-requests.ts";
-import type { SearchUpkeep } from "./background/search-upkeep.ts";
-import type { Titles } from "./background/titles.ts";
+import type { ChatEffects } from "./effects.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
 import { isVisible, pictureOf } from "./messages.ts";
 import { nameOf } from "./names.ts";
 import { aboutOf } from "./turn/offer.ts";
-import type { Generations } from "./turn/runner.ts";
 
-type Deps = {
-  readonly topics: Topics<Events>;
-  readonly generations: Generations;
-  readonly index: SearchUpkeep;
-  readonly titles: Titles;
-  readonly diffs: Diffs;
-};
+type Deps = { readonly topics: Topics<Events>; readonly effects: ChatEffects };
 
-export const announce = (
-  { topics, generations, index, titles, diffs }: Deps,
-  before: ChatState,
-  change: Change<ChatState>,
-): void => {
-  const { state, inserted, deleted_from, effects } = change;
+export const announce = ({ topics, effects }: Deps, before: ChatState, change: Change<ChatState>): void => {
+  const { state, inserted, deleted_from } = change;
   const messages = inserted.filter(isVisible);
-  if (messages.length > 0) index.note();
+  if (messages.length > 0) effects.wordsAdded();
   topics.publish("chat", state.id, { ...pictureOf(state), messages, reset: deleted_from !== null });
   if (state.status !== before.status) {
     tellOwner(topics, state, "status_change");
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
   }
-  if (messages.some(({ role }) => role === "user")) titles.promptAdded(state);
-  const isOver = !isActive(state);
-  if (isActive(before) && isOver) {
-    titles.turnEnded(state, before.status === "interrupting");
-    diffs.turnEnded(state);
-  }
-  for (const effect of effects) {
-    if (effect.do === "generate") startTurn(generations, state);
-    else generations.interrupt({ ...state, about: aboutOf(state) }, effect.history_version);
+  if (messages.some(({ role }) => role === "user")) effects.promptAdded(state);
+  if (isActive(before) && !isActive(state)) effects.turnEnded(state, before.status === "interrupting");
+  for (const effect of change.effects) {
+    if (effect.do === "generate") startTurn(effects, state);
+    else effects.stopTurn({ ...state, about: aboutOf(state) }, effect.history_version);
   }
 };
 
@@ -58,16 +41,16 @@ export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerC
   topics.publish("owner_chats", state.owner_id, { kind, chat_id: state.id, ...calls });
 };
 
+/** Whoever reads along may do so no longer, or somebody new may. */
+export const tellReaders = (topics: Topics<Events>, chat_id: string): void =>
+  topics.publish("access_changed", chat_id, {});
+
 /** Takes up what the chat owes; nothing when it goes on already. */
-export const resume = (generations: Generations, state: ChatState): void => {
+export const resume = (effects: ChatEffects, state: ChatState): void => {
   const name = nameOf(state);
-  if (name.startsWith("R")) startTurn(generations, state, true);
-  if (name.startsWith("I")) generations.interrupt({ ...state, about: aboutOf(state) }, state.history_version);
+  if (name.startsWith("R")) startTurn(effects, state, true);
+  if (name.startsWith("I")) effects.stopTurn({ ...state, about: aboutOf(state) }, state.history_version);
 };
 
-export const startTurn = (
-  generations: Generations,
-  { id, parent_chat_id, history_version, retry_state }: ChatState,
-  goesOn = false,
-): void =>
-  generations.start(id, parent_chat_id === null ? "root" : "child", history_version, { goesOn, retry: retry_state });
+export const startTurn = (effects: ChatEffects, state: ChatState, goesOn = false): void =>
+  effects.startTurn(state, { goesOn, retry: state.retry_state });

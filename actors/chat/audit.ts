@@ -43,7 +43,7 @@ export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
 type Shares = { user_acl: Record<string, string>; group_acl: Record<string, string> };
 
 /** With whom it is shared before and after; `changes` null: with nobody any more. */
-export const toldSharing = async (
+export const auditSharing = async (
   store: Pick<Store, "all">,
   state: ChatState,
   changes: readonly ChatShareChange[] | null,

@@ -5,7 +5,16 @@ import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import type { ChatState } from "./machine/chat-state.ts";
-import type { Fence, Message, NewMessage, PendingCall, Queued, RetryState, ToolResult } from "./machine/decision.ts";
+import type {
+  CommandInput,
+  Fence,
+  Message,
+  NewMessage,
+  PendingCall,
+  Queued,
+  RetryState,
+  ToolResult,
+} from "./machine/decision.ts";
 import type { PromptOf } from "./prompt/prompt.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
@@ -152,6 +161,27 @@ export type Results = { readonly results: readonly ToolResult[]; readonly rows?:
 
 /** What became of a message that may come too late: "stale" is a value, not an error. */
 export type Late = "done" | "stale";
+
+type Report<T extends CommandInput["type"]> = Omit<Extract<CommandInput, { type: T }>, "type">;
+
+/** What a turn says to its chat, with the history and attempt it belongs to; "stale" once it is no longer wanted. */
+export interface TurnReports {
+  beginAttempt(args: { readonly history_version: number }): Promise<StartedAttempt | "stale">;
+  recordRetry(args: Report<"record_retry">): Promise<Late>;
+  reportStep(args: Step): Promise<Reported | "stale">;
+  reportFailure(args: Report<"finish_error">): Promise<Late>;
+  finishInterruption(args: Report<"finish_interruption">): Promise<Late>;
+}
+
+/** What whoever names and sums up chats says to them. */
+export interface DescribedMessages {
+  describe(args: Description): Promise<Late>;
+}
+
+/** What a chat hears when its root has written its row. */
+export interface FamilyMessages {
+  reload(args: Record<string, never>): Promise<void>;
+}
 
 /** Everything about a chat that followers see, as of one snapshot version. */
 export type ChatPicture = {

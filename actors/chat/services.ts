@@ -21,6 +21,7 @@ import { Retention } from "./background/retention.ts";
 import { SearchUpkeep } from "./background/search-upkeep.ts";
 import { Titles } from "./background/titles.ts";
 import { ChatUpkeep, type Chore } from "./background/upkeep.ts";
+import type { ChatEffects } from "./effects.ts";
 import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
 import { ownBlocks } from "./prompt/system-prompt.ts";
@@ -115,8 +116,21 @@ export const openChats = ({
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
   const diffs = new Diffs({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
-  const parts = { store, clock, topics, models, generations, index, titles, diffs, chats: () => chats };
-  const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, parts), clock, { copy });
+  const effects: ChatEffects = {
+    startTurn: ({ id, parent_chat_id, history_version }, begun) =>
+      generations.start(id, parent_chat_id === null ? "root" : "child", history_version, begun),
+    stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
+    holdsTurn: (chat_id) => generations.holds(chat_id),
+    saidSoFar: (chat_id) => generations.buffer(chat_id),
+    wordsAdded: () => index.note(),
+    promptAdded: (state) => titles.promptAdded(state),
+    turnEnded: (state, isInterrupted) => {
+      titles.turnEnded(state, isInterrupted);
+      diffs.turnEnded(state);
+    },
+  };
+  const deps = { store, clock, topics, models, effects, chats: () => chats };
+  const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy });
   const files = new FileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([
     pool,

@@ -69,7 +69,7 @@ export abstract class Actor<State> {
   }
 
   /** The turn that makes the thing: there is no state yet. */
-  protected birth<Reply>(decide: () => Outcome<State, Reply> | Promise<Outcome<State, Reply>>): Promise<Reply> {
+  protected handleCreate<Reply>(decide: () => Outcome<State, Reply> | Promise<Outcome<State, Reply>>): Promise<Reply> {
     return this.#mailbox.run(async () => {
       const outcome = await decide();
       await this.#commit(outcome);

@@ -16,6 +16,16 @@ export type Messages<A> = {
     : never;
 };
 
+/** Whoever can be sent these messages: what a part needs of a directory. */
+export interface Asks<M> {
+  /** Sends one message and waits for its answer. 503 while the server stops or the mailbox is full. */
+  ask<K extends keyof Messages<M>>(
+    id: string,
+    message: K,
+    args: Messages<M>[K]["args"],
+  ): Promise<Messages<M>[K]["reply"]>;
+}
+
 type Entry<A> = { actor: A; used: number };
 
 export class Directory<A extends Actor<unknown>> {

@@ -85,7 +85,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
 
   /** Makes the version with its import job, which begins as soon as a worker is free. 409 when the template has one of that name. */
   create(input: NewTemplateVersion): Promise<void> {
-    return this.birth(async () => {
+    return this.handleCreate(async () => {
       const now = this.#now();
       const job = newJob(input, { version_id: this.id, key: await this.#parts.store.reserve("jobs", 1), now });
       const { job_id, tags, ...rest } = input;

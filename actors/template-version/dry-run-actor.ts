@@ -55,7 +55,7 @@ export class DryRunActor extends Actor<JobRow> {
 
   /** Makes the job, which begins as soon as a worker is free. */
   create(input: NewDryRun): Promise<void> {
-    return this.birth(async () => {
+    return this.handleCreate(async () => {
       const { store } = this.#parts;
       const job = newDryRun(input, { id: this.id, key: await store.reserve("jobs", 1), now: this.#now() });
       return {

@@ -102,7 +102,7 @@ export class WorkspaceActor extends ScheduledActor {
 
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */
   create({ workspace, build }: CreateWorkspace): Promise<void> {
-    return this.birth(() => this.outcome(create(workspace, build, this.#parts.clock.now()), undefined)).catch(
+    return this.handleCreate(() => this.outcome(create(workspace, build, this.#parts.clock.now()), undefined)).catch(
       nameTaken,
     );
   }

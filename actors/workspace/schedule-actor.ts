@@ -63,8 +63,8 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
     return super.handle<Reply>(async (state) => this.#timed(state, await decide(state)));
   }
 
-  protected override birth<Reply>(decide: () => ReturnType<Decide<Reply>>): Promise<Reply> {
-    return super.birth<Reply>(async () => this.#timed(undefined, await decide()));
+  protected override handleCreate<Reply>(decide: () => ReturnType<Decide<Reply>>): Promise<Reply> {
+    return super.handleCreate<Reply>(async () => this.#timed(undefined, await decide()));
   }
 
   /** Milliseconds in whole minutes; null: it is not stopped. 400 when the template forbids it. "stale" when nothing changes. */

@@ -4,23 +4,25 @@ import { flagOf } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { usageError } from "#base/usage-error.ts";
 import { EXIT, type RunVerb, type Verb } from "./verb.ts";
-import { VERBS } from "./verbs.ts";
 
 /** What can stand behind a verb. */
 type Known = { name: string; help: string; words: string[]; flags: string[] };
 
-export const run: RunVerb = async ({ argv, print }) => {
-  const [shell = "", more] = argv;
-  const script = SCRIPTS[shell];
-  if (!script || more !== undefined) throw usageError(more ?? (shell || "completion"), "expected bash, zsh or fish");
-  print(
-    script([
-      { name: "help", help: "Explain a verb.", words: VERBS.map(({ name }) => name), flags: [] },
-      ...VERBS.map(knownOf),
-    ]),
-  );
-  return EXIT.ok;
-};
+/** The verb for a program that has these verbs. */
+export const completionOf =
+  (verbs: readonly Verb[]): RunVerb =>
+  async ({ argv, print }) => {
+    const [shell = "", more] = argv;
+    const script = SCRIPTS[shell];
+    if (!script || more !== undefined) throw usageError(more ?? (shell || "completion"), "expected bash, zsh or fish");
+    print(
+      script([
+        { name: "help", help: "Explain a verb.", words: verbs.map(({ name }) => name), flags: [] },
+        ...verbs.map(knownOf),
+      ]),
+    );
+    return EXIT.ok;
+  };
 
 const SETTINGS_OF_SERVE = "Takes the settings of `serve`";
 

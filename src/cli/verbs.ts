@@ -262,7 +262,7 @@ export const VERBS: readonly Verb[] = [
     name: "completion",
     help: "Print what a shell needs to complete this program's verbs and flags.",
     usage: "bash|zsh|fish",
-    load: () => import("./completion.ts"),
+    load: async () => ({ run: (await import("./completion.ts")).completionOf(VERBS) }),
   },
   {
     name: "version",

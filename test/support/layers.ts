@@ -90,7 +90,7 @@ export const importProblem = (file: string, specifier: string): string | undefin
   if (from === undefined) return `${file} is in no layer: add it to test/support/layers.ts`;
   const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
   if (alias === undefined && !specifier.startsWith(".")) return packageProblem(file, from, specifier);
-  const target = alias ? ALIASES[alias] + specifier.slice(alias.length) : join(dirname(file), specifier);
+  const target = targetOf(file, specifier) ?? "";
   if (target === "package.json") return undefined;
   if (extname(target) === "") return `${file} imports ${specifier} without its extension`;
   const to = placeOf(target);
@@ -101,6 +101,39 @@ export const importProblem = (file: string, specifier: string): string | undefin
   return alias === undefined && sharesNoFolder(file, target)
     ? `${file} imports ${specifier}: between folders use an alias`
     : undefined;
+};
+
+/** The file of the tree that a specifier means; undefined for a package. */
+export const targetOf = (file: string, specifier: string): string | undefined => {
+  const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
+  if (alias !== undefined) return `${ALIASES[alias]}${specifier.slice(alias.length)}`;
+  return specifier.startsWith(".") ? join(dirname(file), specifier) : undefined;
+};
+
+/**
+ * The knots of a graph of imports: files of which each reaches all others of its knot (rule RP-1). `imports` has every file with the
+ * files it imports, types included; what is imported but is no key counts for nothing. By Tarjan's algorithm.
+ */
+export const importCycles = (imports: ReadonlyMap<string, readonly string[]>): string[][] => {
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const knots: string[][] = [];
+  const visit = (file: string): void => {
+    order.set(file, order.size);
+    lowest.set(file, order.get(file) ?? 0);
+    stack.push(file);
+    const targets = (imports.get(file) ?? []).filter((target) => imports.has(target));
+    for (const target of targets) {
+      if (!order.has(target)) visit(target);
+      if (stack.includes(target)) lowest.set(file, Math.min(lowest.get(file) ?? 0, lowest.get(target) ?? 0));
+    }
+    if (lowest.get(file) !== order.get(file)) return;
+    const knot = stack.splice(stack.indexOf(file));
+    if (knot.length > 1 || targets.includes(file)) knots.push(knot.sort());
+  };
+  for (const file of imports.keys()) if (!order.has(file)) visit(file);
+  return knots;
 };
 
 /** The longest entry of PLACES that holds the file. */

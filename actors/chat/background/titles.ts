@@ -8,9 +8,9 @@ import { findChat } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
-import type { Directory } from "../../runtime/directory.ts";
-import type { ChatActor } from "../actor.ts";
+import type { Asks } from "../../runtime/directory.ts";
 import type { ChatState } from "../machine/chat-state.ts";
+import type { DescribedMessages } from "../messages.ts";
 import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SideErrand } from "./side-model.ts";
@@ -36,7 +36,7 @@ type Deps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly models: LanguageModels;
-  readonly chats: () => Directory<ChatActor>;
+  readonly chats: () => Asks<DescribedMessages>;
   readonly recorder?: Recorder | undefined;
   /** False: nothing is asked by itself, only titles that somebody wants proposed. */
   readonly asks: boolean;

@@ -2,7 +2,7 @@
 
 import type { Store } from "#db/engine/store.ts";
 import type { ChatState } from "../machine/chat-state.ts";
-import type { Command, ToolResult } from "../machine/decision.ts";
+import type { CommandInput, ToolResult } from "../machine/decision.ts";
 import { readEdited } from "../storage/read.ts";
 
 /** What somebody wants to do, without its content. */
@@ -11,8 +11,6 @@ export type CheckedCommand =
   | { readonly type: "edit"; readonly message_id: number }
   | { readonly type: "complete"; readonly results: readonly ToolResult[] };
 
-type Unnumbered = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
-
 const NOBODY = { content: [], created_by: "", model_config_id: null };
 
 /** 400 and 404 for what cannot be edited. */
@@ -20,7 +18,7 @@ export const checkedCommand = async (
   { store }: { readonly store: Store },
   { key }: ChatState,
   asked: CheckedCommand,
-): Promise<Unnumbered> => {
+): Promise<CommandInput> => {
   if (asked.type === "complete") return { type: "complete_requires_action", results: asked.results };
   if (asked.type === "send") {
     return { type: "send", behavior: asked.behavior, message: { ...NOBODY, id: 0, reasoning_effort: "" } };

@@ -159,6 +159,9 @@ export type Command = At &
     | { readonly type: "reconcile_invalid" }
   );
 
+/** A command before it has its time and numbers. */
+export type CommandInput = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
+
 export type CommandType = Command["type"];
 export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;
 
@@ -177,6 +180,8 @@ export type Change<S extends Execution = Execution> = {
   readonly state: S;
   /** Rows that are new in the history, ascending. */
   readonly inserted: readonly Message[];
+  /** What has left the queue for the history, in that order. */
+  readonly promoted: readonly Queued[];
   /** This message and all later ones leave the history. */
   readonly deleted_from: number | null;
   readonly effects: readonly Effect[];

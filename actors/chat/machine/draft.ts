@@ -26,6 +26,7 @@ export class Draft<S extends Execution> {
   readonly #next: Members;
   readonly #now: number;
   readonly #inserted: Message[] = [];
+  readonly #promoted: Queued[] = [];
   readonly #effects: (() => Effect)[] = [];
   #nextId: number;
   #isAnew = false;
@@ -115,6 +116,7 @@ export class Draft<S extends Execution> {
     const row = this.#next.queue.find((one) => one.id === id);
     if (!row) return;
     this.removeQueued(row.id);
+    this.#promoted.push(row);
     const { content, created_by, model_config_id, custom_prompt = null } = row;
     const said = { content, created_by, model_config_id, custom_prompt };
     this.appendUser({ role: "user", visibility: "both", ...said, usage: null });
@@ -176,6 +178,7 @@ export class Draft<S extends Execution> {
       kind: "change",
       state: { ...this.#before, ...this.#next },
       inserted: this.#inserted,
+      promoted: this.#promoted,
       deleted_from: this.#deletedFrom,
       effects: this.#effects.map((effect) => effect()),
     };

@@ -22,14 +22,12 @@ export type FindModel = (id: string) => string | undefined;
  * any more the default takes its place, and the chat remembers which was wanted until the next message (rule MO-34).
  */
 export const promotedPatch = (
-  { queue, replaced_model_config_id }: Pick<ChatState, "queue" | "replaced_model_config_id">,
-  change: Change<ChatState>,
+  { replaced_model_config_id }: Pick<ChatState, "replaced_model_config_id">,
+  { inserted, promoted }: Pick<Change<ChatState>, "inserted" | "promoted">,
   find: FindModel,
 ): ChatPatch => {
-  const said = new Set(change.inserted.filter(({ role }) => role === "user").map(({ content }) => content));
-  if (said.size === 0) return {};
-  const promoted = queue.filter(({ content }) => said.has(content));
-  const taken = Object.assign({}, ...promoted.map(choiceOf)) as ChatPatch;
+  if (!inserted.some(({ role }) => role === "user")) return {};
+  const taken: ChatPatch = Object.assign({}, ...promoted.map(choiceOf));
   const wanted = taken.last_model_config_id;
   const found = wanted === undefined ? undefined : find(wanted);
   if (wanted !== undefined && found !== undefined && found !== wanted) {

@@ -10,7 +10,7 @@ import { takeSeat } from "#db/users/users.ts";
 import { startTurn, tellOwner } from "../announce.ts";
 import { attachWrites } from "../attach.ts";
 import { chatMade } from "../audit.ts";
-import type { ChatDeps } from "../chat-core.ts";
+import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
@@ -26,7 +26,7 @@ export type Created = {
 };
 
 export const created = async (parts: ChatDeps, args: CreateChat): Promise<Created> => {
-  const { store, clock, topics, index, generations, titles } = parts;
+  const { store, clock, topics, effects } = parts;
   const key = await store.reserve("chats", 1);
   const first_id = await store.reserve("messages", args.messages.length);
   const { state, inserted } = creationOf(args, { key, first_id, now: clock.now() });
@@ -45,10 +45,10 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
     ],
     after: () => {
-      index.note();
+      effects.wordsAdded();
       tellOwner(topics, state, "created");
-      startTurn(generations, state);
-      titles.promptAdded(state);
+      startTurn(effects, state);
+      effects.promptAdded(state);
     },
   };
 };

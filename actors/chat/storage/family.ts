@@ -8,14 +8,14 @@ import { audited } from "#db/reports/audit/audit.ts";
 import type { Outcome } from "../../runtime/actor.ts";
 import { announce, tellChanges, tellOwner } from "../announce.ts";
 import { chatEntries } from "../audit.ts";
-import type { ChatDeps } from "../chat-core.ts";
+import { decide } from "../decide.ts";
+import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Change } from "../machine/decision.ts";
 import type { ChangeChat, ChatPatch } from "../messages.ts";
 import { checkedRoot, readChat } from "./read.ts";
 import { patchWrites, pinWrites, writesOf } from "./writes.ts";
 
-type Decide = (state: ChatState, wish: { type: "archive" | "unarchive" }) => Promise<Change<ChatState>>;
 type Member = {
   readonly before: ChatState;
   /** Absent where the execution state stays as it is. */
@@ -28,7 +28,6 @@ export const changedFamily = async (
   deps: ChatDeps,
   state: ChatState,
   { archived, patch, pin, silent_since }: ChangeChat,
-  decide: Decide,
 ): Promise<Outcome<ChatState, void>> => {
   const { clock, topics } = deps;
   if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
@@ -38,8 +37,8 @@ export const changedFamily = async (
     throw new AppError("invalid", "An archived chat cannot be pinned.");
   }
   const type = archived ? "archive" : "unarchive";
-  const change = archived === undefined ? undefined : await decide(checkedRoot(state), { type });
-  const children = await childrenOf(deps, state, { archived, patch }, (child) => decide(child, { type }));
+  const change = archived === undefined ? undefined : await decide(deps, checkedRoot(state), { type });
+  const children = await childrenOf(deps, state, { archived, patch }, (child) => decide(deps, child, { type }));
   const next = { ...(change?.state ?? state), ...patch };
   const unpins = archived === true || pin === 0;
   const { workspace_id = state.workspace_id } = patch;
@@ -76,7 +75,7 @@ const childrenOf = async (
   { store }: ChatDeps,
   root: ChatState,
   { archived, patch }: Pick<ChangeChat, "archived" | "patch">,
-  decide: (child: ChatState) => Promise<Change<ChatState>>,
+  moved: (child: ChatState) => Promise<Change<ChatState>>,
 ): Promise<Member[]> => {
   const { permissions } = patch;
   if (root.parent_chat_id !== null || (archived === undefined && permissions === undefined)) return [];
@@ -85,7 +84,7 @@ const childrenOf = async (
     const before = await readChat(store, id);
     if (!before) continue;
     const moves = archived !== undefined && before.archived !== archived;
-    const change = moves ? await decide(before) : undefined;
+    const change = moves ? await moved(before) : undefined;
     if (change || permissions !== undefined) {
       found.push({ before, change, patch: permissions === undefined ? {} : { permissions } });
     }

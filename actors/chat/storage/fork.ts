@@ -13,7 +13,7 @@ import { takeSeat } from "#db/users/users.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import { tellOwner } from "../announce.ts";
 import { chatMade } from "../audit.ts";
-import type { ChatDeps } from "../chat-core.ts";
+import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
@@ -36,7 +36,7 @@ const NO_RESULT = "The chat was copied before this call had a result.";
 
 /** 404 when there is no such chat, or no such message that people can see. */
 export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promise<Forked> => {
-  const { store, clock, topics, index } = parts;
+  const { store, clock, topics, effects } = parts;
   const source = await readChat(store, args.source_id);
   if (!source) throw notFound();
   const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to: await endOf(parts, source, args) }));
@@ -68,7 +68,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
       ...(args.request ? keepAnswer(key, args.request, { answer: null, now }) : []),
     ],
     after: () => {
-      index.note();
+      effects.wordsAdded();
       tellOwner(topics, state, "created");
     },
   };

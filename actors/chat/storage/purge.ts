@@ -1,13 +1,46 @@
-// Deleting what belongs to a chat, in slices: each is one commit of a bounded size, and doing it again after a crash is harmless.
+// Deleting a root chat with its sub-chats and all that belongs to them. What can be much goes in slices: each is one commit of a bounded
+// size, and doing it again after a crash is harmless (rule RT-3).
 import { deleteChat, deleteChatLeavings, deleteMessageSlice, findSliceEnd } from "#db/chats/purge.ts";
 import { deleteRunSlice, findAnyStep } from "#db/chats/runs.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { forgetHookContents } from "#db/hook-dispatches.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { Outcome } from "../../runtime/actor.ts";
+import { tellReaders } from "../announce.ts";
+import { chatDeleted } from "../audit.ts";
+import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
+import type { Late } from "../messages.ts";
+import { readChildren } from "./read.ts";
+
+/** `stale` when the chat is not archived, or has been only since `before`. */
+export const purged = async (
+  { store, chats, clock, topics }: ChatDeps,
+  state: ChatState,
+  before: number,
+): Promise<Outcome<ChatState, Late>> => {
+  if (!state.archived || state.parent_chat_id !== null || state.updated_at >= before) return { state, reply: "stale" };
+  const children = await readChildren(store, state.id, true);
+  for (const child of children) {
+    await emptyChat(store, child.key);
+    await store.commit([...removeChat(child), audited(chatDeleted(child, clock.now()))]);
+  }
+  await emptyChat(store, state.key);
+  const after = () => {
+    tellReaders(topics, state.id);
+    for (const { id } of children) {
+      tellReaders(topics, id);
+      void chats()
+        .ask(id, "reload", {})
+        .catch(() => {});
+    }
+  };
+  return { state, gone: true, writes: removeChat(state), after, reply: "done" };
+};
 
 /** Messages with their words in the index, and recorded model calls: everything that can be much. */
-export const emptyChat = async (store: Store, chat: number): Promise<void> => {
+const emptyChat = async (store: Store, chat: number): Promise<void> => {
   for (;;) {
     const last = await store.get(findSliceEnd({ chat }));
     if (!last) break;
@@ -17,7 +50,7 @@ export const emptyChat = async (store: Store, chat: number): Promise<void> => {
 };
 
 /** The rest, which is little, and the chat itself; `stale` when somebody has moved the chat since it was read. */
-export const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
+const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
   ...deleteChatLeavings(key),
   forgetHookContents({ chat_id: id }),
   deleteChat(id, snapshot_version),

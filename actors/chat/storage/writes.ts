@@ -64,6 +64,7 @@ const deadlineWrites = (
 export const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
   ...second,
   inserted: [...first.inserted, ...second.inserted],
+  promoted: [...first.promoted, ...second.promoted],
   deleted_from: first.deleted_from ?? second.deleted_from,
   effects: second.effects,
 });

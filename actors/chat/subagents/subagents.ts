@@ -16,13 +16,14 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import type { Live, SpawnInput, Subagents } from "#src/tools/agents.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import { INTERRUPTED, ToolError } from "#src/tools/tool.ts";
-import type { Directory } from "../../runtime/directory.ts";
+import type { Asks } from "../../runtime/directory.ts";
 import type { Events } from "../../runtime/events.ts";
-import type { ChatActor } from "../actor.ts";
 import { fallbackTitle } from "../background/title-text.ts";
+import type { CheckedCommand } from "../hooks/checked.ts";
 import { type AdmittedPrompt, admitPrompt, type Prompt } from "../hooks/prompts.ts";
 import type { PendingCall } from "../machine/decision.ts";
-import { type Spawned, SUBAGENTS_LIMIT } from "./create.ts";
+import type { ChatSnapshot, SendMessage, Sent } from "../messages.ts";
+import { type Spawned, type SpawnSubagent, SUBAGENTS_LIMIT } from "./create.ts";
 import { subagentModel, subagentModels } from "./model.ts";
 import { SubagentText } from "./text.ts";
 
@@ -32,12 +33,22 @@ const LOOK_MS = 5_000;
 const NEWEST = 200;
 const TITLE_CHARS = 200;
 
+/** What a root chat and its sub-chats are told by the tools of the root. */
+export interface SubagentMessages {
+  maySpawn(args: SpawnSubagent): Promise<Spawned>;
+  spawn(args: SpawnSubagent): Promise<Spawned>;
+  check(args: CheckedCommand): Promise<void>;
+  send(args: SendMessage): Promise<Sent>;
+  snapshot(args: Record<string, never>): Promise<ChatSnapshot>;
+  interrupt(args: Record<string, never>): Promise<void>;
+}
+
 export type SubagentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
-  readonly chats: () => Directory<ChatActor>;
+  readonly chats: () => Asks<SubagentMessages>;
   readonly hooks: Hooks;
 };
 

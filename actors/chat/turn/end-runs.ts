@@ -4,17 +4,9 @@
 import { execute } from "#src/tools/execute.ts";
 import { endProcess } from "#src/tools/processes.ts";
 import { waitAgent } from "#src/tools/wait-agent.ts";
-import type { PendingCall } from "../machine/decision.ts";
-import type { PromptOf } from "../prompt/prompt.ts";
+import type { Interrupted } from "../effects.ts";
 import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 import { runIdOf } from "./tool-step.ts";
-
-/** Whose calls have no result yet, as of the interruption. */
-export type Interrupted = {
-  readonly id: string;
-  readonly pending_calls: readonly PendingCall[];
-  readonly about: PromptOf;
-};
 
 type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 

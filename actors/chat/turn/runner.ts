@@ -5,13 +5,14 @@ import { log } from "#base/log.ts";
 import type { Restored } from "#schema/checkpoint.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Pool } from "../../runtime/capacity.ts";
+import type { Begun, Interrupted } from "../effects.ts";
 import { insist, pause } from "../insist.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
-import { endRuns, type Interrupted } from "./end-runs.ts";
+import { endRuns } from "./end-runs.ts";
 import type { PartBatch } from "./stream-buffer.ts";
-import { type Begun, Turn, type TurnDeps } from "./turn.ts";
+import { Turn, type TurnDeps } from "./turn.ts";
 
 /** Turns at once (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;

@@ -8,14 +8,15 @@ import { HookFailure } from "#src/hooks/protocol.ts";
 import { chatErrorOf, LONGEST_WAIT_MS } from "#src/llm/failure.ts";
 import { mended } from "#src/llm/mend.ts";
 import { type LanguageModels, ModelError } from "#src/llm/model.ts";
-import type { Directory, Messages } from "../../runtime/directory.ts";
-import type { ChatActor, StartedAttempt } from "../actor.ts";
+import type { Asks, Messages } from "../../runtime/directory.ts";
 import type { EndOfCall, Recorder, Recording } from "../background/recorder.ts";
+import type { Begun } from "../effects.ts";
 import { effectRows, hookError, isHookRow } from "../hooks/effects.ts";
 import { wordsOnly } from "../hooks/proposals.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
 import { insist, pause } from "../insist.ts";
 import type { NewMessage, RetryState } from "../machine/decision.ts";
+import type { StartedAttempt, TurnReports } from "../messages.ts";
 import { SUMMARIZED } from "../prompt/compact.ts";
 import { type CompactionCounts, Compactor } from "../prompt/compactor.ts";
 import type { BlockProvider } from "../prompt/prompt.ts";
@@ -36,7 +37,7 @@ import { untilAborted, watchSilence } from "./watch.ts";
 
 export type TurnDeps = AgentDeps & {
   readonly models: LanguageModels;
-  readonly chats: () => Directory<ChatActor>;
+  readonly chats: () => Asks<TurnReports>;
   readonly mcp: ChatMcp;
   readonly hooks: Hooks;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
@@ -46,12 +47,6 @@ export type TurnDeps = AgentDeps & {
   /** Absent: nothing is recorded. */
   readonly recorder?: Recorder | undefined;
 };
-
-/**
- * How a turn was begun. `goesOn`: by another server, so whom it works with may not be back yet. `retry`: it waits for this time first, as
- * a provider has asked (rule CH-16).
- */
-export type Begun = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
 
 export class Turn {
   readonly #parts: TurnDeps;
@@ -387,10 +382,10 @@ export class Turn {
     return true;
   }
 
-  #ask<K extends keyof Messages<ChatActor> & keyof ChatActor>(
+  #ask<K extends keyof Messages<TurnReports>>(
     message: K,
-    args: Messages<ChatActor>[K]["args"],
-  ): Promise<Messages<ChatActor>[K]["reply"] | "stale"> {
+    args: Messages<TurnReports>[K]["args"],
+  ): Promise<Messages<TurnReports>[K]["reply"] | "stale"> {
     const { clock, chats } = this.#parts;
     return insist(clock, this.#abort.signal, () => chats().ask(this.#chat_id, message, args));
   }

@@ -1,15 +1,19 @@
 // Tells streams which workspaces of their owner have changed. One look-up for each change, however many listen, and none while nobody does.
+import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
+import type { Topics } from "#base/topics.ts";
 import { findOwnedWorkspace } from "#db/agents/tailnet-views.ts";
-import type { DomainContext } from "../context.ts";
+import type { Store } from "#db/engine/store.ts";
+
+export type ChangesDeps = { readonly store: Store; readonly topics: Topics<Events> };
 
 type Listener = (workspace_id: string) => void;
 
 export class WorkspaceChanges {
-  readonly #store: DomainContext["store"];
+  readonly #store: Store;
   readonly #listeners = new Map<string, Set<Listener>>();
 
-  constructor({ store, topics }: Pick<DomainContext, "store" | "topics">) {
+  constructor({ store, topics }: ChangesDeps) {
     this.#store = store;
     topics.subscribeAll("workspace", (id) => {
       if (this.#listeners.size > 0) void this.#tell(id);

@@ -1,0 +1,83 @@
+// What every message of a chat's actor is made of: a decision by the table of machine/state.ts becomes one batch, and what follows it is
+// announced. Used by the actor and by the messages that have files of their own.
+import { conflict } from "#base/errors.ts";
+import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
+import type { MessagePart } from "#schema/chat-part.ts";
+import type { Outcome } from "../runtime/actor.ts";
+import { announce } from "./announce.ts";
+import { attachWrites } from "./attach.ts";
+import type { ChatDeps } from "./deps.ts";
+import type { ChatState } from "./machine/chat-state.ts";
+import type { Change, Command, CommandInput, CommandType } from "./machine/decision.ts";
+import { promotedPatch } from "./machine/promoted.ts";
+import { numbersFor, transition } from "./machine/state.ts";
+import type { ChatPatch, Late } from "./messages.ts";
+import { patchWrites, writesOf } from "./storage/writes.ts";
+
+type Decided = Change<ChatState> | "stale";
+
+/** What a person's command comes to. Throws what refuses it, 409 where it comes too late. */
+export const decide = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<Change<ChatState>> => {
+  const decided = await decideLate(deps, state, input);
+  if (decided === "stale") throw conflict("The chat has moved on.");
+  return decided;
+};
+
+/** What the command of a turn or a timer comes to. */
+export const decideLate = async (
+  { store, clock }: ChatDeps,
+  state: ChatState,
+  input: CommandInput,
+): Promise<Decided> => {
+  const count = numbersFor(state, input as { type: CommandType });
+  const first_id = count === 0 ? 0 : await store.reserve("messages", count);
+  const decision = transition(state, { ...input, first_id, now: clock.now() } as Command);
+  if (decision.kind === "refused") throw decision.error;
+  return decision.kind === "stale" ? "stale" : decision;
+};
+
+/** The change as one batch with its announcements; `patch` wins over what promoted messages bring along. */
+export const outcomeOf = <Reply>(
+  deps: ChatDeps,
+  before: ChatState,
+  change: Change<ChatState>,
+  reply: Reply,
+  patch: ChatPatch = {},
+  content: readonly MessagePart[] = [],
+): Outcome<ChatState, Reply> => {
+  const { models, clock } = deps;
+  const find = (id: string) => (models.resolve(id) ?? models.resolve(null))?.id;
+  const all = { ...promotedPatch(before, change, find), ...patch };
+  const patched = { ...change, state: { ...change.state, ...all } };
+  return {
+    state: patched.state,
+    writes: [
+      ...writesOf(before, patched),
+      ...patchWrites(before, all),
+      ...attachWrites(before.key, content, clock.now()),
+    ],
+    after: () => announce(deps, before, patched),
+    reply,
+  };
+};
+
+/** The outcome of a report, which may come too late. */
+export const lateOutcome = async (
+  deps: ChatDeps,
+  state: ChatState,
+  input: CommandInput,
+): Promise<Outcome<ChatState, Late>> => {
+  const decided = await decideLate(deps, state, input);
+  return decided === "stale" ? { state, reply: "stale" } : outcomeOf<Late>(deps, state, decided, "done");
+};
+
+/** The outcome with its answer kept under the key, so that the same request is answered alike (rule CH-40). */
+export const withAnswer = <Reply>(
+  { clock }: ChatDeps,
+  { key }: ChatState,
+  request: RequestKey,
+  outcome: Outcome<ChatState, Reply>,
+): Outcome<ChatState, Reply> => ({
+  ...outcome,
+  writes: [...(outcome.writes ?? []), ...keepAnswer(key, request, { answer: outcome.reply, now: clock.now() })],
+});

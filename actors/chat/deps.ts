@@ -1,0 +1,19 @@
+// What the parts of a chat's actor work with.
+import type { Clock } from "#base/clock.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import type { Asks } from "../runtime/directory.ts";
+import type { Events } from "../runtime/events.ts";
+import type { ChatEffects } from "./effects.ts";
+import type { FamilyMessages } from "./messages.ts";
+
+export type ChatDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly models: LanguageModels;
+  readonly effects: ChatEffects;
+  /** The sub-chats that change with their root. */
+  readonly chats: () => Asks<FamilyMessages>;
+};

@@ -1,0 +1,82 @@
+// What the chat decides when its turn reports: what the next model call is made with, and how a step ends. Used by the chat's actor.
+import { pinContextOnce } from "#db/chats/context.ts";
+import { chatModel } from "#src/llm/chat-model.ts";
+import type { ModelInfo } from "#src/llm/model.ts";
+import type { Outcome } from "../../runtime/actor.ts";
+import { decideLate, outcomeOf } from "../decide.ts";
+import type { ChatDeps } from "../deps.ts";
+import type { ChatState } from "../machine/chat-state.ts";
+import { permittedCalls } from "../machine/permissions.ts";
+import type { Reported, StartedAttempt, Step } from "../messages.ts";
+import { joined } from "../storage/writes.ts";
+import { aboutOf, callsToRun, offeredTools, offersProviderTools } from "./offer.ts";
+
+type Answer<T> = Promise<Outcome<ChatState, T | "stale">>;
+
+/** The turn is about to call the model, or to run the calls that are owed. */
+export const startedAttempt = async (
+  deps: ChatDeps,
+  state: ChatState,
+  history_version: number,
+): Answer<StartedAttempt> => {
+  const { calls, refused, asked } = permittedCalls(state, callsToRun(state));
+  // Permissions that are awaited, or the client's calls of a step that a crash has cut off from its end.
+  const owesResults = state.pending_calls.length > 0 && calls.length === 0;
+  const decided = await decideLate(
+    deps,
+    state,
+    owesResults
+      ? { type: "enter_requires_action", history_version, asked }
+      : { type: "record_attempt", history_version },
+  );
+  if (decided === "stale") return { state, reply: "stale" };
+  const next = decided.state;
+  const id = next.last_model_config_id;
+  // One that cannot be used is asked all the same: its refusal says why, and nobody else sees the history (rule MO-34).
+  const model: ModelInfo = chatModel(deps.models, id) ?? { id, provider: "", display_name: "" };
+  const attempt: StartedAttempt = {
+    fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
+    chat_key: next.key,
+    model_id: model.id,
+    provider: model.provider,
+    provider_name: model.provider_name ?? "",
+    reasoning_effort: next.last_reasoning_effort,
+    context_limit: model.context_limit ?? 0,
+    compression_threshold: model.compression_threshold ?? null,
+    provider_tools: offersProviderTools(next),
+    tools: offeredTools(next),
+    calls,
+    refused,
+    awaits_client: state.pending_calls.length > calls.length,
+    about: aboutOf(next),
+    family: { parent_chat_id: next.parent_chat_id, root_chat_id: next.root_chat_id },
+    mcp_server_ids: next.mcp_server_ids,
+  };
+  const outcome = outcomeOf<StartedAttempt | "stale">(deps, state, decided, owesResults ? "stale" : attempt);
+  // A workspace that came up after the chat was made has something to tell by now.
+  const isFirst = next.workspace_id !== null && next.generation_attempt === 1;
+  const pin = isFirst ? [pinContextOnce(next.key, next.workspace_id ?? "", deps.clock.now())] : [];
+  return { ...outcome, writes: [...(outcome.writes ?? []), ...pin] };
+};
+
+/** The model has ended a step: its messages and what follows from them are one commit. */
+export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: Step): Answer<Reported> => {
+  const { fence, messages, then } = reported;
+  const step = await decideLate(deps, state, { type: "commit_step", fence, messages });
+  if (step === "stale") return { state, reply: "stale" };
+  const { history_version, generation_attempt } = step.state;
+  if (then === "fail") {
+    const now = { history_version, generation_attempt };
+    const failed = await decideLate(deps, step.state, { type: "finish_error", fence: now, error: reported.error });
+    const both = failed === "stale" ? step : joined(step, failed);
+    return outcomeOf<Reported | "stale">(deps, state, both, { history_version, goes_on: false });
+  }
+  const { calls, asked } = permittedCalls(step.state, callsToRun(step.state));
+  // What may not run is answered by the turn before anybody else is asked for anything (rule PE-10).
+  const goes_on = then === "continue" || (then === "act" && calls.length > 0);
+  const act = { type: "enter_requires_action", history_version, asked } as const;
+  const ending = then === "act" ? act : ({ type: "finish_turn", history_version } as const);
+  const end = goes_on ? undefined : await decideLate(deps, step.state, ending);
+  const change = end && end !== "stale" ? joined(step, end) : step;
+  return outcomeOf<Reported | "stale">(deps, state, change, { history_version, goes_on });
+};
