@@ -189,5 +189,5 @@ function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): P
   return [{ name: envOf("hook_secret"), from: "not given", detail }];
 }
 
-/** The block of README that lists every setting. */
+/** The block of docs/configuration.md that lists every setting. */
 export const settingsMarkdown = (): string => settingsTable(SERVER_SETTINGS);

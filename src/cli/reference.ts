@@ -1,4 +1,4 @@
-// What README lists from the code: every verb, and the settings of those that are no server. test/cli/reference.test.ts compares them.
+// What docs/cli.md and docs/configuration.md list from the code: every verb, and the settings of those that are no server. test/cli/reference.test.ts compares them.
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
 import { settingsTable } from "#base/config/describe.ts";
@@ -15,7 +15,7 @@ const verbsMarkdown = (): string => {
 
 const settingsOf = (table: SettingsTable, prefix: string) => (): string => settingsTable(table, prefix, false);
 
-/** The blocks of README by the name of their markers, `<!-- name -->` and `<!-- /name -->`. */
+/** The blocks of these pages by the name of their markers, `<!-- name -->` and `<!-- /name -->`. */
 export const REFERENCE: Readonly<Record<string, () => string>> = {
   verbs: verbsMarkdown,
   "client settings": settingsOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX),

@@ -16,6 +16,7 @@ import {
   signsOfOthers,
 } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
+import { namedBlock, page } from "#test/support/documents.ts";
 
 const load = (argv: string[] = [], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
   loadConfig({ argv, env, readFile: fromFiles(files) });
@@ -202,11 +203,8 @@ describe("what is printed from the table", () => {
     expect(listing).toMatch(/address +127\.0\.0\.1:7080 +default/);
   });
 
-  test("[CF-6] README's table of settings is the one printed from the code", async () => {
-    const readme = Bun.file(new URL("../../README.md", import.meta.url));
-    const text = (await readme.exists()) ? await readme.text() : "";
-    const block = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(text)?.[1];
-    expect(block ?? settingsMarkdown()).toBe(settingsMarkdown());
+  test("[CF-6] the documentation's table of settings is the one printed from the code", () => {
+    expect(namedBlock(page("docs/configuration.md"), "settings")).toBe(settingsMarkdown());
   });
 });
 

@@ -1,16 +1,17 @@
 // The operator's story, told with the compiled binary on a machine where nothing is: install, first user, template, workspace, backup,
 // restore elsewhere, a forgotten password, the stop of it all, and the upgrade of what the build before has left. Every command is one
-// that README tells of. What "the build before" has left is made by older-data.ts; previous-build.ts is that build, refusing what is newer.
+// that the documentation tells of. What "the build before" has left is made by older-data.ts; previous-build.ts is that build, refusing what is newer.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { page, userPages } from "#test/support/documents.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { takeBackNewestStep } from "./older-data.ts";
 
 const BINARY = process.env.SLIPWAY_TEST_BINARY;
 const PREVIOUS = fileURLToPath(new URL("previous-build.ts", import.meta.url));
-const README = readFileSync(fileURLToPath(new URL("../../README.md", import.meta.url)), "utf8");
+const DOCUMENTATION = userPages().map(page).join("\n");
 const ADA = { email: "ada@example.com", username: "ada", password: "correct horse, battery" };
 const TEMPLATE = "provisioner: local\nresources:\n  - name: home\n    agents: [{name: main}]\n";
 
@@ -40,7 +41,7 @@ const environment = (): Record<string, string> => ({
 const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> => {
   for (const [command, verb, word] of line.matchAll(/\bslipway ([a-z-]+)(?: ([a-z-]+)\b)?/g)) {
     const hasWords = ["workspaces", "templates", "user", "migrate"].includes(verb ?? "") && word !== undefined;
-    expect(README).toContain(hasWords ? command : `slipway ${verb}`);
+    expect(DOCUMENTATION).toContain(hasWords ? command : `slipway ${verb}`);
   }
   const child = Bun.spawn(["sh", "-c", line], {
     ...{ cwd: machine, env: environment() },

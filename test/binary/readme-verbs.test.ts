@@ -1,20 +1,27 @@
-// The other shell blocks of README that are marked: those of the verbs that talk to a server, and those for whoever is at the machine.
+// The other shell blocks of the documentation that are marked: those of the verbs that talk to a server, and those for whoever is at the machine.
 // Each kind is pasted into one shell in the order in which it stands there; only what differs on each machine is put in.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { programIn } from "#test/cli/client-world.ts";
+import { markCount, markedBlocks, page, ROOT, userPages } from "#test/support/documents.ts";
 import { type Need, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const VERBS = "tried with the verbs";
+const MACHINE = "tried at the machine";
 
-const blocks = (mark: string): string[] =>
-  [...README.matchAll(new RegExp(`^<!-- ${mark} -->\\n\`\`\`sh\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(
-    ([, block = ""]) => block,
-  );
+const blocks = (path: string, mark: string): string[] => markedBlocks(page(path), mark);
+
+/** A sign-in, what README does with it, and the rest of the page of verbs, which signs out in the end. */
+const verbBlocks = (): string[] => {
+  const reference = blocks("docs/cli.md", VERBS);
+  return [...reference.slice(0, -1), ...blocks("README.md", VERBS), ...reference.slice(-1)];
+};
+
+/** The pages for operators, as one reads them. */
+const machineBlocks = (): string[] =>
+  ["docs/operating.md", "docs/backup.md", "docs/cli.md"].flatMap((path) => blocks(path, MACHINE));
 
 const paste = async (script: string, cwd: string, env: Record<string, string>) => {
   const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
@@ -30,18 +37,18 @@ const bash: Need = { found: Bun.which("bash") !== null, reason: "needs bash", fi
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
 test("[RP-8] each mark of another kind stands before a shell block, too", () => {
-  for (const mark of ["tried with the verbs", "tried at the machine"]) {
-    expect(blocks(mark).length).toBeGreaterThan(1);
-    expect(blocks(mark)).toHaveLength(README.split(`<!-- ${mark} -->`).length - 1);
-  }
+  const marks = (mark: string): number => userPages().reduce((sum, path) => sum + markCount(page(path), mark), 0);
+  expect(verbBlocks()).toHaveLength(marks(VERBS));
+  expect(machineBlocks()).toHaveLength(marks(MACHINE));
+  expect(verbBlocks().length + machineBlocks().length).toBeGreaterThan(8);
 });
 
 testHere(
   [bash],
-  "[RP-8] the client's lines of README work as they stand",
+  "[RP-8] the client's lines of README and of the page of verbs work as they stand",
   async () => {
     await using server = await startTestServer();
-    const script = blocks("tried with the verbs")
+    const script = verbBlocks()
       .join("\n")
       .replaceAll("http://127.0.0.1:7080", server.url.origin)
       .replace("you@example.com", ADMIN.email)
@@ -51,6 +58,8 @@ testHere(
     for (const line of [
       `Signed in to ${server.url.origin} as admin.`,
       "The template hello is there",
+      "hello from first",
+      "Linux",
       "greeter runs.",
       "good day from greeter",
       "./template.yaml",
@@ -68,11 +77,11 @@ testHere(
 
 testHere(
   [bash],
-  "[RP-8] the lines of README for whoever is at the machine work as they stand",
+  "[RP-8] the lines for whoever is at the machine work as they stand",
   async () => {
     using place = tempDirectory();
     const address = { SLIPWAY_ADDRESS: "127.0.0.1:0" };
-    const script = blocks("tried at the machine")
+    const script = machineBlocks()
       .join("\n")
       .replaceAll("/var/backups/slipway", join(place.path, "backups"))
       .replaceAll("/var/lib/slipway-new", join(place.path, "new"));

@@ -1,20 +1,15 @@
-// The shell blocks of README.md that are marked as tried, run with bash and curl as a newcomer would paste them: one after the other in
+// The shell blocks of the documentation that are marked as tried, run with bash and curl as a newcomer would paste them: one after the other in
 // one shell, against a server with its daemons. Only what differs on each machine is put in: address, account, and a free port.
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
+import { markCount, markedBlocks, page, userPages } from "#test/support/documents.ts";
 import { type Need, needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
-const README = readFileSync(fileURLToPath(new URL("../../README.md", import.meta.url)), "utf8");
-const MARK = "<!-- tried -->";
-
-/** The marked blocks of a text. */
-const triedBlocks = (markdown: string): string[] =>
-  [...markdown.matchAll(/^<!-- tried -->\n```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+/** Whoever pastes the second page has read the first one. */
+const PAGES = ["docs/quickstart.md", "docs/api.md"];
 
 /** Time as it is, and as much later as somebody has made it: what takes a minute need not. */
 class HurriedClock implements Clock {
@@ -39,9 +34,13 @@ const freePort = (): number => {
   return probe.port;
 };
 
-test("[RP-8] each mark in README stands before a shell block, and nothing else is taken for one", () => {
-  expect(triedBlocks(README)).toHaveLength(README.split("\n").filter((line) => line === MARK).length);
-  expect(triedBlocks(`${MARK}\n\`\`\`sh\na\nb\n\`\`\`\n\`\`\`sh\nc\n\`\`\`\n${MARK}\nd\n`)).toEqual(["a\nb\n"]);
+test("[RP-8] each mark stands before a shell block on a page that is tried, and nothing else is taken for one", () => {
+  const marked = userPages().filter((path) => markCount(page(path), "tried") > 0);
+  expect(marked.sort()).toEqual([...PAGES].sort());
+  for (const path of PAGES) expect(markedBlocks(page(path), "tried")).toHaveLength(markCount(page(path), "tried"));
+  const mark = "<!-- tried -->";
+  const text = `${mark}\n\`\`\`sh\na\nb\n\`\`\`\n\`\`\`sh\nc\n\`\`\`\n${mark}\nd\n`;
+  expect(markedBlocks(text, "tried")).toEqual(["a\nb\n"]);
 });
 
 /** With a clock of its own the server runs in this process; beside the compiled binary that would show nothing more. */
@@ -49,11 +48,11 @@ const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () =>
 
 testHere(
   [shell, needs.node],
-  "[RP-8] the lines of README work as they stand: a workspace is made, watched, shared, stopped, changed, left alone, put to sleep and deleted",
+  "[RP-8] the lines of the documentation work as they stand: a workspace is made, watched, shared, stopped, changed, left alone, put to sleep and deleted",
   async () => {
     const clock = new HurriedClock();
     await using server = await startTestServer({ clock });
-    const script = triedBlocks(README)
+    const script = PAGES.flatMap((path) => markedBlocks(page(path), "tried"))
       .join("\necho\n")
       .replaceAll("http://127.0.0.1:7080", server.url.origin)
       .replace("you@example.com", ADMIN.email)

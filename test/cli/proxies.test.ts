@@ -1,19 +1,18 @@
-// The recipes of README for proxies, as they stand there, with the real programs: https, WebSockets, events as they happen, whose
+// The recipes of docs/proxies.md, as they stand there, with the real programs: https, WebSockets, events as they happen, whose
 // address counts, uploads, and apps on hosts of their own. Caddy is tried where it is installed.
 import { expect, spyOn, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { startAppWorld } from "#test/api/applications/app-world.ts";
+import { firstBlock, page } from "#test/support/documents.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeCertificate } from "./certificate.ts";
 import { runHere } from "./run-verb.ts";
 
-const README = readFileSync(join(import.meta.dir, "../../README.md"), "utf8");
-const recipe = (language: string): string =>
-  new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(README)?.[1] ?? "";
+const recipe = (language: string): string => firstBlock(page("docs/proxies.md"), language);
 
 /** Two ports that nobody has, below those that the system gives to connections: they stay free until the proxy takes them. */
 const freePorts = async (): Promise<[number, number]> => {
@@ -204,9 +203,11 @@ test("[OP-17] doctor says when a proxy is not named", async () => {
 });
 
 const tools = [needs.openssl, needs.curl];
-testNeeding([needs.nginx, ...tools], "[OP-17] behind nginx as README has it, everything works as without", () =>
-  story(nginx),
+testNeeding(
+  [needs.nginx, ...tools],
+  "[OP-17] behind nginx as the documentation has it, everything works as without",
+  () => story(nginx),
 );
 if (Bun.which("caddy") !== null && tools.every(({ found }) => found)) {
-  test("[OP-17] behind Caddy as README has it, everything works as without", () => story(caddy), 60_000);
+  test("[OP-17] behind Caddy as the documentation has it, everything works as without", () => story(caddy), 60_000);
 }

@@ -1,12 +1,13 @@
-// README says what the code says: the list of verbs, and the settings of clients, workers and daemons.
+// The documentation says what the code says: the list of verbs, and the settings of clients, workers and daemons.
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { REFERENCE } from "#src/cli/reference.ts";
+import { namedBlock, page } from "#test/support/documents.ts";
 
-const README = readFileSync(fileURLToPath(new URL("../../README.md", import.meta.url)), "utf8");
+const pageOf = (name: string): string => (name === "verbs" ? "docs/cli.md" : "docs/configuration.md");
 
-test.each(Object.keys(REFERENCE))("[CV-14] README's block of %s is the one printed from the code", (name) => {
-  const [, block] = README.split(new RegExp(`<!-- /?${name} -->\n`));
-  expect(block?.trim()).toBe(REFERENCE[name]?.() ?? "");
-});
+test.each(Object.keys(REFERENCE))(
+  "[CV-14] the documentation's block of %s is the one printed from the code",
+  (name) => {
+    expect(namedBlock(page(pageOf(name)), name)).toBe(REFERENCE[name]?.());
+  },
+);

@@ -1,5 +1,5 @@
 // Everything that tells people about settings, printed from the tables: help text, `config show`, the example file and the
-// table in README (rule CF-1). Secrets are never printed (rule CF-5).
+// table in docs/configuration.md (rule CF-1). Secrets are never printed (rule CF-5).
 import type { Loaded } from "./resolve.ts";
 import { fileKeyOf, secretKeys } from "./secret-files.ts";
 import { defaultOf, envOf, flagOf, type Setting, type SettingsTable } from "./setting.ts";
@@ -81,7 +81,7 @@ export const exampleFile = (table: SettingsTable): string => {
   return head + use + groups.join("");
 };
 
-/** The table in README between the markers `<!-- settings -->` and `<!-- /settings -->`; `hasFile`: a settings file is read, too. */
+/** The table in docs/configuration.md between the markers `<!-- settings -->` and `<!-- /settings -->`; `hasFile`: a settings file is read, too. */
 export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile = true): string => {
   const cell = (text: string): string => text.replaceAll("|", "\\|");
   const byFile = new Set(secretKeys(table));

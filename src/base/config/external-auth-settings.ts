@@ -115,7 +115,7 @@ const providers: Kind<readonly ProviderSetting[]> = {
 export const EXTERNAL_AUTH_SETTINGS = {
   external_auth: setting(providers, [], {
     group: "External accounts",
-    help: "Git hosts and other services whose accounts people link, so that their workspaces reach them. See External accounts in README.",
+    help: "Git hosts and other services whose accounts people link, so that their workspaces reach them. See docs/configuration.md, External accounts.",
     secret: true,
   }),
   allowed_private_networks: setting(networks, [], {

@@ -4,7 +4,7 @@ import type { Kind } from "./kinds.ts";
 
 export interface Setting<T> {
   readonly kind: Kind<Exclude<T, undefined>>;
-  /** Heading under which help, example file and README list it. */
+  /** Heading under which help, example file and docs/configuration.md list it. */
   readonly group: string;
   /** One or two sentences for people. */
   readonly help: string;

@@ -1,4 +1,4 @@
-// The table of the server's settings: the only list of them. Flags, environment, file, help, example, README and the type of
+// The table of the server's settings: the only list of them. Flags, environment, file, help, example, docs/configuration.md and the type of
 // the result all come from here (rules CF-1, CF-2). Every entry is read somewhere; one that nothing reads is taken out.
 
 import { APP_SETTINGS } from "./app-settings.ts";

@@ -1,5 +1,5 @@
 // Who may have local workspaces. They run on the server's own machine, so where nothing separates them from the server whoever has one
-// can do what the server can (README, "Local workspaces").
+// can do what the server can (docs/operating.md, "Local workspaces").
 import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
 import { forbidden } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";

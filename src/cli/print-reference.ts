@@ -1,0 +1,19 @@
+// `bun run docs`: writes the tables that are printed from the code into the pages of docs/: every verb and every setting. Tests compare
+// them (rules CF-6 and CV-14).
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { settingsMarkdown } from "#base/config.ts";
+import { REFERENCE } from "./reference.ts";
+
+const PAGES = ["docs/cli.md", "docs/configuration.md"];
+const BLOCKS: Readonly<Record<string, () => string>> = { settings: settingsMarkdown, ...REFERENCE };
+
+for (const page of PAGES) {
+  const file = fileURLToPath(new URL(`../../${page}`, import.meta.url));
+  const text = readFileSync(file, "utf8");
+  const printed = text.replace(/<!-- ([a-z ]+) -->\n[\s\S]*?<!-- \/\1 -->/g, (whole, name: string) => {
+    const block = BLOCKS[name];
+    return block ? `<!-- ${name} -->\n${block()}\n<!-- /${name} -->` : whole;
+  });
+  if (printed !== text) writeFileSync(file, printed);
+}
