@@ -58,14 +58,14 @@ export class PrebuildKeeper {
     // First, so that whatever happens while we look moves it back to then.
     await store.commit([lookAtPrebuilds(template_id, cutShort)]);
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
-    const wanted = template ? await this.#wanted(template) : NOTHING;
+    const wanted = template ? await this.#wanted(template, now) : NOTHING;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(prebuildOf);
     const { create, remove, next } = stepsFor(wanted, existing, now);
     for (const one of remove) await this.#tried(template_id, () => this.#remove(one));
     for (const preset_id of create) {
       if (template) await this.#tried(template_id, () => this.#create(template, preset_id));
     }
-    if (wanted.presets.length === 0 && existing.length === 0) {
+    if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
       await store.commit([forgetPrebuilds(template_id, cutShort)]);
       return;
     }
@@ -76,13 +76,18 @@ export class PrebuildKeeper {
   }
 
   /** A deprecated or deleted template and an archived version give no workspaces, so none is kept ready. */
-  async #wanted(template: TemplateRow): Promise<Wanted> {
+  async #wanted(template: TemplateRow, now: number): Promise<Wanted & { waits: boolean }> {
     if (template.deleted || template.deprecation_message !== "") return NOTHING;
     const version = await this.#parts.store.get(findTemplateVersion({ id: template.active_version_id }));
     if (!version?.manifest || version.archived) return NOTHING;
     const { presets = [] } = JSON.parse(version.manifest) as Manifest;
-    const all = presets.map((preset) => ({ id: presetId(version.id, preset.name), ...prebuildsOf(preset) }));
-    return { version_id: version.id, presets: all.filter(({ instances }) => instances > 0) };
+    const all = presets.map((preset) => ({ id: presetId(version.id, preset.name), ...prebuildsOf(preset, now) }));
+    return {
+      version_id: version.id,
+      presets: all.filter(({ instances }) => instances > 0),
+      // None are wanted now, but at another hour.
+      waits: all.some(({ is_scheduled }) => is_scheduled),
+    };
   }
 
   async #create(template: TemplateRow, preset_id: string): Promise<void> {
@@ -132,7 +137,7 @@ export class PrebuildKeeper {
   }
 }
 
-const NOTHING: Wanted = { version_id: "", presets: [] };
+const NOTHING = { version_id: "", presets: [], waits: false };
 
 const prebuildOf = (row: PrebuildRow): Prebuild => {
   const { workspace_id, build_id, version_id, preset_id, transition, completed_at } = row;

@@ -65,12 +65,39 @@ const parsed = (text: string): Parsed => {
   return made;
 };
 
+const WHAT_SCRIPTS_TAKE = "is not a schedule such as 0 9 * * 1-5, or with seconds first 0 0 9 * * 1-5";
+
+/** Why a script cannot have this cron text, in words; undefined when it can. Five fields begin with the minute, six with the second. */
+export const scriptCronProblem = (text: string): string | undefined => {
+  try {
+    const fields = text.trim().split(/\s+/).length;
+    if (!text.startsWith("@") && fields !== 5 && fields !== 6) return WHAT_SCRIPTS_TAKE;
+    return new Cron(text, { paused: true, legacyMode: true }).nextRun(new Date(0)) ? undefined : "never comes";
+  } catch {
+    return WHAT_SCRIPTS_TAKE;
+  }
+};
+
+/** Whether the minute of `now` fits a text of five fields in this time zone. False for a text or zone that is none. */
+export const fitsNow = (text: string, timezone: string, now: number): boolean => {
+  try {
+    return new Cron(text, { paused: true, legacyMode: true, timezone }).match(new Date(now - (now % 60_000)));
+  } catch {
+    return false;
+  }
+};
+
+/** The next time of a script's cron text after `now`, in milliseconds since 1970; undefined when there is none. Throws for other texts. */
+export const nextScriptTime = (text: string, now: number): number | undefined =>
+  new Cron(text, { paused: true, legacyMode: true }).nextRun(new Date(now))?.getTime();
+
 const split = (text: string): { zone: string; fields: string[] } => {
   const match = /^(?:CRON_TZ=(\S*)\s+)?(.*)$/s.exec(text.trim());
   return { zone: match?.[1] ?? "UTC", fields: (match?.[2] ?? "").split(/\s+/) };
 };
 
-const isZone = (zone: string): boolean => {
+/** A time zone by its name; an offset is none. */
+export const isZone = (zone: string): boolean => {
   // An offset such as +02:00 is no zone: it knows no summer time.
   if (!/^[A-Za-z]/.test(zone) || zone.toLowerCase() === "local") return false;
   try {

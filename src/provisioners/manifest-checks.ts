@@ -1,6 +1,7 @@
 // What the schema of a manifest cannot say: names that must differ, placeholders that must exist, defaults and presets that must pass
 // their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
-import type { Manifest, ManifestAgent, ManifestParameter } from "#schema/manifest.ts";
+import { isZone, scriptCronProblem } from "#base/cron.ts";
+import type { Manifest, ManifestAgent, ManifestParameter, ManifestPreset } from "#schema/manifest.ts";
 import { checkConditions } from "./conditions-check.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
@@ -119,12 +120,26 @@ const checkPresets = ({ presets = [], parameters = [] }: Manifest): Finding[] =>
     ...defaults
       .slice(1)
       .map((i) => ({ pointer: `/presets/${i}/default`, reason: "only one preset can be the default" })),
+    ...presets.flatMap((preset, i) => checkSchedule(preset, `/presets/${i}/prebuilds/schedule`)),
     ...presets.flatMap((preset, i) =>
       Object.entries(preset.parameters).flatMap(([name, value]) => {
         const parameter = byName.get(name);
         const reason = parameter ? checkValue(parameter, String(value)) : "there is no parameter of this name";
         return reason ? [{ pointer: `/presets/${i}/parameters/${name}`, reason }] : [];
       }),
+    ),
+  ];
+};
+
+const checkSchedule = ({ prebuilds }: ManifestPreset, at: string): Finding[] => {
+  const schedule = typeof prebuilds === "object" ? prebuilds.schedule : undefined;
+  if (!schedule) return [];
+  return [
+    ...(isZone(schedule.timezone) ? [] : [{ pointer: `${at}/timezone`, reason: "is not a known time zone" }]),
+    ...schedule.entries.flatMap(({ cron }, i) =>
+      cron.trim().split(/\s+/).length === 5 && cron.startsWith("* ") && scriptCronProblem(cron) === undefined
+        ? []
+        : [{ pointer: `${at}/entries/${i}/cron`, reason: "must be hours and days such as * 8-17 * * 1-5" }],
     ),
   ];
 };
@@ -179,16 +194,10 @@ const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Findi
     "devcontainer",
   ),
   ...(agent.apps ?? []).flatMap((app, i) => checkApp(app, `${at}/apps/${i}`)),
-  ...(agent.scripts ?? []).flatMap((script, i) =>
-    script.cron === undefined || isCron(script.cron)
-      ? []
-      : [
-          {
-            pointer: `${at}/scripts/${i}/cron`,
-            reason: "must be five fields (minute hour day month weekday), such as 0 9 * * 1-5",
-          },
-        ],
-  ),
+  ...(agent.scripts ?? []).flatMap((script, i) => {
+    const reason = script.cron === undefined ? undefined : scriptCronProblem(script.cron);
+    return reason === undefined ? [] : [{ pointer: `${at}/scripts/${i}/cron`, reason }];
+  }),
 ];
 
 const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): Finding[] => {
@@ -202,15 +211,6 @@ const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): 
     findings.push({ pointer: `${at}/url`, reason: "must not be a script" });
   }
   return findings;
-};
-
-/** Five fields; a nickname such as @daily too. */
-const isCron = (text: string): boolean => {
-  try {
-    return Bun.cron.parse(text) !== null;
-  } catch {
-    return false;
-  }
 };
 
 const checkPlaceholders = (manifest: Manifest): Finding[] => {

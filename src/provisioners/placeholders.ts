@@ -36,7 +36,10 @@ export const knownNames = (manifest: Manifest): Set<string> =>
 /** The environment variable that carries a value into scripts: `parameters.my-name` is SLIPWAY_PARAM_MY_NAME. */
 export const environmentName = (name: string): string => {
   const [kind = "", ...rest] = name.split(".");
-  const word = rest.join("_").toUpperCase().replaceAll("-", "_");
+  const word = rest
+    .join("_")
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]/g, "_");
   if (kind === "parameters") return `SLIPWAY_PARAM_${word}`;
   if (kind === "variables") return `SLIPWAY_VAR_${word}`;
   return `SLIPWAY_${kind.toUpperCase()}_${word}`;

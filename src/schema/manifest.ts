@@ -2,6 +2,7 @@
 // that folder, and GET /api/v2/templates/schema serves this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
 // {{ workspace.id }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
 import { type Static, Type as t } from "@sinclair/typebox";
+import type { MadeAgent, MadeApp, MadeManifest, MadeParameter, MadeResource, MadeVariable } from "./manifest-made.ts";
 import { lineText, templatedIcon } from "./text.ts";
 
 const closed = { additionalProperties: false };
@@ -11,11 +12,13 @@ const line = lineText({ maxLength: 4096 });
 const icon = templatedIcon({ maxLength: 4096 });
 const seconds = t.Integer({ minimum: 0, maximum: 2_592_000 });
 
+const PARAMETER_NAME = "^[a-zA-Z_][a-zA-Z0-9_-]*(?: [a-zA-Z0-9_-]+)*$";
+
 const scalar = t.Union([text, t.Number(), t.Boolean()]);
 
 /** Values that parameters further up must have: name -> the value, or those of which it must be one. All must hold. */
 export const ManifestCondition = t.Record(
-  t.String({ pattern: "^[a-zA-Z_][a-zA-Z0-9_-]*$" }),
+  t.String({ pattern: PARAMETER_NAME }),
   t.Union([scalar, t.Array(scalar, { minItems: 1, maxItems: 256 })]),
 );
 
@@ -31,7 +34,8 @@ export const ManifestOption = t.Object(
 /** A question asked when a workspace is made (or, if mutable, at each build). */
 export const ManifestParameter = t.Object(
   {
-    name: t.String({ pattern: "^[a-zA-Z_][a-zA-Z0-9_-]*$", maxLength: 64 }),
+    /** Words with single blanks between them. */
+    name: t.String({ pattern: PARAMETER_NAME, maxLength: 128 }),
     display_name: t.Optional(line),
     description: t.Optional(text),
     icon: t.Optional(icon),
@@ -91,6 +95,19 @@ export const ManifestPreset = t.Object(
           {
             instances: t.Integer({ minimum: 0, maximum: 100 }),
             ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
+            /** How many at other times: the entry that fits now, the largest when several do. */
+            schedule: t.Optional(
+              t.Object(
+                {
+                  timezone: t.String({ minLength: 1, maxLength: 64 }),
+                  entries: t.Array(
+                    t.Object({ cron: text, instances: t.Integer({ minimum: 0, maximum: 100 }) }, closed),
+                    { minItems: 1, maxItems: 32 },
+                  ),
+                },
+                closed,
+              ),
+            ),
           },
           closed,
         ),
@@ -309,11 +326,24 @@ export const Manifest = t.Object(
   { ...closed, $id: "slipway-template", title: "Slipway template" },
 );
 
-export type Manifest = Static<typeof Manifest>;
+type Written = Static<typeof Manifest>;
+type Own = "parameters" | "variables" | "resources" | "provisioner" | "external";
+
+/** A manifest as it is kept: written in a template.yaml, or made from a Terraform template (manifest-made.ts). */
+export type Manifest = Omit<Written, Own> & {
+  provisioner: Written["provisioner"] | "terraform";
+  external?: { provisioner: NonNullable<Written["external"]>["provisioner"] | "terraform" } | undefined;
+  parameters?: ManifestParameter[] | undefined;
+  variables?: ManifestVariable[] | undefined;
+  resources: ManifestResource[];
+} & MadeManifest<ManifestResource>;
 export type ManifestCondition = Static<typeof ManifestCondition>;
-export type ManifestParameter = Static<typeof ManifestParameter>;
-export type ManifestVariable = Static<typeof ManifestVariable>;
+export type ManifestParameter = Static<typeof ManifestParameter> & MadeParameter;
+export type ManifestVariable = Static<typeof ManifestVariable> & MadeVariable;
 export type ManifestPreset = Static<typeof ManifestPreset>;
-export type ManifestAgent = Static<typeof ManifestAgent>;
+export type ManifestApp = Static<typeof ManifestApp> & MadeApp;
+export type ManifestAgent = Omit<Static<typeof ManifestAgent>, "apps"> & { apps?: ManifestApp[] } & MadeAgent;
 export type ManifestContainer = Static<typeof ManifestContainer>;
-export type ManifestResource = Static<typeof ManifestResource>;
+export type ManifestResource = Omit<Static<typeof ManifestResource>, "agents"> & {
+  agents?: ManifestAgent[] | undefined;
+} & MadeResource;

@@ -129,7 +129,7 @@ const BROKEN: [string, string, string][] = [
   [
     "a cron text",
     `${AGENT}        scripts:\n          - display_name: S\n            script: "true"\n            cron: every day\n`,
-    "line 9: resources.0.agents.0.scripts.0.cron: must be five fields",
+    "line 9: resources.0.agents.0.scripts.0.cron: is not a schedule such as",
   ],
   [
     "metadata keys",

@@ -1,6 +1,7 @@
 // The scripts of an agent by occasion: all start scripts at once, stop scripts when the daemon ends, cron scripts when their time has
 // come (rules DM-5, DM-13).
 import type { Clock } from "#base/clock.ts";
+import { nextScriptTime } from "#base/cron.ts";
 import { log } from "#base/log.ts";
 import { pause } from "../pause.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
@@ -57,7 +58,7 @@ export const runCron = async (
 
 const nextRun = ({ cron, displayName }: Script, now: number): number | undefined => {
   try {
-    return Bun.cron.parse(cron, new Date(now))?.getTime();
+    return nextScriptTime(cron, now);
   } catch (error) {
     log("daemon").error("the script {script} has a cron text that cannot be read: {error}", {
       script: displayName,

@@ -3,7 +3,7 @@ import type { NewBuild } from "#actors/workspace/decision.ts";
 import { listReadyPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestPreset } from "#schema/manifest.ts";
-import { prebuildsOf } from "#schema/prebuilds.ts";
+import { hasPrebuilds } from "#schema/prebuilds.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetId } from "#src/provisioners/presets.ts";
 import type { DomainContext } from "../context.ts";
@@ -39,6 +39,6 @@ const presetLike = (manifest: Manifest, { template_version_id, parameters }: New
       return false;
     }
   };
-  const found = manifest.presets?.find((preset) => prebuildsOf(preset).instances > 0 && isSame(preset));
+  const found = manifest.presets?.find((preset) => hasPrebuilds(preset) && isSame(preset));
   return found && presetId(template_version_id, found.name);
 };

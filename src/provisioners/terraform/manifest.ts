@@ -1,0 +1,155 @@
+// What was read of a plan or state as a manifest, which is what everything else knows of a template (facts/terraform 6.3). Pure.
+import { scriptCronProblem } from "#base/cron.ts";
+import type {
+  ManifestAgent,
+  ManifestApp,
+  ManifestParameter,
+  ManifestPreset,
+  ManifestResource,
+  ManifestVariable,
+} from "#schema/manifest.ts";
+import type { ConfiguredVariable } from "./mapping/document.ts";
+import {
+  type MappedAgent,
+  type MappedApp,
+  type MappedParameter,
+  type MappedPreset,
+  type MappedResource,
+  type MappedScript,
+  MappingError,
+} from "./mapping/mapped.ts";
+import type { DeclaredVariable } from "./variables.ts";
+
+/** What is left out of a manifest: nothing there is empty, 0 or false. */
+type Full = Record<string, unknown>;
+
+const lean = <T>(full: Full): T =>
+  Object.fromEntries(
+    Object.entries(full).filter(
+      ([, value]) => value !== "" && value !== undefined && value !== false && !isEmpty(value),
+    ),
+  ) as T;
+
+const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+
+export const resourcesIn = (mapped: readonly MappedResource[]): ManifestResource[] =>
+  mapped.map(({ name, type, module_path, hide, icon, daily_cost, metadata, agents, instance_type }) =>
+    lean({
+      ...{ name, type, module_path, hide, icon },
+      daily_cost: daily_cost || undefined,
+      metadata: [...(instance_type === "" ? [] : [{ key: "type", value: instance_type }]), ...metadata],
+      agents: agents.map(agentIn),
+    }),
+  );
+
+const agentIn = (agent: MappedAgent): ManifestAgent => {
+  const { name, os, arch, directory, env, troubleshooting_url, motd_file, instance_id, token, api_key_scope } = agent;
+  return {
+    ...lean<Pick<ManifestAgent, "name">>({
+      ...{ name, os, arch, directory, env, troubleshooting_url, motd_file, instance_id, token },
+      api_key_scope: api_key_scope === "all" ? undefined : api_key_scope,
+      apps: agent.apps.toSorted((a, b) => a.order - b.order || (a.slug < b.slug ? -1 : 1)).map(appIn),
+      scripts: agent.scripts.map(scriptIn),
+      metadata: agent.metadata
+        .toSorted((a, b) => a.order - b.order)
+        .map(({ key, display_name, script, interval, timeout }) =>
+          lean({ key, display_name, script, interval, timeout: timeout || undefined }),
+        ),
+      devcontainers: agent.devcontainers.map((one) => lean(one)),
+    }),
+    // An empty list is a wish of its own: none of them.
+    display_apps: agent.display_apps as NonNullable<ManifestAgent["display_apps"]>,
+    connection_timeout: agent.connection_timeout,
+  };
+};
+
+const appIn = (app: MappedApp): ManifestApp => {
+  const { order: _order, healthcheck, share, open_in, ...rest } = app;
+  return lean({ ...rest, share, open_in, healthcheck: healthcheck ?? undefined });
+};
+
+const scriptIn = (script: MappedScript): Full =>
+  lean({ ...script, timeout: script.timeout || undefined, cron: cronOf(script) });
+
+/** Five fields in a template are the seconds and what follows, without the days of the week (facts/terraform 3.13). */
+const cronOf = ({ cron, display_name }: MappedScript): string => {
+  if (cron === "") return "";
+  const six = cron.trim().split(/\s+/).length === 5 && !cron.startsWith("@") ? `${cron.trim()} *` : cron.trim();
+  const problem = scriptCronProblem(six);
+  if (problem !== undefined)
+    throw new MappingError(`The script ${display_name} has the cron text "${cron}": it ${problem}.`);
+  return six;
+};
+
+/** In words, what an author may not have meant. */
+export const cronWarnings = (mapped: readonly MappedResource[]): string[] =>
+  mapped
+    .flatMap(({ agents }) => agents.flatMap(({ scripts }) => scripts))
+    .filter(({ cron }) => cron.trim().split(/\s+/).length === 5)
+    .map(
+      ({ cron, display_name }) =>
+        `The script ${display_name} has the cron text "${cron}" of five fields: the first is seconds.`,
+    );
+
+export const parameterIn = (one: MappedParameter): ManifestParameter => {
+  const { validation: rule, options, required, default_value, type } = one;
+  const validation = lean<Full>({
+    ...{ regex: rule.regex, error: rule.error, monotonic: rule.monotonic },
+    min: rule.min ?? undefined,
+    max: rule.max ?? undefined,
+  });
+  return {
+    ...lean<Pick<ManifestParameter, "name">>({
+      ...{ name: one.name, display_name: one.display_name, description: one.description, icon: one.icon },
+      ...{ type, form_type: one.form_type, mutable: one.mutable, ephemeral: one.ephemeral, address: one.address },
+      options: options.map((option) => ({ ...lean<Full>(option), name: option.name, value: option.value })),
+      validation: Object.keys(validation).length > 0 ? validation : undefined,
+      styling: Object.keys(one.styling).length > 0 ? one.styling : undefined,
+    }),
+    ...(required ? {} : { default: default_value }),
+  };
+};
+
+export const presetIn = ({
+  name,
+  description,
+  icon,
+  default: chosen,
+  parameters,
+  prebuilds,
+}: MappedPreset): ManifestPreset => {
+  const { instances, ttl_seconds, timezone, schedule } = prebuilds;
+  return {
+    ...lean<Pick<ManifestPreset, "name" | "parameters">>({ name, description, icon, default: chosen, parameters }),
+    ...(instances === 0 && schedule.length === 0
+      ? {}
+      : {
+          prebuilds: {
+            instances,
+            ...(ttl_seconds === 0 ? {} : { ttl_ms: ttl_seconds * 1000 }),
+            ...(schedule.length === 0 ? {} : { schedule: { timezone: timezone || "UTC", entries: [...schedule] } }),
+          },
+        }),
+  };
+};
+
+const TYPES = ["string", "number", "bool"] as const;
+
+/** `configured` is what a plan knows of the variables; empty where there is none. */
+export const variableIn = (
+  { name, description, type, default: given, sensitive }: DeclaredVariable,
+  configured: Readonly<Record<string, ConfiguredVariable>> = {},
+): ManifestVariable => {
+  const known = configured[name]?.default;
+  const value = known === undefined || known === null || typeof known === "string" ? known : JSON.stringify(known);
+  return {
+    ...lean<Pick<ManifestVariable, "name">>({
+      ...{ name, sensitive },
+      description: configured[name]?.description ?? description,
+      type: TYPES.find((one) => one === type),
+      declared_type: TYPES.some((one) => one === type) ? undefined : type,
+    }),
+    // An empty default is one, and not a value that is required.
+    ...(given === undefined ? {} : { default: value ?? given }),
+  };
+};

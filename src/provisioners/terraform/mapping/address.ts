@@ -1,0 +1,30 @@
+// Addresses of resources: `module.a[0].terraform_data.x["k"]`. The graph has them without any index (facts/terraform 3.2, 3.3). Pure.
+
+/** `["k"]` with escapes, or `[0]`. */
+const INDEX = /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g;
+
+/** The address as the graph writes it: every index removed, wherever it is. */
+export const labelOf = (address: string): string => address.replace(INDEX, "");
+
+/** `module.a[0]`; empty for the root module. */
+export const moduleOf = (address: string): string => {
+  const parts = partsOf(address);
+  const end = parts.findIndex((part, i) => i % 2 === 0 && part !== "module");
+  return parts.slice(0, Math.max(0, end)).join(".");
+};
+
+/** The index of the resource itself, as written: `[0]`, `["k"]` or empty. */
+export const indexOf = (address: string): string => /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]$/.exec(address)?.[0] ?? "";
+
+/** Between dots; those inside an index do not count. */
+const partsOf = (address: string): string[] => {
+  const parts: string[] = [];
+  let part = "";
+  for (const [piece] of address.matchAll(/\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]|\.|[^.[]+/g)) {
+    if (piece === ".") {
+      parts.push(part);
+      part = "";
+    } else part += piece;
+  }
+  return [...parts, part];
+};

@@ -1,0 +1,123 @@
+// One coder_agent with all that belongs to it (facts/terraform 3.10 to 3.13, 3.22). Pure.
+
+import { appOf, envOf, scriptOf } from "./belongings.ts";
+import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
+import { type MappedAgent, type MappedScript, MappingError, type Monitors } from "./mapped.ts";
+
+/** In the order in which they are shown. */
+const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "port_forwarding_helper", "ssh_helper"] as const;
+const HIDDEN_DISPLAY_APP = "vscode_insiders";
+const CONNECTION_TIMEOUT = 120;
+
+/** What the identity of a cloud machine is called, by the type of its resource. */
+const INSTANCE_IDS: Readonly<Record<string, string>> = {
+  google_compute_instance: "instance_id",
+  aws_instance: "id",
+  aws_spot_instance_request: "spot_instance_id",
+  azurerm_linux_virtual_machine: "virtual_machine_id",
+  azurerm_windows_virtual_machine: "virtual_machine_id",
+};
+
+/** What hangs on an agent. */
+export type Belongings = {
+  readonly apps: readonly Instance[];
+  readonly scripts: readonly Instance[];
+  readonly env: readonly Instance[];
+  readonly devcontainers: readonly Instance[];
+  /** Its coder_agent_instance, where there is one. */
+  readonly instance?: Instance | undefined;
+};
+
+/** The agent as it is when it runs on `machine`. Throws MappingError for a name or variable that cannot be. */
+export const agentOf = (agent: Instance, machine: Instance, belongings: Belongings): MappedAgent => {
+  const { values } = agent;
+  const auth = text(values.auth) || "token";
+  return {
+    name: checkName(agent.name),
+    os: text(values.os),
+    arch: text(values.arch),
+    directory: text(values.dir),
+    auth,
+    instance_id:
+      auth === "token"
+        ? ""
+        : text(belongings.instance?.values.instance_id) || text(machine.values[INSTANCE_IDS[machine.type] ?? ""]),
+    token: auth === "token" ? text(values.token) || undefined : "",
+    env: envOf(belongings.env, texts(values.env)),
+    display_apps: displayApps(values.display_apps),
+    connection_timeout: number(values.connection_timeout, CONNECTION_TIMEOUT),
+    troubleshooting_url: text(values.troubleshooting_url),
+    motd_file: text(values.motd_file),
+    order: number(values.order),
+    api_key_scope: text(values.api_key_scope) || "all",
+    metadata: blocks(values.metadata).map((one) => ({
+      key: text(one.key),
+      display_name: text(one.display_name),
+      script: text(one.script),
+      interval: number(one.interval),
+      timeout: number(one.timeout),
+      order: number(one.order),
+    })),
+    monitors: monitorsOf(values.resources_monitoring),
+    scripts: [...ownScripts(values), ...belongings.scripts.map(scriptOf)],
+    apps: belongings.apps.map(appOf),
+    devcontainers: belongings.devcontainers.map((one) => ({
+      name: one.name,
+      workspace_folder: text(one.values.workspace_folder),
+      config_path: text(one.values.config_path),
+    })),
+  };
+};
+
+const checkName = (name: string): string => {
+  if (name.includes("_"))
+    throw new MappingError(`The agent ${name} has an underscore in its name; use hyphens, as names of hosts do.`);
+  if (!/^[a-z0-9](?:-?[a-z0-9])*$/i.test(name) || name.length > 64)
+    throw new MappingError(`The agent ${name} has a name that cannot be: letters, digits and single hyphens.`);
+  return name;
+};
+
+const displayApps = (value: unknown): string[] => {
+  const [given] = blocks(value);
+  return DISPLAY_APPS.filter((app) => {
+    const shown = given?.[app];
+    return typeof shown === "boolean" ? shown : app !== HIDDEN_DISPLAY_APP;
+  });
+};
+
+const monitorsOf = (value: unknown): Monitors => {
+  const [given] = blocks(value);
+  const [memory] = blocks(given?.memory);
+  return {
+    memory: memory ? { enabled: flag(memory.enabled), threshold: number(memory.threshold) } : null,
+    volumes: blocks(given?.volume)
+      .map((one) => ({ path: text(one.path), enabled: flag(one.enabled), threshold: number(one.threshold) }))
+      .sort((a, b) => (a.path < b.path ? -1 : 1)),
+  };
+};
+
+const ownScript = (display_name: string, icon: string, script: string, log_path: string): MappedScript => ({
+  ...{ display_name, icon, script, log_path, cron: "", timeout: 0 },
+  ...{ run_on_start: false, run_on_stop: false, start_blocks_login: false },
+});
+
+const ownScripts = (values: Values): MappedScript[] => {
+  const start = text(values.startup_script);
+  const stop = text(values.shutdown_script);
+  const start_blocks_login = text(values.startup_script_behavior) === "blocking";
+  return [
+    ...(start === ""
+      ? []
+      : [
+          {
+            ...ownScript("Startup Script", "/emojis/25b6-fe0f.png", start, "coder-startup-script.log"),
+            ...{ run_on_start: true, start_blocks_login },
+          },
+        ]),
+    ...(stop === ""
+      ? []
+      : [
+          { ...ownScript("Shutdown Script", "/emojis/25c0.png", stop, "coder-shutdown-script.log"), run_on_stop: true },
+        ]),
+  ];
+};

@@ -1,0 +1,89 @@
+// What `show -json` prints, as far as it is read here, and its values as plain ones: absent, null and unknown are all the same to a
+// workspace (facts/terraform 3.12). Pure.
+
+export type Values = Readonly<Record<string, unknown>>;
+
+/** One instance of a resource or data source. */
+export type Instance = {
+  /** `module.a[0].terraform_data.x["k"]` */
+  readonly address: string;
+  readonly mode: "managed" | "data";
+  readonly type: string;
+  readonly name: string;
+  readonly index?: string | number;
+  readonly values: Values;
+};
+
+export type Module = {
+  readonly address?: string;
+  readonly resources?: readonly Instance[];
+  readonly child_modules?: readonly Module[];
+};
+
+type Root = { readonly root_module?: Module };
+
+/** Of a planned or stored `variables` entry of the configuration. */
+export type ConfiguredVariable = {
+  readonly default?: unknown;
+  readonly description?: string;
+  readonly sensitive?: boolean;
+};
+
+/** A module of the configuration: which expressions refer to what. */
+export type ConfiguredModule = {
+  readonly resources?: readonly (Values & { readonly mode?: string; readonly type?: string; readonly name?: string })[];
+  readonly module_calls?: Readonly<Record<string, Values & { readonly module?: ConfiguredModule }>>;
+  readonly variables?: Readonly<Record<string, ConfiguredVariable>>;
+};
+
+/** `terraform show -json FILE` of a plan. */
+export type PlanDocument = {
+  readonly terraform_version?: string;
+  readonly errored?: boolean;
+  readonly planned_values?: Root;
+  readonly prior_state?: { readonly values?: Root };
+  readonly configuration?: { readonly root_module?: ConfiguredModule };
+  readonly resource_changes?: readonly {
+    readonly address: string;
+    readonly change: { readonly actions: readonly string[] };
+  }[];
+};
+
+/** `terraform show -json` of a state; `values` is absent once everything is destroyed. */
+export type StateDocument = { readonly terraform_version?: string; readonly values?: Root };
+
+/** Every instance below a module, by address. */
+const instancesIn = (module: Module | undefined): Instance[] =>
+  module ? [...(module.resources ?? []), ...(module.child_modules ?? []).flatMap(instancesIn)] : [];
+
+const byAddress = (a: Instance, b: Instance): number => (a.address < b.address ? -1 : a.address > b.address ? 1 : 0);
+
+/** Data sources that were read before planning, and everything that is planned (facts/terraform 3.1). */
+export const instancesOfPlan = ({ prior_state, planned_values }: PlanDocument): Instance[] => {
+  const planned = instancesIn(planned_values?.root_module);
+  const known = new Set(planned.map(({ address }) => address));
+  const read = instancesIn(prior_state?.values?.root_module).filter(
+    ({ mode, address }) => mode === "data" && !known.has(address),
+  );
+  return [...read, ...planned].sort(byAddress);
+};
+
+export const instancesOfState = ({ values }: StateDocument): Instance[] =>
+  instancesIn(values?.root_module).sort(byAddress);
+
+export const text = (value: unknown): string => (typeof value === "string" ? value : "");
+export const flag = (value: unknown): boolean => value === true;
+export const number = (value: unknown, fallback = 0): number =>
+  typeof value === "number" && Number.isFinite(value) ? value : fallback;
+
+/** The mappings of a block that may be given several times. */
+export const blocks = (value: unknown): readonly Values[] =>
+  Array.isArray(value) ? value.filter((one): one is Values => typeof one === "object" && one !== null) : [];
+
+/** Texts by name; what is not text (an unknown value is null) is left out. */
+export const texts = (value: unknown): Record<string, string> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(
+        Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+      )
+    : {};

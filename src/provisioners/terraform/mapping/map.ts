@@ -1,0 +1,34 @@
+// From the documents of one run to everything that Slipway keeps of a template or workspace. Pure.
+import { instancesOfPlan, instancesOfState, type PlanDocument, type StateDocument } from "./document.ts";
+import { Graph } from "./graph.ts";
+import type { MappedParameter, MappedPreset } from "./mapped.ts";
+import { accountsOf, parametersOf, presetsOf, tagsOf } from "./questions.ts";
+import { type MappedResources, mapResources } from "./resources.ts";
+
+export type MappedPlan = MappedResources & {
+  readonly parameters: readonly MappedParameter[];
+  readonly presets: readonly MappedPreset[];
+  readonly external_auth: readonly { readonly id: string; readonly optional: boolean }[];
+  readonly tags: Readonly<Record<string, string>>;
+  readonly has_ai_task: boolean;
+  readonly has_external_agent: boolean;
+};
+
+/** A plan with its graph. Throws MappingError for what no workspace can be. */
+export const mapPlan = (plan: PlanDocument, dot: string): MappedPlan => {
+  const instances = instancesOfPlan(plan);
+  const graph = new Graph(dot);
+  return {
+    ...mapResources(instances, graph),
+    parameters: parametersOf(instances),
+    presets: presetsOf(instances),
+    external_auth: accountsOf(instances),
+    tags: tagsOf(instances),
+    has_ai_task: instances.some(({ mode, type }) => mode === "managed" && type === "coder_ai_task"),
+    has_external_agent: graph.has((label) => /(?:^|\.)coder_external_agent\.[^.]+$/.test(label)),
+  };
+};
+
+/** What a build has left, with ids and tokens. Throws MappingError. */
+export const mapState = (state: StateDocument, dot: string): MappedResources =>
+  mapResources(instancesOfState(state), new Graph(dot));

@@ -1,0 +1,191 @@
+// The variables a template declares, read from its files: `show -json` of a plan has no types, and there is no plan while a value is
+// missing (facts/terraform 3.24). Reads `variable` blocks of HCL and of its JSON form, and nothing else of the language. Pure.
+
+export type DeclaredVariable = {
+  readonly name: string;
+  readonly description: string;
+  /** As written: `list(string)`; empty for none. */
+  readonly type: string;
+  /** As text: a string's value, anything else as written; undefined: a value is required. */
+  readonly default: string | undefined;
+  readonly sensitive: boolean;
+};
+
+export type TemplateFile = { readonly name: string; readonly text: string };
+
+/** In the order of file names and lines. Files that are no HCL of a template are passed over. */
+export const declaredVariables = (files: readonly TemplateFile[]): DeclaredVariable[] =>
+  files
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(({ name, text }) => (name.endsWith(".json") ? fromJson(text) : fromHcl(text)));
+
+/** Names that a file of values (`terraform.tfvars`, `*.auto.tfvars`) gives; such values are used without being asked for. */
+export const namesGivenIn = (files: readonly TemplateFile[]): Set<string> =>
+  new Set(
+    files.flatMap(({ name, text }) =>
+      name.endsWith(".json") ? Object.keys(objectIn(text)) : attributesOf(text, 0, text.length).map(({ key }) => key),
+    ),
+  );
+
+/** True for files whose values Terraform takes by itself. */
+export const isValuesFile = (name: string): boolean =>
+  /^terraform\.tfvars(\.json)?$|\.auto\.tfvars(\.json)?$/.test(name);
+export const isTemplateFile = (name: string): boolean => /\.(?:tf|tofu)(?:\.json)?$/.test(name);
+
+const objectIn = (json: string): Record<string, unknown> => {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : {};
+  } catch {
+    return {};
+  }
+};
+
+const fromJson = (json: string): DeclaredVariable[] => {
+  const blocks = [objectIn(json).variable].flat() as unknown[];
+  return blocks.flatMap((block) =>
+    Object.entries((block ?? {}) as Record<string, unknown>).flatMap(([name, bodies]) => {
+      const body = ([bodies].flat()[0] ?? {}) as Record<string, unknown>;
+      const { default: given } = body;
+      return {
+        name,
+        description: typeof body.description === "string" ? body.description : "",
+        type: typeof body.type === "string" ? body.type : "",
+        default: given === undefined ? undefined : typeof given === "string" ? given : JSON.stringify(given),
+        sensitive: body.sensitive === true,
+      };
+    }),
+  );
+};
+
+const fromHcl = (text: string): DeclaredVariable[] =>
+  blocksOf(text).map(({ name, from, to }) => {
+    const attributes = new Map(attributesOf(text, from, to).map(({ key, value }) => [key, value]));
+    const given = attributes.get("default");
+    return {
+      name,
+      description: stringIn(attributes.get("description") ?? "") ?? "",
+      type: stringIn(attributes.get("type") ?? "") ?? (attributes.get("type") ?? "").replace(/\s+/g, " "),
+      default: given === undefined ? undefined : given === "null" ? "" : (stringIn(given) ?? given),
+      sensitive: attributes.get("sensitive") === "true",
+    };
+  });
+
+/** The bodies of top-level `variable "x" {` blocks. */
+const blocksOf = (text: string): { name: string; from: number; to: number }[] => {
+  const found: { name: string; from: number; to: number }[] = [];
+  for (let at = 0; at < text.length; ) {
+    const [head, name] = /^variable\s+"?([A-Za-z_][\w-]*)"?\s*\{/.exec(text.slice(at, at + 512)) ?? [];
+    if (head !== undefined && name !== undefined) {
+      const from = at + head.length;
+      const to = closing(text, from);
+      found.push({ name, from, to });
+      at = to + 1;
+    } else at = after(text, at);
+  }
+  return found;
+};
+
+/** `key = expression` at the top of what lies between; nested blocks are passed over. */
+const attributesOf = (text: string, from: number, to: number): { key: string; value: string }[] => {
+  const found: { key: string; value: string }[] = [];
+  for (let at = from; at < to; ) {
+    const [head, key] = /^([A-Za-z_][\w-]*)\s*=(?!=)[ \t]*/.exec(text.slice(at, at + 256)) ?? [];
+    if (head === undefined || key === undefined) {
+      at = after(text, at);
+      continue;
+    }
+    const start = at + head.length;
+    at = start;
+    let end = start;
+    while (at < to && text[at] !== "\n" && text[at] !== "#" && !text.startsWith("//", at)) {
+      at = after(text, at);
+      end = at;
+    }
+    found.push({ key, value: text.slice(start, Math.min(end, to)).trim() });
+  }
+  return found;
+};
+
+/** Behind what begins here: a comment, a string, a heredoc, a bracket with all it holds, a word, or one character. */
+const after = (text: string, at: number): number => {
+  const rest = text.slice(at, at + 256);
+  if (rest.startsWith("#") || rest.startsWith("//")) return lineEnd(text, at);
+  if (rest.startsWith("/*")) return indexAfter(text, "*/", at + 2);
+  if (rest.startsWith('"')) return afterString(text, at + 1);
+  const [heredoc, mark] = /^<<-?([A-Za-z_]\w*)/.exec(rest) ?? [];
+  if (heredoc !== undefined) return afterHeredoc(text, at, mark as string);
+  if (rest.startsWith("{") || rest.startsWith("[") || rest.startsWith("(")) return closing(text, at + 1) + 1;
+  // A word is one step, so that `my_variable` is not taken for the word in it.
+  return at + (/^[\w-]+/.exec(rest)?.[0].length ?? 1);
+};
+
+const lineEnd = (text: string, at: number): number => {
+  const end = text.indexOf("\n", at);
+  return end < 0 ? text.length : end;
+};
+
+const indexAfter = (text: string, what: string, at: number): number => {
+  const found = text.indexOf(what, at);
+  return found < 0 ? text.length : found + what.length;
+};
+
+/** The place of the bracket that closes the one before `at`. */
+const closing = (text: string, at: number): number => {
+  while (at < text.length && !"}])".includes(text[at] as string)) at = after(text, at);
+  return at;
+};
+
+const afterString = (text: string, at: number): number => {
+  while (at < text.length && text[at] !== '"') {
+    if (text[at] === "\\") at += 2;
+    else if (text.startsWith("${", at) || text.startsWith("%{", at)) {
+      // `$${` is a plain `${`.
+      if (text[at - 1] === text[at]) at += 2;
+      else at = closing(text, at + 2) + 1;
+    } else at += 1;
+  }
+  return at + 1;
+};
+
+const afterHeredoc = (text: string, at: number, mark: string): number => {
+  for (let line = lineEnd(text, at) + 1; line < text.length; line = lineEnd(text, line) + 1) {
+    if (text.slice(line, lineEnd(text, line)).trim() === mark) return lineEnd(text, line);
+  }
+  return text.length;
+};
+
+/** The value of a plain quoted text; undefined for any other expression. */
+const stringIn = (expression: string): string | undefined => {
+  if (!/^"(?:[^"\\]|\\.)*"$/s.test(expression)) return undefined;
+  return expression
+    .slice(1, -1)
+    .replace(/\\([nrt"\\])/g, (_, one: string) => ({ n: "\n", r: "\r", t: "\t" })[one] ?? one)
+    .replaceAll("$${", "${")
+    .replaceAll("%%{", "%{");
+};
+
+/** The file for `-var-file` (facts/terraform 2.6): texts quoted, values of other types as their author wrote them. */
+export const variablesFile = (
+  declared: readonly { readonly name: string; readonly type: string }[],
+  values: Readonly<Record<string, string>>,
+): string =>
+  declared
+    .filter(({ name }) => Object.hasOwn(values, name))
+    .map(({ name, type }) => {
+      const value = values[name] as string;
+      // In brackets a value cannot end its line and begin another variable.
+      return `${name} = ${type === "" || type === "string" || type === "any" ? quoted(value) : `(${value})`}\n`;
+    })
+    .join("");
+
+const ESCAPES: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+const quoted = (value: string): string =>
+  `"${value
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what HCL wants escaped
+    .replace(/[\\"\u0000-\u001f]/g, (one) => ESCAPES[one] ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .replace(/\$(?=\{)/g, "$$$$")
+    .replace(/%(?=\{)/g, "%%")}"`;

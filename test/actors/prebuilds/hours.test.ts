@@ -1,0 +1,38 @@
+// Presets that keep other numbers of workspaces ready at other hours, by a schedule in a time zone.
+import { expect, test } from "bun:test";
+import { dueTimers } from "#db/engine/timers.ts";
+import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
+import { prebuildsOf } from "#schema/prebuilds.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+
+const schedule = {
+  timezone: "Europe/Berlin",
+  entries: [
+    { cron: "* 8-17 * * *", instances: 2 },
+    { cron: "* 12 * * *", instances: 5 },
+  ],
+};
+const preset = { name: "Day", parameters: {}, prebuilds: { instances: 0, schedule } };
+
+test("[PB-16] a preset wants what its schedule says at this hour in its zone, the largest of several, else its own", () => {
+  const at = (hour: number): number => prebuildsOf(preset, Date.UTC(2030, 0, 1, hour, 30)).instances;
+  // Berlin is an hour ahead in winter.
+  expect([6, 7, 11, 16, 17].map(at)).toEqual([0, 2, 5, 2, 0]);
+  expect(prebuildsOf({ ...preset, prebuilds: 3 }, 0)).toEqual({ instances: 3, ttl_ms: 0, is_scheduled: false });
+});
+
+testInside("[PB-16] while it wants none, it is looked at again", async () => {
+  const clock = new ManualClock(Date.UTC(2030, 0, 1, 2));
+  await using world = await openWorld({ clock });
+  const { store, prebuilds } = contextOf(world.server);
+  const manifest = { provisioner: "echo", presets: [preset], resources: [{ name: "main" }] };
+  const { id } = await makeTemplate(world.admin, JSON.stringify(manifest));
+  await prebuilds.reconcile(id);
+  expect(await store.all(listPrebuilds({ template_id: id }))).toEqual([]);
+  const due = (await store.all(dueTimers({ now: 9e15 }))).find(({ actor_id }) => actor_id === id)?.due;
+  expect(due).toBe(clock.now() + 5 * 60_000);
+});

@@ -1,0 +1,43 @@
+// What was mapped, in the form in which the expected.json of a template has it: without ids, tokens and addresses.
+import type { MappedParameter, MappedResource } from "#src/provisioners/terraform/mapping/mapped.ts";
+
+export const TEMPLATES = ["minimal", "parameters", "apps-and-scripts", "metadata-cost", "presets-prebuilds"] as const;
+export type TemplateName = (typeof TEMPLATES)[number];
+
+const HERE = new URL("./", import.meta.url).pathname;
+
+export const templateFolder = (name: string): string => `${HERE}templates/${name}`;
+
+type Half = { resources: unknown; daily_cost: number };
+export type Expected = {
+  parameters: unknown;
+  presets: unknown;
+  external_auth: unknown;
+  tags?: unknown;
+  variables?: { name: string; type: string; default_value: string; sensitive: boolean; required: boolean }[];
+  has_ai_task: boolean;
+  has_external_agent: boolean;
+  planned: { start: Half; stop: Half };
+  built: { start: unknown; stop: unknown };
+};
+
+export const expectedOf = (name: string): Promise<Expected> => Bun.file(`${templateFolder(name)}/expected.json`).json();
+
+export const recordedText = (name: string, file: string): Promise<string> =>
+  Bun.file(`${HERE}recorded/${name}/${file}`).text();
+export const recorded = async <T>(name: string, file: string): Promise<T> =>
+  JSON.parse(await recordedText(name, file)) as T;
+
+/** `known`: what stands for a token in the expected.json. */
+export const compared = (resources: readonly MappedResource[], known: string): unknown =>
+  resources.map((resource) => ({
+    ...resource,
+    agents: resource.agents.map((agent) => ({
+      ...agent,
+      token: agent.token === undefined ? "<unknown>" : known,
+      apps: agent.apps.map(({ id: _id, ...app }) => app),
+    })),
+  }));
+
+export const comparedParameters = (parameters: readonly MappedParameter[]): unknown =>
+  parameters.map(({ styling: _styling, value: _value, address: _address, ...rest }) => rest);

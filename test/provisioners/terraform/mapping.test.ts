@@ -1,0 +1,176 @@
+// From plans, states and graphs that Terraform 1.11.4 has printed to what Slipway keeps: each template of templates/ gives its
+// expected.json, and the cases in which an address or a name could be read wrongly.
+import { describe, expect, test } from "bun:test";
+import { parameterIn, presetIn, resourcesIn } from "#src/provisioners/terraform/manifest.ts";
+import { labelOf, moduleOf } from "#src/provisioners/terraform/mapping/address.ts";
+import type { PlanDocument, StateDocument } from "#src/provisioners/terraform/mapping/document.ts";
+import { Graph } from "#src/provisioners/terraform/mapping/graph.ts";
+import { mapPlan, mapState } from "#src/provisioners/terraform/mapping/map.ts";
+import { mapResources } from "#src/provisioners/terraform/mapping/resources.ts";
+import { compared, comparedParameters, expectedOf, recorded, recordedText, TEMPLATES } from "./comparison.ts";
+
+for (const name of TEMPLATES) {
+  describe(`the template ${name}`, () => {
+    for (const half of ["start", "stop"] as const) {
+      test(`[TF-1] its plan of a ${half} gives what is expected`, async () => {
+        const expected = await expectedOf(name);
+        const plan = await recorded<PlanDocument>(name, `plan-${half}.json`);
+        const mapped = mapPlan(plan, await recordedText(name, "graph.dot"));
+        const { resources, daily_cost } = mapped;
+        expect({ resources: compared(resources, ""), daily_cost }).toEqual(expected.planned[half]);
+        if (half === "stop") return;
+        expect(comparedParameters(mapped.parameters)).toEqual(expected.parameters);
+        expect<unknown>(mapped.presets).toEqual(expected.presets);
+        expect<unknown>(mapped.external_auth).toEqual(expected.external_auth);
+        expect<unknown>(mapped.tags).toEqual(expected.tags ?? {});
+        expect(mapped.has_ai_task).toBe(expected.has_ai_task);
+        expect(mapped.has_external_agent).toBe(expected.has_external_agent);
+      });
+
+      test(`[TF-1] its state after a ${half} gives what is expected`, async () => {
+        const expected = await expectedOf(name);
+        const state = await recorded<StateDocument>(name, `state-${half}.json`);
+        const { resources } = mapState(state, await recordedText(name, "graph.dot"));
+        expect(compared(resources, "<from state>")).toEqual(expected.built[half]);
+      });
+    }
+  });
+}
+
+test("[TF-2] what is mapped becomes a manifest: tokens and ids of apps from the state, cron texts with seconds", async () => {
+  const state = await recorded<StateDocument>("apps-and-scripts", "state-start.json");
+  const resources = resourcesIn(mapState(state, await recordedText("apps-and-scripts", "graph.dot")).resources);
+  const [agent] = resources.flatMap(({ agents = [] }) => agents);
+  expect(agent?.token).toMatch(/^[0-9a-f-]{36}$/);
+  expect(agent?.api_key_scope).toBe("no_user_data");
+  // By their order, then by name; the one with an order of its own comes last.
+  expect(agent?.apps?.map(({ slug }) => slug)).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
+  expect(agent?.apps?.every(({ id }) => /^[0-9a-f-]{36}$/.test(id ?? ""))).toBe(true);
+  expect(agent?.scripts?.map(({ cron }) => cron)).toEqual([undefined, undefined, undefined, "0 0 3 * * *", undefined]);
+  expect(agent?.metadata?.map(({ key }) => key)).toEqual(["disk", "cpu"]);
+});
+
+test("[TF-2] parameters keep names with blanks, limits only where they count, and an empty default is no missing one", async () => {
+  const plan = await recorded<PlanDocument>("parameters", "plan-start.json");
+  const { parameters } = mapPlan(plan, await recordedText("parameters", "graph.dot"));
+  const byName = new Map(parameters.map((one) => [one.name, parameterIn(one)]));
+  expect(byName.get("Zones of interest")?.default).toBe('["a","b"]');
+  expect(byName.get("notes")).toMatchObject({ default: "", styling: { placeholder: "anything" } });
+  expect(byName.get("required_one")?.default).toBeUndefined();
+  expect(byName.get("cpus")?.validation).toEqual({
+    ...{ min: 1, max: 16, monotonic: "increasing" },
+    error: "{value} is not between {min} and {max}",
+  });
+  expect(byName.get("project")?.validation).toEqual({
+    ...{ regex: "^[a-z0-9-]+$", error: "small letters, digits and hyphens" },
+  });
+});
+
+test("[TF-2] presets keep their expiry and their hours", async () => {
+  const plan = await recorded<PlanDocument>("presets-prebuilds", "plan-start.json");
+  const { presets } = mapPlan(plan, await recordedText("presets-prebuilds", "graph.dot"));
+  const [large, small] = presets.map(presetIn);
+  expect(large).toEqual({ name: "Large", parameters: { region: "us", cpus: "8" } });
+  expect(small?.prebuilds).toEqual({
+    instances: 1,
+    ttl_ms: 86_400_000,
+    schedule: { timezone: "Europe/Berlin", entries: [{ cron: "* 8-17 * * 1-5", instances: 3 }] },
+  });
+});
+
+describe("where names and addresses mislead", () => {
+  const managed = (address: string, values: Record<string, unknown> = {}) => {
+    const label = labelOf(address).split(".");
+    const [type = "", name = ""] = label.slice(-2);
+    return { address, mode: "managed" as const, type, name, values };
+  };
+  const graphOf = (edges: readonly (readonly [string, string])[]): Graph => {
+    const labels = [...new Set(edges.flat())];
+    const node = (label: string): string => `"[root] ${label} (expand)"`;
+    return new Graph(
+      [
+        ...labels.map((label) => `\t\t${node(label)} [label = "${label}", shape = "box"]`),
+        ...edges.map(([from, to]) => `\t\t${node(from)} -> ${node(to)}`),
+      ].join("\n"),
+    );
+  };
+  const agent = { os: "linux", arch: "amd64" };
+
+  test("[TF-3] an index is taken out of an address wherever it is, also one that holds dots and brackets", () => {
+    expect(labelOf('module.a["x.y]z"].module.b[0].t.n["k\\"]"]')).toBe("module.a.module.b.t.n");
+    expect(moduleOf('module.a["x.y"].t.n[0]')).toBe('module.a["x.y"]');
+    expect(moduleOf("t.n[0]")).toBe("");
+  });
+
+  test("[TF-3] in a module that is made several times each agent runs on the machine of its own instance", () => {
+    const graph = graphOf([["module.box.terraform_data.machine", "module.box.coder_agent.main"]]);
+    const one = mapResources(
+      [managed("module.box[0].terraform_data.machine"), managed("module.box[0].coder_agent.main", agent)],
+      graph,
+    );
+    expect(one.resources.map(({ module_path, agents }) => [module_path, agents.length])).toEqual([
+      ["module.box[0]", 1],
+    ]);
+  });
+
+  test("[TF-3] an agent of a counted machine is there once, on the first", () => {
+    const graph = graphOf([["terraform_data.machine", "coder_agent.main"]]);
+    const { resources } = mapResources(
+      [managed("coder_agent.main", agent), managed("terraform_data.machine[0]"), managed("terraform_data.machine[1]")],
+      graph,
+    );
+    expect(resources.map(({ agents }) => agents.length)).toEqual([1, 0]);
+  });
+
+  test("[TF-3] an agent without a machine is left out; an external one hangs on its own resource", () => {
+    const graph = graphOf([["coder_external_agent.it", "coder_agent.away"]]);
+    const { resources } = mapResources(
+      [managed("coder_agent.away", agent), managed("coder_agent.lost", agent), managed("coder_external_agent.it")],
+      graph,
+    );
+    expect(resources.map(({ type, agents }) => [type, agents.map(({ name }) => name)])).toEqual([
+      ["coder_external_agent", ["away"]],
+    ]);
+  });
+
+  test("[TF-4] two agents or apps of one name, a name with an underscore, two metadata of one resource are refused", () => {
+    const graph = graphOf([
+      ["terraform_data.a", "coder_agent.one"],
+      ["terraform_data.b", "module.m.coder_agent.One"],
+      ["coder_metadata.x", "terraform_data.a"],
+      ["coder_metadata.y", "terraform_data.a"],
+      ["terraform_data.c", "coder_agent.not_good"],
+    ]);
+    const both = [managed("coder_agent.one", agent), managed("terraform_data.a")];
+    expect(() =>
+      mapResources([...both, managed("module.m.coder_agent.One", agent), managed("terraform_data.b")], graph),
+    ).toThrow("two agents named one");
+    expect(() => mapResources([...both, managed("coder_metadata.x"), managed("coder_metadata.y")], graph)).toThrow(
+      "two coder_metadata",
+    );
+    expect(() => mapResources([managed("coder_agent.not_good", agent), managed("terraform_data.c")], graph)).toThrow(
+      "underscore",
+    );
+  });
+
+  test("[TF-4] variables are merged as they say, and one that must be alone fails with its name", () => {
+    const graph = graphOf([
+      ["terraform_data.a", "coder_agent.one"],
+      ["coder_env.a", "coder_agent.one"],
+      ["coder_env.b", "coder_agent.one"],
+    ]);
+    const env = (merge_strategy: string): ReturnType<typeof mapResources> =>
+      mapResources(
+        [
+          managed("coder_agent.one", agent),
+          managed("terraform_data.a"),
+          managed("coder_env.a", { name: "PATHS", value: "/a" }),
+          managed("coder_env.b", { name: "PATHS", value: "/b", merge_strategy }),
+        ],
+        graph,
+      );
+    const value = (merge: string): unknown => env(merge).resources.flatMap(({ agents }) => agents)[0]?.env.PATHS;
+    expect([value("append"), value("prepend"), value("replace")]).toEqual(["/a:/b", "/b:/a", "/b"]);
+    expect(() => env("error")).toThrow("PATHS");
+  });
+});

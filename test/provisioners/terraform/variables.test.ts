@@ -1,0 +1,71 @@
+// Reading the variables that a template declares, and writing the values that it is given.
+import { expect, test } from "bun:test";
+import { declaredVariables, namesGivenIn, variablesFile } from "#src/provisioners/terraform/variables.ts";
+import { expectedOf, templateFolder } from "./comparison.ts";
+
+test("[TF-5] the variables of a template with their types, defaults and secrets", async () => {
+  const text = await Bun.file(`${templateFolder("parameters")}/main.tf`).text();
+  const { variables = [] } = await expectedOf("parameters");
+  const declared = declaredVariables([{ name: "main.tf", text }]);
+  expect(declared.map(({ name, type, sensitive }) => ({ name, type, sensitive }))).toEqual(
+    variables.map(({ name, type, sensitive }) => ({ name, type, sensitive })),
+  );
+  expect(declared.map((one) => one.default)).toEqual(["registry.example.com", "", "16", '["a", "b"]']);
+});
+
+test("[TF-5] what only looks like a variable is none: comments, texts, heredocs, other words, inner blocks", () => {
+  const text = `# variable "comment" {}
+locals { my_variable = "variable \\"text\\" {" }
+/* variable "long_comment" {} */
+resource "x" "y" { a = <<-EOT
+  variable "heredoc" {
+  EOT
+}
+variable "kept" {
+  type = object({ a = string, b = optional(number, 1) }) // behind it
+  default = { a = "}\${"{"}" }
+  validation {
+    condition     = true
+    error_message = "} default = 1"
+  }
+  sensitive = true
+}
+variable "required" {}`;
+  expect(declaredVariables([{ name: "a.tf", text }])).toEqual([
+    {
+      ...{ name: "kept", description: "", sensitive: true },
+      ...{ type: "object({ a = string, b = optional(number, 1) })", default: '{ a = "}${"{"}" }' },
+    },
+    { name: "required", description: "", type: "", default: undefined, sensitive: false },
+  ]);
+});
+
+test("[TF-5] the JSON form, files by their names, and values that a file gives", () => {
+  const json = JSON.stringify({ variable: { b: { type: "number", default: 3 }, c: [{ description: "C" }] } });
+  const names = declaredVariables([
+    { name: "z.tf.json", text: json },
+    { name: "a.tf", text: 'variable "a" { default = "x" }' },
+  ]).map((one) => [one.name, one.default]);
+  expect(names).toEqual([
+    ["a", "x"],
+    ["b", "3"],
+    ["c", undefined],
+  ]);
+  expect(namesGivenIn([{ name: "terraform.tfvars", text: "a = 1\n# b = 2\nc = <<E\nd = 1\nE\n" }])).toEqual(
+    new Set(["a", "c"]),
+  );
+});
+
+test("[TF-5] a value can neither end its line nor be read as a template", () => {
+  const written = variablesFile(
+    [
+      { name: "text", type: "string" },
+      { name: "list", type: "list(string)" },
+      { name: "other", type: "" },
+    ],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is HCL's
+    { text: 'a"b\n${c}%{d}\\\b', list: '["x"]\nother = "y"', unknown: "z" },
+  );
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is HCL's
+  expect(written).toBe('text = "a\\"b\\n$${c}%%{d}\\\\\\u0008"\nlist = (["x"]\nother = "y")\n');
+});
