@@ -10,7 +10,7 @@ import { programHelp, verbHelp } from "./cli/help.ts";
 import { onSignal } from "./cli/signals.ts";
 import { processStreams } from "./cli/streams.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
-import { VERBS } from "./cli/verbs.ts";
+import { MOVED, VERBS } from "./cli/verbs.ts";
 
 const stopping = new AbortController();
 // Should the event loop run dry while a verb still waits, that is a failure and not success.
@@ -20,12 +20,12 @@ listenForCrashes();
 process.exit(await flushed(await main(process.argv.slice(2))));
 
 async function main([name = "help", ...argv]: string[]): Promise<number> {
-  if (name === "help" || name === "--help" || name === "-h") return help(argv[0]);
+  if (name === "help" || name === "--help" || name === "-h") return help(argv[0], argv[1]);
   const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
   if (!verb) return unknownVerb(name);
   // Behind `--` stands what is somebody else's.
   const own = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
-  if (own.includes("--help") || own.includes("-h")) return help(verb.name);
+  if (own.includes("--help") || own.includes("-h")) return help(verb.name, own[0]);
   try {
     const { run } = await verb.load();
     return await run(verbInput(argv));
@@ -54,14 +54,19 @@ function verbInput(argv: string[]): VerbInput {
   };
 }
 
-function help(name: string | undefined): number {
+function help(name: string | undefined, word: string | undefined): number {
   const verb = VERBS.find((one) => one.name === name);
   if (name !== undefined && !verb) return unknownVerb(name);
-  print(verb ? verbHelp(verb) : programHelp(VERBS));
+  print(verb ? verbHelp(verb, word) : programHelp(VERBS));
   return EXIT.ok;
 }
 
 function unknownVerb(name: string): number {
+  const moved = MOVED[name];
+  if (moved !== undefined) {
+    printError(`slipway: the verb ${name} has another name: ${moved}.\n`);
+    return EXIT.usage;
+  }
   const names = VERBS.map((verb) => verb.name);
   printError(`slipway: unknown verb ${name}.${didYouMean(name, names)} \`slipway help\` lists them.\n`);
   return EXIT.usage;

@@ -6,6 +6,8 @@ import { usageError } from "#base/usage-error.ts";
 
 /** Where the server is and who asks, as flags; every client verb takes them. */
 const CONNECTION = ["url", "token"] as const;
+/** What `--output` takes; `--json` is short for the first. */
+const OUTPUTS = ["json", "table"] as const;
 
 export type Shape<Values extends string, Lists extends string, Switches extends string> = {
   /** Options with one value. */
@@ -25,7 +27,7 @@ export type Arguments<Values extends string = never, Lists extends string = neve
   behind: readonly string[] | undefined;
 };
 
-/** Reads arguments of a shape; `--json`, `--url` and `--token` belong to every shape. Throws UsageError. */
+/** Reads arguments of a shape; `--json`, `--output`, `--url` and `--token` belong to every shape. Throws UsageError. */
 export const readArguments = <
   const Values extends string = never,
   const Lists extends string = never,
@@ -34,7 +36,7 @@ export const readArguments = <
   argv: readonly string[],
   shape: Shape<Values, Lists, Switches> = {},
 ): Arguments<Values, Lists, Switches> => {
-  const valued: readonly string[] = [...(shape.values ?? []), ...CONNECTION];
+  const valued: readonly string[] = [...(shape.values ?? []), ...CONNECTION, "output"];
   const listed: readonly string[] = shape.lists ?? [];
   const switches: readonly string[] = [...(shape.switches ?? []), "json"];
   const end = argv.indexOf("--");
@@ -67,6 +69,7 @@ export const readArguments = <
     else if (value[name] !== undefined) throw usageError(flag, "given twice");
     else value[name] = given;
   }
+  if (value.output !== undefined) has.json = isJson(value.output, has.json === true);
   const behind = end < 0 ? undefined : argv.slice(end + 1);
   type Result = Arguments<Values, Lists, Switches>;
   // The records hold exactly the names of the shape, by the checks above.
@@ -85,3 +88,10 @@ export const pairs = (flag: string, given: readonly string[]): { name: string; v
     if (equals < 1) throw usageError(flag, `expected NAME=VALUE, got ${JSON.stringify(pair)}`);
     return { name: pair.slice(0, equals), value: pair.slice(equals + 1) };
   });
+
+/** Throws UsageError for an output that there is not, or that contradicts `--json`. */
+const isJson = (output: string, json: boolean): boolean => {
+  if (!OUTPUTS.some((one) => one === output)) throw usageError("--output", `expected ${OUTPUTS.join(" or ")}`);
+  if (json && output !== "json") throw usageError("--output", "not with --json");
+  return output === "json";
+};

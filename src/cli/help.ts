@@ -1,5 +1,5 @@
 // Help texts, printed from the table of verbs.
-import type { Verb } from "./verb.ts";
+import type { SubVerb, Verb } from "./verb.ts";
 
 /** The list of verbs. */
 export const programHelp = (verbs: readonly Verb[]): string => {
@@ -16,8 +16,21 @@ export const programHelp = (verbs: readonly Verb[]): string => {
   ].join("\n");
 };
 
-/** One verb in full. */
-export const verbHelp = (verb: Verb): string => {
-  const details = verb.details ? `\n\n${verb.details()}` : "";
-  return `Usage: slipway ${verb.name} ${verb.usage}\n\n${verb.help}${details}`;
+/** One verb in full, or what one of its words does. */
+export const verbHelp = (verb: Verb, name?: string): string => {
+  const word = verb.words?.find((one) => one.name === name);
+  const words = word ? [] : (verb.words ?? []).map(described);
+  const usage = word ? called(word) : verb.usage;
+  return [
+    `Usage: slipway ${verb.name} ${usage}`,
+    "",
+    word?.help ?? verb.help,
+    ...(words.length > 0 ? ["", ...words] : []),
+    ...(verb.details ? ["", verb.details()] : []),
+  ].join("\n");
 };
+
+/** A word with its arguments, as it is typed behind its verb. */
+export const called = ({ name, usage }: Pick<SubVerb, "name" | "usage">): string => `${name} ${usage}`.trimEnd();
+
+const described = (word: SubVerb): string => `  ${called(word)}\n      ${word.help}`;

@@ -1,15 +1,21 @@
-// What docs/cli.md and docs/configuration.md list from the code: every verb, and the settings of those that are no server. test/cli/reference.test.ts compares them.
+// What docs/cli.md and docs/configuration.md list from the code: every verb and what it can do, and the settings of those that are no
+// server. test/cli/reference.test.ts compares them.
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
 import { settingsTable } from "#base/config/describe.ts";
 import type { SettingsTable } from "#base/config/setting.ts";
 import { WORKER_ENV_PREFIX, WORKER_SETTINGS } from "#base/config/worker-settings.ts";
+import { called } from "./help.ts";
 import { VERBS } from "./verbs.ts";
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
 
+const row = (call: string, help: string): string => `| \`slipway ${cell(call)}\` | ${cell(help)} |`;
+
 const verbsMarkdown = (): string => {
-  const rows = VERBS.map(({ name, usage, help }) => `| \`slipway ${cell(`${name} ${usage}`)}\` | ${cell(help)} |`);
+  const rows = VERBS.flatMap(({ name, usage, help, words }) =>
+    words ? words.map((word) => row(`${name} ${called(word)}`, word.help)) : [row(`${name} ${usage}`, help)],
+  );
   return ["| verb | what it does |", "|---|---|", ...rows].join("\n");
 };
 

@@ -44,7 +44,9 @@ export const processStreams = (): Streams => ({
     return process.stdout.isTTY === true;
   },
   async *input() {
-    for await (const chunk of process.stdin as AsyncIterable<Buffer>) yield new Uint8Array(chunk);
+    // Who asks twice, or asks and then passes keys on, reads again.
+    const chunks: AsyncIterable<Buffer> = process.stdin.iterator({ destroyOnReturn: false });
+    for await (const chunk of chunks) yield new Uint8Array(chunk);
   },
   write: (data) =>
     new Promise((resolve, reject) => {

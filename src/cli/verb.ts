@@ -27,6 +27,20 @@ export interface VerbInput extends Input {
 /** Does the work and answers the exit code. */
 export type RunVerb = (input: VerbInput) => Promise<number>;
 
+/** What the first argument of a call names, so that completion can offer those there are. */
+export type Named = "workspace" | "template" | "chat" | "user" | "token";
+
+/** One of the words that say what a verb is to do, such as `list` of `slipway users list`. */
+export interface SubVerb {
+  name: string;
+  /** What may stand behind it. */
+  usage: string;
+  /** What it does, in a few words. */
+  help: string;
+  names?: Named;
+  load(): Promise<{ run: RunVerb }>;
+}
+
 export interface Verb {
   name: string;
   /** One line for the list of verbs. */
@@ -35,6 +49,9 @@ export interface Verb {
   usage: string;
   /** The rest of `--help`, such as the settings. */
   details?(): string;
+  /** The words of a verb that does several things. */
+  words?: readonly SubVerb[];
+  names?: Named;
   load(): Promise<{ run: RunVerb }>;
 }
 

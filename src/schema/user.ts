@@ -102,6 +102,8 @@ export const CreateUserRequest = t.Object({
   roles: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 16, description: "Site roles." })),
 });
 
+export type CreateUser = Static<typeof CreateUserRequest>;
+
 export const UpdateProfileRequest = t.Object({ username: Username, name: t.Optional(RealName) });
 
 export const UpdatePasswordRequest = t.Object({

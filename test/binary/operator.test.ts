@@ -119,11 +119,11 @@ const fromNothing = async (): Promise<void> => {
 
   await sh("slipway restore today.tar --data-dir elsewhere");
   expect(
-    await sh("slipway user reset-password ada --data-dir data --password-file /dev/stdin", {
+    await sh("slipway offline users reset-password ada --data-dir data --password-file /dev/stdin", {
       stdin: "another one, just as long\n",
     }),
   ).toContain("have ended");
-  const said = await sh("slipway user reset-password ada --data-dir elsewhere");
+  const said = await sh("slipway offline users reset-password ada --data-dir elsewhere");
   const password = /New password: (\S+)/.exec(said)?.[1] ?? "";
   expect(await sh("slipway doctor --data-dir elsewhere --address 127.0.0.1:0")).not.toContain("wrong");
   const second = await serve(["slipway"], "elsewhere");

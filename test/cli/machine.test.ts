@@ -39,7 +39,8 @@ const must = async (line: string, secret?: string): Promise<string> => {
   return printed;
 };
 
-const setUp = () => must("setup root --email root@example.com --password-file secret", "root of all, at home\n");
+const setUp = () =>
+  must("offline setup root --email root@example.com --password-file secret", "root of all, at home\n");
 
 const signIn = async (email: string, password: string): Promise<number> => {
   await using server = await startTestServer({ directory: data });
@@ -47,38 +48,40 @@ const signIn = async (email: string, password: string): Promise<number> => {
   return response.status;
 };
 
-describe("setup, user and token", () => {
+describe("offline setup, users and tokens", () => {
   test("[OP-8] setup makes the directory, its key and one owner, who can sign in; a second one is refused", async () => {
     expect(await setUp()).toBe("Created the owner root.\n");
     expect(statSync(join(data, "encryption.key")).mode & 0o777).toBe(0o600);
     expect(await signIn("root@example.com", "root of all, at home")).toBe(201);
-    const again = await slipway("setup other --email other@example.com");
-    expect([again.code, again.errors]).toEqual([1, "slipway setup: The first user exists already.\n"]);
+    const again = await slipway("offline setup other --email other@example.com");
+    expect([again.code, again.errors]).toEqual([1, "slipway offline setup: The first user exists already.\n"]);
   }, 30_000);
 
   test("[OP-8] users are made, listed, suspended and activated by the rules of the API", async () => {
     await setUp();
-    const made = JSON.parse(await must("user create alice --email alice@example.com --roles auditor --json"));
+    const made = JSON.parse(await must("offline users create alice --email alice@example.com --roles auditor --json"));
     expect(made.password).toHaveLength(22);
-    const listed = JSON.parse(await must("user list --json")) as { username: string; roles: string[] }[];
+    const listed = JSON.parse(await must("offline users list --json")) as { username: string; roles: string[] }[];
     expect(listed.map(({ username, roles }) => [username, roles])).toEqual([
       ["alice", ["auditor"]],
       ["root", ["owner"]],
     ]);
-    expect(await must("user list")).toMatch(/^USERNAME .*\nalice +alice@example.com +active +auditor +never\nroot/);
-    expect(await must("user suspend alice@example.com")).toBe("alice is suspended.\n");
+    expect(await must("offline users list")).toMatch(
+      /^USERNAME .*\nalice +alice@example.com +active +auditor +never\nroot/,
+    );
+    expect(await must("offline users suspend alice@example.com")).toBe("alice is suspended.\n");
     expect(await signIn("alice@example.com", made.password)).toBeGreaterThanOrEqual(400);
-    await must("user activate alice");
+    await must("offline users activate alice");
     expect(await signIn("alice@example.com", made.password)).toBe(201);
     const refused: [string, string, string?][] = [
-      ["user create alice --email other@example.com", "username"],
-      ["user create bob --email nowhere", "email"],
-      ["user create me --email me@example.com", "reserved"],
-      ["user create bob --email bob@example.com --roles king", "king"],
-      ["user create bob --email bob@example.com --password-file secret", "at least 12", "short\n"],
-      ["user suspend root", "last owner"],
-      ["user suspend nobody", "There is no user"],
-      ["user reset-password prebuilds", "There is no user"],
+      ["offline users create alice --email other@example.com", "username"],
+      ["offline users create bob --email nowhere", "email"],
+      ["offline users create me --email me@example.com", "reserved"],
+      ["offline users create bob --email bob@example.com --roles king", "king"],
+      ["offline users create bob --email bob@example.com --password-file secret", "at least 12", "short\n"],
+      ["offline users suspend root", "last owner"],
+      ["offline users suspend nobody", "There is no user"],
+      ["offline users reset-password prebuilds", "There is no user"],
     ];
     for (const [line, said, secret] of refused) {
       const { code, errors } = await slipway(line, secret);
@@ -89,11 +92,11 @@ describe("setup, user and token", () => {
 
   test("[OP-8] a forgotten password is set on the machine, and every sign-in and token ends", async () => {
     await setUp();
-    const token = (await must("token create --user root --name ci --lifetime 24h")).trim();
-    expect(await must("user reset-password root --password-file secret", "another one, better")).toContain(
+    const token = (await must("offline tokens create --user root --name ci --lifetime 24h")).trim();
+    expect(await must("offline users reset-password root --password-file secret", "another one, better")).toContain(
       "have ended",
     );
-    expect(JSON.parse(await must("token list --json"))).toEqual([]);
+    expect(JSON.parse(await must("offline tokens list --json"))).toEqual([]);
     await using server = await startTestServer({ directory: data });
     expect((await new Client(server.url).as(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     const login = { email: "root@example.com", password: "another one, better" };
@@ -102,49 +105,67 @@ describe("setup, user and token", () => {
 
   test("[OP-8] a token is shown once, works, is listed without its secret, and ends when it is revoked", async () => {
     await setUp();
-    const made = JSON.parse(await must("token create --user root --name ci --json")) as { id: string; token: string };
+    const made = JSON.parse(await must("offline tokens create --user root --name ci --json")) as {
+      id: string;
+      token: string;
+    };
     const status = async (): Promise<number> => {
       await using server = await startTestServer({ directory: data });
       return (await new Client(server.url).as(made.token).fetch("GET", "/api/v2/users/me")).status;
     };
     expect(await status()).toBe(200);
-    const listed = await must("token list --user root");
+    const listed = await must("offline tokens list --user root");
     expect(listed).toContain(made.id);
     expect(listed).not.toContain(made.token);
-    expect((await slipway("token create --user root --name ci")).errors).toContain("name");
-    expect((await slipway("token create --user root --lifetime 9999h")).errors).toContain("lifetime");
-    await must("token revoke ci --user root");
+    expect((await slipway("offline tokens create --user root --name ci")).errors).toContain("name");
+    expect((await slipway("offline tokens create --user root --lifetime 9999h")).errors).toContain("lifetime");
+    await must("offline tokens revoke ci --user root");
     expect(await status()).toBe(401);
-    expect((await slipway(`token revoke ${made.id}`)).errors).toContain("There is no token");
+    expect((await slipway(`offline tokens revoke ${made.id}`)).errors).toContain("There is no token");
   }, 30_000);
 
   test("[OP-9] nothing is done under a running server, without a database, or with a call that is wrong", async () => {
-    expect((await slipway("user list")).errors).toContain("there is no database");
+    expect((await slipway("offline users list")).errors).toContain("there is no database");
     expect((await slipway("migrate")).errors).toContain("there is no database");
     expect(existsSync(data)).toBe(false);
     await setUp();
     {
       await using _server = await startTestServer({ directory: data });
-      for (const line of ["user list", "token list", "migrate", "user reset-password root"]) {
+      for (const line of [
+        "offline users list",
+        "offline tokens list",
+        "migrate",
+        "offline users reset-password root",
+      ]) {
         const { code, errors } = await slipway(line);
         expect([line, code]).toEqual([line, 1]);
         expect(errors).toContain("in use by another Slipway process; stop the server first");
       }
     }
     const meaningless = [
-      "user reset-password root --email x@y.zz",
-      "user list --roles owner",
-      "token revoke x --name y",
+      "offline users reset-password root --email x@y.zz",
+      "offline users list --roles owner",
+      "offline tokens revoke x --name y",
     ];
     for (const line of [
-      ...["user", "user fly", "user create", "user create x", "token revoke", "user list --colour red"],
+      ...[
+        "offline users",
+        "offline users fly",
+        "offline users create",
+        "offline users create x",
+        "offline tokens revoke",
+        "offline users list --colour red",
+      ],
       ...meaningless,
     ]) {
       expect([line, (await slipway(line)).code]).toEqual([line, 2]);
     }
-    const lines = await slipway("user create x --email a@b.c --password-file secret", "one line\nand another\n");
+    const lines = await slipway(
+      "offline users create x --email a@b.c --password-file secret",
+      "one line\nand another\n",
+    );
     expect([lines.code, lines.errors]).toEqual([2, expect.stringContaining("more than one line")]);
-    expect((await slipway("user create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
+    expect((await slipway("offline users create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
       "cannot be read",
     );
   }, 30_000);
@@ -296,24 +317,6 @@ test("[OP-10] doctor says when the system lets a server have fewer connections t
 }, 30_000);
 
 describe("for shells and systemd", () => {
-  test("[OP-11] a script of each shell completes verbs, what stands behind them, and flags", async () => {
-    for (const shell of ["bash", "zsh", "fish"]) {
-      const { code, printed } = await runHere(["completion", shell]);
-      expect(code).toBe(0);
-      for (const word of ["reset-password", "backup", "data-dir"]) expect(printed).toContain(word);
-    }
-    expect((await runHere(["completion", "csh"])).code).toBe(2);
-    const script = (await runHere(["completion", "bash"])).printed;
-    const complete = async (...words: string[]): Promise<string[]> => {
-      const line = `COMP_WORDS=(${words.join(" ")}); COMP_CWORD=${words.length - 1}; _slipway; echo "\${COMPREPLY[@]}"`;
-      const child = Bun.spawn(["bash", "-c", `${script}\n${line}`], { stdout: "pipe" });
-      return (await child.stdout.text()).trim().split(" ");
-    };
-    expect(await complete("slipway", "ba")).toEqual(["backup"]);
-    expect(await complete("slipway", "user", "reset-p")).toEqual(["reset-password"]);
-    expect(await complete("slipway", "serve", "--metrics")).toEqual(["--metrics-address"]);
-  }, 30_000);
-
   test("[OP-11] the unit runs as a user of its own with few rights, holds what was given, and no secret", async () => {
     const given = ["--access-url", "https://x.example.com", "--shutdown-timeout", "20s", "--admin-username", "a-b"];
     const { printed } = await runHere(

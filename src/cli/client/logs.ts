@@ -5,19 +5,18 @@ import type { JobLog } from "#schema/job.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../arguments.ts";
-import { onlyWord } from "../options.ts";
 import { several } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 import { messagesOf, withServer } from "./remote.ts";
-import { agentsOf, workspaceNamed } from "./workspaces/find.ts";
+import { agentsOf, workspaceAsked } from "./workspaces/find.ts";
 
 type Print = (line: unknown) => void;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["follow"] });
-  const name = onlyWord(words, "the workspace: `slipway logs WORKSPACE`");
+  const named = workspaceAsked(input, words);
   return withServer("logs", input, value, async ({ client }) => {
-    const workspace = await workspaceNamed(client, name);
+    const workspace = await named(client);
     // Whoever read them may have gone, as in `slipway logs dev --follow | head -1`.
     const { promise: unread, reject: stop } = Promise.withResolvers<never>();
     const print: Print = (line) => {

@@ -1,4 +1,4 @@
-// `slipway setup NAME --email EMAIL [--password-file FILE]`: makes the data directory and its first owner, before the first start.
+// `slipway offline setup NAME --email EMAIL [--password-file FILE]`: makes the data directory and its first owner, before the first start.
 import { loadConfig } from "#base/config.ts";
 import { openEncryption } from "#base/encryption.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -6,9 +6,9 @@ import { prepareIdentity } from "#domain/users/first-user.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
 import { Passwords } from "#domain/users/passwords.ts";
 import { onlyWord, takeOptions } from "../options.ts";
+import { passwordFrom } from "../password.ts";
 import { type RunVerb, takeSwitch } from "../verb.ts";
 import { onMachine } from "./machine.ts";
-import { passwordFrom } from "./password.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
@@ -26,5 +26,5 @@ export const run: RunVerb = async (input) => {
     if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
     else input.print(`Created the owner ${username}.${shown}`);
   };
-  return onMachine("setup", input, config, work, { fresh: true });
+  return onMachine("offline setup", input, config, work, { fresh: true });
 };

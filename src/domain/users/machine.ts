@@ -77,7 +77,7 @@ export class MachineAccounts {
   /** Makes an active user in the default organization. 409 for a name that is taken. */
   async create(user: { username: string; email: string; password: string; roles: readonly string[] }): Promise<string> {
     if (!(await hasAnyUser(this.#store)))
-      throw new AppError("conflict", "There is no user yet: `slipway setup` makes the first.");
+      throw new AppError("conflict", "There is no user yet: `slipway offline setup` makes the first.");
     await this.#check(user);
     const roles = siteRoles(user.roles);
     const organization = await defaultOrganization(this.#store);

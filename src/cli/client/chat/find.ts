@@ -4,6 +4,7 @@ import type { Chat } from "#schema/chat.ts";
 import type { AvailableModels } from "#schema/model-config.ts";
 import type { Client } from "#src/client.ts";
 import { allInput } from "../../ask.ts";
+import { orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";
 import { plain } from "../../text.ts";
@@ -24,6 +25,16 @@ export const chatNamed = async (client: Client, name: string): Promise<Chat> => 
   return found;
 };
 
+/** The same, asked for at a terminal where it was left out. */
+export const chatAsked = async (input: VerbInput, client: Client, word: string | undefined): Promise<Chat> =>
+  chatNamed(client, await orAsked(input, word, "Chat", () => recentChats(client)));
+
+/** The beginnings of the ids of the chats that moved last, each with its title. */
+const recentChats = async (client: Client): Promise<string[]> => {
+  const chats = await client.get<Chat[]>("/api/v2/chats?limit=10");
+  return chats.map(({ id, title }) => `${id.slice(0, 8)} ${Bun.sliceAnsi(title, 0, 30, { ellipsis: "…" })}`);
+};
+
 /** The id of a model by its name or what it is shown as. Throws VerbFailure that names those there are. */
 export const modelNamed = async (client: Client, name: string): Promise<string> => {
   const { providers } = await client.get<AvailableModels>("/api/v2/chats/models");
@@ -41,7 +52,7 @@ export const textOf = async (input: VerbInput, words: readonly string[]): Promis
   const isPiped = words.length === 0 || (words.length === 1 && words[0] === "-");
   if (!isPiped) return words.join(" ");
   const streams = streamsOf(input);
-  const text = streams.inputIsTerminal ? "" : await allInput(streams);
+  const text = streams.inputIsTerminal ? await orAsked(input, undefined, "What to say") : await allInput(streams);
   if (text.trim() === "") throw usageError("chat", "expected what to say, as words or from a pipe");
   return text;
 };

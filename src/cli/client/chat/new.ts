@@ -17,9 +17,9 @@ export const run: RunVerb = async (input) => {
     switches: ["no-wait"],
   });
   const permissions = permissionWay(value.permissions);
-  const text = await textOf(input, words);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;
+    const text = await textOf(input, words);
     const workspace = value.workspace === undefined ? undefined : await workspaceNamed(client, value.workspace);
     const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
     const chat = await client.post<Chat>("/api/v2/chats", {

@@ -1,10 +1,10 @@
 // `slipway chat send CHAT TEXT`: goes on with a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
-import { usageError } from "#base/usage-error.ts";
 import type { CreatedMessage, CreateMessage, MessagePage } from "#schema/chat.ts";
 import { readArguments } from "../../arguments.ts";
+import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { chatNamed, modelNamed, textOf } from "./find.ts";
+import { chatAsked, modelNamed, textOf } from "./find.ts";
 import { follow } from "./follow.ts";
 import { interrupt } from "./new.ts";
 import { permissionWay } from "./permission-desk.ts";
@@ -14,13 +14,13 @@ export const run: RunVerb = async (input) => {
     values: ["model", "permissions"],
     switches: ["interrupt", "no-wait"],
   });
-  const [name, ...said] = words;
-  if (name === undefined) throw usageError("chat send", "expected the chat and what to say");
+  const [first, ...said] = words;
+  const name = oneWord(input, first === undefined ? [] : [first], "the chat and what to say");
   const permissions = permissionWay(value.permissions);
-  const text = await textOf(input, said);
   return withServer("chat send", input, value, async (remote) => {
     const { client } = remote;
-    const { id } = await chatNamed(client, name);
+    const { id } = await chatAsked(input, client, name);
+    const text = await textOf(input, said);
     const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
     const path = `/api/v2/chats/${id}/messages`;
     const { messages } = await client.get<MessagePage>(`${path}?limit=1`);

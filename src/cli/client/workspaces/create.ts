@@ -6,11 +6,11 @@ import type { Preset } from "#schema/template-version.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { pairs, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { onlyWord } from "../../options.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { templateNamed } from "../templates/find.ts";
+import { templateAsked } from "../templates/find.ts";
 import { finishBuild } from "./build.ts";
 
 const YEAR_MS = 366 * 24 * 3_600_000;
@@ -22,13 +22,14 @@ const SHAPE = {
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, SHAPE);
-  const name = onlyWord(words, "the new workspace's name");
+  const word = oneWord(input, words, "the new workspace's name");
   const rich_parameter_values = pairs("--parameter", list.parameter);
   const ttl_ms = value.ttl === undefined ? undefined : duration(60_000, YEAR_MS).parse(value.ttl);
   if (value.ttl !== undefined && ttl_ms === undefined) throw usageError("--ttl", "expected a duration such as 8h");
   return withServer("workspaces create", input, value, async (remote) => {
     const { client } = remote;
-    const template = await templateNamed(client, value.template);
+    const name = await orAsked(input, word, "Name of the new workspace");
+    const template = await templateAsked(input, client, value.template);
     const preset = value.preset === undefined ? undefined : await presetNamed(client, template, value.preset);
     const workspace = await client.post<Workspace>("/api/v2/users/me/workspaces", {
       ...{ name, rich_parameter_values },

@@ -1,8 +1,10 @@
 // Workspaces by the names that people give them, for every verb that works on one.
 import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace, Workspaces } from "#schema/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
+import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import type { VerbInput } from "../../verb.ts";
 
 /** `NAME` is the caller's own, `OWNER/NAME` somebody else's. Throws VerbFailure when there is none. */
 export const workspaceNamed = async (client: Client, name: string): Promise<Workspace> => {
@@ -12,6 +14,21 @@ export const workspaceNamed = async (client: Client, name: string): Promise<Work
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     throw new VerbFailure(`there is no workspace ${name}; \`slipway workspaces list\` shows yours`);
   });
+};
+
+/** The names of the caller's own workspaces. */
+export const ownWorkspaces = async (client: Client): Promise<string[]> => {
+  const { workspaces } = await client.get<Workspaces>("/api/v2/workspaces?q=owner%3Ame&limit=100");
+  return workspaces.map(({ name }) => name);
+};
+
+/** The workspace that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+export const workspaceAsked = (
+  input: VerbInput,
+  words: readonly string[],
+): ((client: Client) => Promise<Workspace>) => {
+  const word = oneWord(input, words, "the workspace");
+  return async (client) => workspaceNamed(client, await orAsked(input, word, "Workspace", () => ownWorkspaces(client)));
 };
 
 /** Those of the newest build. */

@@ -1,36 +1,23 @@
 // `slipway workspaces list [WORDS…] [--all]`: the caller's own workspaces, or all that the caller may see; words narrow the list as the
 // search of the API does.
-import type { Workspace, Workspaces } from "#schema/workspace.ts";
-import type { Client } from "#src/client.ts";
+import type { Workspace } from "#schema/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
+import { allPages } from "../pages.ts";
 import { withServer } from "../remote.ts";
-
-const PAGE = 100;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["all"] });
   const q = [...(has.all ? [] : ["owner:me"]), ...words].join(" ");
   return withServer("workspaces list", input, value, async ({ client }) => {
-    const found = await all(client, q);
+    const found = await allPages<Workspace, "workspaces">(client, "/api/v2/workspaces", "workspaces", { q });
     if (has.json) input.print(JSON.stringify(found));
     else if (found.length === 0) input.print("There are none; `slipway workspaces create NAME` makes one.");
     else input.print(table(found, has.all, input.clock.now()));
     return EXIT.ok;
   });
-};
-
-const all = async (client: Client, q: string): Promise<Workspace[]> => {
-  const found = new Map<string, Workspace>();
-  for (let offset = 0; ; offset += PAGE) {
-    const query = new URLSearchParams({ q, limit: String(PAGE), offset: String(offset) });
-    const { workspaces } = await client.get<Workspaces>(`/api/v2/workspaces?${query}`);
-    // The order may change between two pages; none is shown twice.
-    for (const one of workspaces) found.set(one.id, one);
-    if (workspaces.length < PAGE) return [...found.values()];
-  }
 };
 
 const table = (workspaces: readonly Workspace[], owners: boolean, now: number): string =>

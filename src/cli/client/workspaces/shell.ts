@@ -5,14 +5,14 @@
 import { uuid } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { onlyWord } from "../../options.ts";
 import { streamsOf } from "../../streams.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
 import { readyAgent } from "./agent.ts";
 import { askForBuild, awaitBuild } from "./build.ts";
-import { workspaceNamed } from "./find.ts";
+import { ownWorkspaces, workspaceNamed } from "./find.ts";
 import { pipeThrough } from "./shell-pipe.ts";
 import type { Place } from "./shell-target.ts";
 import { sitAt } from "./shell-terminal.ts";
@@ -22,13 +22,14 @@ type Given = Arguments<(typeof SHAPE.values)[number]>;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
-  const name = onlyWord(given.words, "the workspace");
+  const word = oneWord(input, given.words, "the workspace");
   const id = given.value.reconnect ?? uuid();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
     throw usageError("--reconnect", "expected a terminal's id");
   if (given.behind?.length === 0) throw usageError("--", "expected a command behind it");
   const { inputIsTerminal, outputIsTerminal } = streamsOf(input);
   return withServer("workspaces shell", input, given.value, async (remote) => {
+    const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
     const place = await placeOf(input, remote, name, id.toLowerCase(), given);
     const isPiped = !inputIsTerminal || !outputIsTerminal;
     if (isPiped && given.value.reconnect !== undefined) {

@@ -1,18 +1,17 @@
 // `slipway workspaces show WORKSPACE`: one workspace with its agents and what can be opened in it.
 import type { Workspace } from "#schema/workspace.ts";
 import { readArguments } from "../../arguments.ts";
-import { onlyWord } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { agentsOf, workspaceNamed } from "./find.ts";
+import { agentsOf, workspaceAsked } from "./find.ts";
 import { statusOf } from "./list.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const name = onlyWord(words, "the workspace");
+  const named = workspaceAsked(input, words);
   return withServer("workspaces show", input, value, async ({ client }) => {
-    const workspace = await workspaceNamed(client, name);
+    const workspace = await named(client);
     if (has.json) input.print(JSON.stringify(workspace));
     else input.print(described(workspace, client.url, input.clock.now()));
     return EXIT.ok;

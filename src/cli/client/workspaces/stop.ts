@@ -1,19 +1,18 @@
 // `slipway workspaces stop WORKSPACE`: stops it and waits until it has stopped.
 import { readArguments } from "../../arguments.ts";
-import { onlyWord } from "../../options.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { askForBuild, finishBuild } from "./build.ts";
-import { workspaceNamed } from "./find.ts";
+import { workspaceAsked } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const name = onlyWord(words, "the workspace");
+  const named = workspaceAsked(input, words);
   return withServer("workspaces stop", input, value, async (remote) => {
-    const workspace = await workspaceNamed(remote.client, name);
+    const workspace = await named(remote.client);
     const build = await askForBuild(remote.client, workspace, { transition: "stop" });
     if (build) return finishBuild(input, remote, workspace, build, has);
-    input.print(has.json ? JSON.stringify(workspace) : `${name} is stopped already.`);
+    input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} is stopped already.`);
     return EXIT.ok;
   });
 };

@@ -1,12 +1,12 @@
-// `slipway user list|create|suspend|activate|reset-password|reset-factors`: accounts, by whoever is at the machine, while no server runs.
+// `slipway offline users list|create|suspend|activate|reset-password|reset-factors`: accounts, by whoever is at the machine, while no server runs.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
 import { asTable, onlyWord, refuseOthers, takeOptions } from "../options.ts";
+import { passwordFrom } from "../password.ts";
 import { type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 import { onMachine } from "./machine.ts";
-import { passwordFrom } from "./password.ts";
 
 type Order = { words: readonly string[]; options: Partial<Record<(typeof OPTIONS)[number], string>>; json: boolean };
 type Work = (accounts: MachineAccounts, order: Order, input: VerbInput) => Promise<void>;
@@ -19,10 +19,10 @@ export const run: RunVerb = async (input) => {
   const { words, options, rest: argv } = takeOptions(withoutJson, OPTIONS);
   const [what = "", ...names] = words;
   const work = WORKS[what];
-  if (!work) throw usageError(what || "user", `expected one of ${Object.keys(WORKS).join(", ")}`);
+  if (!work) throw usageError(what || "users", `expected one of ${Object.keys(WORKS).join(", ")}`);
   refuseOthers(options, what, TAKEN[what] ?? []);
   const { config } = loadConfig({ ...input, argv });
-  return onMachine("user", input, config, (store) =>
+  return onMachine("offline users", input, config, (store) =>
     work(new MachineAccounts(store, input.clock), { words: names, options, json }, input),
   );
 };

@@ -2,7 +2,7 @@
 // others on the machine can read.
 import { keySecret } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { VerbInput } from "../verb.ts";
+import type { VerbInput } from "./verb.ts";
 
 export type Password = { password: string; made: boolean };
 

@@ -1,4 +1,4 @@
-// `slipway token list|create|revoke`: tokens of users, by whoever is at the machine, while no server runs.
+// `slipway offline tokens list|create|revoke`: tokens of users, by whoever is at the machine, while no server runs.
 import { rfc3339 } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -17,10 +17,10 @@ export const run: RunVerb = async (input) => {
   const { words, options, rest: argv } = takeOptions(withoutJson, OPTIONS);
   const [what = "", ...more] = words;
   const work = WORKS[what];
-  if (!work) throw usageError(what || "token", `expected one of ${Object.keys(WORKS).join(", ")}`);
+  if (!work) throw usageError(what || "tokens", `expected one of ${Object.keys(WORKS).join(", ")}`);
   refuseOthers(options, what, what === "create" ? OPTIONS : ["user"]);
   const { config } = loadConfig({ ...input, argv });
-  return onMachine("token", input, config, (store) =>
+  return onMachine("offline tokens", input, config, (store) =>
     work(new MachineAccounts(store, input.clock), { words: more, options, json }, input),
   );
 };

@@ -1,0 +1,57 @@
+// Arguments that were left out: asked for where somebody sits at a terminal, and an error where nobody does (rule CV-18).
+import { usageError } from "#base/usage-error.ts";
+import { Asker } from "./ask.ts";
+import { VerbFailure } from "./failure.ts";
+import { streamsOf } from "./streams.ts";
+import { plain } from "./text.ts";
+import type { VerbInput } from "./verb.ts";
+
+/** So many choices are shown with a question; more would hide it. */
+const SHOWN = 20;
+
+/** Whether there is somebody to ask. */
+export const canAsk = ({ streams }: Pick<VerbInput, "streams">): boolean => streams?.inputIsTerminal === true;
+
+/**
+ * The one word a verb takes; undefined where it was left out and can be asked for. Throws UsageError when it is missing and nobody
+ * can be asked, or when there are more.
+ */
+export const oneWord = (
+  input: Pick<VerbInput, "streams">,
+  words: readonly string[],
+  expected: string,
+): string | undefined => {
+  const [word, more] = words;
+  if (more !== undefined) throw usageError(more, "unexpected argument");
+  if (word === undefined && !canAsk(input)) throw usageError("argument", `expected ${expected}`);
+  return word;
+};
+
+/** Asks for what `word` has left out. `choices` are shown, where they are known. Throws VerbFailure for an empty answer. */
+export const orAsked = async (
+  input: VerbInput,
+  word: string | undefined,
+  question: string,
+  choices: () => Promise<readonly string[]> = async () => [],
+): Promise<string> => {
+  if (word !== undefined) return word;
+  const known = await choices().catch(() => []);
+  const list = known.slice(0, SHOWN).map(plain).join(", ");
+  const more = known.length > SHOWN ? ", ..." : "";
+  await using asker = new Asker(streamsOf(input), input.printError);
+  const answer = await asker.line(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
+  if (answer === "") throw new VerbFailure("nothing was typed");
+  return answer;
+};
+
+/** Has the name of what is to be deleted typed again, unless `--yes` was given. Throws UsageError, or VerbFailure for another name. */
+export const mustBeMeant = async (input: VerbInput, name: string, what: string): Promise<void> => {
+  await using asker = new Asker(streamsOf(input), input.printError);
+  const typed = await asker.line(`${what} Type its name: `);
+  if (typed !== name) throw new VerbFailure("that was not its name; nothing was deleted");
+};
+
+/** Throws UsageError when a deletion was not confirmed by `--yes` and nobody can be asked. */
+export const confirmable = (input: VerbInput, yes: boolean): void => {
+  if (!yes && !canAsk(input)) throw usageError("--yes", "nobody can be asked here, so deleting needs it");
+};

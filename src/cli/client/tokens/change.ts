@@ -1,0 +1,23 @@
+// `slipway tokens change TOKEN [--scope SCOPE]… [--address NETWORK]…`: for what and from where a token counts from now on.
+import { usageError } from "#base/usage-error.ts";
+import type { ApiKey } from "#schema/api-key.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { LIMITS, limitsOf } from "./create.ts";
+import { tokenAsked, tokensPath } from "./find.ts";
+import { described } from "./show.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, { values: ["user"], lists: LIMITS });
+  const body = limitsOf(list);
+  if (Object.keys(body).length === 0) throw usageError("tokens change", "expected --scope or --address");
+  const named = tokenAsked(input, words, value.user);
+  return withServer("tokens change", input, value, async ({ client }) => {
+    const { token_name } = await named(client);
+    const path = `${tokensPath(value.user)}/${encodeURIComponent(token_name)}`;
+    const token = await client.patch<ApiKey>(path, body);
+    input.print(has.json ? JSON.stringify(token) : described(token, input.clock.now()));
+    return EXIT.ok;
+  });
+};

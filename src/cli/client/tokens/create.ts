@@ -1,0 +1,36 @@
+// `slipway tokens create [NAME]`: a token, printed once and alone, so that a script can keep it.
+import { type Arguments, noWords, readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { tokensPath } from "./find.ts";
+
+/** For what and from where a token counts. */
+export const LIMITS = ["scope", "address"] as const;
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, { values: ["user", "lifetime"], lists: LIMITS });
+  const [token_name, ...more] = words;
+  noWords(more);
+  const { lifetime } = value;
+  return withServer("tokens create", input, value, async ({ client }) => {
+    const made = await client.post<{ key: string }>(tokensPath(value.user), {
+      ...(token_name === undefined ? {} : { token_name }),
+      ...(lifetime === undefined ? {} : { lifetime }),
+      ...limitsOf(list),
+    });
+    input.print(has.json ? JSON.stringify(made) : made.key);
+    return EXIT.ok;
+  });
+};
+
+/** The members of a request that the options stand for; those that were not given are left out. */
+export const limitsOf = ({
+  scope,
+  address,
+}: Arguments<never, (typeof LIMITS)[number]>["list"]): {
+  scopes?: readonly string[];
+  allowed_addresses?: readonly string[];
+} => ({
+  ...(scope.length > 0 ? { scopes: scope } : {}),
+  ...(address.length > 0 ? { allowed_addresses: address } : {}),
+});

@@ -1,0 +1,30 @@
+// Tokens by name or id, for the verbs that work on one.
+import type { ApiKey } from "#schema/api-key.ts";
+import type { Client } from "#src/client.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import type { VerbInput } from "../../verb.ts";
+import { userPath } from "../users/find.ts";
+
+/** Where the API has the tokens of a user. */
+export const tokensPath = (user: string | undefined): string => `${userPath(user ?? "me")}/keys/tokens`;
+
+/** The tokens of a user, also those that have expired, oldest first. */
+export const tokensOf = (client: Client, user: string | undefined): Promise<ApiKey[]> =>
+  client.get<ApiKey[]>(`${tokensPath(user)}?include_expired=true`);
+
+/** The token that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+export const tokenAsked = (
+  input: VerbInput,
+  words: readonly string[],
+  user: string | undefined,
+): ((client: Client) => Promise<ApiKey>) => {
+  const word = oneWord(input, words, "the token, by its name or id");
+  return async (client) => {
+    const tokens = await tokensOf(client, user);
+    const name = await orAsked(input, word, "Token", async () => tokens.map((one) => one.token_name));
+    const found = tokens.find((one) => one.token_name === name) ?? tokens.find(({ id }) => id === name);
+    if (!found) throw new VerbFailure(`there is no token ${name}; \`slipway tokens list\` shows them`);
+    return found;
+  };
+};

@@ -1,0 +1,17 @@
+// `slipway tokens remove TOKEN [--user USER]`: a token that counts no longer; what was opened with it ends.
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { userPath } from "../users/find.ts";
+import { tokenAsked } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["user"] });
+  const named = tokenAsked(input, words, value.user);
+  return withServer("tokens remove", input, value, async ({ client }) => {
+    const token = await named(client);
+    await client.delete(`${userPath(token.user_id)}/keys/${token.id}`);
+    input.print(has.json ? JSON.stringify(token) : `The token ${token.token_name} is removed.`);
+    return EXIT.ok;
+  });
+};

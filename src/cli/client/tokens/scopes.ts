@@ -1,0 +1,14 @@
+// `slipway tokens scopes`: the names that a token's scopes may have.
+import { noWords, readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  noWords(words);
+  return withServer("tokens scopes", input, value, async ({ client }) => {
+    const { external } = await client.get<{ external: string[] }>("/api/v2/auth/scopes");
+    input.print(has.json ? JSON.stringify(external) : external.join("\n"));
+    return EXIT.ok;
+  });
+};

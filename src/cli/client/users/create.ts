@@ -1,0 +1,76 @@
+// `slipway users create NAME --email EMAIL`: a user with a password, or without one for who signs in at a provider and for programs.
+import { usageError } from "#base/usage-error.ts";
+import type { Organization } from "#schema/organization.ts";
+import type { CreateUser, User } from "#schema/user.ts";
+import type { Client } from "#src/client.ts";
+import { type Arguments, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { passwordFrom } from "../../password.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const SHAPE = {
+  values: ["email", "name", "roles", "password-file", "login-type"],
+  lists: ["organization"],
+  switches: ["service-account"],
+} as const;
+type Given = Arguments<(typeof SHAPE.values)[number], "organization", "service-account">;
+
+export const run: RunVerb = async (input) => {
+  const given = readArguments(input.argv, SHAPE);
+  const word = oneWord(input, given.words, "the new user's name");
+  const { login_type, hasPassword } = signInOf(given);
+  const isProgram = given.has["service-account"];
+  const { email: address, name, roles } = given.value;
+  if (!isProgram) oneWord(input, address === undefined ? [] : [address], "--email EMAIL");
+  const secret = hasPassword ? passwordFrom(given.value["password-file"], input) : undefined;
+  return withServer("users create", input, given.value, async ({ client }) => {
+    const username = await orAsked(input, word, "Name of the new user");
+    const email = isProgram ? undefined : await orAsked(input, address, "E-mail");
+    const organization_ids = await idsOf(client, given.list.organization);
+    const user = await client.post<User>("/api/v2/users", {
+      ...{ username, ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) },
+      ...(isProgram ? { service_account: true } : { login_type }),
+      ...(secret ? { password: secret.password } : {}),
+      ...(roles === undefined ? {} : { roles: listed(roles) }),
+      ...(organization_ids.length > 0 ? { organization_ids } : {}),
+    } satisfies CreateUser);
+    said(input, user, secret?.made ? secret.password : undefined, given.has.json);
+    return EXIT.ok;
+  });
+};
+
+/** How the user signs in. Throws UsageError where a password is given to who has none. */
+const signInOf = ({ value, has }: Given): { login_type: "password" | "oidc" | "none"; hasPassword: boolean } => {
+  const type = value["login-type"] ?? (has["service-account"] ? "none" : "password");
+  if (type !== "password" && type !== "oidc" && type !== "none") {
+    throw usageError("--login-type", "expected password, oidc or none");
+  }
+  if (has["service-account"] && value.email !== undefined) throw usageError("--email", "a service account has none");
+  if (has["service-account"] && type !== "none") throw usageError("--login-type", "a service account does not sign in");
+  const hasPassword = type === "password";
+  if (!hasPassword && value["password-file"] !== undefined) {
+    throw usageError("--password-file", "only who signs in with a password has one");
+  }
+  return { login_type: type, hasPassword };
+};
+
+/** A made-up password is part of the answer: nobody could ask for it again. */
+const said = ({ print }: VerbInput, user: User, password: string | undefined, json: boolean): void => {
+  if (json) print(JSON.stringify(password === undefined ? user : { ...user, password }));
+  else print(password === undefined ? `Created ${user.username}.` : `Created ${user.username}. Password: ${password}`);
+};
+
+const idsOf = async (client: Client, names: readonly string[]): Promise<string[]> => {
+  const found = names.map((name) =>
+    client.get<Organization>(`/api/v2/organizations/${encodeURIComponent(name)}`).then(({ id }) => id),
+  );
+  return Promise.all(found);
+};
+
+/** Names with commas between them. */
+export const listed = (text: string): string[] =>
+  text
+    .split(",")
+    .map((one) => one.trim())
+    .filter(Boolean);

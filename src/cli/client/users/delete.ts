@@ -1,0 +1,21 @@
+// `slipway users delete USER [--yes]`: deletes a user, once somebody has said so again.
+import { readArguments } from "../../arguments.ts";
+import { confirmable, mustBeMeant } from "../../asked.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { userAsked, userPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
+  const named = userAsked(input, words);
+  confirmable(input, has.yes);
+  return withServer("users delete", input, value, async ({ client }) => {
+    const user = await named(client);
+    const who = [user.username, ...(user.email === "" ? [] : [`(${plain(user.email)})`])].join(" ");
+    if (!has.yes) await mustBeMeant(input, user.username, `This deletes the user ${who} for good.`);
+    await client.delete(userPath(user.id));
+    input.print(has.json ? JSON.stringify(user) : `${user.username} is deleted.`);
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,51 @@
+// Users by the names that people give them, for every verb that works on one.
+import type { User } from "#schema/user.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain, relative } from "../../text.ts";
+import type { VerbInput } from "../../verb.ts";
+
+/** Where the API has a user. */
+export const userPath = (user: string): string => `/api/v2/users/${encodeURIComponent(user)}`;
+
+/** The user of a name, an address or an id. Throws VerbFailure when there is none that the caller may see. */
+export const userNamed = async (client: Client, name: string): Promise<User> => {
+  const found = name.includes("@") ? await userAt(client, name) : name;
+  return client.get<User>(userPath(found)).catch((error) => {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    throw new VerbFailure(`there is no user ${name}; \`slipway users list\` shows them`);
+  });
+};
+
+/** The id of whoever has an e-mail address, or the address itself, which then belongs to nobody. */
+const userAt = async (client: Client, email: string): Promise<string> => {
+  const q = new URLSearchParams({ q: email, limit: "100" });
+  const { users } = await client.get<{ users: User[] }>(`/api/v2/users?${q}`);
+  return users.find((one) => one.email.toLowerCase() === email.toLowerCase())?.id ?? email;
+};
+
+/** The names of those that the caller may see, the first hundred. */
+export const userNames = async (client: Client): Promise<string[]> => {
+  const { users } = await client.get<{ users: User[] }>("/api/v2/users?limit=100");
+  return users.map(({ username }) => username);
+};
+
+/** The user that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+export const userAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<User>) => {
+  const word = oneWord(input, words, "the user");
+  return async (client) => userNamed(client, await orAsked(input, word, "User", () => userNames(client)));
+};
+
+/** Site roles as they are typed, `-` for none. */
+export const rolesOf = ({ roles }: Pick<User, "roles">): string =>
+  roles.map(({ name }) => plain(name)).join(",") || "-";
+
+/** What a list shows of a user. */
+export const userRow = (user: User, now: number): string[] => [
+  user.username,
+  plain(user.email) || "-",
+  user.is_service_account ? `${user.status}, service account` : user.status,
+  rolesOf(user),
+  user.last_seen_at === undefined ? "never" : relative(user.last_seen_at, now),
+];

@@ -1,0 +1,20 @@
+// `slipway users list [WORDS…]`: those that the caller may see; words narrow the list as the search of the API does.
+import type { User } from "#schema/user.ts";
+import { readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { allPages } from "../pages.ts";
+import { withServer } from "../remote.ts";
+import { userRow } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  return withServer("users list", input, value, async ({ client }) => {
+    const users = await allPages<User, "users">(client, "/api/v2/users", "users", { q: words.join(" ") });
+    const rows = users.map((user) => userRow(user, input.clock.now()));
+    if (has.json) input.print(JSON.stringify(users));
+    else if (rows.length === 0) input.print("There are none.");
+    else input.print(asTable(["USERNAME", "EMAIL", "STATUS", "ROLES", "LAST SEEN"], rows));
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,16 @@
+// `slipway users reset-factors USER`: takes the second factor of somebody who has lost it; their sign-ins end.
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { userAsked, userPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const named = userAsked(input, words);
+  return withServer("users reset-factors", input, value, async ({ client }) => {
+    const { id, username } = await named(client);
+    await client.delete(`${userPath(id)}/factors`);
+    input.print(has.json ? JSON.stringify({ id, username }) : `${username} signs in with the password alone.`);
+    return EXIT.ok;
+  });
+};

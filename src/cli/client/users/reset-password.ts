@@ -1,0 +1,38 @@
+// `slipway users reset-password USER`: sets a password; every sign-in and token of the user ends. One's own needs the present one.
+import type { User } from "#schema/user.ts";
+import { readArguments } from "../../arguments.ts";
+import { Asker } from "../../ask.ts";
+import { canAsk } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { passwordFrom } from "../../password.ts";
+import { streamsOf } from "../../streams.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { userAsked, userPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["password-file"] });
+  const named = userAsked(input, words);
+  const { password, made } = passwordFrom(value["password-file"], input);
+  return withServer("users reset-password", input, value, async ({ client }) => {
+    const { id, username } = await named(client);
+    const me = await client.get<User>("/api/v2/users/me");
+    const old_password = me.id === id ? await present(input) : undefined;
+    await client.put(`${userPath(id)}/password`, { password, ...(old_password === undefined ? {} : { old_password }) });
+    if (has.json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
+    else {
+      const ended = me.id === id ? "all other sign-ins and tokens" : "all sign-ins and tokens";
+      input.print(
+        `The password of ${username} is set; ${ended} have ended.${made ? ` New password: ${password}` : ""}`,
+      );
+    }
+    return EXIT.ok;
+  });
+};
+
+const present = async (input: VerbInput): Promise<string> => {
+  if (!canAsk(input))
+    throw new VerbFailure("your own password is changed at a terminal, where the present one is asked for");
+  await using asker = new Asker(streamsOf(input), input.printError);
+  return await asker.secret("Your present password: ");
+};

@@ -1,0 +1,37 @@
+// `slipway users roles USER [--set|--add|--remove ROLE,…]`: the roles for the whole site, shown or changed.
+import { usageError } from "#base/usage-error.ts";
+import type { User } from "#schema/user.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { listed } from "./create.ts";
+import { rolesOf, userAsked, userPath } from "./find.ts";
+
+const WAYS = ["set", "add", "remove"] as const;
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: WAYS });
+  const [way, more] = WAYS.filter((one) => value[one] !== undefined);
+  if (more !== undefined) throw usageError(`--${more}`, `not with --${way}`);
+  const named = userAsked(input, words);
+  return withServer("users roles", input, value, async ({ client }) => {
+    let user = await named(client);
+    if (way !== undefined) {
+      const roles = changed(
+        user.roles.map(({ name }) => name),
+        way,
+        listed(value[way] ?? ""),
+      );
+      user = await client.put<User>(`${userPath(user.id)}/roles`, { roles });
+    }
+    input.print(has.json ? JSON.stringify(user) : `${user.username}: ${rolesOf(user)}`);
+    return EXIT.ok;
+  });
+};
+
+/** `none` is no role, so that all can be taken. */
+const changed = (has: readonly string[], way: (typeof WAYS)[number], given: readonly string[]): string[] => {
+  if (way === "set") return given.filter((role) => role !== "none");
+  if (way === "add") return [...new Set([...has, ...given])];
+  return has.filter((role) => !given.includes(role));
+};

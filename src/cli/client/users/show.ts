@@ -1,0 +1,35 @@
+// `slipway users show USER`: one user.
+import type { Organization } from "#schema/organization.ts";
+import type { User } from "#schema/user.ts";
+import { readArguments } from "../../arguments.ts";
+import { plain, relative } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { rolesOf, userAsked, userPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const named = userAsked(input, words);
+  return withServer("users show", input, value, async ({ client }) => {
+    const user = await named(client);
+    const organizations = await client.get<Organization[]>(`${userPath(user.id)}/organizations`);
+    if (has.json) input.print(JSON.stringify(user));
+    else input.print(described(user, organizations, input.clock.now()));
+    return EXIT.ok;
+  });
+};
+
+const described = (user: User, organizations: readonly Organization[], now: number): string => {
+  const rows: [string, string | undefined][] = [
+    ["User", user.username],
+    ["Name", user.name],
+    ["E-mail", user.email],
+    ["Status", user.is_service_account ? `${user.status}, service account` : user.status],
+    ["Signs in by", user.login_type],
+    ["Roles", rolesOf(user)],
+    ["Organizations", organizations.map(({ name }) => name).join(", ")],
+    ["Made", relative(user.created_at, now)],
+    ["Last seen", user.last_seen_at === undefined ? "never" : relative(user.last_seen_at, now)],
+  ];
+  return rows.flatMap(([head, text]) => (text ? [`${head.padEnd(13)}  ${plain(text)}`] : [])).join("\n");
+};

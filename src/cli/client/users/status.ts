@@ -1,0 +1,22 @@
+// `slipway users suspend USER` and `activate USER`: whether somebody may sign in.
+import type { User } from "#schema/user.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { userAsked, userPath } from "./find.ts";
+
+const setTo =
+  (status: "suspend" | "activate"): RunVerb =>
+  async (input) => {
+    const { words, value, has } = readArguments(input.argv);
+    const named = userAsked(input, words);
+    return withServer(`users ${status}`, input, value, async ({ client }) => {
+      const { id } = await named(client);
+      const user = await client.put<User>(`${userPath(id)}/status/${status}`);
+      input.print(has.json ? JSON.stringify(user) : `${user.username} is ${user.status}.`);
+      return EXIT.ok;
+    });
+  };
+
+export const suspend = setTo("suspend");
+export const activate = setTo("activate");

@@ -1,0 +1,121 @@
+// What may come next on a command line: verbs, their words, flags that are not there yet, and names of the server, each where it
+// fits (rule OP-11). All is read from the table of verbs; the server is asked for names only, and not for long.
+import { withSecretFiles } from "#base/config/secret-files.ts";
+import { flagOf } from "#base/config/setting.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import type { SubVerb, Verb, VerbInput } from "../verb.ts";
+import { FILES, type Names, namesOf } from "./names.ts";
+
+type Candidate = { text: string; help?: string };
+/** What a call is made of: its usage, and what its first word names. */
+type Call = { usage: string; flags: readonly string[]; names: Names | undefined };
+
+/** A line for each candidate, with its explanation behind a tab. The last of the words is the one that is being typed. */
+export const answer = async (verbs: readonly Verb[], input: VerbInput, words: readonly string[]): Promise<string[]> => {
+  const typed = words.at(-1) ?? "";
+  const found = await candidates(verbs, input, words.slice(0, -1), typed);
+  return found
+    .filter(({ text }) => text === FILES || text.startsWith(typed))
+    .map(({ text, help }) => (help ? `${text}\t${help}` : text));
+};
+
+const candidates = async (
+  verbs: readonly Verb[],
+  input: VerbInput,
+  before: readonly string[],
+  typed: string,
+): Promise<Candidate[]> => {
+  const [name, ...rest] = before;
+  if (name === undefined) return [{ text: "help", help: "Explain a verb." }, ...verbs.map(asCandidate)];
+  if (name === "help") return before.length === 1 ? verbs.map(asCandidate) : [];
+  const verb = verbs.find((one) => one.name === name);
+  if (!verb) return [];
+  if (!verb.words) return within(input, callOf(verb), rest, typed);
+  const [wordName, ...behind] = rest;
+  if (wordName === undefined) return verb.words.map(asCandidate);
+  const word = verb.words.find((one) => one.name === wordName);
+  return word ? within(input, callOfWord(verb, word), behind, typed) : [];
+};
+
+const asCandidate = ({ name, help }: Pick<Verb, "name" | "help">): Candidate => ({ text: name, help });
+
+const FLAG = /(?<![\w-])--[a-z][a-z-]*/g;
+const flagsIn = (text: string): string[] => [...new Set([...text.matchAll(FLAG)].map(([flag]) => flag))];
+
+const callOf = (verb: Verb): Call => {
+  const explained = `${verb.usage}\n${verb.details?.() ?? ""}`;
+  const settings = explained.includes("Takes the settings of `serve`")
+    ? Object.keys(withSecretFiles(SERVER_SETTINGS)).map(flagOf)
+    : [];
+  return { usage: verb.usage, flags: [...new Set([...flagsIn(explained), ...settings, "--help"])], names: verb.names };
+};
+
+const callOfWord = (verb: Verb, { usage, names }: SubVerb): Call => {
+  const isClient = verb.details?.().includes("--output") === true;
+  const common = isClient ? ["--output", "--json", "--url", "--help"] : ["--data-dir", "--json", "--help"];
+  return { usage, flags: [...flagsIn(usage), ...common], names };
+};
+
+/** Inside a call: a flag's value, a word, or a flag that may still come. */
+const within = async (input: VerbInput, call: Call, before: readonly string[], typed: string): Promise<Candidate[]> => {
+  // What stands behind `--` is somebody else's.
+  if (before.includes("--")) return [{ text: FILES }];
+  const last = before.at(-1) ?? "";
+  const value = takes(call, last);
+  if (value !== undefined) return valuesFor(input, before, last, value);
+  if (typed.startsWith("-")) {
+    const again = (flag: string): boolean => call.usage.includes(`[${flag} ${takes(call, flag)}]...`);
+    return call.flags.filter((flag) => !before.includes(flag) || again(flag)).map((text) => ({ text }));
+  }
+  const place = before.filter((word, at) => !word.startsWith("-") && takes(call, before[at - 1] ?? "") === undefined);
+  const named = call.names !== undefined && place.length === 0 ? await namesOf(input, before, call.names) : [];
+  const expected = wordsOf(call.usage)[place.length] ?? "";
+  return [...named, ...choicesOf(expected), ...(isFile(expected) ? [{ text: FILES }] : [])];
+};
+
+/** What a flag takes, as its usage has it; undefined for a switch, and for what is no flag. */
+const takes = ({ usage, flags }: Call, flag: string): string | undefined => {
+  if (flag === "--output") return "json|table";
+  if (flag === "--url") return "URL";
+  if (!flag.startsWith("--") || !flags.includes(flag)) return undefined;
+  return new RegExp(`(?<![\\w-])${flag} ([^\\s\\]-][^\\s\\]]*)`).exec(usage)?.[1];
+};
+
+/** What stands in a usage besides flags, in order. */
+const wordsOf = (usage: string): string[] =>
+  usage
+    .replaceAll(/\[[^\]]*--[^\]]*\](\.\.\.)?|--[\w-]+ \S+/g, " ")
+    .split(" ")
+    .filter(Boolean);
+
+const NAMES_OF_FLAGS: Readonly<Record<string, Names>> = {
+  "--template": "template",
+  "--workspace": "workspace",
+  "--user": "user",
+  "--scope": "scope",
+  "--organization": "organization",
+  "--model": "model",
+  "--set": "role",
+  "--add": "role",
+  "--remove": "role",
+  "--roles": "role",
+};
+
+const valuesFor = async (
+  input: VerbInput,
+  before: readonly string[],
+  flag: string,
+  value: string,
+): Promise<Candidate[]> => {
+  const names = NAMES_OF_FLAGS[flag];
+  if (names !== undefined) return namesOf(input, before, names);
+  return isFile(value) ? [{ text: FILES }] : choicesOf(value);
+};
+
+/** The words of `a|b|c`, none for a placeholder such as NAME. */
+const choicesOf = (expected: string): Candidate[] => {
+  const bare = expected.replaceAll(/[[\]]/g, "");
+  return /^[a-z-]+(\|[a-z-]+)+$/.test(bare) ? bare.split("|").map((text) => ({ text })) : [];
+};
+
+const isFile = (expected: string): boolean => /FILE|FOLDER|BACKUP|PATH/.test(expected);

@@ -1,0 +1,78 @@
+// Names of what a server has, for completion. Whatever goes wrong, there are none: nobody waits at a key for an explanation.
+import { sleep } from "#base/clock.ts";
+import type { ApiKey } from "#schema/api-key.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { AvailableModels } from "#schema/model-config.ts";
+import type { Organization } from "#schema/organization.ts";
+import { SCOPES } from "#schema/scopes.ts";
+import type { Template } from "#schema/template.ts";
+import { SITE_ROLES, type User } from "#schema/user.ts";
+import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { clientOf } from "../client/remote.ts";
+import { plain } from "../text.ts";
+import type { Named, VerbInput } from "../verb.ts";
+
+/** A line that stands for the files of the folder, which the shell knows better. */
+export const FILES = ":files";
+
+export type Names = Named | "scope" | "role" | "organization" | "model";
+type Candidate = { text: string; help?: string };
+
+/** Longer than this nobody waits for a key. */
+const PATIENCE_MS = 1500;
+
+/** `before` is what was typed so far: a server or a user may be named there. */
+export const namesOf = async (input: VerbInput, before: readonly string[], kind: Names): Promise<Candidate[]> => {
+  const given = (flag: string): string | undefined => before[before.indexOf(flag) + 1 || before.length];
+  const url = given("--url");
+  try {
+    const client = KNOWN.has(kind) ? undefined : clientOf(input, url === undefined ? {} : { url });
+    const asked = ASK[kind](client as Client, given("--user") ?? "me");
+    const found = await Promise.race([asked, sleep(input.clock, PATIENCE_MS).then(() => [])]);
+    return found.map(({ text, help }) => ({ text, ...(help ? { help: plain(help) } : {}) }));
+  } catch {
+    return [];
+  }
+};
+
+/** These are the program's own. */
+const KNOWN = new Set<Names>(["scope", "role"]);
+
+const ASK: Readonly<Record<Names, (client: Client, user: string) => Promise<Candidate[]>>> = {
+  workspace: async (client) => {
+    const { workspaces } = await client.get<Workspaces>("/api/v2/workspaces?q=owner%3Ame&limit=100");
+    return workspaces.map(({ name, latest_build }: Workspace) => ({ text: name, help: latest_build.status }));
+  },
+  template: async (client) =>
+    (await client.get<Template[]>("/api/v2/templates")).map(({ name, description }) => ({
+      text: name,
+      help: description,
+    })),
+  chat: async (client) =>
+    (await client.get<Chat[]>("/api/v2/chats?limit=50")).map(({ id, title }) => ({
+      text: id.slice(0, 8),
+      help: title,
+    })),
+  user: async (client) => {
+    const { users } = await client.get<{ users: User[] }>("/api/v2/users?limit=100");
+    return users.map(({ username, email }) => ({ text: username, help: email }));
+  },
+  token: async (client, user) => {
+    const path = `/api/v2/users/${encodeURIComponent(user)}/keys/tokens?include_expired=true`;
+    return (await client.get<ApiKey[]>(path)).map((one) => ({ text: one.token_name, help: one.scopes.join(", ") }));
+  },
+  organization: async (client) =>
+    (await client.get<Organization[]>("/api/v2/users/me/organizations")).map(({ name, display_name }) => ({
+      text: name,
+      help: display_name,
+    })),
+  model: async (client) => {
+    const { providers } = await client.get<AvailableModels>("/api/v2/chats/models");
+    return providers.flatMap(({ models }) =>
+      models.map(({ model, display_name }) => ({ text: model, help: display_name })),
+    );
+  },
+  scope: async () => SCOPES.map((text) => ({ text })),
+  role: async () => SITE_ROLES.map((text) => ({ text })),
+};

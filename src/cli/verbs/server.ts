@@ -1,0 +1,149 @@
+// The verbs that run a server or look after one, and those that git and a workspace call.
+import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
+import { settingsHelp } from "#base/config/describe.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { WORKER_ENV_PREFIX, WORKER_SETTINGS } from "#base/config/worker-settings.ts";
+import type { Verb } from "../verb.ts";
+
+/** The verbs that run something until they are stopped. */
+export const RUNNING: readonly Verb[] = [
+  {
+    name: "serve",
+    help: "Run the server.",
+    usage: "[settings]",
+    details: () => settingsHelp(SERVER_SETTINGS),
+    load: () => import("../server/serve.ts"),
+  },
+  {
+    name: "agent",
+    help: "Run the daemon inside a workspace.",
+    usage: "[settings]",
+    details: () => settingsHelp(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
+    load: () => import("../server/agent.ts"),
+  },
+  {
+    name: "provisioner",
+    help: "Run a worker of its own that takes builds from a server.",
+    usage: "[settings]",
+    details: () => settingsHelp(WORKER_SETTINGS, WORKER_ENV_PREFIX),
+    load: () => import("../server/provisioner.ts"),
+  },
+];
+
+/** What a workspace calls by itself. */
+export const INSIDE: readonly Verb[] = [
+  {
+    name: "gitssh",
+    help: "Be git's ssh inside a workspace, with its owner's key.",
+    usage: "[arguments of ssh]",
+    details: () => "Set as GIT_SSH_COMMAND by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
+    load: () => import("../server/gitssh.ts"),
+  },
+  {
+    name: "gitaskpass",
+    help: "Answer git's questions for passwords inside a workspace, with its owner's linked accounts.",
+    usage: "PROMPT",
+    details: () => "Set as GIT_ASKPASS by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
+    load: () => import("../server/gitaskpass.ts"),
+  },
+];
+
+/** Looking after a server. */
+export const OPERATING: readonly Verb[] = [
+  {
+    name: "health",
+    help: "Ask a running server whether it is ready; exit code 0 or 1.",
+    usage: "[--json] [settings]",
+    details: () => "Takes the settings of `serve` to find the server.",
+    load: () => import("../server/health.ts"),
+  },
+  {
+    name: "backup",
+    help: "Make a backup of the data directory, also while the server runs.",
+    usage: "[FOLDER|FILE.tar] [--json] [settings]",
+    details: () =>
+      [
+        "FOLDER    a folder slipway-<time> is made in it (default: the setting backup_dir)",
+        "FILE.tar  everything in one file",
+        "A backup holds the key of the server's secrets: keep it as you keep the data directory. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("../server/backup.ts"),
+  },
+  {
+    name: "restore",
+    help: "Put a backup into an empty data directory.",
+    usage: "BACKUP [--check] [--json] [settings]",
+    details: () =>
+      [
+        "BACKUP   a folder slipway-<time> or a .tar file, as `slipway backup` has made it",
+        "--check  only look whether it is whole and could be restored",
+        "The data directory (--data-dir) must be empty or missing. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("../server/restore.ts"),
+  },
+  {
+    name: "config",
+    help: "Show, check or explain the settings.",
+    usage: "show|check|example [--json] [settings]",
+    details: () =>
+      [
+        "show     every setting, its value and where it comes from; secrets are hidden (--json for programs)",
+        "check    whether the server would start with these settings",
+        "example  a settings file with every setting explained",
+      ].join("\n"),
+    load: () => import("../server/config.ts"),
+  },
+  {
+    name: "migrate",
+    help: "Bring the database to this version, as a start of the server does.",
+    usage: "[--check] [--json] [settings]",
+    details: () =>
+      [
+        "--check  only say what there is to do; exit code 1 when there is something",
+        "Works on the data directory, so no server may run on it. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("../server/migrate.ts"),
+  },
+  {
+    name: "doctor",
+    help: "Look whether everything here is as a server needs it.",
+    usage: "[--json] [--quick] [settings]",
+    details: () =>
+      [
+        "--quick  do not read all of the database",
+        "Exit code 0 when nothing is wrong, 1 when something is. Changes nothing. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("../server/doctor.ts"),
+  },
+  {
+    name: "support-bundle",
+    help: "Collect what somebody who helps wants to know, without secrets, in one file.",
+    usage: "FILE.tar [--log-file FILE] [--json] [settings]",
+    details: () =>
+      [
+        "Version, machine, settings, findings of `doctor`, sizes of tables; nothing is sent anywhere.",
+        "--log-file FILE  its last 2000 lines, without what looks like a secret (`journalctl -u slipway > FILE` makes one)",
+        "Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("../server/support-bundle.ts"),
+  },
+  {
+    name: "systemd",
+    help: "Print a unit for systemd.",
+    usage: "[--user NAME] [--program PATH] [settings]",
+    details: () =>
+      [
+        "--user NAME     the user it runs as (default: slipway)",
+        "--program PATH  where the program is (default: /usr/local/bin/slipway)",
+        "Settings that are given stand in the unit. Takes the settings of `serve`.",
+      ].join("\n"),
+    load: () => import("../server/systemd.ts"),
+  },
+];
+
+export const VERSION: Verb = {
+  name: "version",
+  help: "Print the version.",
+  usage: "[--json]",
+  load: () => import("../version.ts"),
+};

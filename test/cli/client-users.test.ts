@@ -1,0 +1,168 @@
+// Users and tokens of a running server, by the program as an administrator uses it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ApiKey } from "#schema/api-key.ts";
+import type { User } from "#schema/user.ts";
+import { Client } from "#src/client.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+let world: ClientWorld;
+let admin: Client;
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  admin = new Client(world.server.url, tokenOf(world));
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose](), 120_000);
+
+const words = (line: string): string[] => line.split(" ");
+const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>
+  world.run(words(line), ...rest);
+const must = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>
+  world.must(words(line), ...rest);
+
+/** The answer of a call with a token: 200, or what has refused it. */
+const statusWith = async (token: string, path = "/api/v2/users/me"): Promise<number> =>
+  (await admin.as(token).fetch("GET", path)).status;
+
+describe("users", () => {
+  test("[CV-19] a user is made, searched for, suspended, activated and deleted while the server runs", async () => {
+    const password = join(world.home, "password");
+    writeFileSync(password, "a long and private one\n");
+    expect(await must(`users create grace --email grace@example.com --roles auditor --password-file ${password}`)).toBe(
+      "Created grace.\n",
+    );
+    const { token: session = "" } = await admin.as(undefined).signIn("grace@example.com", "a long and private one");
+    expect(await must("users list role:auditor")).toMatch(
+      /^USERNAME +EMAIL .*\ngrace +grace@example.com +active +auditor +/,
+    );
+    expect(JSON.parse(await must("users show grace@example.com --output json"))).toMatchObject({ username: "grace" });
+    expect(await must("users show grace")).toContain("Signs in by    password\nRoles          auditor\n");
+    expect(await must("users suspend grace")).toBe("grace is suspended.\n");
+    expect(await statusWith(session)).toBe(401);
+    expect((JSON.parse(await must("users list status:suspended --json")) as User[]).map((one) => one.username)).toEqual(
+      ["grace"],
+    );
+    expect(await must("users activate grace")).toBe("grace is active.\n");
+    expect(await run("users delete grace")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+    await using terminal = world.onTerminal("slipway users delete grace");
+    await terminal.until("deletes the user grace (grace@example.com) for good. Type its name: ");
+    terminal.type("grace\r");
+    await terminal.until("grace is deleted.");
+    expect(await terminal.exited).toBe(0);
+    expect(await run("users show grace")).toMatchObject({ code: 1, err: expect.stringContaining("there is no user") });
+  }, 120_000);
+
+  test("[CV-19] roles are shown, given and taken; nobody gives them to themselves", async () => {
+    await must("users create rita --email rita@example.com");
+    expect(await must("users roles rita")).toBe("rita: -\n");
+    expect(await must("users roles rita --set auditor,user-admin")).toBe("rita: auditor,user-admin\n");
+    expect(await must("users roles rita --add template-admin --json")).toContain('"template-admin"');
+    expect(await must("users roles rita --remove auditor,user-admin")).toBe("rita: template-admin\n");
+    expect(await must("users roles rita --set none")).toBe("rita: -\n");
+    const [own, unknown, both] = await Promise.all([
+      run("users roles admin --set none"),
+      run("users roles rita --add king"),
+      run("users roles rita --add auditor --set none"),
+    ]);
+    expect(own).toMatchObject({ code: 1, err: expect.stringContaining("You cannot change your own roles.") });
+    expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("roles") });
+    expect(both.code).toBe(2);
+    expect(await must("users roles rita")).toBe("rita: -\n");
+  }, 120_000);
+
+  test("[CV-19] a password that was made up is printed once; a reset ends what was signed in with the old one", async () => {
+    const made = JSON.parse(await must("users create paul --email paul@example.com --json"));
+    const { token: session = "" } = await admin.as(undefined).signIn("paul@example.com", made.password);
+    const said = await must("users reset-password paul");
+    const password = /New password: (\S+)\n/.exec(said)?.[1] ?? "";
+    expect([await statusWith(session), password === made.password]).toEqual([401, false]);
+    expect((await admin.as(undefined).signIn("paul@example.com", password)).token).toBeString();
+    expect(await must("users show paul --json")).not.toContain(password);
+    const own = await run("users reset-password admin");
+    expect(own).toMatchObject({ code: 1, err: expect.stringContaining("at a terminal") });
+    expect((await admin.as(undefined).signIn(ADMIN.email, ADMIN.password)).token).toBeString();
+    expect(await run("users reset-factors paul")).toMatchObject({ code: 1, err: expect.stringContaining("factor") });
+  }, 120_000);
+
+  test("[CV-18] what is left out is asked for at a terminal, with the names there are, and is 2 without one", async () => {
+    const nobody = await Promise.all(
+      ["users show", "users create", "users create x", "tokens show"].map((line) => run(line)),
+    );
+    expect(nobody.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+    await using create = world.onTerminal("slipway users create");
+    await create.until("Name of the new user: ");
+    create.type("tina\r");
+    await create.until("E-mail: ");
+    create.type("tina@example.com\r");
+    await create.until("Created tina. Password: ");
+    expect(await create.exited).toBe(0);
+    await using show = world.onTerminal("slipway users show");
+    await show.until(/User \(admin, .*tina\): /);
+    show.type("tina\r");
+    await show.until("tina@example.com");
+    expect(await show.exited).toBe(0);
+  }, 120_000);
+});
+
+describe("tokens", () => {
+  test("[CV-20] a token counts for its scopes and from its networks, is changed, and counts no longer once removed", async () => {
+    const token = (await must("tokens create ci --lifetime 24h --scope workspace:read --address 127.0.0.0/8")).trim();
+    expect(await statusWith(token, "/api/v2/workspaces")).toBe(200);
+    expect(await statusWith(token, "/api/v2/users")).toBe(403);
+    const [listed] = JSON.parse(await must("tokens list --json")) as ApiKey[];
+    expect(listed).toMatchObject({ token_name: "ci", scopes: ["workspace:read"], lifetime_seconds: 86_400 });
+    expect(await must("tokens list")).toMatch(/\n\w{10} +ci +workspace:read +127\.0\.0\.0\/8 +/);
+    expect(await must("tokens show ci")).toContain("Scopes     workspace:read\nFrom       127.0.0.0/8\n");
+    expect(await must("tokens change ci --scope user:read --scope workspace:read")).toContain("user:read");
+    expect(await statusWith(token, "/api/v2/users")).toBe(200);
+    await must("tokens change ci --address 203.0.113.0/24");
+    expect(await statusWith(token, "/api/v2/workspaces")).toBe(403);
+    expect(await must("tokens remove ci")).toBe("The token ci is removed.\n");
+    expect(await run("tokens show ci")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("there is no token ci"),
+    });
+    expect((await must("tokens scopes")).split("\n")).toContain("workspace:read");
+  }, 120_000);
+
+  test("[CV-20] an owner makes and ends the tokens of a service account; what cannot be is refused and makes none", async () => {
+    expect(await must("users create robot --service-account")).toBe("Created robot.\n");
+    const token = (await must("tokens create deploy --user robot")).trim();
+    expect(await admin.as(token).get<User>("/api/v2/users/me")).toMatchObject({ username: "robot", email: "" });
+    expect(await must("tokens list --all")).toMatch(/\n\w{10} +robot +deploy +all +/);
+    const refused = await Promise.all([
+      run("tokens create deploy --user robot"),
+      run("tokens create x --lifetime 9999d"),
+      run("tokens create x --scope everything"),
+      run("tokens create x --address nowhere"),
+      run("users create other --service-account --email other@example.com"),
+      run("tokens change deploy --user robot"),
+      run("tokens list --all --user robot"),
+      run("tokens list --output yaml"),
+    ]);
+    expect(refused.map(({ code }) => code)).toEqual([1, 1, 1, 1, 2, 2, 2, 2]);
+    expect(refused.map(({ err }) => err).join()).toMatch(
+      /token_name[\s\S]*lifetime[\s\S]*scopes?[\s\S]*allowed_addresses/,
+    );
+    await must("tokens remove deploy --user robot");
+    expect(await statusWith(token)).toBe(401);
+    expect(await must("tokens list")).not.toContain("deploy");
+  }, 120_000);
+
+  test("[CV-19] the old names of the verbs for the machine say where they went", async () => {
+    const [user, token, setup, help] = await Promise.all([
+      run("user list"),
+      run("token list"),
+      run("setup x"),
+      run("help"),
+    ]);
+    expect(user).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway offline users`") });
+    expect(token).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway tokens`") });
+    expect(setup).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway offline setup`") });
+    expect(help.out).toMatch(/\n {2}offline +Make and rescue accounts/);
+  }, 120_000);
+});

@@ -1,0 +1,83 @@
+// Completion in a real bash, with the names of a real server.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Chat } from "#schema/chat.ts";
+import type { Organization } from "#schema/organization.ts";
+import { Client } from "#src/client.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { runHere } from "./run-verb.ts";
+
+let world: ClientWorld;
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  await seedTemplate(world.server, ECHO, { name: "fine" });
+  await seedTemplate(world.server, ECHO, { name: "finer" });
+  await world.must(["workspaces", "create", "dev-one", "--template", "fine"]);
+  await world.must(["workspaces", "create", "dev-two", "--template", "fine"]);
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose](), 120_000);
+
+/** What bash would offer for a line; the last word is the one that is typed. */
+const complete = async (line: string, env: Record<string, string> = {}): Promise<string[]> => {
+  const script = (await runHere(["completion", "bash"])).printed;
+  const words = ["slipway", ...line.split(" ")].map((word) => `'${word}'`);
+  const ask = `COMP_WORDS=(${words.join(" ")}); COMP_CWORD=${words.length - 1}; _slipway; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const path = `${world.home}/bin:${process.env.PATH}`;
+  const child = Bun.spawn(["bash", "-c", `${script}\n${ask}`], {
+    ...{ cwd: world.home, env: { PATH: path, HOME: world.home, ...env } },
+    stdout: "pipe",
+  });
+  return (await child.stdout.text()).split("\n").filter(Boolean);
+};
+
+test("[OP-11] there is a script for each shell, and no other", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, printed } = await runHere(["completion", shell]);
+    expect([code, printed]).toEqual([0, expect.stringContaining("completion words --")]);
+  }
+  expect((await runHere(["completion", "csh"])).code).toBe(2);
+});
+
+test("[OP-11] verbs, words, flags and choices are offered where they fit, and a flag only once", async () => {
+  expect(await complete("ba")).toEqual(["backup"]);
+  expect(await complete("help prov")).toEqual(["provisioner"]);
+  expect(await complete("users reset-p")).toEqual(["reset-password"]);
+  expect(await complete("offline users reset-f")).toEqual(["reset-factors"]);
+  expect(await complete("serve --metrics")).toEqual(["--metrics-address"]);
+  expect(await complete("workspaces create x --t")).toEqual(["--template", "--ttl"]);
+  expect(await complete("workspaces create x --ttl 8h --t")).toEqual(["--template"]);
+  expect(await complete("workspaces create x --parameter a=b --pa")).toEqual(["--parameter"]);
+  expect(await complete("workspaces list --output ")).toEqual(["json", "table"]);
+  expect(await complete("chat new x --permissions a")).toEqual(["ask", "allow"]);
+  expect(await complete("config ")).toEqual(["show", "check", "example"]);
+  expect(await complete("workspaces lst ")).toEqual([]);
+}, 120_000);
+
+test("[OP-11] names come from the server: workspaces, templates, chats, users, tokens, scopes and roles", async () => {
+  const admin = new Client(world.server.url, tokenOf(world));
+  const [organization] = await admin.get<Organization[]>("/api/v2/organizations");
+  const { id } = await admin.post<Chat>("/api/v2/chats", {
+    ...{ organization_id: organization?.id, content: [{ type: "text", text: "hello" }] },
+  });
+  await world.must(["tokens", "create", "nightly"]);
+  expect((await complete("workspaces stop ")).sort()).toEqual(["dev-one", "dev-two"]);
+  expect(await complete("workspaces stop dev-one ")).toEqual([]);
+  expect(await complete("workspaces stop --no-wait dev-t")).toEqual(["dev-two"]);
+  expect((await complete("workspaces create x --template f")).sort()).toEqual(["fine", "finer"]);
+  expect(await complete("logs dev-o")).toEqual(["dev-one"]);
+  expect(await complete("chat send ")).toEqual([id.slice(0, 8)]);
+  expect(await complete("users show adm")).toEqual(["admin"]);
+  expect(await complete("tokens remove ")).toEqual(["nightly"]);
+  expect(await complete("tokens create x --scope workspace:st")).toEqual(["workspace:start", "workspace:stop"]);
+  expect(await complete("users roles admin --add aud")).toEqual(["auditor"]);
+}, 120_000);
+
+test("[OP-11] without a server there are no names, and files only where one is expected", async () => {
+  await Bun.write(`${world.home}/today.tar`, "");
+  expect(await complete("workspaces stop ", { SLIPWAY_URL: "http://127.0.0.1:1", SLIPWAY_TOKEN: "x" })).toEqual([]);
+  expect(await complete("restore tod")).toEqual(["today.tar"]);
+  expect(await complete("users create x --password-file tod")).toEqual(["today.tar"]);
+  expect(await complete("users create tod")).toEqual([]);
+}, 120_000);
