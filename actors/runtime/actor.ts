@@ -1,5 +1,5 @@
 // What every actor is: the only writer of its rows. A message is decided on the state in memory, its writes are committed, and
-// only then is anything announced, started or answered (DESIGN section 3, rules 1 to 3).
+// only then is anything announced, started or answered (docs/spec/design.md 3, rules 1 to 3).
 
 import { notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";

@@ -6,7 +6,7 @@ import { AppError } from "#base/errors.ts";
 import { originNow, withOrigin } from "#base/origin.ts";
 import { tracedMessage, tracing } from "#base/trace.ts";
 
-/** Messages that may wait for one actor; more are answered "overloaded" (DESIGN section 3, rule 6). */
+/** Messages that may wait for one actor; more are answered "overloaded" (docs/spec/design.md 3, rule 6). */
 export const MAILBOX_LIMIT = 256;
 
 /** Hears of every message of every mailbox, for figures; must be quick and may not throw. */

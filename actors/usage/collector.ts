@@ -34,7 +34,7 @@ export type Use = {
 const MINUTE_MS = 60_000;
 /** Things that were used since the last write; more are written at once. */
 const MOST_WAITING = 20_000;
-/** Rows of one commit: it must not block the loop (DESIGN section 4). */
+/** Rows of one commit: it must not block the loop (docs/spec/design.md 4). */
 const ROWS = 250;
 const KEPT_KEYS = 100_000;
 

@@ -1,5 +1,5 @@
 // What can happen to a workspace and its builds, as a pure function: state and command in, next state, writes, events and effects
-// out (DESIGN section 3, rule 2; facts/platform 2.1). Used by the workspace actor alone; it reads no clock and no store.
+// out (docs/spec/design.md 3, rule 2; facts/platform 2.1). Used by the workspace actor alone; it reads no clock and no store.
 import { AppError, conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";

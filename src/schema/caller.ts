@@ -11,7 +11,7 @@ export type UserCaller = {
   readonly key_id: string;
   /** What the key may be used for (src/schema/scopes.ts). */
   readonly scopes: readonly string[];
-  /** True for clients of the upstream kind: 201 instead of 200, plain nullable UUIDs (DESIGN section 6). */
+  /** True for clients of the upstream kind: 201 instead of 200, plain nullable UUIDs (docs/spec/design.md 6). */
   readonly compat: boolean;
 };
 

@@ -1,5 +1,5 @@
 // A UUID that may be missing. The specification shows it as {uuid, valid}; clients of the upstream kind need a plain string or null
-// (DESIGN section 6). This is the one place that decides.
+// (docs/spec/design.md 6). This is the one place that decides.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { NIL_UUID } from "#base/ids.ts";
 

@@ -22,7 +22,7 @@ export type DerpMapInit = MessageInitShape<typeof DERPMapSchema>;
 export type TailnetWorkspaceInit = MessageInitShape<typeof WorkspaceSchema>;
 export type TailnetAgentInit = MessageInitShape<typeof AgentSchema>;
 
-/** Newest agent API this server knows (facts 1.1); any 2.x is served. */
+/** Newest agent API this server knows (facts/wire 1.1); any 2.x is served. */
 export const AGENT_API_VERSION = "2.10";
 
 /** `agentClient(session).getManifest({})` */

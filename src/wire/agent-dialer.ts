@@ -1,4 +1,4 @@
-// How the server reaches what listens in a workspace: one interface, whatever lies in between (DESIGN section 5). Everything above it
+// How the server reaches what listens in a workspace: one interface, whatever lies in between (docs/spec/design.md 5). Everything above it
 // (HTTP API of the daemon, terminal, app proxy, tools of chats) is the same for every kind of agent.
 import type { Duplex } from "./duplex.ts";
 

@@ -20,7 +20,7 @@ export interface BidiCall extends AsyncIterable<Uint8Array> {
   cancel(reason?: string): void;
 }
 
-// On a fresh yamux stream the call is number 1 (facts 1.4).
+// On a fresh yamux stream the call is number 1 (facts/wire 1.4).
 const STREAM_ID = 1;
 
 /** Unary call: the answer's bytes. Throws RpcError for the peer's error, WireError when the stream broke or `signal` fired. */

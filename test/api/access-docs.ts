@@ -61,7 +61,7 @@ Printed from the tables that the tests ask; \`bun test/api/access-docs.ts\` writ
 
 ## Roles
 
-The questions of [access.ts](access.ts), which is where every route asks. Site roles count everywhere, those of an organization (org.) in
+The questions of [access.ts](../domain/access.ts), which is where every route asks. Site roles count everywhere, those of an organization (org.) in
 theirs. *banned* is a member with the role that takes away making workspaces; *admin elsewhere* looks after another organization. What one
 may not see is answered 404, what one may see but not do 403.
 

@@ -1,5 +1,5 @@
 // What one model call has said so far, part by part: numbered, bounded, and told to followers once per turn of the event loop. Its
-// parts never pass the mailbox; whoever joins late gets a copy (DESIGN section 7, facts/chats 2.5 to 2.7).
+// parts never pass the mailbox; whoever joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
 import { type MessagePart, showPart } from "#schema/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 

@@ -1,4 +1,4 @@
-// Reaching agents through the tunnels their daemons keep open (DESIGN section 5). One tunnel for each agent, the newest; whoever dials
+// Reaching agents through the tunnels their daemons keep open (docs/spec/design.md 5). One tunnel for each agent, the newest; whoever dials
 // while there is none learns in what state the agent is (rules TN-2, TN-4, TN-6).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { Clock } from "#base/clock.ts";

@@ -1,5 +1,5 @@
 // Workspaces that are processes on this machine: the daemon, which is this same program, runs as its own session in a folder of the
-// data directory and outlives the server. It runs as the server's user, so it is offered only where that is wanted (DESIGN section 8),
+// data directory and outlives the server. It runs as the server's user, so it is offered only where that is wanted (docs/spec/design.md 8),
 // or as the user that a setting names.
 import { closeSync, openSync } from "node:fs";
 import { userInfo } from "node:os";
