@@ -16,7 +16,12 @@ export type { Config, DaemonConfig, Input };
 export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
 
 // Variables that are not settings: switches of the tests (see base/failpoint.ts and test/support).
-const TEST_VARIABLES = ["SLIPWAY_FAILPOINT", "SLIPWAY_TEST_BINARY", "SLIPWAY_TEST_DOCKER_HOST"];
+const TEST_VARIABLES = [
+  "SLIPWAY_FAILPOINT",
+  "SLIPWAY_TEST_BINARY",
+  "SLIPWAY_TEST_DOCKER_HOST",
+  "SLIPWAY_TEST_POSTGRES",
+];
 
 const CLIENT_VARIABLES = variablesOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
 const WORKER_VARIABLES = variablesOf(WORKER_SETTINGS, WORKER_ENV_PREFIX);

@@ -30,8 +30,6 @@ export const settingOf = query(
 );
 /** Every setting by key. */
 export const allSettings = query(build.select().from(settings).orderBy(asc(settings.key)));
-/** Every setting in the order in which it was written. */
-export const settingsAsWritten = query(build.select({ key: settings.key }).from(settings).orderBy(sql`rowid`));
 
 export const putUser = insertInto(users);
 export const userNamed = (username: string): typeof users.$inferInsert => ({

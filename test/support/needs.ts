@@ -22,6 +22,12 @@ const engine = (): Need => {
   return { found: file !== "", reason: "needs the engine of .ci/docker-engine in SLIPWAY_TEST_DOCKER_HOST", file };
 };
 
+/** The server that `.ci/postgres start` has made; `file` is its address. */
+const postgres = (): Need => {
+  const file = process.env.SLIPWAY_TEST_POSTGRES ?? "";
+  return { found: file !== "", reason: "needs the server of .ci/postgres in SLIPWAY_TEST_POSTGRES", file };
+};
+
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium-browser", "google-chrome"),
@@ -44,6 +50,7 @@ export const needs = {
   /** To start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
   docker: engine(),
+  postgres: postgres(),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

@@ -1,0 +1,53 @@
+-- What SQLite has and PostgreSQL lacks, as functions, so that the statements of db/ run as they are. Part of every new database, and
+-- replaced at every start. JSON is kept as text: `json` and not `jsonb` reads it, which accepts \u0000.
+create or replace function json_each(j text, out key text, out value text) returns setof record language sql immutable strict parallel safe rows 20 as $$
+  select (i - 1)::text, v from json_array_elements_text(case when ltrim(j) like '[%' then j::json end) with ordinality as a(v, i)
+  union all select e.key, e.value from json_each_text(case when ltrim(j) like '[%' then null else j::json end) e $$;
+--> statement-breakpoint
+create or replace function json_array_length(j text) returns bigint language sql immutable strict parallel safe as $$ select json_array_length(j::json)::bigint $$;
+--> statement-breakpoint
+create or replace function json_extract(j text, path text) returns text language sql immutable strict parallel safe as $$ select jsonb_path_query_first(j::jsonb, path::jsonpath) #>> '{}' $$;
+--> statement-breakpoint
+create or replace function instr(text, text) returns bigint language sql immutable strict parallel safe as $$ select strpos($1, $2)::bigint $$;
+--> statement-breakpoint
+create or replace function max(a bigint, b bigint) returns bigint language sql immutable parallel safe as $$ select case when a is null or b is null then null when a > b then a else b end $$;
+--> statement-breakpoint
+create or replace function min(a bigint, b bigint) returns bigint language sql immutable parallel safe as $$ select case when a is null or b is null then null when a < b then a else b end $$;
+--> statement-breakpoint
+create or replace function text_json_field(text, text) returns text language sql immutable parallel safe as $$ select $1::json ->> $2 $$;
+--> statement-breakpoint
+do $$ begin create operator ->> (leftarg = text, rightarg = text, function = text_json_field); exception when duplicate_function then null; end $$;
+--> statement-breakpoint
+create or replace function join_text(acc text, v text) returns text language sql immutable as $$ select case when v is null then acc when acc is null then v else acc || ',' || v end $$;
+--> statement-breakpoint
+create or replace aggregate group_concat(text) (sfunc = join_text, stype = text);
+--> statement-breakpoint
+create or replace function total_add(acc double precision, v bigint) returns double precision language sql immutable as $$ select acc + coalesce(v, 0) $$;
+--> statement-breakpoint
+create or replace aggregate total(bigint) (sfunc = total_add, stype = double precision, initcond = '0');
+--> statement-breakpoint
+create or replace function bigint_is_text(bigint, text) returns boolean language sql immutable parallel safe as $$ select $1 = $2::bigint $$;
+--> statement-breakpoint
+do $$ begin create operator = (leftarg = bigint, rightarg = text, function = bigint_is_text); exception when duplicate_function then null; end $$;
+--> statement-breakpoint
+create or replace function json_push(acc jsonb, v text) returns jsonb language sql immutable as $$ select acc || to_jsonb(v) $$;
+--> statement-breakpoint
+create or replace function json_text(j jsonb) returns text language sql immutable as $$ select j::text $$;
+--> statement-breakpoint
+create or replace aggregate json_group_array(text) (sfunc = json_push, stype = jsonb, initcond = '[]', finalfunc = json_text);
+--> statement-breakpoint
+-- `+column` keeps SQLite's planner from an index; here it means nothing.
+create or replace function same_text(text) returns text language sql immutable parallel safe as $$ select $1 $$;
+--> statement-breakpoint
+do $$ begin create operator + (rightarg = text, function = same_text); exception when duplicate_function then null; end $$;
+--> statement-breakpoint
+create or replace function fts_query(q text) returns tsquery language sql immutable strict parallel safe as $$
+  select to_tsquery('simple', replace(replace(replace(replace(q, '"', ''''), ' AND ', ' & '), ' NOT ', ' & !'), ' OR ', ' | ')) $$;
+--> statement-breakpoint
+-- A guard that did not touch its rows is an error of the server, so that COMMIT can be sent before the count is known.
+create or replace function expect_rows(have bigint, want bigint) returns void language plpgsql as $$
+  begin if have <> want then raise exception 'stale' using errcode = 'SW001'; end if; end $$;
+--> statement-breakpoint
+-- Every group of commits asks whether its node is still the owner. FOR SHARE, because FOR KEY SHARE would not wait for a takeover.
+create or replace function own_epoch(e bigint) returns void language plpgsql as $$
+  begin perform 1 from epoch where id = 1 and value = e for share; if not found then raise exception 'fenced' using errcode = 'SW002'; end if; end $$;

@@ -1,0 +1,15 @@
+// The hosts of a PostgreSQL address. Pure.
+
+/** One address for each host of `postgres://user:password@one:5432,two:5433/database?x=y`, in the order given. Throws RangeError. */
+export const hostsOf = (url: string): string[] => {
+  const [, scheme = "", credentials = "", hosts = "", rest = ""] =
+    /^(postgres(?:ql)?:\/\/)([^@/]*@)?([^/?]*)(.*)$/s.exec(url) ?? [];
+  if (scheme === "" || hosts === "") {
+    throw new RangeError("an address of PostgreSQL is postgres://user:password@host:port/database");
+  }
+  return hosts.split(",").map((host) => `${scheme}${credentials}${host}${rest}`);
+};
+
+/** The same address without its password, for logs. */
+export const withoutPassword = (url: string): string =>
+  url.replace(/^(postgres(?:ql)?:\/\/[^:@/]*):[^@/]*@/, "$1:***@");

@@ -1,0 +1,63 @@
+// Brings a PostgreSQL database to this version: one transaction a step, under a lock of the database, so that of several nodes that
+// start at once one does it and the others wait.
+import type { ReservedSQL } from "bun";
+import { NewerDatabaseError } from "../engine/migrate.ts";
+import type { Migration } from "../engine/migration.ts";
+import compat from "./compat.sql" with { type: "text" };
+import { PG_MIGRATIONS } from "./migrations.ts";
+
+/** Any number that no other program in the database takes for a lock of its own. */
+const LOCK = 5_710_321_977;
+const BREAK = "--> statement-breakpoint";
+
+/** Returns the names of the steps that were applied; `now` is in milliseconds since 1970. Throws NewerDatabaseError. */
+export const migratePostgres = async (
+  connection: ReservedSQL,
+  { now, migrations = PG_MIGRATIONS }: { now: number; migrations?: readonly Migration[] },
+): Promise<string[]> => {
+  await connection.unsafe(`select pg_advisory_lock(${LOCK})`);
+  try {
+    await connection.unsafe(
+      "create table if not exists migrations (version bigint primary key, name text not null, applied_at bigint not null)",
+    );
+    const [{ version }] = await connection.unsafe("select coalesce(max(version), 0) as version from migrations");
+    const current = Number(version);
+    if (current > migrations.length) {
+      throw new NewerDatabaseError(
+        `this database was written by a newer Slipway (schema ${current}, this one knows ${migrations.length}). Start the newer version again.`,
+      );
+    }
+    await inTransaction(connection, statementsOf(compat));
+    for (const [index, step] of migrations.entries()) {
+      if (index < current) continue;
+      await inTransaction(connection, statementsOf(step.sql), async () => {
+        await connection.unsafe("insert into migrations (version, name, applied_at) values ($1, $2, $3)", [
+          ...[index + 1, step.name, now],
+        ]);
+      }).catch((cause) => {
+        throw new Error(`migration ${step.name} failed`, { cause });
+      });
+    }
+    return migrations.slice(current).map(({ name }) => name);
+  } finally {
+    await connection.unsafe(`select pg_advisory_unlock(${LOCK})`);
+  }
+};
+
+const statementsOf = (sql: string): string[] => sql.split(BREAK).filter((text) => text.trim() !== "");
+
+const inTransaction = async (
+  connection: ReservedSQL,
+  statements: readonly string[],
+  last: () => Promise<void> = async () => {},
+): Promise<void> => {
+  await connection.unsafe("begin");
+  try {
+    for (const text of statements) await connection.unsafe(text);
+    await last();
+    await connection.unsafe("commit");
+  } catch (error) {
+    await connection.unsafe("rollback");
+    throw error;
+  }
+};

@@ -1,0 +1,91 @@
+// The way to the database that takes writes. Several hosts may be named, as after `postgres://` with commas; the one that is no standby
+// is the primary. One connection is the writer's; a pool reads.
+import { type ReservedSQL, SQL } from "bun";
+import { sleep, systemClock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { CommitError } from "../engine/store.ts";
+import { hostsOf } from "./hosts.ts";
+
+/** Milliseconds between two rounds over the hosts, and how long writes wait for a primary before they are refused. */
+const AGAIN_MS = 100;
+const WAIT_MS = 15_000;
+const CONNECT_SECONDS = 2;
+const READERS = 4;
+
+/**
+ * A transaction that stands still between its guard and its COMMIT holds the row that a takeover needs: the database ends it. No other
+ * time-out is set, because a commit that is cancelled while it waits for a standby is answered as done.
+ */
+const WRITER_SETTINGS =
+  "set idle_in_transaction_session_timeout = '2s'; set statement_timeout = 0; set lock_timeout = 0";
+
+export class Primary {
+  readonly #hosts: readonly string[];
+  #readers: SQL | undefined;
+  #sql: SQL | undefined;
+  #writer: Promise<ReservedSQL> | undefined;
+  #closed = false;
+
+  /** `url`: postgres://user:password@host:port[,host:port...]/database?options. */
+  constructor(url: string) {
+    this.#hosts = hostsOf(url);
+  }
+
+  /** The writer's connection, made where there is none. Throws `overloaded` when no primary answers for 15 s: nothing was sent. */
+  writer(): Promise<ReservedSQL> {
+    this.#writer ??= this.#connect().catch((error) => {
+      this.#writer = undefined;
+      throw error;
+    });
+    return this.#writer;
+  }
+
+  /** Where reads go: to the primary, so that what was committed is read. */
+  async readers(): Promise<SQL> {
+    if (!this.#readers) await this.writer();
+    return this.#readers as SQL;
+  }
+
+  /** The writer's connection broke: the next use makes another. */
+  lost(): void {
+    this.#writer = undefined;
+    const old = [this.#sql, this.#readers];
+    this.#sql = undefined;
+    this.#readers = undefined;
+    for (const sql of old) void sql?.close({ timeout: 0 }).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const writer = await this.#writer?.catch(() => undefined);
+    writer?.release();
+    await Promise.all([this.#sql?.close(), this.#readers?.close()]);
+  }
+
+  async #connect(): Promise<ReservedSQL> {
+    const until = systemClock.monotonic() + WAIT_MS;
+    let reason: unknown;
+    for (let i = 0; systemClock.monotonic() < until && !this.#closed; i++) {
+      const host = this.#hosts[i % this.#hosts.length] as string;
+      const sql = new SQL(host, { max: 1, bigint: true, connectionTimeout: CONNECT_SECONDS, idleTimeout: 0 });
+      try {
+        const connection = await sql.reserve();
+        const [row] = await connection.unsafe("select pg_is_in_recovery() as standby");
+        if (!row.standby) {
+          await connection.unsafe(WRITER_SETTINGS).simple();
+          this.#sql = sql;
+          this.#readers = new SQL(host, { max: READERS, bigint: true, connectionTimeout: CONNECT_SECONDS });
+          return connection;
+        }
+        reason = "it is a standby";
+        connection.release();
+      } catch (error) {
+        reason = error;
+      }
+      await sql.close({ timeout: 0 }).catch(() => {});
+      if (i % this.#hosts.length === this.#hosts.length - 1) await sleep(systemClock, AGAIN_MS);
+    }
+    log("db").warn("no primary of PostgreSQL answers: {reason}", { reason });
+    throw new CommitError("overloaded", "no primary of the database answers", { cause: reason });
+  }
+}

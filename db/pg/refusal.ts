@@ -1,0 +1,56 @@
+// What PostgreSQL's answer means to the writer (db/engine/refusal.ts is its twin for SQLite).
+import { CommitError } from "../engine/store.ts";
+
+type PostgresError = {
+  readonly errno?: unknown;
+  readonly code?: unknown;
+  readonly constraint?: string;
+  readonly table?: string;
+  readonly detail?: string;
+  readonly message?: string;
+};
+
+/** The five characters of SQLSTATE; empty when the error is not PostgreSQL's. */
+export const sqlState = (error: unknown): string => {
+  const { errno, code } = (error ?? {}) as PostgresError;
+  return [errno, code].map(String).find((text) => /^[0-9A-Z]{5}$/.test(text)) ?? "";
+};
+
+/** The same group may succeed when it is sent again: a deadlock, or a transaction that met another. */
+export const isWorthRepeating = (error: unknown): boolean => /^40(001|P01)$/.test(sqlState(error));
+
+/** PostgreSQL refused this statement; the connection goes on. Anything else is a broken connection, whose commit may have arrived. */
+export const isAnswer = (error: unknown): boolean => {
+  const state = sqlState(error);
+  // Class 57: the server is going down or has ended this connection.
+  return state !== "" && !/^(08|57)/.test(state);
+};
+
+/** What PostgreSQL said, as one of our reasons. */
+export const refusalOf = (error: unknown): CommitError => {
+  if (error instanceof CommitError) return error;
+  const state = sqlState(error);
+  const { message = String(error) } = (error ?? {}) as PostgresError;
+  if (state === "SW001") return new CommitError("stale", "the row has changed meanwhile", { cause: error });
+  if (state === "SW002") return new CommitError("closed", "another node has taken over", { cause: error });
+  if (state.startsWith("23")) {
+    const constraint = constraintOf(error as PostgresError);
+    return new CommitError("constraint", "a rule of the database refused the change", { constraint, cause: error });
+  }
+  if (state === "53100") return new CommitError("full", "the disk of the database is full", { cause: error });
+  if (state.startsWith("53") || state === "25006" || state === "57P03") {
+    return new CommitError("overloaded", `the database takes no writes now: ${message}`, { cause: error });
+  }
+  return new CommitError("unknown", "the write could not be confirmed", { cause: error });
+};
+
+/** As SQLite says it: the columns, or the name of an index over expressions. */
+const constraintOf = ({ constraint = "", table, detail = "" }: PostgresError): string => {
+  const columns = /^Key \((\w+(?:, \w+)*)\)=/.exec(detail)?.[1];
+  return columns && table && /_(pkey|key|unique)$/.test(constraint)
+    ? columns
+        .split(", ")
+        .map((column) => `${table}.${column}`)
+        .join(", ")
+    : constraint;
+};

@@ -1,0 +1,97 @@
+// The store on PostgreSQL: one group-committing writer, a few readers. Reads go to the primary, so they see every commit that resolved.
+import { Sequences } from "../engine/sequences.ts";
+import type { Query, Statement, Value } from "../engine/sql.ts";
+import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
+import { queryText } from "./bind.ts";
+import { checkDatabase } from "./checks.ts";
+import { migratePostgres } from "./migrate.ts";
+import { Primary } from "./primary.ts";
+import { refusalOf } from "./refusal.ts";
+import { PgWriter } from "./writer.ts";
+
+export type PgStoreOptions = {
+  /** postgres://user:password@host:port[,host:port...]/database. Holds a password: never logged. */
+  url: string;
+  /** Milliseconds since 1970, for the table of migrations. */
+  now: number;
+  queueBytes?: number;
+  /** Another node has taken over: the process must stop. */
+  fatal(error: Error): void;
+};
+
+/** Connects, checks the database, migrates it and raises its epoch. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
+export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => {
+  const primary = new Primary(options.url);
+  try {
+    const connection = await primary.writer();
+    await checkDatabase(connection);
+    await migratePostgres(connection, options);
+    const [{ value }] = await connection.unsafe(
+      "insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = epoch.value + 1 returning value",
+    );
+    return new PgStore(primary, Number(value), options);
+  } catch (error) {
+    await primary.close();
+    throw error;
+  }
+};
+
+export class PgStore implements Store {
+  readonly epoch: number;
+  readonly writer: PgWriter;
+  readonly #primary: Primary;
+  readonly #sequences: Sequences;
+  #closing: Promise<void> | undefined;
+
+  constructor(primary: Primary, epoch: number, { fatal, queueBytes }: Pick<PgStoreOptions, "fatal" | "queueBytes">) {
+    this.#primary = primary;
+    this.epoch = epoch;
+    this.writer = new PgWriter({
+      primary,
+      fatal,
+      queueBytes,
+      guard: { text: "select own_epoch($1)", params: [epoch] },
+    });
+    this.#sequences = new Sequences(this);
+  }
+
+  commit(batch: readonly Statement[]): Promise<void> {
+    return this.writer.submit(batch);
+  }
+
+  async get<T>(query: Query<T>): Promise<T | undefined> {
+    return (await this.all(query))[0];
+  }
+
+  async all<T>(query: Query<T>): Promise<T[]> {
+    if (this.#closing) throw new CommitError("closed", "the store is closing");
+    try {
+      const readers = await this.#primary.readers();
+      const rows = await readers.unsafe(queryText(query.sql), query.params as never[]).values();
+      return (rows as unknown as unknown[][]).map((row) => query.map(row.map(storedValue)));
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  }
+
+  scan<T>(query: Query<T>): Promise<T[]> {
+    return this.all(query);
+  }
+
+  async reserve(sequence: SequenceName, count: number): Promise<number> {
+    if (this.#closing) throw new CommitError("closed", "the store is closing");
+    return this.#sequences.reserve(sequence, count);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.writer.stop().then(() => this.#primary.close());
+    return this.#closing;
+  }
+}
+
+/** As SQLite gives it: numbers for integers, 0 and 1 for booleans. */
+const storedValue = (value: unknown): Value => {
+  if (typeof value === "bigint") return Number(value);
+  if (typeof value === "boolean") return Number(value);
+  return value as Value;
+};

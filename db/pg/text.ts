@@ -1,0 +1,80 @@
+// From SQLite's words to PostgreSQL's, once for each statement. The statements of db/ are written for SQLite; what both databases know is
+// left as it is, functions that PostgreSQL lacks are made in compat.sql, and the few forms that are grammar are rewritten here. Pure.
+
+/** Strings, quoted names and comments are passed over; a parameter is `?` or `?N`. */
+const PARAMETER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d+)?/g;
+
+/** The same statement for PostgreSQL. */
+export const toPostgres = (sql: string): string => {
+  if (isSearchUpkeep(sql)) return "select 1 where false";
+  let text = numbered(sql);
+  for (const [form, words] of FORMS) text = text.replace(form, words as string);
+  return nameSubqueries(ignoring(searchInsert(text)));
+};
+
+const FORMS: readonly (readonly [RegExp, string | ((...found: string[]) => string)])[] = [
+  // The target of a conflict names columns without their table.
+  [
+    /on conflict \(((?:"\w+"\."\w+"(?:, )?)+)\)/g,
+    (_, columns = "") => `on conflict (${columns.replace(/"\w+"\./g, "")})`,
+  ],
+  [/\blimit -1\b/g, "limit all"],
+  // A limit that is bound may be -1, which is none.
+  [/\blimit (\$\d+)/g, "limit nullif($1::bigint, -1)"],
+  // PostgreSQL chooses indices and the order of joins itself.
+  [/ (?:not indexed|indexed by \w+)/g, ""],
+  [/cross join (\w+ \w+) on/g, "join $1 on"],
+  [/\b(?:message|title)_search match (\$\d+)/g, "words @@ fts_query($1)"],
+];
+
+const numbered = (sql: string): string => {
+  let last = 0;
+  return sql.replace(PARAMETER, (found, number?: string) => (found[0] === "?" ? `$${number ?? ++last}` : found));
+};
+
+/** FTS5 is told to merge by an insert into a column of its own name; PostgreSQL merges by itself (autovacuum). */
+const isSearchUpkeep = (sql: string): boolean =>
+  /^insert into (message|title)_search \((message|title)_search, rank\)/.test(sql) ||
+  /from (message|title)_search_data/.test(sql);
+
+const ignoring = (text: string): string =>
+  /^\s*insert or ignore\b/.test(text) ? `${text.replace("insert or ignore", "insert")} on conflict do nothing` : text;
+
+/** Words of a message or title go in as a tsvector, and replace those that were there. */
+const searchInsert = (text: string): string =>
+  /^insert (?:or replace )?into (?:message|title)_search\b/.test(text)
+    ? `${text.replace("insert or replace", "insert").replace(/(\$\d+)\)$/, "to_tsvector('simple', $1))")} on conflict (rowid) do update set words = excluded.words`
+    : text;
+
+const AFTER_SUBQUERY =
+  /^(where|group|order|limit|join|left|inner|cross|union|on|having|intersect|except|window|offset|returning|using|natural|full|right)\b/i;
+
+/** Before version 16, PostgreSQL wants a name for a subquery in `from`. */
+const nameSubqueries = (sql: string): string => {
+  let text = sql;
+  const opening = /\b(?:from|join)\s*\(/gi;
+  for (let count = 0; ; count++) {
+    const found = opening.exec(text);
+    if (!found) return text;
+    const end = endOfBracket(text, found.index + found[0].length);
+    const rest = text.slice(end).trimStart();
+    if (rest === "" || /^[),;]/.test(rest) || AFTER_SUBQUERY.test(rest)) {
+      text = `${text.slice(0, end)} as subquery_${count}${text.slice(end)}`;
+    }
+  }
+};
+
+/** Where the bracket ends that is open at `from`. */
+const endOfBracket = (text: string, from: number): number => {
+  let depth = 1;
+  let quote = "";
+  let at = from;
+  for (; at < text.length && depth > 0; at++) {
+    const char = text[at] as string;
+    if (quote !== "") quote = char === quote ? "" : quote;
+    else if (char === "'" || char === '"') quote = char;
+    else if (char === "(") depth++;
+    else if (char === ")") depth--;
+  }
+  return at;
+};

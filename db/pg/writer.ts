@@ -1,0 +1,222 @@
+// The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
+// itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
+import type { ReservedSQL } from "bun";
+import type { Statement } from "../engine/sql.ts";
+import { CommitError } from "../engine/store.ts";
+import { type Sent, sentOf } from "./bind.ts";
+import type { Primary } from "./primary.ts";
+import { isAnswer, isWorthRepeating, refusalOf } from "./refusal.ts";
+
+/** What a waiting row costs beside its values, so that rows without values count too. */
+const ROW_BYTES = 32;
+const GROUP_ROWS = 500;
+const QUEUE_BYTES = 64 * 1024 * 1024;
+/** How often a group is sent again that met another transaction. */
+const REPEATS = 5;
+/** From so many refusals on, the batches of a group go one by one, each in its savepoint: five times the price, but bounded. */
+const REFUSALS_IN_ONE_GO = 2;
+
+type Pending = {
+  readonly batch: readonly Statement[];
+  readonly rows: number;
+  readonly bytes: number;
+  resolve(): void;
+  reject(error: unknown): void;
+};
+type Refused = { readonly pending: Pending; readonly error: unknown };
+
+export type WriterOptions = {
+  readonly primary: Primary;
+  /** Sent first in each transaction; raises SW002 where another node has taken over. */
+  readonly guard: Sent;
+  /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
+  readonly queueBytes?: number | undefined;
+  /** Another node owns the data: the process must stop. */
+  fatal(error: Error): void;
+};
+
+export class PgWriter {
+  readonly #options: WriterOptions;
+  #queue: Pending[] = [];
+  #queuedBytes = 0;
+  #running: Promise<void> | undefined;
+  #stopped: CommitError | undefined;
+  /** Groups and batches so far, and how many had to be sent again, for the log and the benchmark. */
+  readonly counts = { groups: 0, batches: 0, repeats: 0 };
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the batch is committed. */
+  submit(batch: readonly Statement[]): Promise<void> {
+    if (this.#stopped) return Promise.reject(this.#stopped);
+    const filled = batch.filter(({ rows }) => rows.length > 0);
+    if (filled.length === 0) return Promise.resolve();
+    const { rows, bytes } = sizeOf(filled);
+    if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? QUEUE_BYTES)) {
+      return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ batch: filled, rows, bytes, resolve, reject });
+      this.#queuedBytes += bytes;
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Refuses new batches and resolves when the waiting ones are settled. */
+  async stop(): Promise<void> {
+    this.#stopped ??= new CommitError("closed", "the store is closing");
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // What is submitted in one turn of the loop shares its group.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#queue.length > 0) {
+      const group = this.#take();
+      try {
+        await this.#commit(group);
+      } catch (error) {
+        const refusal = refusalOf(error);
+        for (const { reject } of group) reject(refusal);
+        if (refusal.reason === "closed" && !this.#stopped) this.#end(refusal);
+      }
+      for (const { bytes } of group) this.#queuedBytes -= bytes;
+    }
+    // In the same turn in which the queue was seen empty, so that nothing is added to a queue that nobody looks at.
+    this.#running = undefined;
+  }
+
+  /** Another node has taken over: nothing more is written. */
+  #end(refusal: CommitError): void {
+    this.#stopped = refusal;
+    for (const { reject, bytes } of this.#queue.splice(0)) {
+      this.#queuedBytes -= bytes;
+      reject(refusal);
+    }
+    this.#options.fatal(refusal);
+  }
+
+  #take(): Pending[] {
+    let rows = 0;
+    let count = 0;
+    for (const pending of this.#queue) {
+      rows += pending.rows;
+      if (count > 0 && rows > GROUP_ROWS) break;
+      count++;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  /** Commits the group without those it refuses, who are told only after it: whoever lost reads what the winner has written. */
+  async #commit(group: readonly Pending[]): Promise<void> {
+    const refused: Refused[] = [];
+    let left = group;
+    for (let repeats = 0; left.length > 0; ) {
+      const connection = await this.#options.primary.writer();
+      let failed: Refused | undefined;
+      try {
+        if (refused.length >= REFUSALS_IN_ONE_GO) {
+          refused.push(...(await this.#carefully(connection, left)));
+          break;
+        }
+        failed = await this.#inOneGo(connection, left);
+      } catch (error) {
+        if (!isAnswer(error)) this.#options.primary.lost();
+        if (!isWorthRepeating(error) || ++repeats > REPEATS) throw error;
+        this.counts.repeats++;
+        continue;
+      }
+      if (!failed) break;
+      if (isWorthRepeating(failed.error) && ++repeats <= REPEATS) {
+        this.counts.repeats++;
+        continue;
+      }
+      refused.push(failed);
+      left = left.filter((pending) => pending !== failed.pending);
+    }
+    this.counts.groups++;
+    this.counts.batches += group.length;
+    const errors = new Map(refused.map(({ pending, error }) => [pending, error]));
+    for (const pending of group) {
+      if (errors.has(pending)) pending.reject(refusalOf(errors.get(pending)));
+      else pending.resolve();
+    }
+  }
+
+  /** One pipeline. Answers the batch that was refused, with which nothing was written; throws where the group as a whole failed. */
+  async #inOneGo(connection: ReservedSQL, group: readonly Pending[]): Promise<Refused | undefined> {
+    const sent: { readonly of?: Pending; readonly answer: Promise<{ command?: string }> }[] = [];
+    const send = ({ text, params }: Sent, of?: Pending) =>
+      sent.push({
+        ...(of ? { of } : {}),
+        // Without parameters a text goes by the simple protocol, which needs no answer to PREPARE first.
+        answer: (params.length === 0 ? connection.unsafe(text) : connection.unsafe(text, params as never[])).execute(),
+      });
+    send(BEGIN);
+    send(this.#options.guard);
+    for (const pending of group) for (const one of pending.batch.flatMap(sentOf)) send(one, pending);
+    send(COMMIT);
+    const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
+    const first = answers.findIndex(({ status }) => status === "rejected");
+    if (first < 0) {
+      checkCommitted((answers.at(-1) as PromiseFulfilledResult<{ command?: string }>).value);
+      return undefined;
+    }
+    const error = (answers[first] as PromiseRejectedResult).reason;
+    const pending = sent[first]?.of;
+    // A connection that broke leaves open whether COMMIT arrived.
+    if (!pending || !isAnswer(error) || answers.some((one) => one.status === "rejected" && !isAnswer(one.reason))) {
+      throw error;
+    }
+    return { pending, error };
+  }
+
+  /** One transaction in which each batch has its savepoint. Answers those that were refused. */
+  async #carefully(connection: ReservedSQL, group: readonly Pending[]): Promise<Refused[]> {
+    const refused: Refused[] = [];
+    await connection.unsafe(BEGIN.text);
+    try {
+      await connection.unsafe(this.#options.guard.text, this.#options.guard.params as never[]);
+      for (const pending of group) {
+        await connection.unsafe("savepoint batch");
+        const answers = await Promise.allSettled(
+          pending.batch.flatMap(sentOf).map(({ text, params }) => connection.unsafe(text, params as never[]).execute()),
+        );
+        const error = answers.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
+        if (error && !isAnswer(error.reason)) throw error.reason;
+        if (error) refused.push({ pending, error: error.reason });
+        await connection.unsafe(error ? "rollback to savepoint batch" : "release savepoint batch");
+      }
+      checkCommitted((await connection.unsafe(COMMIT.text)) as { command?: string });
+    } catch (error) {
+      if (isAnswer(error)) await connection.unsafe("rollback").catch(() => this.#options.primary.lost());
+      throw error;
+    }
+    return refused;
+  }
+}
+
+const BEGIN: Sent = { text: "begin", params: [] };
+const COMMIT: Sent = { text: "commit", params: [] };
+
+/** COMMIT of a transaction that met an error is answered with ROLLBACK. */
+const checkCommitted = ({ command }: { command?: string }): void => {
+  if (command !== "COMMIT") throw new CommitError("unknown", `the database answered ${command} to COMMIT`);
+};
+
+const sizeOf = (batch: readonly Statement[]): { rows: number; bytes: number } => {
+  let rows = 0;
+  let bytes = 0;
+  for (const statement of batch) {
+    rows += statement.rows.length;
+    for (const row of statement.rows) {
+      bytes += ROW_BYTES;
+      for (const value of row) {
+        bytes += typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 8;
+      }
+    }
+  }
+  return { rows, bytes };
+};

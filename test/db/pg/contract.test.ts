@@ -1,0 +1,17 @@
+// The contract suite over a real PostgreSQL.
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { needs } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
+import { storeContract } from "../contract.ts";
+
+if (needs.postgres.found) {
+  storeContract("PgStore", async () => {
+    const database = await createDatabase();
+    return {
+      open: (options = {}): Promise<PgStore> => openPgStore({ url: database.url, now: 0, fatal: () => {}, ...options }),
+      // Of a node that ended only its connections are left, and they end.
+      crash: () => database.cutConnections(),
+      remove: () => database.remove(),
+    };
+  });
+}

@@ -1,0 +1,122 @@
+// The store on a real PostgreSQL: what it demands of it, how it comes to its tables, and that only one node writes.
+import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { SQL } from "bun";
+import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { UnsafeDatabaseError } from "#db/pg/checks.ts";
+import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
+import { tablesMigration } from "#db/pg/print-migration.ts";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { allSettings, putSetting } from "../batches.ts";
+import { outcomeOf } from "../contract.ts";
+
+const databases: TestDatabase[] = [];
+const stores: PgStore[] = [];
+const database = async (options = {}): Promise<TestDatabase> => {
+  const made = await createDatabase(options);
+  databases.push(made);
+  return made;
+};
+const open = async (url: string, fatal = (_: Error): void => {}): Promise<PgStore> => {
+  const store = await openPgStore({ url, now: 0, fatal });
+  stores.push(store);
+  return store;
+};
+const ask = async (url: string, text: string) => {
+  await using sql = new SQL(url, { max: 1 });
+  return await sql.unsafe(text);
+};
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close().catch(() => {});
+  for (const one of databases.splice(0)) await one.remove();
+});
+
+test("[PQ-3] the first migration holds the tables of db/schema", () => {
+  // `bun db/pg/print-migration.ts` makes it anew.
+  const file = readFileSync(new URL("../../../db/pg/migrations/0000_tables.sql", import.meta.url), "utf8");
+  expect(file).toBe(tablesMigration());
+});
+
+describe("migrations", () => {
+  testNeeding([needs.postgres], "[PQ-3] are applied once, also by nodes that start at the same time", async () => {
+    const { url } = await database({ empty: true });
+    await Promise.all([open(url), open(url), open(url)]);
+    const rows = await ask(url, "select version, name from migrations order by version");
+    expect(rows.map(({ name }: { name: string }) => name)).toEqual(PG_MIGRATIONS.map(({ name }) => name));
+  });
+
+  testNeeding([needs.postgres], "[PQ-3] of a newer version are refused, and nothing is touched", async () => {
+    const { url } = await database();
+    await ask(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
+    expect(await open(url).catch((error) => error)).toBeInstanceOf(NewerDatabaseError);
+  });
+});
+
+describe("a database that would lose or change data is refused", () => {
+  testNeeding([needs.postgres], "[PQ-4] acknowledges before it has written", async () => {
+    const { url } = await database();
+    await ask(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
+    const error = await open(url).catch((refusal) => refusal);
+    expect(error).toBeInstanceOf(UnsafeDatabaseError);
+    expect(error.message).toContain("synchronous_commit is off");
+  });
+
+  testNeeding([needs.postgres], "[PQ-4] sorts in another order", async () => {
+    const name = `${new URL((await database()).url).pathname.slice(1)}_sorted`;
+    await ask(needs.postgres.file, `create database ${name} template template0 encoding 'utf8' locale 'C.UTF-8'`);
+    const url = new URL(needs.postgres.file);
+    url.pathname = `/${name}`;
+    const error = await open(url.href).catch((refusal) => refusal);
+    await ask(needs.postgres.file, `drop database ${name} with (force)`);
+    expect(error.message).toContain("its collation is C.UTF-8");
+  });
+});
+
+describe("two nodes on one database", () => {
+  testNeeding(
+    [needs.postgres],
+    "[PQ-5] the older one is fenced: its next write is refused and it must stop",
+    async () => {
+      const { url } = await database();
+      const fatal: Error[] = [];
+      const older = await open(url, (error) => fatal.push(error));
+      await older.commit([putSetting({ key: "before", value: "" })]);
+      const newer = await open(url);
+      const outcomes = await Promise.all(
+        ["a", "b"].map((key) => outcomeOf(older.commit([putSetting({ key, value: "" })]))),
+      );
+      expect(outcomes).toEqual(["closed", "closed"]);
+      expect(fatal.map(({ message }) => message)).toEqual(["another node has taken over"]);
+      await newer.commit([putSetting({ key: "after", value: "" })]);
+      expect((await newer.all(allSettings())).map(({ key }) => key)).toEqual(["after", "before"]);
+    },
+  );
+
+  testNeeding(
+    [needs.postgres],
+    "[PQ-6] a connection that breaks leaves what was acknowledged, and writes go on",
+    async () => {
+      const made = await database();
+      const store = await open(made.url);
+      const acknowledged: string[] = [];
+      let going = true;
+      const writing = (async () => {
+        for (let i = 0; going; i++) {
+          const key = `k${i}`;
+          if ((await outcomeOf(store.commit([putSetting({ key, value: "" })]))) === "done") acknowledged.push(key);
+        }
+      })();
+      for (let cut = 0; cut < 3; cut++) {
+        const seen = acknowledged.length;
+        await made.cutConnections();
+        while (acknowledged.length < seen + 5) await new Promise((resolve) => setImmediate(resolve));
+      }
+      going = false;
+      await writing;
+      const kept = new Set((await store.all(allSettings())).map(({ key }) => key));
+      expect(acknowledged.filter((key) => !kept.has(key))).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,50 @@
+// Databases on the PostgreSQL of `.ci/postgres`, one for each test, made from a template that is migrated once a run.
+import { SQL } from "bun";
+import { openPgStore } from "#db/pg/store.ts";
+import { needs } from "./needs.ts";
+
+export type TestDatabase = {
+  readonly url: string;
+  /** Ends every connection to it, as the end of its node's process would. */
+  cutConnections(): Promise<void>;
+  remove(): Promise<void>;
+};
+
+let made = 0;
+let migrated: Promise<string> | undefined;
+
+const addressOf = (name: string): string => {
+  const url = new URL(needs.postgres.file);
+  url.pathname = `/${name}`;
+  return url.href;
+};
+
+/** The database that all others of this process are copies of: migrating one takes longer than a test. */
+const makeTemplate = async (): Promise<string> => {
+  const name = `slipway_${process.pid}_template`;
+  const admin = new SQL(needs.postgres.file, { max: 1 });
+  await admin.unsafe(`create database ${name} template template0 encoding 'utf8' locale 'C'`);
+  await admin.close();
+  const store = await openPgStore({ url: addressOf(name), now: 0, fatal: () => {} });
+  await store.close();
+  return name;
+};
+
+/** A database of this version. With `empty` nothing is in it, not even tables. */
+export const createDatabase = async ({ empty = false } = {}): Promise<TestDatabase> => {
+  const name = `slipway_${process.pid}_${made++}`;
+  migrated ??= makeTemplate();
+  const template = empty ? "template0" : await migrated;
+  const admin = new SQL(needs.postgres.file, { max: 1 });
+  await admin.unsafe(`create database ${name} template ${template} encoding 'utf8' locale 'C'`);
+  return {
+    url: addressOf(name),
+    cutConnections: async () => {
+      await admin.unsafe("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [name]);
+    },
+    remove: async () => {
+      await admin.unsafe(`drop database if exists ${name} with (force)`);
+      await admin.close();
+    },
+  };
+};
