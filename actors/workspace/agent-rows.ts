@@ -1,6 +1,8 @@
 // The rows of the resources and agents that a start build makes from its filled-in template. Pure; used by plan.ts. Tokens leave here
 // in the clear once, for the worker; only their digest is stored.
+import type { Encryption } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
+import { changeValues, sealSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { insertLogSource } from "#db/agents/log-sources.ts";
@@ -26,6 +28,9 @@ export type AgentRowsInput = {
   readonly uuid: () => string;
   /** Digests of the tokens of programs that run already, by agent name: they go over to the new agents (rule PB-8). */
   readonly kept?: ReadonlyMap<string, string>;
+  readonly encryption: Encryption;
+  /** Values of sensitive variables: what holds one is stored sealed (rule TP-33). */
+  readonly secrets: readonly string[];
 };
 
 export type MadeAgents = {
@@ -56,7 +61,8 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
       // A token that the template itself names is always that of the newest agent.
       const kept = input.kept?.get(agent.name);
       if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(made.token)));
-      rows.push(agentRow(agent, made, place, input), ...belongings(agent, made.id, keys, input));
+      const seal = sealSecretTexts(input.encryption, made.id, input.secrets);
+      rows.push(agentRow(agent, made, place, input, seal), ...belongings(agent, made.id, keys, input, seal));
     }
   }
   return { rows, agents, daily_cost: dailyCost(input.manifest) };
@@ -75,7 +81,12 @@ const resourceRow = (id: string, resource: ManifestResource, { job_id, now, mani
     icon: resource.icon ?? "",
     hide: resource.hide ?? false,
     daily_cost: resource.daily_cost ?? 0,
-    metadata: (resource.metadata ?? []).map(({ key, value, sensitive = false }) => ({ key, value, sensitive })),
+    metadata: (resource.metadata ?? []).map(({ key, value, sensitive = false }) => ({
+      key,
+      // Never shown, so never kept.
+      value: sensitive ? "" : value,
+      sensitive,
+    })),
     created_at: now,
   });
 
@@ -84,6 +95,7 @@ const agentRow = (
   { id, token }: { id: string; token: string },
   place: { resource_id: string; key: number; display_order: number },
   { workspace_id, build_id, now, machine, kept, uuid }: AgentRowsInput,
+  seal: TextChange,
 ): Statement =>
   insertAgent({
     ...place,
@@ -96,7 +108,7 @@ const agentRow = (
     architecture: agent.arch ?? machine.arch,
     operating_system: agent.os ?? machine.os,
     directory: agent.directory ?? "",
-    environment_variables: agent.env ?? {},
+    environment_variables: changeValues(agent.env ?? {}, seal),
     display_apps: agent.display_apps ?? DISPLAY_APPS,
     connection_timeout_seconds: agent.connection_timeout ?? CONNECTION_TIMEOUT,
     troubleshooting_url: agent.troubleshooting_url ?? "",
@@ -114,6 +126,7 @@ const belongings = (
   agent_id: string,
   keys: { source: number },
   { uuid, now }: AgentRowsInput,
+  seal: TextChange,
 ): Statement[] => {
   const sources = (agent.scripts ?? []).map((script) => ({
     key: keys.source++,
@@ -129,7 +142,7 @@ const belongings = (
     log_source_id: sources[index]?.id ?? "",
     log_path: script.log_path ?? "",
     display_name: script.display_name,
-    script: script.script,
+    script: seal(script.script),
     cron: script.cron ?? "",
     run_on_start: script.run_on_start ?? false,
     run_on_stop: script.run_on_stop ?? false,
@@ -141,7 +154,7 @@ const belongings = (
     agent_id,
     key: one.key,
     display_name: one.display_name ?? one.key,
-    script: one.script,
+    script: seal(one.script),
     interval: one.interval,
     timeout: one.timeout ?? METADATA_TIMEOUT,
     display_order: index,

@@ -10,7 +10,7 @@ import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest, ManifestVariable } from "#schema/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
@@ -68,6 +68,8 @@ export const planBuild = async (
         source_key: await store.reserve("log_sources", countScripts(manifest) || 1),
         machine: machine(),
         uuid,
+        encryption,
+        secrets: secretsOf(source.variables ?? [], variables),
       })
     : { rows: [], agents, daily_cost: known.made ? dailyCost(manifest) : 0 };
   return {
@@ -90,6 +92,9 @@ export const planBuild = async (
     daily_cost: made.daily_cost,
   };
 };
+
+const secretsOf = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
+  declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
 
 const agentsOf = (manifest: Manifest) => manifest.resources.flatMap(({ agents }) => agents ?? []);
 const countAgents = (manifest: Manifest): number => agentsOf(manifest).length;

@@ -1,5 +1,6 @@
 // Wire shapes of API keys: tokens and sign-ins (facts/platform 8.2). The secret is in none of them but the answer that makes it.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { strictObject } from "./strict.ts";
 
 /** What a token may be called: it stands in paths. */
 const TokenName = t.String({
@@ -36,7 +37,8 @@ const AllowedAddresses = t.Array(t.String({ maxLength: 64 }), {
   description: "IP addresses or networks in CIDR form from which it counts. Absent or empty: from everywhere.",
 });
 
-export const CreateTokenRequest = t.Object({
+// Strict, both: a misspelt `scopes` or `allowed_addresses` would make a key that may do everything, from everywhere.
+export const CreateTokenRequest = strictObject({
   lifetime: t.Optional(
     t.Union([t.Number(), t.String({ maxLength: 64 })], {
       description: "Nanoseconds, or a text such as `168h` or `30d`. 0 or absent: the default, seven days.",
@@ -47,14 +49,14 @@ export const CreateTokenRequest = t.Object({
   allowed_addresses: t.Optional(AllowedAddresses),
   token_name: t.Optional(TokenName),
   allow_list: t.Optional(
-    t.Array(t.Object({ type: t.String({ maxLength: 64 }), id: t.String({ maxLength: 64 }) }), {
+    t.Array(strictObject({ type: t.String({ maxLength: 64 }), id: t.String({ maxLength: 64 }) }), {
       maxItems: 16,
       description: "Only {type: *, id: *} is accepted: tokens are not bound to single resources.",
     }),
   ),
 });
 
-export const UpdateTokenRequest = t.Object({
+export const UpdateTokenRequest = strictObject({
   scopes: t.Optional(Scopes),
   allowed_addresses: t.Optional(AllowedAddresses),
 });

@@ -1,6 +1,7 @@
 // Wire shapes of the MCP servers an organization offers to its chats (facts/chats 5.5). Secrets go in and never come out.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
+import { strictObject } from "./strict.ts";
 import { iconText, lineText } from "./text.ts";
 
 export const MCP_TRANSPORTS = ["streamable_http", "sse"] as const;
@@ -13,7 +14,7 @@ export type McpAvailability = (typeof MCP_AVAILABILITIES)[number];
 const names = () => t.Array(t.String({ maxLength: 256 }), { maxItems: 500 });
 const address = (description: string) => t.String({ maxLength: 2_048, description });
 
-export const McpOAuth = t.Object({
+export const McpOAuth = strictObject({
   client_id: t.String({ maxLength: 1_024 }),
   auth_url: address("Where people sign in."),
   token_url: address("Where the code is changed into tokens."),
@@ -43,12 +44,11 @@ const editable = {
 
 const slug = t.String({ maxLength: 64, description: "The beginning of its tools' names." });
 
-export const CreateMcpServer = t.Composite([
-  t.Object({ slug, url: editable.url }),
-  t.Partial(t.Omit(t.Object(editable), ["url"])),
-]);
+// Strict: a misspelt `tool_allow_list` would leave every tool of the server allowed.
+const changes = t.Partial(t.Object(editable)).properties;
+export const CreateMcpServer = strictObject({ ...changes, slug, url: editable.url });
 export type CreateMcpServer = Static<typeof CreateMcpServer>;
-export const UpdateMcpServer = t.Partial(t.Object(editable));
+export const UpdateMcpServer = strictObject(changes);
 export type UpdateMcpServer = Static<typeof UpdateMcpServer>;
 
 const { api_key: _key, custom_headers: _headers, oauth2_client_secret: _secret, ...shown } = editable;

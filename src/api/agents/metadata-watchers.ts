@@ -2,6 +2,7 @@
 // hears of changes at most once a second, and at least every 5 s because results grow older (facts/platform 5.8, rules MD-1 to MD-3).
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { openSecretTexts } from "#base/template-secrets.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { showMetadata } from "#domain/agents/present.ts";
 import type { ApiContext } from "../context.ts";
@@ -103,7 +104,8 @@ class Watched {
     try {
       const rows = await this.#ctx.store.all(listAgentMetadata({ agent_id: this.#agentId }));
       const now = this.#ctx.clock.now();
-      return JSON.stringify(rows.map((row) => showMetadata(row, now)));
+      const open = openSecretTexts(this.#ctx.encryption, this.#agentId);
+      return JSON.stringify(rows.map((row) => showMetadata(row, now, open)));
     } catch (error) {
       log("watch").warn("metadata of agent {id} cannot be read: {error}", { id: this.#agentId, error });
       return undefined;

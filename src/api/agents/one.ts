@@ -3,9 +3,8 @@ import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { agentAt } from "#domain/agents/find.ts";
-import { latencyOf } from "#domain/agents/latency.ts";
 import { showAgentRows } from "#domain/agents/present.ts";
-import { hasAppHosts } from "#domain/applications/names.ts";
+import { agentView } from "#domain/agents/view.ts";
 import { WorkspaceAgent } from "#schema/agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -17,14 +16,7 @@ export const oneAgent = (ctx: ApiContext) =>
     async ({ caller, params }) => {
       const { agent_id } = await agentAt(ctx.store, params.workspaceagent, caller);
       const row = await ctx.store.get(findAgent({ id: agent_id }));
-      const [agent] = await showAgentRows(
-        ctx.store,
-        row ? [row] : [],
-        ctx.clock.now(),
-        caller.compat,
-        hasAppHosts(ctx),
-        latencyOf(ctx),
-      );
+      const [agent] = await showAgentRows(agentView(ctx, caller), row ? [row] : []);
       if (!agent) throw notFound();
       return agent;
     },

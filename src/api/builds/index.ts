@@ -4,8 +4,7 @@ import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { isOwner, mayStartStop } from "#domain/access.ts";
-import { latencyOf } from "#domain/agents/latency.ts";
-import { hasAppHosts } from "#domain/applications/names.ts";
+import { agentView } from "#domain/agents/view.ts";
 import { buildAt, showBuilds } from "#domain/builds/build.ts";
 import { resourcesOf } from "#domain/builds/resources.ts";
 import { timingsOf } from "#domain/builds/timings.ts";
@@ -97,14 +96,7 @@ export const builds = (ctx: ApiContext) =>
       "/:workspacebuild/resources",
       async ({ caller, params }) => {
         const { job } = await buildAt(ctx, params.workspacebuild, caller);
-        const resources = await resourcesOf(
-          ctx.store,
-          [job],
-          ctx.clock.now(),
-          caller.compat,
-          hasAppHosts(ctx),
-          latencyOf(ctx),
-        );
+        const resources = await resourcesOf(agentView(ctx, caller), [job]);
         return resources.get(job.id) ?? [];
       },
       {

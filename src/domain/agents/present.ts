@@ -2,6 +2,8 @@
 // Used by the agent's own route and inside the resources of a build.
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
 import { listAgentNames } from "#db/agents/app-places.ts";
 import { type AppStatusRow, listAppStatusesOf } from "#db/agents/app-statuses.ts";
@@ -16,36 +18,36 @@ import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type AppName, labelOf } from "../applications/names.ts";
 import type { LatencyOf } from "./latency.ts";
 
-/**
- * The agents of these resources by resource id, each list in the order it is shown (display order, then name). `now` is in
- * milliseconds since 1970; `compat` decides the form of nullable ids, `hasAppHosts` whether apps have hosts of their own.
- */
+/** What agents are shown with. */
+export type AgentView = {
+  readonly store: Pick<Store, "all">;
+  /** Opens the texts that hold secrets of the template (rule TP-33). */
+  readonly encryption: Encryption;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** The form of nullable ids. */
+  readonly compat: boolean;
+  /** Whether apps have hosts of their own. */
+  readonly hasAppHosts: boolean;
+  readonly latency: LatencyOf;
+};
+
+/** The agents of these resources by resource id, each list in the order it is shown (display order, then name). */
 export const showAgents = async (
-  store: Pick<Store, "all">,
+  view: AgentView,
   resourceIds: readonly string[],
-  now: number,
-  compat: boolean,
-  hasAppHosts: boolean,
-  latency?: LatencyOf,
 ): Promise<Map<string, WorkspaceAgent[]>> => {
   const shown = new Map<string, WorkspaceAgent[]>(resourceIds.map((id) => [id, []]));
   if (resourceIds.length === 0) return shown;
-  const rows = await store.all(listAgentsOfResources({ resource_ids: JSON.stringify(resourceIds) }));
-  for (const agent of await showAgentRows(store, rows, now, compat, hasAppHosts, latency))
-    shown.get(agent.resource_id)?.push(agent);
+  const rows = await view.store.all(listAgentsOfResources({ resource_ids: JSON.stringify(resourceIds) }));
+  for (const agent of await showAgentRows(view, rows)) shown.get(agent.resource_id)?.push(agent);
   return shown;
 };
 
 /** These agents in the order given. */
-export const showAgentRows = async (
-  store: Pick<Store, "all">,
-  rows: readonly AgentRow[],
-  now: number,
-  compat: boolean,
-  hasAppHosts: boolean,
-  latency: LatencyOf = () => ({}),
-): Promise<WorkspaceAgent[]> => {
+export const showAgentRows = async (view: AgentView, rows: readonly AgentRow[]): Promise<WorkspaceAgent[]> => {
   if (rows.length === 0) return [];
+  const { store } = view;
   const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
   const [apps, statuses, scripts, sources, metadata] = await Promise.all([
     store.all(listAgentAppsOf(of)).then(byAgent),
@@ -54,22 +56,23 @@ export const showAgentRows = async (
     store.all(listLogSourcesOf(of)).then(byAgent),
     store.all(listAgentMetadataOf(of)).then(byAgent),
   ]);
-  const needsNames = hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
+  const needsNames = view.hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
   const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
   return rows.map((row) =>
     showAgent(
       row,
       {
         names: names?.get(row.id)?.[0],
-        latency: latency(row.id),
+        latency: view.latency(row.id),
+        open: openSecretTexts(view.encryption, row.id),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
         scripts: scripts.get(row.id) ?? [],
         sources: sources.get(row.id) ?? [],
         metadata: metadata.get(row.id) ?? [],
       },
-      now,
-      compat,
+      view.now,
+      view.compat,
     ),
   );
 };
@@ -81,6 +84,7 @@ type Deps = {
   /** What the hosts of its apps are made of; undefined where there are none. */
   names: Omit<AppName, "app"> | undefined;
   latency: WorkspaceAgent["latency"];
+  open: TextChange;
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
   scripts: readonly AgentScriptRow[];
@@ -114,7 +118,7 @@ const showAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean): Wo
     instance_id: row.instance_id,
     version: row.version,
     api_version: row.api_version,
-    environment_variables: row.environment_variables,
+    environment_variables: changeValues(row.environment_variables, parts.open),
     display_apps: row.display_apps,
     subsystems: row.subsystems as WorkspaceAgent["subsystems"],
     startup_script_behavior: blocks ? "blocking" : "non-blocking",
@@ -123,9 +127,9 @@ const showAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean): Wo
     logs_overflowed: row.logs_overflowed,
     latency: parts.latency,
     apps: parts.apps.map((app) => showApp(app, parts)),
-    scripts: parts.scripts.map(showScript),
+    scripts: parts.scripts.map((script) => showScript(script, parts.open)),
     log_sources: parts.sources.map(showLogSource),
-    metadata: parts.metadata.map((one) => showMetadata(one, now)),
+    metadata: parts.metadata.map((one) => showMetadata(one, now, parts.open)),
   };
 };
 
@@ -168,12 +172,12 @@ const showStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }:
 
 const NANOSECONDS = 1_000_000_000;
 
-const showScript = (script: AgentScriptRow): WorkspaceAgent["scripts"][number] => ({
+const showScript = (script: AgentScriptRow, open: TextChange): WorkspaceAgent["scripts"][number] => ({
   id: script.id,
   log_source_id: script.log_source_id,
   log_path: script.log_path,
   display_name: script.display_name,
-  script: script.script,
+  script: open(script.script),
   cron: script.cron,
   run_on_start: script.run_on_start,
   run_on_stop: script.run_on_stop,
@@ -191,11 +195,16 @@ const showLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][numb
 });
 
 /** One result as it is shown at `now`, milliseconds since 1970. */
-export const showMetadata = (row: AgentMetadataRow, now: number): WorkspaceAgent["metadata"][number] => ({
+/** `open` as of `openSecretTexts`. */
+export const showMetadata = (
+  row: AgentMetadataRow,
+  now: number,
+  open: TextChange,
+): WorkspaceAgent["metadata"][number] => ({
   description: {
     display_name: row.display_name,
     key: row.key,
-    script: row.script,
+    script: open(row.script),
     interval: row.interval,
     timeout: row.timeout,
   },

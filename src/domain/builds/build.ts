@@ -8,8 +8,7 @@ import type { UserCaller } from "#schema/caller.ts";
 import { jobStatus } from "#schema/job.ts";
 import type { Resource } from "#schema/resource.ts";
 import { maySeeWorkspace } from "../access.ts";
-import { latencyOf } from "../agents/latency.ts";
-import { hasAppHosts } from "../applications/names.ts";
+import { agentView } from "../agents/view.ts";
 import type { DomainContext } from "../context.ts";
 import { matchedProvisioners, type Queue, showJob } from "./job.ts";
 import { resourcesOf } from "./resources.ts";
@@ -29,7 +28,7 @@ export const showBuilds = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Build[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await resourcesOf(store, jobs, ctx.clock.now(), compat, hasAppHosts(ctx), latencyOf(ctx));
+  const resources = await resourcesOf(agentView(ctx, { compat }, store), jobs);
   return views.map((view) => showBuild(view, resources.get(view.job.id) ?? [], ctx.jobs));
 };
 

@@ -1,24 +1,16 @@
 // The resources of builds with their agents, as callers see them. A build shows what it has brought to life once it has succeeded.
 import { rfc3339 } from "#base/clock.ts";
-import type { Store } from "#db/engine/store.ts";
 import { listResources, listResourcesOf, type ResourceRow } from "#db/workspaces/resources.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import { type JobFacts, jobStatus } from "#schema/job.ts";
 import type { Resource } from "#schema/resource.ts";
-import type { LatencyOf } from "../agents/latency.ts";
-import { showAgents } from "../agents/present.ts";
+import { type AgentView, showAgents } from "../agents/present.ts";
 
 type Job = JobFacts & { readonly id: string };
 
 /** Resources by job id; jobs that have not succeeded have no entry. */
-export const resourcesOf = async (
-  store: Pick<Store, "all">,
-  jobs: readonly Job[],
-  now: number,
-  compat: boolean,
-  hasAppHosts: boolean,
-  latency?: LatencyOf,
-): Promise<Map<string, Resource[]>> => {
+export const resourcesOf = async (view: AgentView, jobs: readonly Job[]): Promise<Map<string, Resource[]>> => {
+  const { store } = view;
   const [first, ...rest] = jobs.filter((job) => jobStatus(job) === "succeeded").map(({ id }) => id);
   const shown = new Map<string, Resource[]>();
   if (first === undefined) return shown;
@@ -28,12 +20,8 @@ export const resourcesOf = async (
       : await store.all(listResourcesOf({ job_ids: JSON.stringify([first, ...rest]) }));
   if (rows.length === 0) return shown;
   const agents = await showAgents(
-    store,
+    view,
     rows.map(({ id }) => id),
-    now,
-    compat,
-    hasAppHosts,
-    latency,
   );
   for (const row of rows) {
     const list = shown.get(row.job_id) ?? [];

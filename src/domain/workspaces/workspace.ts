@@ -13,8 +13,7 @@ import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import type { Resource } from "#schema/resource.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { maySeeWorkspace } from "../access.ts";
-import { latencyOf } from "../agents/latency.ts";
-import { hasAppHosts } from "../applications/names.ts";
+import { agentView } from "../agents/view.ts";
 import { showBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
@@ -64,7 +63,7 @@ export const showWorkspaces = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Workspace[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await resourcesOf(store, jobs, ctx.clock.now(), viewer.compat, hasAppHosts(ctx), latencyOf(ctx));
+  const resources = await resourcesOf(agentView(ctx, viewer, store), jobs);
   const people = await peopleOf(
     store,
     views.map(({ workspace }) => workspace.user_acl),

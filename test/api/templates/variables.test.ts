@@ -4,12 +4,31 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { TemplateVariable } from "#schema/template-version.ts";
+import { manifestOf } from "#src/api/agents/rpc/manifest.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { ECHO, importVersion, unique } from "#test/support/templates.ts";
-import { openWorld } from "#test/support/workspaces.ts";
+import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 const SECRET = "hunter2-of-the-registry";
 const YAML = `${ECHO}variables:\n  - {name: region}\n  - {name: registry_password, sensitive: true, default: ""}\n`;
+
+const WITH_SECRET = `provisioner: echo
+variables:
+  - {name: registry_password, sensitive: true, default: ""}
+resources:
+  - name: main
+    metadata:
+      - {key: password, value: "{{ variables.registry_password }}", sensitive: true}
+    agents:
+      - name: main
+        env: {REGISTRY: "user:{{ variables.registry_password }}", PLAIN: "yes"}
+        scripts:
+          - {display_name: One, script: "{{ variables.registry_password }}"}
+          - {display_name: Two, script: "echo plain"}
+        metadata:
+          - {key: m, script: "{{ variables.registry_password }}", interval: 10}
+`;
 
 const filesIn = (directory: string): string[] =>
   (readdirSync(directory, { recursive: true }) as string[])
@@ -39,6 +58,31 @@ describe("values of template variables", () => {
       ["region", "eu-of-the-test"],
       ["registry_password", ""],
     ]);
+  });
+
+  test("[TP-33] lie readable nowhere after a build has written them into an agent either, and the agent is told them", async () => {
+    using place = tempDirectory();
+    await using world = await openWorld({ directory: place.path });
+    const version = await importVersion(world.admin, unique() + WITH_SECRET, {
+      user_variable_values: [{ name: "registry_password", value: SECRET }],
+    });
+    const organization = (await world.admin.get<{ id: string }>("/api/v2/organizations/default")).id;
+    const template = await world.admin.post<{ id: string }>(`/api/v2/organizations/${organization}/templates`, {
+      name: "with-secret",
+      template_version_id: version.id,
+    });
+    const { id } = await createWorkspace(world.admin, template.id);
+    const workspace = await awaitBuild(world.admin, id);
+    const env = { REGISTRY: `user:${SECRET}`, PLAIN: "yes", SLIPWAY_VAR_REGISTRY_PASSWORD: SECRET };
+    const agent = workspace.latest_build.resources[0]?.agents[0];
+    expect(agent?.environment_variables).toEqual(env);
+    expect(agent?.scripts.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
+    expect(agent?.metadata.map(({ description }) => description.script)).toEqual([SECRET]);
+    const manifest = await manifestOf(contextOf(world.server), agent?.id ?? "");
+    expect(manifest.environmentVariables).toEqual(env);
+    expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
+    expect(manifest.metadata?.map(({ script }) => script)).toEqual([SECRET]);
+    expect(filesIn(place.path).filter((file) => readFileSync(file).includes(SECRET))).toEqual([]);
   });
 
   test("[TP-31] that an older server has left readable are sealed by the next start, and are used as before", async () => {

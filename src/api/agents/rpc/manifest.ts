@@ -1,6 +1,7 @@
 // What an agent is told to be: its manifest, made from its rows whenever it asks (facts/wire 1.5 and 1.6). Holds secrets: never logged.
 import { notFound } from "#base/errors.ts";
 import { uuidBytes } from "#base/ids.ts";
+import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
@@ -12,10 +13,13 @@ import { metadataSeconds, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { numberOf } from "./translate.ts";
 
-type Deps = Pick<ApiContext, "store" | "accessUrl" | "links">;
+type Deps = Pick<ApiContext, "store" | "accessUrl" | "links" | "encryption">;
 
 /** The manifest of this agent. 404 when it has gone. */
-export const manifestOf = async ({ store, accessUrl, links }: Deps, agent_id: string): Promise<ManifestInit> => {
+export const manifestOf = async (
+  { store, accessUrl, links, encryption }: Deps,
+  agent_id: string,
+): Promise<ManifestInit> => {
   const [agent, place, apps, scripts, metadata] = await Promise.all([
     store.get(findAgent({ id: agent_id })),
     store.get(findAgentPlace({ id: agent_id })),
@@ -24,6 +28,7 @@ export const manifestOf = async ({ store, accessUrl, links }: Deps, agent_id: st
     store.all(listAgentMetadata({ agent_id })),
   ]);
   if (!agent || !place) throw notFound();
+  const open = openSecretTexts(encryption, agent_id);
   return {
     agentId: uuidBytes(agent_id),
     agentName: agent.name,
@@ -34,7 +39,7 @@ export const manifestOf = async ({ store, accessUrl, links }: Deps, agent_id: st
     workspaceName: place.workspace_name,
     // Whether git is to ask for passwords here: genuine agents set that up only then.
     gitAuthConfigs: links.providers.size,
-    environmentVariables: agent.environment_variables,
+    environmentVariables: changeValues(agent.environment_variables, open),
     directory: agent.directory,
     motdPath: agent.motd_file,
     // Everything goes through our relay.
@@ -42,14 +47,14 @@ export const manifestOf = async ({ store, accessUrl, links }: Deps, agent_id: st
     derpForceWebsockets: RELAY_ONLY.derp_force_websockets,
     derpMap: derpMap(accessUrl),
     apps: apps.map(appOf),
-    scripts: scripts.map(scriptOf),
+    scripts: scripts.map((script) => scriptOf(script, open)),
     devcontainers: agent.devcontainers.map(({ id, name, workspace_folder, config_path }) => ({
       ...{ id: uuidBytes(id), name, workspaceFolder: workspace_folder, configPath: config_path },
     })),
     metadata: metadata.map(({ display_name, key, script, interval, timeout }) => ({
       displayName: display_name,
       key,
-      script,
+      script: open(script),
       interval: metadataSeconds(interval),
       timeout: metadataSeconds(timeout),
     })),
@@ -76,12 +81,12 @@ const appOf = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => (
   },
 });
 
-const scriptOf = (script: AgentScriptRow): NonNullable<ManifestInit["scripts"]>[number] => ({
+const scriptOf = (script: AgentScriptRow, open: TextChange): NonNullable<ManifestInit["scripts"]>[number] => ({
   id: uuidBytes(script.id),
   logSourceId: uuidBytes(script.log_source_id),
   logPath: script.log_path,
   displayName: script.display_name,
-  script: script.script,
+  script: open(script.script),
   cron: script.cron,
   runOnStart: script.run_on_start,
   runOnStop: script.run_on_stop,
