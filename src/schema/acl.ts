@@ -1,6 +1,7 @@
 // Wire shapes of sharing a workspace with people (facts/platform 1.2 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
+import { strictObject } from "./strict.ts";
 import { MinimalUser } from "./user.ts";
 
 /** `use`: see it and work in it. `admin`: also start, stop and change it. */
@@ -40,7 +41,8 @@ const Changes = (whose: string) =>
     t.Record(t.String(), t.String(), { description: `${whose} id -> admin, use, or an empty text to remove.` }),
   );
 
-export const PatchWorkspaceAcl = t.Object({
+// Strict, as all bodies that decide who sees what.
+export const PatchWorkspaceAcl = strictObject({
   user_roles: Changes("User"),
   group_roles: Changes("Group (an organization's id is the group of all its members)"),
 });

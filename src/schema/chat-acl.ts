@@ -2,6 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { WorkspaceAcl } from "./acl.ts";
 import { oneOf } from "./one-of.ts";
+import { strictObject } from "./strict.ts";
 import { MinimalUser } from "./user.ts";
 
 const role = oneOf(["read"], "See the chat, its messages and its files; not write in it.");
@@ -18,7 +19,8 @@ export type ChatAcl = Static<typeof ChatAcl>;
 const changes = (whose: string) =>
   t.Optional(t.Record(t.String(), t.String(), { description: `${whose} id -> read, or an empty text to remove.` }));
 
-export const PatchChatAcl = t.Object({
+// Strict, as all bodies that decide who sees what.
+export const PatchChatAcl = strictObject({
   user_roles: changes("User"),
   group_roles: changes("Group (an organization's id is the group of all its members)"),
 });

@@ -1,6 +1,7 @@
 // Wire shapes of port shares (specification "Port sharing", facts/platform 3.5).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
+import { strictObject } from "./strict.ts";
 
 /** From the most closed to the most open. */
 export const SHARE_LEVELS = ["owner", "organization", "authenticated", "public"] as const;
@@ -30,7 +31,7 @@ export type PortShare = Static<typeof PortShare>;
 export const PortShares = t.Object({ shares: t.Array(PortShare, { description: "By port, then agent." }) });
 
 /** Body of POST: replaces the share of the same agent and port. */
-export const UpsertPortShare = t.Object({ agent_name, port, protocol, share_level });
+export const UpsertPortShare = strictObject({ agent_name, port, protocol, share_level });
 export type UpsertPortShare = Static<typeof UpsertPortShare>;
 
 export const DeletePortShare = t.Object({ agent_name, port: t.Integer() });
