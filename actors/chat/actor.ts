@@ -14,7 +14,7 @@ import { decide, lateOutcome, outcomeOf, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
 import { type CheckedCommand, checkedCommand } from "./hooks/checked.ts";
 import type { ChatState } from "./machine/chat-state.ts";
-import type { Change, CommandInput } from "./machine/decision.ts";
+import type { Change, CommandInput, CompactionRequest } from "./machine/decision.ts";
 import { rememberedRules } from "./machine/permissions.ts";
 import { modelAfter, withoutChoice } from "./machine/promoted.ts";
 import { transition } from "./machine/state.ts";
@@ -38,6 +38,7 @@ import {
   type Step,
   type TurnReports,
 } from "./messages.ts";
+import { cleared, compacted } from "./steering.ts";
 import { created } from "./storage/created.ts";
 import { changedFamily } from "./storage/family.ts";
 import { type ForkChat, forked } from "./storage/fork.ts";
@@ -163,6 +164,16 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   /** Lets a queued message go first. 404, 409. */
   promoteQueued({ queued_id }: { readonly queued_id: number }): Promise<void> {
     return this.#command({ type: "promote_queued", queued_id });
+  }
+
+  /** Begins a turn that makes the history shorter and ends (rule CM-8). 409. */
+  compact(request: CompactionRequest): Promise<void> {
+    return this.handle((state) => compacted(this.#deps, state, request));
+  }
+
+  /** From here on a model is given nothing of what was said before; people see all of it (rule CM-10). 409. */
+  clear(_: Record<string, never>): Promise<void> {
+    return this.handle((state) => cleared(this.#deps, state));
   }
 
   /** Stops the turn, or cancels the calls that the client has not answered. 409. */

@@ -20,7 +20,9 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
     if (state.status === "requires_action") tellOwner(topics, state, "action_required");
   }
   if (messages.some(({ role }) => role === "user")) effects.promptAdded(state);
-  if (isActive(before) && !isActive(state)) effects.turnEnded(state, before.status === "interrupting");
+  // A history that was only made shorter has nothing new to be told of.
+  const isOver = isActive(before) && !isActive(state) && before.compaction === null;
+  if (isOver) effects.turnEnded(state, before.status === "interrupting");
   for (const effect of change.effects) {
     if (effect.do === "generate") startTurn(effects, state);
     else effects.stopTurn({ ...state, about: aboutOf(state) }, effect.history_version);

@@ -40,6 +40,15 @@ export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
   before: state,
 });
 
+/** That its owner has changed what its model is given; nothing that lists show is another. */
+export const chatSteered = (state: ChatState, operation: "compact" | "clear", now: number): AuditEntry => ({
+  ...about(state, now),
+  action: "write",
+  before: state,
+  after: state,
+  additional: { operation },
+});
+
 type Shares = { user_acl: Record<string, string>; group_acl: Record<string, string> };
 
 /** With whom it is shared before and after; `changes` null: with nobody any more. */

@@ -7,6 +7,7 @@ import type { ToolDefinition } from "#src/llm/model.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type {
   CommandInput,
+  CompactionRequest,
   Fence,
   Message,
   NewMessage,
@@ -116,6 +117,8 @@ export type StartedAttempt = {
   readonly tools: readonly ToolDefinition[];
   /** Whether the provider's own tools may be offered. */
   readonly provider_tools: boolean;
+  /** Not null: the history is made shorter as its owner has asked, and the turn ends. */
+  readonly compaction: CompactionRequest | null;
   /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
   readonly calls: readonly PendingCall[];
   /** Those of them that may not run, with the words that answer them, by their ids. */

@@ -65,6 +65,7 @@ export type ExecutionColumns = Pick<
   | "retry_state"
   | "requires_action_deadline"
   | "pending_calls"
+  | "compaction"
   | "snapshot_version"
   | "history_version"
   | "queue_version"
@@ -81,6 +82,7 @@ const EXECUTION = [
   "retry_state",
   "requires_action_deadline",
   "pending_calls",
+  "compaction",
   "snapshot_version",
   "history_version",
   "queue_version",

@@ -62,12 +62,12 @@ export const findContextRow = query(
     .limit(1),
 );
 
-/** What people have written, newest first: {chat, limit}. */
+/** What people have written after this message, newest first: {chat, after, limit}. */
 export const listPrompts = query(
   build
     .select({ id: messages.id, content: messages.content })
     .from(messages)
-    .where(and(forPeople, eq(messages.role, "user"), hasText))
+    .where(and(forPeople, eq(messages.role, "user"), hasText, gt(messages.id, sql.placeholder("after"))))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder("limit")),
 );
@@ -97,6 +97,34 @@ export const findMarker = query(
     .from(messages)
     .where(and(ofChat, isNotNull(messages.replayed)))
     .orderBy(desc(messages.id))
+    .limit(1),
+);
+
+/** The newest row that stands for nothing: from there on the chat was begun anew: {chat}. */
+export const findClearing = query(
+  build
+    .select({ id: messages.id })
+    .from(messages)
+    .where(and(ofChat, isNotNull(messages.replayed), sql`json_array_length(${messages.content}) = 0`))
+    .orderBy(desc(messages.id))
+    .limit(1),
+);
+
+/** Something for a model that is no instruction, after this message: {chat, after}. */
+export const findSaidAfter = query(
+  build
+    .select({ id: messages.id })
+    .from(messages)
+    .where(and(forModel, gt(messages.id, sql.placeholder("after")), ne(messages.role, "system")))
+    .limit(1),
+);
+
+/** Something that a model has answered after this message: {chat, after}. */
+export const findAnswerAfter = query(
+  build
+    .select({ id: messages.id })
+    .from(messages)
+    .where(and(forModel, gt(messages.id, sql.placeholder("after")), inArray(messages.role, ["assistant", "tool"])))
     .limit(1),
 );
 

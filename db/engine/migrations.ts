@@ -15,6 +15,7 @@ import replacedChatModel from "../migrations/0011_replaced_chat_model.sql" with 
 import declaredDevcontainers from "../migrations/0012_declared_devcontainers.sql" with { type: "text" };
 import modelSpend from "../migrations/0013_model_spend.sql" with { type: "text" };
 import aiColumns from "../migrations/0014_ai_columns.sql" with { type: "text" };
+import chatCompaction from "../migrations/0015_chat_compaction.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -38,4 +39,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0012_declared_devcontainers", sql: declaredDevcontainers },
   { name: "0013_model_spend", sql: modelSpend },
   { name: "0014_ai_columns", sql: aiColumns },
+  { name: "0015_chat_compaction", sql: chatCompaction },
 ];

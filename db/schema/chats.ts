@@ -71,6 +71,8 @@ export const chats = sqliteTable(
     }>(),
     requires_action_deadline: integer(),
     pending_calls: text({ mode: "json" }).$type<PendingCallRow[]>().notNull().default([]),
+    /** The turn that is owed makes the history shorter and ends, as its owner has asked; else null. */
+    compaction: text({ mode: "json" }).$type<{ instructions: string; context: string; notice: string }>(),
     snapshot_version: integer().notNull(),
     history_version: integer().notNull(),
     queue_version: integer().notNull().default(0),

@@ -7,6 +7,7 @@ import { InputPart, ShownPart } from "./chat-part.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { oneOf } from "./one-of.ts";
+import { strictObject } from "./strict.ts";
 import { lineText } from "./text.ts";
 
 const uuid = () => t.String({ format: "uuid" });
@@ -188,6 +189,13 @@ export const ForkChat = t.Object({
   title: absent(lineText({ description: "The title of the new chat; that of the old one when absent." })),
 });
 export type ForkChat = Static<typeof ForkChat>;
+
+export const CompactChat = strictObject({
+  instructions: absent(
+    t.String({ maxLength: 4_096, description: "What the summary is to heed, in words for the model." }),
+  ),
+});
+export type CompactChat = Static<typeof CompactChat>;
 
 export const ToolResults = t.Object({
   results: t.Array(

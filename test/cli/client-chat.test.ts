@@ -43,6 +43,23 @@ test("[CV-12] the answer goes to standard output as it comes, the rest beside it
   expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining("expected what to say") });
 }, 120_000);
 
+test("[CV-21] a chat's owner has its history made shorter and cleared, by verbs or by what is sent", async () => {
+  const first = await world.run(["chat", "new", "say: remember me"]);
+  const id = /[0-9a-f-]{36}/.exec(first.err)?.[0] ?? "";
+  const compacted = await world.run(["chat", "compact", id, "keep", "it", "short"]);
+  expect([compacted.code, compacted.err]).toEqual([0, expect.stringContaining("▸ chat_summarized")]);
+  expect(compacted.err).toContain("keep it short");
+  const nothing = await world.run(["chat", "send", id, "/compact", "again"]);
+  expect([nothing.code, nothing.err]).toEqual([1, expect.stringContaining("nothing to make shorter")]);
+  expect(await world.must(["chat", "clear", id])).toContain("begins anew");
+  const twice = await world.run(["chat", "send", id, "/clear"]);
+  expect([twice.code, twice.err]).toEqual([1, expect.stringContaining("nothing to clear")]);
+  // Only these words: what merely begins like them is said.
+  expect(await world.must(["chat", "send", id, "say: /clearly"])).toBe("/clearly\n");
+  expect(await world.must(["chat", "send", id, "/clear", "--json"])).toContain(`"id":"${id}"`);
+  expect(await world.run(["chat", "compact"])).toMatchObject({ code: 2 });
+}, 120_000);
+
 test("[CV-13] Ctrl-C interrupts the turn, and what was said is kept; a connection that breaks is made again, nothing twice", async () => {
   const admin = new Client(world.server.url, tokenOf(world));
   using way = new Way(world.server.url);

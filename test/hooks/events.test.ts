@@ -179,3 +179,54 @@ testNeeding(python, "[HK-3] the token of a request can be checked with the share
     ...{ jti: seen?.request.meta.dispatch_id, exp: said.iat + 120, nbf: said.iat - 30 },
   });
 });
+
+testNeeding(
+  python,
+  "[CM-11] [HK-10] a consumer hears of a chat that was cleared, and steers or denies what a summary is to heed",
+  async () => {
+    await using consumer = await Consumer.start();
+    await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });
+    await addModel(world, "openai-compat");
+    const answer = async (text: string) => (await world.upstream.next()).say({ text }, { finish: "stop" }).end();
+    const chat = await createChat(world, "hello");
+    const path = `/api/v2/chats/${chat.id}`;
+    using follower = await Follower.open(world.owner, chat.id);
+    await answer("first");
+    await follower.until((one) => isWaiting(one) && one.history.length === 2);
+    await world.owner.post(`${path}/clear`);
+    for (const text of ["second", "third"]) {
+      await sendMessage(world, chat.id, text);
+      await answer(`to ${text}`);
+      await follower.until((one) => isWaiting(one) && one.history.at(-1) === `assistant: to ${text}`);
+    }
+    const started = await consumer.seen("session_start");
+    expect(started.map(({ request }) => request.data.source)).toEqual(["startup", "clear", "resume"]);
+
+    const compact = (instructions: string) => world.owner.fetch("POST", `${path}/compact`, { instructions });
+    await consumer.rule({
+      event: "user_prompt_submit",
+      times: 1,
+      answer: { permission: { decision: "deny" }, user_message: "Not that." },
+    });
+    const denied = await compact("Quote the keys.");
+    expect([denied.status, await denied.json()]).toEqual([403, expect.objectContaining({ message: "Not that." })]);
+    await consumer.rule({
+      event: "user_prompt_submit",
+      times: 1,
+      answer: {
+        permission: { decision: "allow", input_override: { prompt: "Quote no keys." } },
+        ...{ model_context: "CTX-COMPACT", user_message: "note of keys" },
+      },
+    });
+    expect((await compact("Quote the keys.")).status).toBe(200);
+    const asked = await world.upstream.next();
+    expect(told(asked)).toMatch(/CTX-COMPACT[\s\S]*Quote no keys\./);
+    expect(told(asked)).not.toContain("Quote the keys.");
+    asked.say({ text: "NOTES" }, { finish: "stop" }).end();
+    await follower.until((one) => isWaiting(one) && one.history.at(-1) === "system: note of keys");
+    const page = await world.owner.get<MessagePage>(`${path}/messages?limit=200`);
+    expect(JSON.stringify(page)).toContain("Quote no keys.");
+    expect(JSON.stringify([page, follower.events])).not.toContain("CTX-COMPACT");
+    expect((await consumer.seen("user_prompt_submit")).flatMap(({ problems }) => problems)).toEqual([]);
+  },
+);

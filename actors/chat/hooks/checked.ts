@@ -2,13 +2,14 @@
 
 import type { Store } from "#db/engine/store.ts";
 import type { ChatState } from "../machine/chat-state.ts";
-import type { CommandInput, ToolResult } from "../machine/decision.ts";
-import { readEdited } from "../storage/read.ts";
+import type { CommandInput, CompactionRequest, ToolResult } from "../machine/decision.ts";
+import { hasNoAnswer, readEdited } from "../storage/read.ts";
 
 /** What somebody wants to do, without its content. */
 export type CheckedCommand =
   | { readonly type: "send"; readonly behavior: "queue" | "interrupt" }
   | { readonly type: "edit"; readonly message_id: number }
+  | { readonly type: "compact"; readonly request: CompactionRequest }
   | { readonly type: "complete"; readonly results: readonly ToolResult[] };
 
 const NOBODY = { content: [], created_by: "", model_config_id: null };
@@ -20,6 +21,9 @@ export const checkedCommand = async (
   asked: CheckedCommand,
 ): Promise<CommandInput> => {
   if (asked.type === "complete") return { type: "complete_requires_action", results: asked.results };
+  if (asked.type === "compact") {
+    return { type: "request_compaction", request: asked.request, is_empty: await hasNoAnswer(store, key) };
+  }
   if (asked.type === "send") {
     return { type: "send", behavior: asked.behavior, message: { ...NOBODY, id: 0, reasoning_effort: "" } };
   }

@@ -7,6 +7,7 @@ import type { Store } from "#db/engine/store.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import { HookDenied, type HookMeta } from "#src/hooks/protocol.ts";
+import type { CompactionRequest } from "../machine/decision.ts";
 import { promptContent, promptText } from "./effects.ts";
 
 export type Prompt = {
@@ -46,6 +47,18 @@ export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promi
     content: promptContent(content, answer),
     custom_prompt: hooks.mode === "enforce" ? custom_prompt : null,
   };
+};
+
+/** What the owner asks of a summary is words for a model, too: admitted as a prompt, with what the hook adds to it. */
+export const admitInstructions = async (
+  deps: Deps,
+  chat: Prompt["chat"],
+  instructions: string,
+): Promise<CompactionRequest> => {
+  const { content } = await admitPrompt(deps, { chat, content: [{ type: "text", text: instructions }] });
+  const wordsOf = (wanted: MessagePart["type"]): string =>
+    content.flatMap(({ type, text }) => (type === wanted && text ? [text] : [])).join("\n\n");
+  return { instructions: wordsOf("text"), context: wordsOf("hook-context"), notice: wordsOf("hook-notice") };
 };
 
 const DENIED = "The policy of this deployment does not allow this message.";

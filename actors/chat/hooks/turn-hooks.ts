@@ -7,6 +7,7 @@ import type { Hooks } from "#src/hooks/hooks.ts";
 import type { HookAnswer, HookEvent, HookRequest } from "#src/hooks/protocol.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
+import { type HistoryRow, isClearing } from "../prompt/compact.ts";
 import { effectRows } from "./effects.ts";
 import { metaOf } from "./prompts.ts";
 import { deniedWords, isPlainOverride, proposedInput, refusedCall, rewritten, schemaOf } from "./proposals.ts";
@@ -43,11 +44,10 @@ export class TurnHooks {
   }
 
   /** Once in a turn, before its first model call. */
-  async sessionStart(of: Of, history: readonly Pick<NewMessage, "role" | "replayed">[]): Promise<NewMessage[]> {
+  async sessionStart(of: Of, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
-    const hasAnswer = history.some(({ role, replayed }) => role === "assistant" || typeof replayed === "number");
-    return this.rows(of, "session_start", { source: hasAnswer ? "resume" : "startup" });
+    return this.rows(of, "session_start", { source: sourceOf(history) });
   }
 
   /** The rows that an event leaves. */
@@ -111,6 +111,12 @@ export class TurnHooks {
     return rows.flat();
   }
 }
+
+/** startup: no model has answered yet; clear: none since the chat was cleared. */
+const sourceOf = (history: readonly HistoryRow[]): "startup" | "resume" | "clear" => {
+  if (history.some((row) => row.role === "assistant" || (row.replayed !== null && !isClearing(row)))) return "resume";
+  return history.some(isClearing) ? "clear" : "startup";
+};
 
 /** What a hook is told of an answered call. */
 export const answeredData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({

@@ -79,6 +79,9 @@ export type RetryState = {
   readonly status_code: number | null;
 };
 
+/** What the owner asks of a summary, and what a lifecycle hook tells the model (`context`) and people of that. Each may be empty. */
+export type CompactionRequest = { readonly instructions: string; readonly context: string; readonly notice: string };
+
 /** The execution state (facts/chats 1.1): changed by transitions alone, one commit each. Members are named as their columns. */
 export type Execution = {
   /** One of the five statuses, or what an older version has left. */
@@ -86,6 +89,8 @@ export type Execution = {
   readonly archived: boolean;
   readonly queue: readonly Queued[];
   readonly pending_calls: readonly PendingCall[];
+  /** Not null: the turn that is owed makes the history shorter and ends; only while it runs, and until the history changes. */
+  readonly compaction: CompactionRequest | null;
   readonly last_error: ChatError | null;
   readonly retry_state: RetryState | null;
   /** Milliseconds since 1970; only while results of the client's tools are awaited. */
@@ -123,6 +128,10 @@ export type Command = At &
       }
     | { readonly type: "delete_queued"; readonly queued_id: number }
     | { readonly type: "promote_queued"; readonly queued_id: number }
+    /** `is_empty`: nothing that was answered stands in what a model would be given. */
+    | { readonly type: "request_compaction"; readonly request: CompactionRequest; readonly is_empty: boolean }
+    /** `rows` begin with the one that stands for what came before; `is_empty`: a model would be given nothing. */
+    | { readonly type: "clear"; readonly rows: readonly NewMessage[]; readonly is_empty: boolean }
     | { readonly type: "interrupt" }
     | { readonly type: "record_attempt"; readonly history_version: number }
     | { readonly type: "record_retry"; readonly fence: Fence; readonly retry: RetryState }

@@ -4,6 +4,7 @@ import type { ChatError } from "#schema/chat-error.ts";
 import type { ChatStatus } from "#schema/chat-status.ts";
 import type {
   Change,
+  CompactionRequest,
   Effect,
   Execution,
   Message,
@@ -51,10 +52,11 @@ export class Draft<S extends Execution> {
     return this.#next.queue.find((one) => one.id === id);
   }
 
-  /** Leaving `error` forgets the error, leaving `requires_action` the deadline, leaving `running` the retry. */
+  /** Leaving `error` forgets the error, leaving `requires_action` the deadline, leaving `running` the retry; a wish to compact goes. */
   become(status: ChatStatus): void {
     if (status !== "error") this.#next.last_error = null;
     if (status !== "running") this.#setRetry(null);
+    this.#next.compaction = null;
     this.#next.requires_action_deadline = null;
     this.#next.status = status;
   }
@@ -81,6 +83,7 @@ export class Draft<S extends Execution> {
       revision: this.#next.snapshot_version,
     };
     this.#inserted.push(row);
+    this.#next.compaction = null;
     this.#next.pending_calls = pendingAfter(this.#next.pending_calls, row);
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
   }
@@ -91,6 +94,13 @@ export class Draft<S extends Execution> {
       const mark = permission(call.tool_call_id);
       return mark === undefined ? call : { ...call, permission: mark };
     });
+  }
+
+  /** The turn that is owed sums the history up and does nothing else. */
+  askForCompaction(request: CompactionRequest): void {
+    this.#next.compaction = request;
+    this.beginAnew();
+    this.generate();
   }
 
   /** As if the history had changed: the turn that goes on is not the one that was. */

@@ -41,6 +41,7 @@ export const sample = (name: StateName, waiting: number): Execution => {
     archived: name.startsWith("X"),
     queue: name.endsWith("1") ? Array.from({ length: waiting }, (_, index) => queued(index + 1)) : [],
     pending_calls: isWaiting ? [{ message_id: 5, tool_call_id: "call", tool_name: "ask", args: {} }] : [],
+    compaction: null,
     last_error: letter === "E" ? { kind: "generic", message: "It failed.", retryable: false } : null,
     retry_state: null,
     requires_action_deadline: letter === "A" ? 0 : null,
@@ -80,6 +81,24 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
   {
     words: "promote queued",
     command: ({ queue }) => ({ ...at, type: "promote_queued", queued_id: queue.at(-1)?.id ?? 0 }),
+  },
+  {
+    words: "request compaction",
+    command: () => ({
+      ...at,
+      type: "request_compaction",
+      request: { instructions: "", context: "", notice: "" },
+      is_empty: false,
+    }),
+  },
+  {
+    words: "clear",
+    command: () => ({
+      ...at,
+      type: "clear",
+      rows: [{ ...text("user"), visibility: "model", replayed: 0 }],
+      is_empty: false,
+    }),
   },
   { words: "interrupt", command: () => ({ ...at, type: "interrupt" }) },
   { words: "record attempt", command: () => ({ ...at, type: "record_attempt", history_version }) },
@@ -192,12 +211,14 @@ const effectsOf = (before: Execution, { state, inserted, deleted_from, effects }
   }
   if (roles.includes("assistant")) words.push("assistant message");
   if (roles.includes("tool")) words.push(before.status === "requires_action" ? "tool results" : "calls cancelled");
-  if (roles.includes("user")) words.push(gone.length === 1 ? "queued message into the history" : "user message");
+  if (inserted.some((row) => row.replayed === 0)) words.push("the model begins anew");
+  else if (roles.includes("user")) words.push(gone.length === 1 ? "queued message into the history" : "user message");
   if (gone.length === 1 && !roles.includes("user")) words.push("queued message gone");
   if (before.last_error && !state.last_error) words.push("error cleared");
   if (!before.last_error && state.last_error) words.push("error stored");
   if (state.requires_action_deadline !== null && before.requires_action_deadline === null) words.push("deadline set");
   if (state.retry_state) words.push("retry stored");
+  if (state.compaction && !before.compaction) words.push("compaction asked for");
   if (state.generation_attempt > before.generation_attempt) words.push("attempt + 1");
   for (const { do: what } of effects) words.push(what === "generate" ? "turn begins" : "turn is stopped");
   return words.join("; ");

@@ -92,6 +92,23 @@ const promoteNext =
     return undefined;
   };
 
+/** Calls that a failed turn has left are not made up for: nothing runs but the summary. */
+const requestCompaction: Rule<"request_compaction"> = (draft, { request, is_empty }) => {
+  if (is_empty) return conflict("There is nothing to make shorter yet.");
+  draft.cancelCalls(GIVEN_UP);
+  draft.become("running");
+  draft.askForCompaction(request);
+  return undefined;
+};
+
+const clear: Rule<"clear"> = (draft, { rows, is_empty }) => {
+  if (is_empty) return conflict("There is nothing to clear.");
+  draft.cancelCalls(GIVEN_UP);
+  for (const row of rows) draft.append(row);
+  draft.become("waiting");
+  return undefined;
+};
+
 const interrupt: Rule<"interrupt"> = (draft) => {
   draft.interrupt();
   return undefined;
@@ -214,6 +231,7 @@ const WAS_INVALID: ChatError = {
   retryable: false,
 };
 
+const idle: Row = { edit, request_compaction: requestCompaction, archive: archive(true) };
 const running: Row = {
   record_attempt: recordAttempt,
   record_retry: recordRetry,
@@ -237,9 +255,9 @@ const awaiting: Row = {
 
 /** The table. Every state has its row; a command that is not in the row cannot happen there. */
 export const TABLE: Readonly<Record<StateName, Row>> = {
-  W: { send: sendNow, edit, finish_error: finishError, archive: archive(true) },
-  E0: { send: sendNow, edit, archive: archive(true) },
-  E1: { send: sendBehindHead, edit, delete_queued: deleteQueued, promote_queued: promoteNow, archive: archive(true) },
+  W: { ...idle, send: sendNow, clear, finish_error: finishError },
+  E0: { ...idle, send: sendNow, clear },
+  E1: { ...idle, send: sendBehindHead, delete_queued: deleteQueued, promote_queued: promoteNow },
   R0: running,
   R1: { ...running, delete_queued: deleteQueued, promote_queued: promoteNext(true) },
   I0: interrupting,
@@ -325,6 +343,8 @@ const WHAT = { results: "tool results", answers: "answers" } as const;
 const ARCHIVED_WRITES: readonly CommandType[] = [
   "send",
   "edit",
+  "request_compaction",
+  "clear",
   "interrupt",
   "promote_queued",
   "complete_requires_action",
@@ -342,6 +362,9 @@ const refusal = (state: Execution, type: CommandType): AppError => {
 
 const WORDS: { readonly [C in CommandType]?: string } = {
   archive: "The chat or one of its sub-chats is active: interrupt it first.",
+  request_compaction: "The chat is busy: interrupt it first, or wait until its turn has ended.",
+  clear:
+    "The chat is busy or messages wait in its queue: it can be cleared when it waits, or has failed and none does.",
   interrupt: "There is nothing to interrupt.",
   complete_requires_action: "The chat does not wait for tool results.",
   answer_permissions: "The chat does not wait for permission.",

@@ -22,7 +22,8 @@ export const NEVER = 100;
 export const thresholdOf = (own: number | undefined, models: number | null, context_limit: number): number =>
   own ?? models ?? (context_limit >= LARGE ? USUAL_IN_LARGE : USUAL);
 
-const percentOf = (usage: Usage | null, limit: number): number => (promptTokens(usage ?? {}) / limit) * 100;
+const percentOf = (usage: Usage | null, limit: number): number =>
+  limit > 0 ? (promptTokens(usage ?? {}) / limit) * 100 : 0;
 
 export type Fullness = { readonly percent: number; readonly tokens: number };
 
@@ -41,10 +42,14 @@ export const isDue = (history: readonly HistoryRow[], context_limit: number, thr
   if (context_limit <= 0 || threshold >= NEVER || bodyOf(history).length === 0) return false;
   const { percent } = fullnessOf(history, context_limit);
   if (percent === 0 || percent < threshold) return false;
-  const isShortened = history.some(({ replayed }) => replayed !== null);
+  const isShortened = history.some((row) => row.replayed !== null && !isClearing(row));
   const atFirst = isShortened ? percentOf(counted(history)[0]?.usage ?? null, context_limit) : 0;
   return percent - atFirst >= Math.min(GROWTH, percent);
 };
+
+/** The row that stands for nothing: what was before it was cleared (rule CM-10). */
+export const isClearing = ({ content, replayed }: Pick<HistoryRow, "content" | "replayed">): boolean =>
+  replayed !== null && content.length === 0;
 
 /** Messages of people at the end that no model has answered: they are given to the model as they are. */
 export const unansweredOf = (history: readonly HistoryRow[]): number => {
@@ -54,7 +59,7 @@ export const unansweredOf = (history: readonly HistoryRow[]): number => {
 
 /** What would be summed up: all but the system's rows and what nobody has answered. */
 export const bodyOf = (history: readonly HistoryRow[]): readonly HistoryRow[] => {
-  const said = history.filter(({ role }) => role !== "system");
+  const said = history.filter((row) => row.role !== "system" && !isClearing(row));
   return said.slice(0, said.length - unansweredOf(said));
 };
 
@@ -63,12 +68,15 @@ const RESULT_LONGEST = 2_000;
 /** Characters that one token stands for at least, in what programmers and their tools write. */
 const PER_TOKEN = 3;
 
+/** Tokens that a context is taken to have where nobody knows. */
+const CAUTIOUS_LIMIT = 32_000;
+
 /** What was said and done, as plain text of at most half of the context. */
 export const recordOf = (history: readonly HistoryRow[], context_limit: number): string => {
   const lines = bodyOf(history).flatMap(({ role, content }) =>
     content.flatMap((part) => linesOf(role, part)).map((line) => line.trim()),
   );
-  const most = Math.min(400_000, Math.max(8_000, (context_limit * PER_TOKEN) / 2));
+  const most = Math.min(400_000, Math.max(8_000, ((context_limit || CAUTIOUS_LIMIT) * PER_TOKEN) / 2));
   return cutMiddle(lines.filter((line) => line !== "").join("\n\n"), most).text;
 };
 
@@ -125,10 +133,15 @@ const shortened = (text: string): string => {
 
 /** Characters that people's own words may take of the context. */
 const wordsLimit = (context_limit: number): number =>
-  Math.min(24_000, Math.max(2_000, Math.floor((context_limit * PER_TOKEN) / 8)));
+  Math.min(24_000, Math.max(2_000, Math.floor(((context_limit || CAUTIOUS_LIMIT) * PER_TOKEN) / 8)));
+
+export type Source = "automatic" | "manual";
 
 type Summed = {
   readonly summary: string;
+  readonly source: Source;
+  /** Of the chat's owner; empty where there are none. */
+  readonly instructions: string;
   /** What people have written up to there, oldest first. */
   readonly prompts: readonly string[];
   readonly history: readonly HistoryRow[];
@@ -144,7 +157,8 @@ export const SUMMARIZED = "chat_summarized";
 
 /** The row a model goes on from, and the call and result that people see. */
 export const compactedRows = (one: Summed): NewMessage[] => {
-  const { summary, prompts, history, context_limit, threshold, model_id, usage, call_id, now } = one;
+  const { summary, source, instructions, prompts, history, context_limit, threshold, model_id, usage, call_id, now } =
+    one;
   const words = wordsOfPeople(prompts, wordsLimit(context_limit)).map((text) => `<message>\n${text}\n</message>`);
   const fullness = fullnessOf(history, context_limit);
   const told = [
@@ -154,7 +168,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
   ].join("\n\n");
   const call = { tool_call_id: call_id, tool_name: SUMMARIZED, created_at: rfc3339(now) };
   const result = {
-    ...{ summary, source: "automatic", threshold_percent: threshold, usage_percent: Math.round(fullness.percent) },
+    ...{ summary, source, threshold_percent: threshold, usage_percent: Math.round(fullness.percent) },
     ...{ context_tokens: fullness.tokens, context_limit_tokens: context_limit },
   };
   const shown = { visibility: "user" as const, created_by: null, model_config_id: model_id, usage: null };
@@ -164,8 +178,30 @@ export const compactedRows = (one: Summed): NewMessage[] => {
       content: [{ type: "text", text: told }, ...hookContexts(bodyOf(history))],
       ...{ model_config_id: model_id, replayed: unansweredOf(history) },
     },
-    { ...shown, role: "assistant", content: [{ type: "tool-call", ...call, args: {} }] },
+    {
+      ...shown,
+      role: "assistant",
+      content: [{ type: "tool-call", ...call, args: instructions === "" ? {} : { instructions } }],
+    },
     { ...shown, role: "tool", content: [{ type: "tool-result", ...call, result, is_error: false }] },
+  ];
+};
+
+export const CLEARED = "chat_cleared";
+
+/** The row from which a model begins anew, and the call and result that people see. */
+export const clearedRows = ({ call_id, now }: Pick<Summed, "call_id" | "now">): NewMessage[] => {
+  const call = { tool_call_id: call_id, tool_name: CLEARED, created_at: rfc3339(now) };
+  const row = { created_by: null, model_config_id: null, usage: null };
+  const shown = { ...row, visibility: "user" as const };
+  return [
+    { ...row, role: "user", visibility: "model", content: [], replayed: 0 },
+    { ...shown, role: "assistant", content: [{ type: "tool-call", ...call, args: {} }] },
+    {
+      ...shown,
+      role: "tool",
+      content: [{ type: "tool-result", ...call, result: { source: "manual" }, is_error: false }],
+    },
   ];
 };
 

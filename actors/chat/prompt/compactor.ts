@@ -1,10 +1,11 @@
 // Makes the history of a turn shorter when it is due: asks a model for a summary, outside of the mailbox; turn.ts stores the rows. What
-// fails is logged and the turn goes on with the history as it is (rules CM-1 to CM-6).
+// fails is logged and the turn goes on with the history as it is, unless the owner has asked for it (rules CM-1 to CM-9).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { listPrompts } from "#db/chats/messages.ts";
+import { findClearing, listPrompts } from "#db/chats/messages.ts";
 import { readCompactionThresholds } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
+import { ModelError } from "#src/llm/model.ts";
 import { organizationModel } from "../background/organization-model.ts";
 import { askModel, type SideModel } from "../background/side-model.ts";
 import { isHookRow } from "../hooks/effects.ts";
@@ -18,6 +19,7 @@ import {
   isDue,
   NEVER,
   recordOf,
+  type Source,
   thresholdOf,
 } from "./compact.ts";
 
@@ -29,6 +31,9 @@ const PROMPTS = 2_000;
 
 /** How often it was done, and how often it failed, since the server was started. */
 export type CompactionCounts = { done: number; failed: number };
+
+/** `wish`: of a hook; `instructions`: of the chat's owner. Either may be empty. */
+type Wished = { readonly source: Source; readonly wish?: string; readonly instructions?: string };
 
 type Deps = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
 
@@ -48,11 +53,9 @@ export class Compactor {
 
   /** `isForced`: the model has refused the history as too long. */
   async isWanted(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<boolean> {
-    const { context_limit, compression_threshold, model_id, about } = begun;
+    const { context_limit } = begun;
     if (this.#tries >= MOST_COMPACTIONS || context_limit <= 0) return false;
-    const own = await readCompactionThresholds(this.#parts.store, about.owner_id);
-    const wish = own.find(([id]) => id === model_id)?.[1];
-    this.#threshold = thresholdOf(wish, compression_threshold, context_limit);
+    this.#threshold = await this.#thresholdFor(begun);
     if (!isForced) return !this.#hasFailed && isDue(history, context_limit, this.#threshold);
     return this.#threshold < NEVER && bodyOf(history).some(({ replayed }) => replayed === null);
   }
@@ -64,45 +67,11 @@ export class Compactor {
     stop: AbortSignal,
     wish = "",
   ): Promise<NewMessage[] | undefined> {
-    const { store, clock, compactions } = this.#parts;
-    const { model_id, context_limit, chat_key } = begun;
     this.#tries += 1;
     try {
-      const wanted = await organizationModel(this.#parts, begun.about.organization_id, "compaction");
-      const model =
-        wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
-      const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };
-      const asked = {
-        system: wish === "" ? ASK_FOR_SUMMARY : `${ASK_FOR_SUMMARY}\n\n${wish}`,
-        text: recordOf(history, context_limit),
-      };
-      const { text, usage } = await askModel(this.#parts, errand, asked, stop, LIMITS);
-      const summary = text.trim();
-      if (summary === "") throw new Error("the model has summed nothing up");
-      const prompts = await store.scan(listPrompts({ chat: chat_key, limit: PROMPTS }));
-      const tail = history.slice(history.findLastIndex(({ role }) => role !== "user") + 1);
-      const unanswered = tail.filter((row) => !isHookRow(row)).length;
-      const told = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
-      const rows = compactedRows({
-        ...{
-          summary,
-          history,
-          context_limit,
-          threshold: this.#threshold,
-          model_id: model.id,
-          usage,
-          call_id: this.call_id,
-        },
-        prompts: told.map(({ content }) =>
-          content.map(({ type, text = "" }) => (type === "text" ? text : "")).join("\n"),
-        ),
-        now: clock.now(),
-      });
-      compactions.done += 1;
-      return rows;
+      return await this.summed(begun, history, stop, { source: "automatic", wish });
     } catch (error) {
       stop.throwIfAborted();
-      compactions.failed += 1;
       this.#hasFailed = true;
       log("chats").warn("the history of chat {chat_id} was not made shorter: {error}", {
         chat_id: this.#chat_id,
@@ -111,4 +80,75 @@ export class Compactor {
       return undefined;
     }
   }
+
+  /** The rows to store. Throws what the model's failure was, and the reason of `stop`. */
+  async summed(
+    begun: StartedAttempt,
+    history: readonly HistoryRow[],
+    stop: AbortSignal,
+    wished: Wished,
+  ): Promise<NewMessage[]> {
+    const { compactions } = this.#parts;
+    try {
+      const rows = await this.#summed(begun, history, stop, wished);
+      compactions.done += 1;
+      return rows;
+    } catch (error) {
+      stop.throwIfAborted();
+      compactions.failed += 1;
+      throw error;
+    }
+  }
+
+  async #summed(
+    begun: StartedAttempt,
+    history: readonly HistoryRow[],
+    stop: AbortSignal,
+    { source, wish = "", instructions = "" }: Wished,
+  ): Promise<NewMessage[]> {
+    const { clock } = this.#parts;
+    const { model_id, context_limit, chat_key, about } = begun;
+    if (source === "manual") this.#threshold = await this.#thresholdFor(begun);
+    const wanted = await organizationModel(this.#parts, about.organization_id, "compaction");
+    const model =
+      wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
+    const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };
+    const asked = {
+      system: [
+        ASK_FOR_SUMMARY,
+        wish,
+        instructions === ""
+          ? ""
+          : `${ASKED}
+${instructions}`,
+      ]
+        .filter(Boolean)
+        .join("\n\n"),
+      text: recordOf(history, context_limit),
+    };
+    const { text, usage } = await askModel(this.#parts, errand, asked, stop, LIMITS);
+    const summary = text.trim();
+    if (summary === "") throw new ModelError("generic", "The model has summed nothing up.", errand);
+    const of = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
+    const prompts = await this.#promptsOf(chat_key, history);
+    return compactedRows({ ...of, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
+  }
+
+  /** What people have written since the chat was cleared, oldest first, but for what nobody has answered. */
+  async #promptsOf(chat: number, history: readonly HistoryRow[]): Promise<string[]> {
+    const { store } = this.#parts;
+    const after = (await store.get(findClearing({ chat })))?.id ?? 0;
+    const prompts = await store.scan(listPrompts({ chat, after, limit: PROMPTS }));
+    const tail = history.slice(history.findLastIndex(({ role }) => role !== "user") + 1);
+    const unanswered = tail.filter((row) => !isHookRow(row)).length;
+    const told = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
+    return told.map(({ content }) => content.map(({ type, text = "" }) => (type === "text" ? text : "")).join("\n"));
+  }
+
+  async #thresholdFor({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
+    const own = await readCompactionThresholds(this.#parts.store, about.owner_id);
+    return thresholdOf(own.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
+  }
 }
+
+const ASKED = "The person asks of these notes:";

@@ -31,7 +31,8 @@ export const promptOf = async (
   if (told === "stale") throw signal.reason;
   return assemblePrompt(
     told.flat(),
-    history.map(({ role, content }) => ({ role, content })),
+    // The row from which a cleared chat begins anew is empty.
+    history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content })),
   );
 };
 

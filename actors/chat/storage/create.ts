@@ -31,6 +31,7 @@ export const creationOf = (
     archived: false,
     queue: [],
     pending_calls: [],
+    compaction: null,
     last_error: null,
     retry_state: null,
     requires_action_deadline: null,

@@ -130,4 +130,5 @@ const stateOf = (source: ChatState, { id, title, copies, ...at }: New): ChatStat
 const OWN = {
   ...{ parent_chat_id: null, root_chat_id: null, pin_order: 0 },
   ...{ archived: false, pending_calls: [], last_error: null, retry_state: null, requires_action_deadline: null },
+  compaction: null,
 } as const;

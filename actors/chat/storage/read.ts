@@ -1,7 +1,16 @@
 // Reading what a chat decides on: its row and queue, those of its sub-chats, and what an edit would take away.
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat, listChildren } from "#db/chats/chats.ts";
-import { findAssistantBefore, findMessage, listMessageIds, listQueued } from "#db/chats/messages.ts";
+import {
+  findAnswerAfter,
+  findAssistantBefore,
+  findClearing,
+  findMarker,
+  findMessage,
+  findSaidAfter,
+  listMessageIds,
+  listQueued,
+} from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 
@@ -39,4 +48,16 @@ export const readEdited = async (store: Store, chat: number, message_id: number)
   const earlier = await store.get(findAssistantBefore({ chat, before: message_id }));
   const deleted = await store.all(listMessageIds({ chat, from: message_id }));
   return { target, last_assistant_id: earlier?.id ?? 0, deleted_ids: deleted.map(({ id }) => id) };
+};
+
+/** Nothing that a model would be given has been answered since the history was last made shorter or cleared. */
+export const hasNoAnswer = async (store: Store, chat: number): Promise<boolean> => {
+  const after = (await store.get(findMarker({ chat })))?.id ?? 0;
+  return (await store.get(findAnswerAfter({ chat, after }))) === undefined;
+};
+
+/** A model would be given nothing: nobody has said anything since it was cleared. */
+export const isCleared = async (store: Store, chat: number): Promise<boolean> => {
+  const after = (await store.get(findClearing({ chat })))?.id ?? 0;
+  return (await store.get(findSaidAfter({ chat, after }))) === undefined;
 };

@@ -47,6 +47,7 @@ export const startedAttempt = async (
     tools: offeredTools(next),
     calls,
     refused,
+    compaction: state.compaction,
     awaits_client: state.pending_calls.length > calls.length,
     about: aboutOf(next),
     family: { parent_chat_id: next.parent_chat_id, root_chat_id: next.root_chat_id },

@@ -6,6 +6,7 @@ import type { TurnHooks } from "../hooks/turn-hooks.ts";
 import { insist } from "../insist.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
+import type { HistoryRow } from "../prompt/compact.ts";
 import { contextRows } from "../prompt/context-parts.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };
@@ -23,10 +24,7 @@ export class Opening {
   }
 
   /** The rows, once in a turn. Throws `HookFailure`, and the reason of the turn's signal once it was stopped. */
-  async rows(
-    begun: StartedAttempt,
-    history: readonly Pick<NewMessage, "role" | "replayed">[],
-  ): Promise<readonly NewMessage[]> {
+  async rows(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
     if (this.#isDone) return [];
     this.#isDone = true;
     const { store, clock } = this.#deps;

@@ -11,19 +11,19 @@ import { type LanguageModels, ModelError } from "#src/llm/model.ts";
 import type { Asks, Messages } from "../../runtime/directory.ts";
 import type { EndOfCall, Recorder, Recording } from "../background/recorder.ts";
 import type { Begun } from "../effects.ts";
-import { effectRows, hookError, isHookRow } from "../hooks/effects.ts";
+import { hookError, isHookRow } from "../hooks/effects.ts";
 import { wordsOnly } from "../hooks/proposals.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
 import { insist, pause } from "../insist.ts";
 import type { NewMessage, RetryState } from "../machine/decision.ts";
-import type { StartedAttempt, TurnReports } from "../messages.ts";
-import { SUMMARIZED } from "../prompt/compact.ts";
+import type { StartedAttempt, Step, TurnReports } from "../messages.ts";
 import { type CompactionCounts, Compactor } from "../prompt/compactor.ts";
 import type { BlockProvider } from "../prompt/prompt.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import { promptOf } from "../prompt/turn-prompt.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
+import { TurnCompaction } from "./compaction.ts";
 import { callsIn, isCutOff, MOST_CONTINUATIONS, problemOf, STEPS, type Tries } from "./ending.ts";
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
@@ -48,6 +48,8 @@ export type TurnDeps = AgentDeps & {
   readonly recorder?: Recorder | undefined;
 };
 
+type Then = "none" | "again" | "over";
+
 export class Turn {
   readonly #parts: TurnDeps;
   readonly #chat_id: string;
@@ -62,7 +64,7 @@ export class Turn {
   #mcp: McpOffer = NO_MCP;
   /** The files as they were when the person wrote (rule UN-1). */
   #kept: Promise<void> = Promise.resolve();
-  readonly #compactor: Compactor;
+  readonly #compaction: TurnCompaction;
   readonly #hooks: TurnHooks;
   readonly #opening: Opening;
 
@@ -76,9 +78,24 @@ export class Turn {
     this.#chat_id = chat_id;
     this.history_version = history_version;
     this.recording = parts.recorder?.run("chat_turn");
-    this.#compactor = new Compactor(parts, chat_id);
     this.#hooks = new TurnHooks(parts, chat_id, this.#abort.signal);
+    this.#compaction = this.#compactionOf(parts);
     this.#opening = new Opening(parts, this.#hooks, this.#abort.signal);
+  }
+
+  #compactionOf(parts: TurnDeps): TurnCompaction {
+    const host = {
+      ...{ chat_id: this.#chat_id, clock: parts.clock, signal: this.#abort.signal, hooks: this.#hooks },
+      publish: parts.publish,
+      decided: <T>(begun: StartedAttempt, ask: () => Promise<T>) => this.#decided(begun, [], ask),
+      report: (step: Step) => this.#ask("reportStep", step),
+      fail: (args: Messages<TurnReports>["reportFailure"]["args"]) => this.#ask("reportFailure", args),
+      begin: (buffer: StreamBuffer | undefined) => {
+        this.#collector = undefined;
+        if (buffer) this.buffer = buffer;
+      },
+    };
+    return new TurnCompaction(host, new Compactor(parts, this.#chat_id));
   }
 
   /** From the first model call to the last; never rejects unless something of ours is broken. */
@@ -87,6 +104,7 @@ export class Turn {
     const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, continued: 0 };
     for (let step = 1; !this.isStopped; ) {
       const asked = await this.#ask("beginAttempt", { history_version: this.history_version });
+      if (asked !== "stale" && asked.compaction) return this.#compactAsAsked(asked);
       const begun = asked === "stale" || this.isStopped ? undefined : await this.#withMcp(asked);
       if (!begun || this.isStopped) return;
       if (begun.calls.length > 0) {
@@ -256,7 +274,7 @@ export class Turn {
   }
 
   /** Stores what stands before the turn's first words. "again": the history has more now, and the next attempt goes on from it. */
-  async #openSession(begun: StartedAttempt, history: readonly MessageRow[]): Promise<"none" | "again" | "over"> {
+  async #openSession(begun: StartedAttempt, history: readonly MessageRow[]): Promise<Then> {
     const messages = await this.#decided(begun, [], () => this.#opening.rows(begun, history));
     if (!messages) return "over";
     if (messages.length === 0) return "none";
@@ -284,43 +302,17 @@ export class Turn {
     return rows === "stale" ? undefined : rows;
   }
 
+  async #compactAsAsked(begun: StartedAttempt): Promise<void> {
+    const history = await this.#history(begun);
+    if (history) await this.#compaction.asked(begun, history);
+  }
+
   /** Makes the history shorter where that is due. "none": it is as it was, and so is the attempt; "again": the next attempt decides. */
-  async #compact(
-    begun: StartedAttempt,
-    history: readonly MessageRow[],
-    isForced: boolean,
-  ): Promise<"none" | "again" | "over"> {
-    const { clock, publish } = this.#parts;
-    const stop = this.#abort.signal;
-    const isWanted = await insist(clock, stop, () => this.#compactor.isWanted(begun, history, isForced));
-    if (isWanted === "stale") return "over";
-    if (!isWanted) return "none";
-    this.#collector = undefined;
-    const wished = await this.#decided(begun, [], () => this.#hooks.ask(begun, "pre_compact"));
-    if (!wished) return "over";
-    const buffer = isForced
-      ? undefined
-      : new StreamBuffer(this.#chat_id, begun.fence, (batch) => publish(this.#chat_id, batch));
-    if (buffer) this.buffer = buffer;
-    buffer?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args: {} });
-    try {
-      const summary = await this.#compactor.rows(begun, history, stop, wished.model_context);
-      if (!summary) return isForced ? "none" : "again";
-      const then = "continue";
-      const notice = effectRows({ user_message: wished.user_message ?? "" });
-      const after = await this.#decided(begun, [], () => this.#hooks.rows(begun, "post_compact"));
-      if (!after) return "over";
-      const messages = [...summary, ...notice, ...after];
-      const reported = await this.#ask("reportStep", { fence: begun.fence, messages, then });
-      if (reported === "stale") return "over";
-      this.history_version = reported.history_version;
-      return "again";
-    } catch (error) {
-      if (this.isStopped) return "over";
-      throw error;
-    } finally {
-      buffer?.close();
-    }
+  async #compact(begun: StartedAttempt, history: readonly MessageRow[], isForced: boolean): Promise<Then> {
+    const then = await this.#compaction.whereDue(begun, history, isForced);
+    if (typeof then !== "number") return then;
+    this.history_version = then;
+    return "again";
   }
 
   /** False when the turn is over. */

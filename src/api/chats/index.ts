@@ -15,6 +15,7 @@ import { pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { chatAcl } from "./acl.ts";
 import { changeChat } from "./change.ts";
+import { compactChat } from "./compact.ts";
 import { chatConfig } from "./config.ts";
 import { userChatConfig } from "./config-user.ts";
 import { chatContext } from "./context.ts";
@@ -136,6 +137,7 @@ export const chats = (ctx: ApiContext) =>
     .use(changeChat(ctx))
     .use(chatPermissions(ctx))
     .use(forkChat(ctx))
+    .use(compactChat(ctx))
     .use(deleteChat(ctx))
     .use(chatAcl(ctx))
     .use(chatContext(ctx))

@@ -182,7 +182,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const { key } = await visibleChat(ctx, params.chat, caller);
         const { limit = 0 } = query;
         if (limit < 0 || limit > MOST_PROMPTS) throw invalidField("limit", `must be 0 to ${MOST_PROMPTS}`);
-        const rows = await ctx.store.scan(listPrompts({ chat: key, limit: limit || PROMPTS }));
+        const rows = await ctx.store.scan(listPrompts({ chat: key, after: 0, limit: limit || PROMPTS }));
         const prompts = rows.map(({ id, content }) => ({
           id,
           text: content.map((part) => (part.type === "text" ? part.text : undefined) ?? "").join(""),

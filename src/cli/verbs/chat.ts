@@ -30,6 +30,18 @@ export const CHAT = group({
       load: () => import("../client/chat/send.ts"),
     },
     {
+      ...{ name: "compact", names },
+      usage: "CHAT [TEXT] [--no-wait]",
+      help: "A model sums up what was said, heeding TEXT, and the chat goes on from that; `send CHAT /compact TEXT`, too.",
+      load: () => import("../client/chat/compact.ts"),
+    },
+    {
+      ...{ name: "clear", names },
+      usage: "CHAT",
+      help: "The chat's model forgets what was said; you still see it. `send CHAT /clear`, too.",
+      load: () => import("../client/chat/clear.ts"),
+    },
+    {
       ...{ name: "watch", names },
       usage: "CHAT [--until-idle] [--permissions ask|allow|deny]",
       help: "What is said, from the beginning and as it comes; --until-idle ends with the turn.",

@@ -79,7 +79,16 @@ test("[CM-4] what nobody has answered is neither summed up nor lost, and a recor
       10_000,
     ).length,
   ).toBeLessThan(15_100);
-  const at = { context_limit: 1_000, threshold: 70, model_id: "m", usage: null, call_id: "c", now: 0 };
+  const at = {
+    context_limit: 1_000,
+    threshold: 70,
+    model_id: "m",
+    usage: null,
+    call_id: "c",
+    now: 0,
+    source: "automatic",
+    instructions: "",
+  } as const;
   const [past, call, result] = compactedRows({ ...at, summary: "SUM", prompts: ["one"], history });
   expect(past).toMatchObject({ role: "user", visibility: "model", replayed: 2 });
   expect(past?.content[0]?.text).toMatch(/SUM[\s\S]*<message>\none\n<\/message>/);

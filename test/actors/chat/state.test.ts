@@ -15,6 +15,7 @@ import { pendingAfter } from "#actors/chat/machine/pending.ts";
 import { sample } from "#actors/chat/machine/print-table.ts";
 import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/machine/state.ts";
 import { nameOf } from "#actors/chat/names.ts";
+import { clearedRows } from "#actors/chat/prompt/compact.ts";
 import { AppError } from "#base/errors.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 
@@ -25,6 +26,8 @@ const KINDS: readonly CommandType[] = [
   "edit",
   "delete_queued",
   "promote_queued",
+  "request_compaction",
+  "clear",
   "interrupt",
   "record_attempt",
   "record_retry",
@@ -137,6 +140,10 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
       const answers = asked.map(({ tool_call_id }) => ({ tool_call_id, isGranted: flag }));
       return { ...at, type: kind, answers: late ? answers.slice(1) : answers };
     }
+    case "request_compaction":
+      return { ...at, type: kind, request: { instructions: `${pick}`, context: "", notice: "" }, is_empty: late };
+    case "clear":
+      return { ...at, type: kind, rows: clearedRows({ call_id: `clear-${pick}`, now }), is_empty: late };
     default:
       return { ...at, type: kind };
   }
@@ -170,7 +177,8 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   const version = before.snapshot_version + 1;
   expect(state.snapshot_version).toBe(version);
   expect(nameOf(state)).not.toBe("invalid");
-  const changed = inserted.length > 0 || deleted_from !== null || command.type === "answer_permissions";
+  const begins = command.type === "answer_permissions" || command.type === "request_compaction";
+  const changed = inserted.length > 0 || deleted_from !== null || begins;
   expect(state.history_version).toBe(changed ? version : before.history_version);
   for (const [index, row] of inserted.entries()) {
     expect(row).toMatchObject({ id: world.nextId + index, revision: version, created_at: world.now });
@@ -190,6 +198,11 @@ const check = (world: World, command: Command, { state, inserted, deleted_from }
   if (sameRetry && state.retry_state === null) expect(state.retry_version).toBe(before.retry_version);
   if (state.retry_state !== null) expect(state.status).toBe("running");
   expect(state.last_error !== null).toBe(state.status === "error");
+  // A wish to compact lives as long as the turn that owes it, and as long as the history is as it was.
+  const goesOn = before.status === "running" && state.status === "running" && !changed;
+  const owed = goesOn ? before.compaction : null;
+  const asked = command.type === "request_compaction" ? { ...command.request } : owed;
+  expect(JSON.stringify(state.compaction)).toBe(JSON.stringify(asked));
   expect(state.requires_action_deadline !== null).toBe(state.status === "requires_action");
   if (state.status === "requires_action") expect(state.pending_calls.length).toBeGreaterThan(0);
 };

@@ -8,9 +8,9 @@ import { STATE_NAMES } from "#actors/chat/names.ts";
 import { AppError, STATUS } from "#base/errors.ts";
 
 const BY_HAND = `
-W: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | finish error -> E0 | archive -> XW
-E0: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | archive -> XE0
-E1: send, queue -> R1 | send, interrupt -> R1 | edit -> R0 | delete queued -> E0 or E1 | promote queued -> R0 or R1 | archive -> XE1
+W: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | request compaction -> R0 | clear -> W | finish error -> E0 | archive -> XW
+E0: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | request compaction -> R0 | clear -> W | archive -> XE0
+E1: send, queue -> R1 | send, interrupt -> R1 | edit -> R0 | delete queued -> E0 or E1 | promote queued -> R0 or R1 | request compaction -> R1 | archive -> XE1
 R0: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | interrupt -> I0 | record attempt -> R0 | record retry -> R0 | commit step -> R0 | enter requires action -> A0 | finish turn -> W | finish error -> E0
 R1: send, queue -> R1 | send, interrupt -> I1 | edit -> R0 | delete queued -> R0 or R1 | promote queued -> I1 | interrupt -> I1 | record attempt -> R1 | record retry -> R1 | commit step -> R1 | enter requires action -> A1 | finish turn -> R0 or R1 | finish error -> E1
 I0: send, queue -> I1 | send, interrupt -> I1 | edit -> R0 | finish interruption -> W
@@ -62,6 +62,8 @@ const COMMANDS: Command[] = [
   { ...at, type: "edit", from: 1, last_assistant_id: 0, message },
   { ...at, type: "delete_queued", queued_id: 1 },
   { ...at, type: "promote_queued", queued_id: 1 },
+  { ...at, type: "request_compaction", request: { instructions: "", context: "", notice: "" }, is_empty: false },
+  { ...at, type: "clear", rows: [message], is_empty: false },
   { ...at, type: "interrupt" },
   { ...at, type: "record_attempt", history_version: 8 },
   { ...at, type: "record_retry", fence, retry },

@@ -334,6 +334,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${C}/queue/{queuedMessage}/promote`]: { is: "401 401 401 404 404 202 403", fresh: "chat", why: "what drives a chat runs with its owner's rights" },
   [`POST ${C}/tool-results`]: { is: "401 401 401 404 404 409 403", body: { results: [] }, why: "409: it waits for none" },
   [`POST ${C}/fork`]: { is: "401 401 401 404 404 201 403", body: {}, why: "the copy would be the owner's, with the owner's rights" },
+  [`POST ${C}/compact`]: { is: "401 401 401 404 404 409 403", body: {}, why: "409: nothing was answered yet; a summary is asked for with the owner's rights" },
+  [`POST ${C}/clear`]: { is: "401 401 401 404 404 409 403", fresh: "chat", why: "409: its turn goes on; what drives a chat runs with its owner's rights" },
   [`DELETE ${C}`]: { is: as(PRIVATE, 409), fresh: "chat", why: "409: its turn goes on" },
   [`POST ${C}/permissions`]: { is: "401 401 401 404 404 409 403", body: { answers: [] }, why: "409: it waits for none" },
   [`POST ${C}/reconcile-invalid`]: { is: as(PRIVATE, 409), why: "409: nothing is wrong with it; mending is, like stopping, for the site's owner, too" },

@@ -4,10 +4,15 @@ import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
+import { clear } from "./clear.ts";
+import { compact } from "./compact.ts";
 import { chatAsked, modelNamed, textOf } from "./find.ts";
 import { follow } from "./follow.ts";
 import { interrupt } from "./new.ts";
 import { permissionWay } from "./permission-desk.ts";
+
+/** The command alone, or with what the summary is to heed. */
+const COMPACT = /^\s*\/compact(?:\s([\s\S]*))?$/;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
@@ -21,6 +26,12 @@ export const run: RunVerb = async (input) => {
     const { client } = remote;
     const { id } = await chatAsked(input, client, name);
     const text = await textOf(input, said);
+    if (text.trim() === "/clear") return clear(input, remote, id, has.json);
+    const asked = COMPACT.exec(text);
+    if (asked) {
+      const wish = { id, instructions: (asked[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
+      return compact(input, remote, wish);
+    }
     const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
     const path = `/api/v2/chats/${id}/messages`;
     const { messages } = await client.get<MessagePage>(`${path}?limit=1`);

@@ -1,0 +1,105 @@
+// Making a turn's history shorter: when it is full, when a model refuses it, and when the chat's owner has asked for it. Asks the hooks and
+// the model outside of the mailbox; the rows are stored as one step of the turn (rules CM-1 to CM-10). Used by turn.ts.
+import type { Clock } from "#base/clock.ts";
+import { chatErrorOf } from "#src/llm/failure.ts";
+import { effectRows } from "../hooks/effects.ts";
+import type { TurnHooks } from "../hooks/turn-hooks.ts";
+import { insist } from "../insist.ts";
+import type { NewMessage } from "../machine/decision.ts";
+import type { Reported, StartedAttempt, Step, TurnReports } from "../messages.ts";
+import { bodyOf, type HistoryRow, SUMMARIZED } from "../prompt/compact.ts";
+import type { Compactor } from "../prompt/compactor.ts";
+import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
+
+/** What it needs of its turn. */
+export type CompactionHost = {
+  readonly chat_id: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly hooks: TurnHooks;
+  readonly publish: (chat_id: string, batch: PartBatch) => void;
+  /** What hooks have decided; undefined once the turn is over. */
+  readonly decided: <T>(begun: StartedAttempt, ask: () => Promise<T>) => Promise<T | undefined>;
+  readonly report: (step: Step) => Promise<Reported | "stale">;
+  readonly fail: (args: Parameters<TurnReports["reportFailure"]>[0]) => Promise<unknown>;
+  /** It begins: what a model has said before is not of it, and followers see the buffer, if there is one. */
+  readonly begin: (buffer: StreamBuffer | undefined) => void;
+};
+
+/** "none": the history is as it was, and so is the attempt. A number: the history's version from which the next attempt goes on. */
+export type Compacted = "none" | "over" | number;
+
+export class TurnCompaction {
+  readonly #host: CompactionHost;
+  readonly #compactor: Compactor;
+
+  constructor(host: CompactionHost, compactor: Compactor) {
+    this.#host = host;
+    this.#compactor = compactor;
+  }
+
+  /** Where that is due; `isForced`: the model has refused the history as too long. What fails is no failure of the turn. */
+  async whereDue(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<Compacted> {
+    const { clock, signal } = this.#host;
+    const isWanted = await insist(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
+    if (isWanted === "stale") return "over";
+    if (!isWanted) return "none";
+    const rows = await this.#shown(begun, isForced ? undefined : {}, (wish) =>
+      this.#compactor.rows(begun, history, signal, wish),
+    );
+    if (rows === "over") return "over";
+    if (!rows) return isForced ? "none" : begun.fence.history_version;
+    const then = "continue";
+    const reported = await this.#host.report({ fence: begun.fence, messages: rows, then });
+    return reported === "stale" ? "over" : reported.history_version;
+  }
+
+  /** As the chat's owner has asked: the turn ends with it, and fails when it does. */
+  async asked(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
+    const { clock, signal } = this.#host;
+    const { fence, compaction } = begun;
+    if (!compaction) return;
+    const { instructions, context, notice } = compaction;
+    const then = "finish";
+    if (bodyOf(history).length === 0) return void (await this.#host.report({ fence, messages: [], then }));
+    try {
+      const rows = await this.#shown(begun, instructions === "" ? {} : { instructions }, (told) => {
+        const wish = [context, told].filter(Boolean).join("\n\n");
+        return this.#compactor.summed(begun, history, signal, { source: "manual", wish, instructions });
+      });
+      if (rows === "over" || !rows) return;
+      const messages = [...rows, ...effectRows({ user_message: notice })];
+      await this.#host.report({ fence, messages, then });
+    } catch (error) {
+      if (signal.aborted) return;
+      await this.#host.fail({ fence, error: chatErrorOf(error, begun, clock.now()), messages: [] });
+    }
+  }
+
+  /** The summary's rows between those of the hooks, with the call on the stream meanwhile; `args` undefined: without. */
+  async #shown(
+    begun: StartedAttempt,
+    args: object | undefined,
+    sum: (wish: string) => Promise<readonly NewMessage[] | undefined>,
+  ): Promise<readonly NewMessage[] | "over" | undefined> {
+    const { chat_id, hooks, publish, begin, signal, decided } = this.#host;
+    begin(undefined);
+    const wished = await decided(begun, () => hooks.ask(begun, "pre_compact"));
+    if (!wished) return "over";
+    const buffer = args && new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
+    begin(buffer);
+    buffer?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args });
+    try {
+      const summary = await sum(wished.model_context ?? "");
+      if (!summary) return undefined;
+      const after = await decided(begun, () => hooks.rows(begun, "post_compact"));
+      if (!after) return "over";
+      return [...summary, ...effectRows({ user_message: wished.user_message ?? "" }), ...after];
+    } catch (error) {
+      if (signal.aborted) return "over";
+      throw error;
+    } finally {
+      buffer?.close();
+    }
+  }
+}

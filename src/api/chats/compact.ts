@@ -1,0 +1,67 @@
+// What a chat's model goes on from, as its owner decides: the history made shorter, or nothing of it (rules CM-8 to CM-10).
+import { Elysia } from "elysia";
+import { admitInstructions } from "#actors/chat/hooks/prompts.ts";
+import { notFound } from "#base/errors.ts";
+import { findChat } from "#db/chats/chats.ts";
+import { ownChat, readChat } from "#domain/chats/find.ts";
+import { checkUsageLimit } from "#domain/chats/usage-limits.ts";
+import { Chat, CompactChat } from "#schema/chat.ts";
+import { LimitReached } from "#schema/usage-limit.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { chatPath, tags } from "./paths.ts";
+
+export const compactChat = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post(
+      "/:chat/compact",
+      async ({ caller, params, body }) => {
+        const { id, owner_id } = await ownChat(ctx, params.chat, caller);
+        await checkUsageLimit(ctx, owner_id);
+        const wanted = body.instructions?.trim() ?? "";
+        const request = { instructions: wanted, context: "", notice: "" };
+        if (wanted === "" || ctx.hooks.mode === "off") {
+          await ctx.chats.ask(id, "compact", request);
+          return readChat(ctx, id);
+        }
+        // Words for a model: what would be refused anyway is refused before a hook is asked about them.
+        await ctx.chats.ask(id, "check", { type: "compact", request });
+        const chat = await ctx.store.get(findChat({ id }));
+        if (!chat) throw notFound();
+        await ctx.chats.ask(id, "compact", await admitInstructions(ctx, chat, wanted));
+        return readChat(ctx, id);
+      },
+      {
+        user: true,
+        params: chatPath,
+        body: CompactChat,
+        response: { 200: Chat, ...fails(400, 401, 403, 404, 413, 502), 409: LimitReached },
+        detail: {
+          tags,
+          summary: "Make the history shorter for the model",
+          description:
+            "A turn that has a model sum the history up, and ends; people see all of it. `instructions` steer the summary. 409 while the chat is busy, and when nothing was answered since the last time. When the summary fails the chat is in error, and the history as it was.",
+        },
+      },
+    )
+    .post(
+      "/:chat/clear",
+      async ({ caller, params }) => {
+        const { id } = await ownChat(ctx, params.chat, caller);
+        await ctx.chats.ask(id, "clear", {});
+        return readChat(ctx, id);
+      },
+      {
+        user: true,
+        params: chatPath,
+        response: { 200: Chat, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags,
+          summary: "Let the model begin anew",
+          description:
+            "The model is given nothing of what was said so far; people see all of it, and an edit of an earlier message brings it back for the model. 409 while the chat is busy or messages wait in its queue, and when there is nothing to clear.",
+        },
+      },
+    );

@@ -1,0 +1,21 @@
+// `slipway chat clear CHAT`: the chat's model forgets what was said; people still see it.
+import type { Chat } from "#schema/chat.ts";
+import { readArguments } from "../../arguments.ts";
+import { oneWord } from "../../asked.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { type Remote, withServer } from "../remote.ts";
+import { chatAsked } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, {});
+  const name = oneWord(input, words, "the chat");
+  return withServer("chat clear", input, value, async (remote) =>
+    clear(input, remote, (await chatAsked(input, remote.client, name)).id, has.json),
+  );
+};
+
+export const clear = async (input: VerbInput, { client }: Remote, id: string, json: boolean): Promise<number> => {
+  const chat = await client.post<Chat>(`/api/v2/chats/${id}/clear`);
+  input.print(json ? JSON.stringify(chat) : "The model begins anew with your next message.");
+  return EXIT.ok;
+};

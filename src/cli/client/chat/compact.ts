@@ -1,0 +1,41 @@
+// `slipway chat compact CHAT [TEXT]`: a model sums up what was said, and the chat goes on from that. Ctrl-C interrupts it.
+import type { Chat, CompactChat, MessagePage } from "#schema/chat.ts";
+import { readArguments } from "../../arguments.ts";
+import { oneWord } from "../../asked.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { type Remote, withServer } from "../remote.ts";
+import { chatAsked } from "./find.ts";
+import { follow } from "./follow.ts";
+import { interrupt } from "./new.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
+  const [first, ...said] = words;
+  const name = oneWord(input, first === undefined ? [] : [first], "the chat");
+  return withServer("chat compact", input, value, async (remote) => {
+    const { id } = await chatAsked(input, remote.client, name);
+    return compact(input, remote, { id, instructions: said.join(" "), waits: !has["no-wait"], json: has.json });
+  });
+};
+
+type Wish = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
+
+/** Shows the summary as it comes, unless nobody waits for it. Throws VerbFailure when there is none. */
+export const compact = async (
+  input: VerbInput,
+  remote: Remote,
+  { id, instructions, waits, json }: Wish,
+): Promise<number> => {
+  const { client } = remote;
+  const path = `/api/v2/chats/${id}`;
+  const { messages } = await client.get<MessagePage>(`${path}/messages?limit=1`);
+  const body: CompactChat = instructions === "" ? {} : { instructions };
+  const chat = await client.post<Chat>(`${path}/compact`, body);
+  if (!waits) {
+    input.print(json ? JSON.stringify(chat) : "It is being summed up.");
+    return EXIT.ok;
+  }
+  remote.onInterrupt(() => interrupt(client, id));
+  const after = Math.max(0, ...messages.map((one) => one.id));
+  return follow(input, remote, { chat_id: id, after, untilIdle: true, json, showsUsers: false, permissions: "ask" });
+};

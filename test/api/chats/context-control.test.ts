@@ -1,0 +1,231 @@
+// What a chat's owner does with what its model is given: making it shorter and clearing it, with a provider on a real socket.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { AuditLog } from "#schema/audit.ts";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
+import { Client } from "#src/client.ts";
+import { startServe } from "#test/api/edge/serve-process.ts";
+import { createChat, Follower, said, sendMessage, wordsOf } from "#test/support/chats.ts";
+import { type ModelCall, ModelServer } from "#test/support/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+
+setDefaultTimeout(60_000);
+
+const messagesIn = ({ body }: ModelCall) => body.messages as { role: string; content: string }[];
+const rolesIn = (call: ModelCall): string =>
+  messagesIn(call)
+    .map(({ role }) => role)
+    .join(" ");
+const told = (call: ModelCall): string => JSON.stringify(call.body);
+const isSummary = (call: ModelCall): boolean => told(call).includes("You write the notes");
+const finish = (call: ModelCall, text: string, input = 100): void =>
+  call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
+const QUIET = { SLIPWAY_CHAT_TITLES: "false" };
+const isWaiting = ({ status }: Follower): boolean => status === "waiting";
+
+const shownIn = async (owner: Client, id: string): Promise<ChatMessage[]> =>
+  (await owner.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`)).messages.reverse();
+
+test("[CM-8] [CM-9] the owner has the history made shorter as asked: 409 while busy and when nothing is new, once, and errors say why", async () => {
+  await using world = await openModelWorld();
+  await addModel(world, "openai-compat");
+  const { owner } = world;
+  const next = () => world.upstream.next();
+  const chat = await createChat(world, "Keep it in Rust.");
+  const path = `/api/v2/chats/${chat.id}`;
+  const compact = (body: object = {}) => owner.fetch("POST", `${path}/compact`, body);
+  const wordsFor = async (response: Response) => [
+    response.status,
+    ((await response.json()) as { message: string }).message,
+  ];
+  using follower = await Follower.open(owner, chat.id);
+  const first = await next();
+  expect(await wordsFor(await compact())).toEqual([409, expect.stringContaining("busy")]);
+  finish(first, "the first answer");
+  await follower.until(isWaiting);
+  expect((await owner.get<Chat>(path)).status).toBe("waiting");
+
+  for (const [body, status] of [
+    [{ instructions: "x".repeat(4_097) }, 400],
+    [{ instructions: 5 }, 400],
+    [{ instruction: "typo" }, 400],
+  ] as const) {
+    expect([body, (await compact(body)).status]).toEqual([body, status]);
+  }
+  const begun = (await (await compact({ instructions: "Dwell on the borrow checker." })).json()) as Chat;
+  expect(begun).toMatchObject({ id: chat.id, status: "running" });
+  const asked = await next();
+  expect([
+    isSummary(asked),
+    told(asked).includes("Dwell on the borrow checker."),
+    told(asked).includes("the first answer"),
+  ]).toEqual([true, true, true]);
+  await follower.until(({ events }) =>
+    events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
+  );
+  // A message meanwhile waits for the end of it, and is answered from the summary.
+  expect((await sendMessage(world, chat.id, "go on")).queued).toBe(true);
+  finish(asked, "SUMMARY ONE");
+  const shortened = await next();
+  expect(rolesIn(shortened)).toBe("system user user");
+  expect(messagesIn(shortened)[1]?.content).toMatch(/SUMMARY ONE[\s\S]*Keep it in Rust\./);
+  expect(messagesIn(shortened)[1]?.content).not.toContain("borrow checker");
+  finish(shortened, "the second answer");
+  await follower.until((one) => isWaiting(one) && one.history.length === 6);
+  const all = await shownIn(owner, chat.id);
+  expect(follower.history).toEqual(all.map(wordsOf));
+  expect(all.map(wordsOf)).toEqual([
+    ...["user: Keep it in Rust.", "assistant: the first answer", "assistant: tool-call", "tool: tool-result"],
+    ...["user: go on", "assistant: the second answer"],
+  ]);
+  expect(all[2]?.content).toMatchObject([
+    { tool_name: "chat_summarized", args: { instructions: "Dwell on the borrow checker." } },
+  ]);
+  expect(all[3]?.content).toMatchObject([{ result: { summary: "SUMMARY ONE", source: "manual" } }]);
+  const summary = (await owner.get<Chat>(path)).last_turn_summary;
+
+  // A summary that fails leaves all as it was, in words; the next one may come, and then there is nothing left to do.
+  expect((await compact()).status).toBe(200);
+  (await next()).answer(401, { error: { message: "no such key", type: "invalid" } });
+  await follower.until(({ status }) => status === "error");
+  expect((await owner.get<Chat>(path)).last_error).toMatchObject({ kind: "auth" });
+  expect((await shownIn(owner, chat.id)).length).toBe(6);
+  expect((await compact()).status).toBe(200);
+  finish(await next(), "SUMMARY TWO");
+  await follower.until(isWaiting);
+  const after = await owner.get<Chat>(path);
+  expect(after.last_error).toBeUndefined();
+  expect(after.last_turn_summary).toBe(summary);
+  expect(await wordsFor(await compact())).toEqual([409, expect.stringContaining("nothing to make shorter")]);
+
+  // Interrupted, it is given up: nothing is asked again and nothing is lost.
+  await sendMessage(world, chat.id, "third");
+  finish(await next(), "the third answer");
+  await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: the third answer");
+  expect((await compact()).status).toBe(200);
+  await next();
+  await owner.post(`${path}/interrupt`);
+  await follower.until(isWaiting);
+  await sendMessage(world, chat.id, "fourth");
+  const whole = await next();
+  expect([isSummary(whole), rolesIn(whole)]).toEqual([false, "system user user assistant user"]);
+  finish(whole, "done");
+  await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: done");
+
+  const { audit_logs } = await owner.get<{ audit_logs: AuditLog[] }>(
+    `/api/v2/audit?q=resource_id:${chat.id}&limit=100`,
+  );
+  expect(audit_logs.filter(({ additional_fields }) => additional_fields.operation === "compact")).toHaveLength(4);
+  expect(JSON.stringify(audit_logs)).not.toContain("borrow checker");
+});
+
+test("[CM-10] a cleared chat begins anew for its model and stays whole for people, through edits, copies and summaries", async () => {
+  await using world = await openModelWorld();
+  await addModel(world, "anthropic");
+  const { owner } = world;
+  const next = () => world.upstream.next();
+  const chat = await createChat(world, "The password is swordfish.");
+  const path = `/api/v2/chats/${chat.id}`;
+  const clear = () => owner.fetch("POST", `${path}/clear`);
+  using follower = await Follower.open(owner, chat.id);
+  const first = await next();
+  const busy = await clear();
+  expect([busy.status, ((await busy.json()) as { message: string }).message]).toEqual([
+    409,
+    expect.stringContaining("busy"),
+  ]);
+  first.answer(400, { type: "error", error: { type: "invalid_request_error", message: "no" } });
+  await follower.until(({ status }) => status === "error");
+
+  // From an error, which goes with it.
+  const cleared = (await (await clear()).json()) as Chat;
+  expect([cleared.status, cleared.last_error]).toEqual(["waiting", undefined]);
+  await follower.until(isWaiting);
+  const again = await clear();
+  expect([again.status, ((await again.json()) as { message: string }).message]).toEqual([
+    409,
+    expect.stringContaining("nothing to clear"),
+  ]);
+  expect(follower.history).toEqual(["user: The password is swordfish.", "assistant: tool-call", "tool: tool-result"]);
+  const shown = await shownIn(owner, chat.id);
+  expect(shown.map(wordsOf)).toEqual(follower.history);
+  expect(shown[1]?.content).toMatchObject([{ tool_name: "chat_cleared" }]);
+
+  await sendMessage(world, chat.id, "Who are you?");
+  const anew = await next();
+  expect([rolesIn(anew), told(anew).includes("swordfish")]).toEqual(["user", false]);
+  finish(anew, "I am new here.");
+  await follower.until((one) => isWaiting(one) && one.history.length === 5);
+
+  // A summary after it knows nothing of what was before, nor does what it leaves.
+  expect((await owner.fetch("POST", `${path}/compact`, {})).status).toBe(200);
+  const asked = await next();
+  expect([isSummary(asked), told(asked).includes("swordfish"), told(asked).includes("I am new here")]).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  finish(asked, "NOTES");
+  await follower.until((one) => isWaiting(one) && one.history.length === 7);
+  await sendMessage(world, chat.id, "And now?");
+  const short = await next();
+  expect([
+    told(short).includes("NOTES"),
+    told(short).includes("Who are you?"),
+    told(short).includes("swordfish"),
+  ]).toEqual([true, true, false]);
+  finish(short, "Now this.");
+  await follower.until((one) => isWaiting(one) && one.history.length === 9);
+
+  // A copy is as clear as the chat; an edit of what was before brings that back.
+  const copy = await owner.post<Chat>(`${path}/fork`, {});
+  expect((await shownIn(owner, copy.id)).map(wordsOf)).toEqual(follower.history);
+  await sendMessage(world, copy.id, "copied?");
+  const copied = await next();
+  expect(told(copied)).not.toContain("swordfish");
+  finish(copied, "yes");
+  await owner.patch(`${path}/messages/${shown[0]?.id}`, { content: said("The password is marlin.") });
+  const edited = await next();
+  expect([rolesIn(edited), told(edited).includes("marlin")]).toEqual(["user", true]);
+  finish(edited, "noted");
+  await follower.until((one) => isWaiting(one) && one.history.length === 2);
+
+  const { audit_logs } = await owner.get<{ audit_logs: AuditLog[] }>(
+    `/api/v2/audit?q=resource_id:${chat.id}&limit=100`,
+  );
+  expect(audit_logs.filter(({ additional_fields }) => additional_fields.operation === "clear")).toHaveLength(1);
+});
+
+test("[CM-8] a summary that was asked for is made after kill -9, once", async () => {
+  using place = tempDirectory();
+  await using upstream = await ModelServer.start();
+  let id = "";
+  {
+    await using server = await startServe(place.path, QUIET);
+    const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const [organization] = await owner.get<{ id: string }[]>("/api/v2/organizations");
+    const world = { owner, upstream, organization_id: organization?.id ?? "" };
+    await addModel(world);
+    id = (await createChat(world, "hello")).id;
+    using follower = await Follower.open(owner, id);
+    finish(await upstream.next(), "an answer");
+    await follower.until(isWaiting);
+    await owner.post(`/api/v2/chats/${id}/compact`, { instructions: "Mind the gap." });
+    expect(isSummary(await upstream.next())).toBe(true);
+    server.child.kill("SIGKILL");
+    await server.child.exited;
+  }
+  await using server = await startServe(place.path, QUIET);
+  const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  using follower = await Follower.open(owner, id);
+  const again = await upstream.next();
+  expect([isSummary(again), told(again).includes("Mind the gap.")]).toEqual([true, true]);
+  finish(again, "SUMMARY");
+  await follower.until(isWaiting);
+  expect(follower.history).toEqual([
+    "user: hello",
+    "assistant: an answer",
+    "assistant: tool-call",
+    "tool: tool-result",
+  ]);
+});
