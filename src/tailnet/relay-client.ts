@@ -3,6 +3,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
 import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, MAGIC } from "./derp-frame.ts";
+import { FrameBatch } from "./frame-batch.ts";
 import { PacketQueue } from "./packet-queue.ts";
 
 /** As `Socket` of src/api/http/socket.ts. */
@@ -49,6 +50,7 @@ export class RelayClient {
   readonly #socket: RelaySocket;
   readonly #reader = new FrameReader();
   readonly #queue = new PacketQueue();
+  readonly #batch = new FrameBatch({ send: (bytes) => this.#transmit(bytes) });
   readonly #introduction: Timer;
   #full = false;
   #over = false;
@@ -60,7 +62,7 @@ export class RelayClient {
     this.#introduction = relay.clock.after(INTRODUCE_MS, () =>
       this.#refuse(CLOSE.policy, "no introduction within 10 seconds"),
     );
-    this.tell(encodeFrame(FRAME.server_key, MAGIC, relay.key.public));
+    this.#batch.addNow(encodeFrame(FRAME.server_key, MAGIC, relay.key.public));
   }
 
   /** A message came in; its borders mean nothing. */
@@ -91,6 +93,7 @@ export class RelayClient {
   end(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#batch.clear();
     this.#introduction.cancel();
     this.#relay.leave(this);
   }
@@ -107,7 +110,7 @@ export class RelayClient {
 
   /** What waits for it, and how much was let go. */
   get waiting(): { bytes: number; dropped: number } {
-    return { bytes: this.#queue.bytes, dropped: this.#queue.dropped };
+    return { bytes: this.#queue.bytes + this.#batch.bytes, dropped: this.#queue.dropped };
   }
 
   #take({ type, payload }: Frame): void {
@@ -140,7 +143,7 @@ export class RelayClient {
     this.key = key;
     this.address = Buffer.from(key).toString("hex");
     this.#relay.register(this);
-    this.tell(encodeFrame(FRAME.server_info, seal(shared, SERVER_INFO)));
+    this.#batch.addNow(encodeFrame(FRAME.server_info, seal(shared, SERVER_INFO)));
   }
 
   #forward(payload: Uint8Array): void {
@@ -173,22 +176,26 @@ export class RelayClient {
   #send(kind: "control" | "discovery" | "packet", frame: Uint8Array): void {
     if (this.#over) return;
     if (this.#full) this.#queue.put(kind, frame);
-    else this.#transmit(frame);
+    else this.#batch.add(frame);
   }
 
+  /** What waited, joined, until the socket is full again. */
   #flush(): void {
     while (!this.#full && !this.#over) {
       const frame = this.#queue.take();
-      if (frame === undefined) return;
-      this.#transmit(frame);
+      if (frame === undefined) break;
+      this.#batch.add(frame);
     }
+    this.#batch.flush();
   }
 
-  #transmit(frame: Uint8Array): void {
-    if (this.#socket.transmit(frame) < 0) this.#full = true;
+  #transmit(bytes: Uint8Array): void {
+    if (this.#socket.transmit(bytes) < 0) this.#full = true;
   }
 
   #refuse(code: number, reason: string): void {
+    // What it was told before is still for it to read.
+    this.#batch.flush();
     this.end();
     this.#socket.close(code, reason);
   }
