@@ -1,4 +1,4 @@
-// NaCl boxes: X25519 from node:crypto, XSalsa20-Poly1305 from @noble/ciphers. Used by the relay's handshake, where opening a box is the
+// NaCl boxes: X25519 from node:crypto, XSalsa20-Poly1305 from @noble/ciphers. Used by discovery and by the relay's handshake, where opening a box is the
 // proof that a client has the private half of the key it names (facts/wire 3.2). Refuses keys that lead to no secret. [TL-1]
 import { createPrivateKey, createPublicKey, diffieHellman } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
@@ -26,17 +26,23 @@ export const keyPair = (secret: Uint8Array = secretBytes(KEY_BYTES)): KeyPair =>
   return { secret, public: new Uint8Array(der.subarray(PUBLIC_HEAD.length)) };
 };
 
-/** What two keys have in common, for `seal` and `open`: 32 bytes. Undefined for a public key that leads to no secret. */
-export const sharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
+/** X25519: the point two keys have in common, 32 bytes. Undefined for a public key that leads to no secret. */
+export const agree = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
   try {
     const publicKey = createPublicKey({ key: Buffer.concat([PUBLIC_HEAD, peer]), format: "der", type: "spki" });
-    const point = diffieHellman({ privateKey: createPrivateKey(privateKey(secret)), publicKey });
-    const out = new Uint32Array(KEY_BYTES / 4);
-    hsalsa(SIGMA, words(point), new Uint32Array(4), out);
-    return new Uint8Array(out.buffer);
+    return diffieHellman({ privateKey: createPrivateKey(privateKey(secret)), publicKey });
   } catch {
     return undefined;
   }
+};
+
+/** What two keys have in common, for `seal` and `open`: 32 bytes. Undefined for a public key that leads to no secret. */
+export const sharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
+  const point = agree(secret, peer);
+  if (!point) return undefined;
+  const out = new Uint32Array(KEY_BYTES / 4);
+  hsalsa(SIGMA, words(point), new Uint32Array(4), out);
+  return new Uint8Array(out.buffer);
 };
 
 /** Nonce and box, as the frames carry them. */

@@ -1,0 +1,54 @@
+// ChaCha20-Poly1305 of data packets, without additional data, in the WebAssembly of build.ts. One instance for the process: every call is
+// synchronous, so its memory is nobody's for longer. Held against @noble/ciphers in test/tailnet/aead.test.ts. [TL-18]
+import { AEAD_CODE } from "./code.ts";
+
+export const TAG_BYTES = 16;
+/** A packet may be this long; longer ones throw RangeError. */
+export const MAX_PLAIN = 65 * 1024;
+
+/** Places in the program's memory; see build.ts. */
+const COUNTER = 36;
+const DATA = 1024;
+
+type Program = { seal(length: number): void; open(length: number): number; memory: WebAssembly.Memory };
+
+const load = () => {
+  const module = new WebAssembly.Module(Buffer.from(AEAD_CODE, "base64"));
+  const program = new WebAssembly.Instance(module, {}).exports as unknown as Program;
+  const bytes = new Uint8Array(program.memory.buffer);
+  return { program, bytes, view: new DataView(program.memory.buffer) };
+};
+
+// Loaded with the first packet: a server that is no peer of anybody needs none.
+let loaded: ReturnType<typeof load> | undefined;
+
+/** The nonce is 4 zero bytes and the counter, little-endian (facts/tailnet-peer 4). */
+const ready = (key: Uint8Array, counter: number, data: Uint8Array) => {
+  if (data.byteLength > MAX_PLAIN + TAG_BYTES) throw new RangeError("the packet is too large");
+  loaded ??= load();
+  loaded.bytes.set(key, 0);
+  loaded.view.setUint32(COUNTER, counter >>> 0, true);
+  loaded.view.setUint32(COUNTER + 4, Math.floor(counter / 2 ** 32), true);
+  loaded.bytes.set(data, DATA);
+  return loaded;
+};
+
+/** Writes ciphertext and tag of `plain`, padded with zeros to `padded` bytes, into `out` from `at` on. `counter` is a safe integer. */
+export const sealInto = (
+  out: Uint8Array,
+  at: number,
+  { key, counter, plain, padded }: { key: Uint8Array; counter: number; plain: Uint8Array; padded: number },
+): void => {
+  const { program, bytes } = ready(key, counter, plain);
+  bytes.fill(0, DATA + plain.byteLength, DATA + padded);
+  program.seal(padded);
+  out.set(bytes.subarray(DATA, DATA + padded + TAG_BYTES), at);
+};
+
+/** The plaintext, the caller's own; undefined for what was not sealed with this key and counter. */
+export const openSealed = (key: Uint8Array, counter: number, sealed: Uint8Array): Uint8Array | undefined => {
+  const length = sealed.byteLength - TAG_BYTES;
+  if (length < 0 || length > MAX_PLAIN) return undefined;
+  const { program, bytes } = ready(key, counter, sealed);
+  return program.open(length) === 1 ? bytes.slice(DATA, DATA + length) : undefined;
+};

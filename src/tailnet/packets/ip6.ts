@@ -1,0 +1,80 @@
+// IPv6 packets as they stand inside a tunnel: no extension headers, which no peer sends (facts/tailnet-peer 5). [TL-22]
+
+export const PROTOCOL = { tcp: 6, udp: 17, icmp: 58, tsmp: 99 } as const;
+export const IP6_HEAD = 40;
+/** A packet inside the network has at most so many bytes (facts/wire 2.4). */
+export const MTU = 1280;
+const ADDRESS_BYTES = 16;
+
+export interface Packet {
+  readonly protocol: number;
+  readonly source: Uint8Array;
+  readonly target: Uint8Array;
+  /** A view of the packet. */
+  readonly payload: Uint8Array;
+  /** The packet itself, without what WireGuard has padded it with. */
+  readonly bytes: Uint8Array;
+}
+
+/** Undefined for what is no whole IPv6 packet. */
+export const parsePacket = (bytes: Uint8Array): Packet | undefined => {
+  if (bytes.byteLength < IP6_HEAD || (bytes[0] as number) >> 4 !== 6) return undefined;
+  const end = IP6_HEAD + (((bytes[4] as number) << 8) | (bytes[5] as number));
+  if (bytes.byteLength < end) return undefined;
+  return {
+    protocol: bytes[6] as number,
+    source: bytes.subarray(8, 24),
+    target: bytes.subarray(24, IP6_HEAD),
+    payload: bytes.subarray(IP6_HEAD, end),
+    bytes: bytes.subarray(0, end),
+  };
+};
+
+export type Ends = { readonly source: Uint8Array; readonly target: Uint8Array };
+
+/** A packet with room for `length` bytes behind its head. */
+export const newPacket = (protocol: number, { source, target }: Ends, length: number): Uint8Array => {
+  const packet = new Uint8Array(IP6_HEAD + length);
+  packet[0] = 0x60;
+  packet[4] = length >> 8;
+  packet[5] = length;
+  packet[6] = protocol;
+  packet[7] = 64;
+  packet.set(source, 8);
+  packet.set(target, 24);
+  return packet;
+};
+
+/** The Internet checksum over a whole packet's pseudo head and payload (RFC 8200 8.1); 0 when the one inside is right. */
+export const checksum = (packet: Uint8Array): number => {
+  const end = packet.byteLength;
+  let sum = end - IP6_HEAD + (packet[6] as number);
+  const even = end & ~1;
+  for (let i = 8; i < even; i += 2) sum += ((packet[i] as number) << 8) | (packet[i + 1] as number);
+  if (even < end) sum += (packet[even] as number) << 8;
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
+  return ~sum & 0xffff;
+};
+
+/** 16 bytes of an IPv6 address in any spelling that a URL may have. Throws RangeError for any other text. */
+export const parseAddress = (text: string): Uint8Array => {
+  const [front = "", back, ...more] = text.split("::");
+  const words = (part: string): string[] => (part === "" ? [] : part.split(":"));
+  const [head, tail] = [words(front), words(back ?? "")];
+  const missing = 8 - head.length - tail.length;
+  if (more.length > 0 || (back === undefined ? missing !== 0 : missing < 1))
+    throw new RangeError(`no IPv6 address: ${text}`);
+  const all = [...head, ...Array<string>(missing).fill("0"), ...tail];
+  if (!all.every((word) => /^[0-9a-f]{1,4}$/i.test(word))) throw new RangeError(`no IPv6 address: ${text}`);
+  const out = new Uint8Array(ADDRESS_BYTES);
+  for (const [i, word] of all.entries()) new DataView(out.buffer).setUint16(i * 2, Number.parseInt(word, 16));
+  return out;
+};
+
+/** All eight words of an address. */
+export const addressText = (address: Uint8Array): string =>
+  (Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":");
+
+/** One string for each address, for maps; cheaper than its text. */
+export const addressKey = (address: Uint8Array): string =>
+  Buffer.from(address.buffer, address.byteOffset, ADDRESS_BYTES).toString("latin1");

@@ -1,0 +1,137 @@
+// TCP segments (RFC 9293 3.1) with the options that matter here: maximum segment size, window scale, selective acknowledgement (RFC 2018).
+// Checksums of what comes in are not looked at: WireGuard has authenticated every byte. [TL-22]
+import { checksum, IP6_HEAD, newPacket, PROTOCOL } from "./ip6.ts";
+
+export const FLAG = { fin: 1, syn: 2, rst: 4, psh: 8, ack: 16 } as const;
+const HEAD = 20;
+const OPTION = { end: 0, nothing: 1, mss: 2, scale: 3, sackPermitted: 4, sack: 5 } as const;
+/** Blocks in one segment: 4 fit beside no other option. */
+export const MAX_BLOCKS = 4;
+
+/** A range of bytes that has come: from `from` up to, not including, `to`. */
+export type Block = { readonly from: number; readonly to: number };
+
+export interface Segment {
+  readonly sourcePort: number;
+  readonly targetPort: number;
+  readonly seq: number;
+  readonly ack: number;
+  readonly flags: number;
+  /** As it stands there, without scale. */
+  readonly window: number;
+  readonly mss: number | undefined;
+  readonly scale: number | undefined;
+  readonly mayBlocks: boolean;
+  readonly blocks: readonly Block[];
+  /** A view of the packet. */
+  readonly data: Uint8Array;
+}
+
+type Options = { mss: number | undefined; scale: number | undefined; mayBlocks: boolean; blocks: readonly Block[] };
+
+const NO_OPTIONS: Options = { mss: undefined, scale: undefined, mayBlocks: false, blocks: [] };
+
+/** Undefined for what is cut off. An option that makes no sense ends the options. */
+export const parseSegment = (payload: Uint8Array): Segment | undefined => {
+  if (payload.byteLength < HEAD) return undefined;
+  const head = ((payload[12] as number) >> 4) * 4;
+  if (head < HEAD || head > payload.byteLength) return undefined;
+  const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
+  return {
+    sourcePort: view.getUint16(0),
+    targetPort: view.getUint16(2),
+    seq: view.getUint32(4),
+    ack: view.getUint32(8),
+    flags: payload[13] as number,
+    window: view.getUint16(14),
+    ...(head === HEAD ? NO_OPTIONS : optionsIn(payload, view, head)),
+    data: payload.subarray(head),
+  };
+};
+
+const optionsIn = (payload: Uint8Array, view: DataView, end: number): Options => {
+  const found: Options = { ...NO_OPTIONS };
+  for (let at = HEAD; at < end; ) {
+    const kind = payload[at];
+    if (kind === OPTION.end) break;
+    if (kind === OPTION.nothing) {
+      at += 1;
+      continue;
+    }
+    const length = at + 1 < end ? (payload[at + 1] as number) : 0;
+    if (length < 2 || at + length > end) break;
+    if (kind === OPTION.mss && length === 4) found.mss = view.getUint16(at + 2);
+    else if (kind === OPTION.scale && length === 3) found.scale = Math.min(payload[at + 2] as number, 14);
+    else if (kind === OPTION.sackPermitted && length === 2) found.mayBlocks = true;
+    else if (kind === OPTION.sack && length % 8 === 2) found.blocks = blocksIn(view, at + 2, at + length);
+    at += length;
+  }
+  return found;
+};
+
+const blocksIn = (view: DataView, from: number, end: number): Block[] => {
+  const blocks: Block[] = [];
+  for (let at = from; at < end; at += 8) blocks.push({ from: view.getUint32(at), to: view.getUint32(at + 4) });
+  return blocks;
+};
+
+export type Connected = {
+  readonly source: Uint8Array;
+  readonly target: Uint8Array;
+  readonly sourcePort: number;
+  readonly targetPort: number;
+};
+
+export type SegmentOut = {
+  readonly seq: number;
+  readonly ack: number;
+  readonly flags: number;
+  /** As it is to stand there; at most 65,535 is. */
+  readonly window: number;
+  /** In a SYN: what we can. */
+  readonly syn?: { readonly mss: number; readonly scale: number | undefined; readonly mayBlocks: boolean } | undefined;
+  readonly blocks?: readonly Block[] | undefined;
+  readonly data?: Uint8Array | undefined;
+};
+
+/** A segment as a packet. */
+export const encodeSegment = (ends: Connected, out: SegmentOut): Uint8Array => {
+  const { syn, blocks = [], data } = out;
+  const options = syn
+    ? 4 + (syn.scale === undefined ? 0 : 4) + (syn.mayBlocks ? 4 : 0)
+    : blocks.length && 4 + blocks.length * 8;
+  const packet = newPacket(PROTOCOL.tcp, ends, HEAD + options + (data?.byteLength ?? 0));
+  const view = new DataView(packet.buffer);
+  view.setUint16(IP6_HEAD, ends.sourcePort);
+  view.setUint16(IP6_HEAD + 2, ends.targetPort);
+  view.setUint32(IP6_HEAD + 4, out.seq);
+  view.setUint32(IP6_HEAD + 8, out.ack);
+  packet[IP6_HEAD + 12] = ((HEAD + options) / 4) << 4;
+  packet[IP6_HEAD + 13] = out.flags;
+  view.setUint16(IP6_HEAD + 14, Math.min(out.window, 0xffff));
+  if (syn) writeSyn(view, syn);
+  else if (options > 0) writeBlocks(view, blocks);
+  if (data) packet.set(data, IP6_HEAD + HEAD + options);
+  view.setUint16(IP6_HEAD + 16, checksum(packet));
+  return packet;
+};
+
+const writeSyn = (view: DataView, syn: NonNullable<SegmentOut["syn"]>): void => {
+  let at = IP6_HEAD + HEAD;
+  view.setUint32(at, (OPTION.mss << 24) | (4 << 16) | syn.mss);
+  if (syn.scale !== undefined) {
+    at += 4;
+    view.setUint32(at, (OPTION.nothing << 24) | (OPTION.scale << 16) | (3 << 8) | syn.scale);
+  }
+  if (syn.mayBlocks)
+    view.setUint32(at + 4, (OPTION.nothing << 24) | (OPTION.nothing << 16) | (OPTION.sackPermitted << 8) | 2);
+};
+
+const writeBlocks = (view: DataView, blocks: readonly Block[]): void => {
+  const at = IP6_HEAD + HEAD;
+  view.setUint32(at, (OPTION.nothing << 24) | (OPTION.nothing << 16) | (OPTION.sack << 8) | (2 + blocks.length * 8));
+  for (const [i, { from, to }] of blocks.entries()) {
+    view.setUint32(at + 4 + i * 8, from);
+    view.setUint32(at + 8 + i * 8, to);
+  }
+};

@@ -1,0 +1,53 @@
+// Discovery messages that come over the relay (facts/tailnet-peer 3): pings are answered, which is what a genuine client's `ping` measures. No
+// direct path is offered or looked for, so everything stays on the relay. [TL-27]
+import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "../box.ts";
+
+const MAGIC = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
+const TYPE = { ping: 1, pong: 2 } as const;
+const VERSION = 1;
+const ID_BYTES = 12;
+const HEAD_BYTES = MAGIC.byteLength + KEY_BYTES;
+const TAG_BYTES = 16;
+/** A message fills the largest packet of a tunnel. */
+const MESSAGE_BYTES = 1_310;
+const BODY_BYTES = MESSAGE_BYTES - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;
+
+/** The key of whoever sent a discovery message; undefined for anything else. */
+export const discoverySender = (message: Uint8Array): Uint8Array | undefined =>
+  message.byteLength >= HEAD_BYTES + NONCE_BYTES + TAG_BYTES && MAGIC.every((byte, i) => message[i] === byte)
+    ? message.slice(MAGIC.byteLength, HEAD_BYTES)
+    : undefined;
+
+/** "Over the relay": 127.3.3.40 as an IPv6 address, and the region as the port. */
+const relayEnd = (region: number): Uint8Array =>
+  Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 3, 3, 40, region >> 8, region);
+
+/** Discovery with one other peer. */
+export class Discovery {
+  readonly #own: KeyPair;
+  readonly #peer: Uint8Array;
+  readonly #shared: Uint8Array | undefined;
+
+  constructor(own: KeyPair, peer: Uint8Array) {
+    this.#own = own;
+    this.#peer = peer;
+    this.#shared = sharedKey(own.secret, peer);
+  }
+
+  /** True when this is the key it talks to. */
+  isWith(sender: Uint8Array): boolean {
+    return Buffer.compare(sender, this.#peer) === 0;
+  }
+
+  /** The answer to a message; undefined when it needs none or makes no sense. */
+  answer(message: Uint8Array, region: number): Uint8Array | undefined {
+    const plain = this.#shared && open(this.#shared, message.subarray(HEAD_BYTES));
+    if (!this.#shared || !plain || plain[0] !== TYPE.ping || plain.byteLength < 2 + ID_BYTES) return undefined;
+    const body = new Uint8Array(BODY_BYTES);
+    body[0] = TYPE.pong;
+    body[1] = VERSION;
+    body.set(plain.subarray(2, 2 + ID_BYTES), 2);
+    body.set(relayEnd(region), 2 + ID_BYTES);
+    return Buffer.concat([MAGIC, this.#own.public, seal(this.#shared, body)]);
+  }
+}

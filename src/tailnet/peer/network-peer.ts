@@ -1,0 +1,276 @@
+// A peer of the private network: says at the coordinator what it is, learns of others, and has a tunnel with each of them. An agent accepts, and
+// says that it is ready for a handshake; a client asks for tunnels and dials. Tunnels outlive the connection to the coordinator: a server that
+// is started again costs nobody a session. [TL-27] [TL-28]
+import type { Clock } from "#base/clock.ts";
+import { secretBytes, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import type { tailnetClient } from "#src/wire/agent-api.ts";
+import {
+  type CoordinateResponse_PeerUpdate,
+  CoordinateResponse_PeerUpdate_Kind as Kind,
+  type Node,
+} from "#src/wire/gen/tailnet_pb.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { type KeyPair, keyPair } from "../box.ts";
+import { RELAY_REGION } from "../derp-map.ts";
+import { addressKey } from "../packets/ip6.ts";
+import type { Datagram } from "../packets/udp.ts";
+import type { TcpConnection } from "../tcp/connection.ts";
+import { HandshakeLoad } from "../wireguard/load.ts";
+import { CookieIssuer, MacKeys } from "../wireguard/macs.ts";
+import { Tai64n } from "../wireguard/stamps.ts";
+import { discoverySender } from "./disco.ts";
+import { agentAddressBytes, type KnownPeer, nodeOf, peerOf } from "./node.ts";
+import type { Link } from "./relay-link.ts";
+import { type AcceptFrom, Remote, type RemoteHost } from "./remote.ts";
+
+export type NetworkPeerOptions = {
+  clock: Clock;
+  random: Random;
+  role: "agent" | "client";
+  /** Ours, 16 bytes each; what is dialled comes from the first. */
+  addresses: readonly Uint8Array[];
+  /** Makes the way to the relay for this key. */
+  link(key: KeyPair, receive: (from: Uint8Array, packet: Uint8Array) => void): Link;
+  accept: AcceptFrom;
+  datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
+  endOfTurn?(run: () => void): void;
+};
+
+export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
+
+/** Tunnels at once. */
+export const MAX_REMOTES = 512;
+/** A partner that vanished without a word may come back within this time. */
+export const LOST_MS = 15 * 60_000;
+const TICK_MS = 1_000;
+/** How long a client waits for an agent to appear; and, once it has, to say that it is ready. */
+const APPEAR_MS = 15_000;
+const READY_MS = 5_000;
+
+type Call = Awaited<ReturnType<Coordinator["coordinate"]>>;
+
+export class NetworkPeer {
+  readonly #o: NetworkPeerOptions;
+  readonly key: KeyPair = keyPair();
+  readonly #disco: KeyPair = keyPair();
+  readonly #link: Link;
+  readonly #own: ReadonlySet<string>;
+  readonly #host: RemoteHost;
+  readonly #byId = new Map<string, Remote>();
+  readonly #byKey = new Map<string, Remote>();
+  /** When partners were lost, by id. */
+  readonly #lost = new Map<string, number>();
+  readonly #ready = new Set<string>();
+  readonly #wanted = new Set<string>();
+  readonly #waiting = new Set<() => void>();
+  readonly #ticking: { cancel(): void };
+  #call: Call | undefined;
+
+  constructor(options: NetworkPeerOptions) {
+    const { clock, random, accept, datagram, endOfTurn = setImmediate } = options;
+    this.#o = options;
+    this.#own = new Set(options.addresses.map(addressKey));
+    const load = new HandshakeLoad(clock);
+    this.#host = {
+      ...{ clock, random, accept, endOfTurn, disco: this.#disco, ...(datagram ? { datagram } : {}) },
+      tunnels: {
+        ...{ clock, random, key: this.key, stamps: new Tai64n(clock) },
+        cookies: new CookieIssuer(clock, new MacKeys(this.key.public)),
+        isUnderLoad: () => load.add(),
+      },
+      transmit: (to, message) => this.#link.send(to, message),
+      isOwn: (address) => this.#own.has(address),
+    };
+    this.#link = options.link(this.key, (from, packet) => this.#receive(from, packet));
+    this.#ticking = clock.every(TICK_MS, () => this.#tick());
+  }
+
+  /** Those it has tunnels with. */
+  get remotes(): readonly Remote[] {
+    return [...this.#byId.values()];
+  }
+
+  /**
+   * Says who it is and learns of others, over one connection to the coordinator, until that ends. May be called again with the next: tunnels
+   * and what runs in them go on. Throws what the connection broke with.
+   */
+  async run(coordinator: Coordinator): Promise<void> {
+    await this.#link.ready;
+    const call = await coordinator.coordinate();
+    this.#call = call;
+    // Whoever does not come back has gone while nobody told us.
+    for (const id of this.#byId.keys()) this.#lose(id);
+    try {
+      await call.send({
+        updateSelf: {
+          node: nodeOf(
+            { key: this.key.public, disco: this.#disco.public, addresses: this.#o.addresses },
+            this.#o.clock,
+          ),
+        },
+      });
+      for (const id of this.#wanted) await call.send({ addTunnel: { id: uuidBytes(id) } });
+      for await (const { error, peerUpdates } of call) {
+        if (error !== "") log("tailnet").warn("the coordinator refuses: {error}", { error });
+        for (const update of peerUpdates) await this.#take(update, call);
+      }
+    } finally {
+      if (this.#call === call) this.#call = undefined;
+    }
+  }
+
+  /** Asks for a tunnel to an agent, now and on every later connection. */
+  async want(agent_id: string): Promise<void> {
+    if (this.#wanted.has(agent_id)) return;
+    this.#wanted.add(agent_id);
+    await this.#call?.send({ addTunnel: { id: uuidBytes(agent_id) } });
+  }
+
+  /** Gives a tunnel up; what ran in it breaks. */
+  async leave(agent_id: string): Promise<void> {
+    this.#wanted.delete(agent_id);
+    this.#forget(agent_id, "The tunnel was given up.");
+    await this.#call?.send({ removeTunnel: { id: uuidBytes(agent_id) } });
+  }
+
+  /** The agent, once it can be reached. Throws WireError `timeout` when it does not appear. */
+  async find(agent_id: string, signal?: AbortSignal): Promise<Remote> {
+    await this.want(agent_id);
+    const { clock } = this.#o;
+    let deadline = clock.monotonic() + APPEAR_MS;
+    let seen: Remote | undefined;
+    for (;;) {
+      const remote = this.#byId.get(agent_id);
+      if (remote && this.#ready.has(agent_id)) return remote;
+      if (remote && !seen) deadline = clock.monotonic() + READY_MS;
+      seen = remote;
+      const left = deadline - clock.monotonic();
+      if (signal?.aborted) throw new WireError("closed", "It was given up.");
+      // An agent that never says that it is ready may be all the same (facts/wire 2.2).
+      if (left <= 0 && remote) return remote;
+      if (left <= 0) throw new WireError("timeout", "The agent is not connected to the network.");
+      await this.#changed(left, signal);
+    }
+  }
+
+  /** A connection to a port of an agent. Throws WireError: `timeout`, `refused`, `closed`. */
+  async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<TcpConnection> {
+    const remote = await this.find(agent_id, signal);
+    return await remote.tcp.connect(this.endsTo(agent_id), port);
+  }
+
+  /** Milliseconds to an agent and back; undefined when it does not answer within `timeout_ms`. */
+  async ping(agent_id: string, timeout_ms: number): Promise<number | undefined> {
+    const remote = await this.find(agent_id);
+    return await remote.ping(this.endsTo(agent_id), secretBytes(8), timeout_ms);
+  }
+
+  endsTo(agent_id: string): { source: Uint8Array; target: Uint8Array } {
+    return { source: this.#o.addresses[0] as Uint8Array, target: agentAddressBytes(agent_id)[0] as Uint8Array };
+  }
+
+  /** Says goodbye; everything breaks. */
+  async close(): Promise<void> {
+    for (const id of [...this.#byId.keys()]) this.#forget(id, "This side has ended.");
+    this.#ticking.cancel();
+    await this.#call?.send({ disconnect: {} }).catch(() => {});
+    this.#link.close();
+  }
+
+  async #take({ id: bytes, kind, node }: CoordinateResponse_PeerUpdate, call: Call): Promise<void> {
+    if (bytes.byteLength !== 16) return;
+    const id = uuidFromBytes(bytes);
+    if (kind === Kind.NODE && node) {
+      this.#learn(id, node);
+      if (this.#o.role === "agent") await call.send({ readyForHandshake: [{ id: bytes }] });
+    } else if (kind === Kind.READY_FOR_HANDSHAKE) this.#ready.add(id);
+    else if (kind === Kind.DISCONNECTED) this.#forget(id, "The peer has left, or may not be here any more.");
+    else if (kind === Kind.LOST) this.#lose(id);
+    this.#ring();
+  }
+
+  #learn(id: string, node: Node): void {
+    const known = peerOf(node);
+    if (!known) return;
+    const holder = this.#byKey.get(nameOf(known.key));
+    // Whoever claims another's key could only end what it has; one that was lost may come back under another id.
+    if (holder && holder.id !== id && !this.#lost.has(holder.id)) return;
+    const before = this.#byId.get(id);
+    if (before && before !== holder) this.#forget(id, "The peer has started anew.");
+    if (holder) this.#goOn(holder, id, known);
+    else if (this.#byId.size < MAX_REMOTES || this.#forgetLost()) {
+      const remote = new Remote(id, known, this.#host);
+      this.#byId.set(id, remote);
+      this.#byKey.set(nameOf(known.key), remote);
+    } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: MAX_REMOTES, id });
+  }
+
+  /** The same key: the tunnel goes on. */
+  #goOn(remote: Remote, id: string, known: KnownPeer): void {
+    this.#lost.delete(remote.id);
+    this.#byId.delete(remote.id);
+    remote.id = id;
+    this.#byId.set(id, remote);
+    remote.learn(known);
+  }
+
+  #forget(id: string, reason: string): void {
+    const remote = this.#byId.get(id);
+    this.#lost.delete(id);
+    this.#ready.delete(id);
+    if (!remote) return;
+    this.#byId.delete(id);
+    this.#byKey.delete(nameOf(remote.key));
+    remote.close(reason);
+  }
+
+  #lose(id: string): void {
+    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#o.clock.monotonic());
+  }
+
+  /** Gives up the one that was lost first. */
+  #forgetLost(): boolean {
+    const [first] = this.#lost.keys();
+    if (first !== undefined) this.#forget(first, "The peer was lost.");
+    return first !== undefined;
+  }
+
+  #tick(): void {
+    for (const remote of this.#byId.values()) remote.tunnel.tick();
+    const now = this.#o.clock.monotonic();
+    for (const [id, since] of this.#lost) if (now - since >= LOST_MS) this.#forget(id, "The peer was lost.");
+  }
+
+  #receive(from: Uint8Array, packet: Uint8Array): void {
+    const remote = this.#byKey.get(nameOf(from));
+    if (!remote) return;
+    const sender = discoverySender(packet);
+    if (!sender) remote.tunnel.push(packet);
+    else {
+      const answer = remote.discover(sender, packet, RELAY_REGION);
+      if (answer) this.#link.send(from.slice(), answer);
+    }
+  }
+
+  #ring(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  #changed(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        timer.cancel();
+        signal?.removeEventListener("abort", wake);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const timer = this.#o.clock.after(ms, wake);
+      signal?.addEventListener("abort", wake, { once: true });
+      this.#waiting.add(wake);
+    });
+  }
+}
+
+const nameOf = (key: Uint8Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("hex");

@@ -1,0 +1,66 @@
+// What a peer says of itself to the coordinator, and what it reads of others (facts/wire 2.3). [TL-27]
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Clock } from "#base/clock.ts";
+import { secretBytes } from "#base/ids.ts";
+import type { Node, NodeSchema } from "#src/wire/gen/tailnet_pb.ts";
+import { agentAddresses, singleAddress } from "../addresses.ts";
+import { KEY_BYTES } from "../box.ts";
+import { RELAY_REGION } from "../derp-map.ts";
+import { addressText, parseAddress } from "../packets/ip6.ts";
+
+const KEY_HEAD = new TextEncoder().encode("np");
+const DISCO_HEAD = "discokey:";
+/** Addresses of one peer that are let in. */
+const MAX_ADDRESSES = 16;
+const CLIENT_PREFIX = "fd7a115ca1e0";
+
+export type OwnNode = {
+  readonly key: Uint8Array;
+  readonly disco: Uint8Array;
+  /** 16 bytes each. */
+  readonly addresses: readonly Uint8Array[];
+};
+
+/** As the coordinator gets it. */
+export const nodeOf = (own: OwnNode, clock: Clock): MessageInitShape<typeof NodeSchema> => {
+  const prefixes = own.addresses.map((address) => `${addressText(address)}/128`);
+  const now = clock.now();
+  return {
+    // Not 0, and within what everybody's integers hold.
+    id: 1n + BigInt(new DataView(secretBytes(4).buffer).getUint32(0)),
+    asOf: { seconds: BigInt(Math.floor(now / 1_000)), nanos: (now % 1_000) * 1_000_000 },
+    key: Buffer.concat([KEY_HEAD, own.key]),
+    disco: DISCO_HEAD + Buffer.from(own.disco).toString("hex"),
+    preferredDerp: RELAY_REGION,
+    derpLatency: {},
+    addresses: prefixes,
+    allowedIps: prefixes,
+  };
+};
+
+export type KnownPeer = {
+  readonly key: Uint8Array;
+  readonly disco: Uint8Array | undefined;
+  readonly addresses: readonly Uint8Array[];
+};
+
+/** What matters of another's node; undefined when it cannot be reached: no key, or no relay. */
+export const peerOf = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPeer | undefined => {
+  const isKey = key.byteLength === KEY_HEAD.byteLength + KEY_BYTES && KEY_HEAD.every((byte, i) => key[i] === byte);
+  if (!isKey || preferredDerp === 0) return undefined;
+  const addresses = allowedIps.slice(0, MAX_ADDRESSES).map(singleAddress);
+  const hex = /^discokey:([0-9a-f]{64})$/.exec(disco)?.[1];
+  return {
+    key: key.slice(KEY_HEAD.byteLength),
+    disco: hex === undefined ? undefined : new Uint8Array(Buffer.from(hex, "hex")),
+    addresses: addresses.filter((one) => one !== undefined).map((one) => parseAddress(one.replace(/^\[|\]$/g, ""))),
+  };
+};
+
+/** The addresses of an agent, 16 bytes each; the first is the one that is dialled. */
+export const agentAddressBytes = (agent_id: string): Uint8Array[] =>
+  agentAddresses(agent_id).map((one) => parseAddress(one.replace(/^\[|\]$/g, "")));
+
+/** An address nobody else has, for a client. */
+export const clientAddress = (): Uint8Array =>
+  new Uint8Array(Buffer.concat([Buffer.from(CLIENT_PREFIX, "hex"), secretBytes(10)]));

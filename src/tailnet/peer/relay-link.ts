@@ -1,0 +1,129 @@
+// The way to the relay over the network: a WebSocket, made again whenever it breaks. Packets are datagrams: what is sent while there is no
+// connection, or while too much waits to leave, is let go, and TCP sends it again. [TL-27]
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import type { ByteStream } from "#src/wire/byte-stream.ts";
+import { plainWebSocket } from "#src/wire/plain-websocket.ts";
+import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import type { KeyPair } from "../box.ts";
+import { RelaySession } from "./relay-session.ts";
+
+/** Bytes that may wait to leave. */
+const MAX_UNSENT = 2 * 1024 * 1024;
+const RETRY_MS = { first: 200, most: 10_000 } as const;
+/** The relay says something every minute. */
+const SILENT_MS = 120_000;
+
+export type RelayLinkOptions = {
+  /** The server's address; its scheme says whether there is TLS. */
+  url: URL;
+  key: KeyPair;
+  clock: Clock;
+  random: Random;
+  receive(from: Uint8Array, packet: Uint8Array): void;
+  gone?(key: Uint8Array): void;
+};
+
+/** What a peer sends its packets over. */
+export interface Link {
+  /** Resolves once the relay has known us for the first time. */
+  readonly ready: Promise<void>;
+  send(to: Uint8Array, packet: Uint8Array): void;
+  close(): void;
+}
+
+export class RelayLink implements Link {
+  readonly #o: RelayLinkOptions;
+  readonly #url: URL;
+  readonly #ready = Promise.withResolvers<void>();
+  readonly ready = this.#ready.promise;
+  #session: RelaySession | undefined;
+  #stream: ByteStream | undefined;
+  #unsent = 0;
+  #isOver = false;
+  #tries = 0;
+  /** Packets that were let go. */
+  dropped = 0;
+
+  constructor(options: RelayLinkOptions) {
+    this.#o = options;
+    this.#url = new URL("/derp", options.url);
+    this.#url.protocol = options.url.protocol === "https:" ? "wss:" : "ws:";
+    void this.#run();
+  }
+
+  send(to: Uint8Array, packet: Uint8Array): void {
+    if (this.#unsent > MAX_UNSENT || !this.#session?.send(to, packet)) this.dropped += 1;
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#session?.close();
+    this.#stream?.close();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random } = this.#o;
+    while (!this.#isOver) {
+      try {
+        await this.#once();
+      } catch (error) {
+        log("tailnet").debug("no relay: {error}", { error });
+      }
+      if (this.#isOver) return;
+      const wait = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** this.#tries) * (0.5 + random());
+      this.#tries += 1;
+      await new Promise<void>((resolve) => clock.after(wait, resolve));
+    }
+  }
+
+  async #once(): Promise<void> {
+    const stream = await this.#open();
+    this.#stream = stream;
+    if (this.#isOver) stream.close();
+    this.#unsent = 0;
+    const session = new RelaySession({
+      ...this.#o,
+      write: (bytes) => this.#write(stream, bytes),
+      ready: () => {
+        this.#tries = 0;
+        this.#ready.resolve();
+      },
+    });
+    this.#session = session;
+    let heard = this.#o.clock.monotonic();
+    const watch = this.#o.clock.every(SILENT_MS / 4, () => {
+      if (this.#o.clock.monotonic() - heard > SILENT_MS) stream.close();
+    });
+    try {
+      for await (const bytes of stream) {
+        heard = this.#o.clock.monotonic();
+        session.push(bytes);
+      }
+    } finally {
+      watch.cancel();
+      session.close();
+      stream.close();
+    }
+  }
+
+  #open(): Promise<ByteStream> {
+    const { clock } = this.#o;
+    const headers = { "sec-websocket-protocol": "derp" };
+    if (this.#url.protocol === "ws:") return plainWebSocket({ url: this.#url, headers, clock });
+    return streamOverWebSocket(
+      new WebSocket(this.#url, { protocols: ["derp"], perMessageDeflate: false } as never),
+      clock,
+    );
+  }
+
+  #write(stream: ByteStream, bytes: Uint8Array): void {
+    this.#unsent += bytes.byteLength;
+    const left = (): void => {
+      if (stream === this.#stream) this.#unsent -= bytes.byteLength;
+    };
+    // A stream that breaks says so to its reader.
+    stream.write(bytes).then(left, left);
+  }
+}

@@ -1,0 +1,120 @@
+// One other peer: a tunnel to it and what runs inside. Packets are let in only from its own addresses and only to ours, which says where they
+// may go and nothing about who may do what: whoever has a tunnel was let in by the coordinator. [TL-27] [TL-28]
+import type { Clock } from "#base/clock.ts";
+import type { Random } from "#base/random.ts";
+import type { KeyPair } from "../box.ts";
+import { addressKey, type Ends, type Packet, PROTOCOL, parsePacket } from "../packets/ip6.ts";
+import { ping, pong, pongId } from "../packets/pings.ts";
+import { type Datagram, encodeDatagram, parseDatagram } from "../packets/udp.ts";
+import { type Accept, TcpStack } from "../tcp/stack.ts";
+import { Tunnel, type TunnelHost } from "../wireguard/tunnel.ts";
+import { Discovery } from "./disco.ts";
+import type { KnownPeer } from "./node.ts";
+
+/** What all remotes of a peer share. */
+export type RemoteHost = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly tunnels: TunnelHost;
+  readonly disco: KeyPair;
+  endOfTurn(run: () => void): void;
+  transmit(to: Uint8Array, message: Uint8Array): void;
+  isOwn(address: string): boolean;
+  accept: AcceptFrom;
+  datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
+};
+
+/** Asked about a connection of a peer to one of our ports: calls `accept` or `reset` on it, now or later. */
+export type AcceptFrom = (connection: Parameters<Accept>[0], port: number, from: Remote) => void;
+
+export class Remote {
+  /** Its id at the coordinator, which another stream of it may change. */
+  id: string;
+  readonly key: Uint8Array;
+  readonly tunnel: Tunnel;
+  readonly tcp: TcpStack;
+  readonly #host: RemoteHost;
+  readonly #pings = new Map<string, () => void>();
+  #addresses: ReadonlySet<string> = new Set();
+  #discovery: Discovery | undefined;
+  /** Fires when it has gone. */
+  readonly over = new AbortController();
+
+  constructor(id: string, known: KnownPeer, host: RemoteHost) {
+    this.id = id;
+    this.key = known.key;
+    this.#host = host;
+    this.tunnel = new Tunnel({
+      host: host.tunnels,
+      peer: known.key,
+      transmit: (message) => host.transmit(known.key, message),
+      receive: (packet) => this.#take(packet),
+    });
+    const { clock, random, endOfTurn } = host;
+    this.tcp = new TcpStack({
+      ...{ clock, random, endOfTurn },
+      carry: (packet) => this.tunnel.send(packet),
+      accept: (connection, port) => host.accept(connection, port, this),
+    });
+    this.learn(known);
+  }
+
+  /** It says something new of itself; its key is the same. */
+  learn({ addresses, disco }: KnownPeer): void {
+    this.#addresses = new Set(addresses.map(addressKey));
+    if (disco && !this.#discovery?.isWith(disco)) this.#discovery = new Discovery(this.#host.disco, disco);
+  }
+
+  /** The answer to a discovery message that came with its key at the relay. */
+  discover(sender: Uint8Array, message: Uint8Array, region: number): Uint8Array | undefined {
+    return this.#discovery?.isWith(sender) ? this.#discovery.answer(message, region) : undefined;
+  }
+
+  /** Milliseconds to it and back through the tunnel; undefined when nothing comes back within `timeout_ms`. */
+  ping(ends: Ends, id: Uint8Array, timeout_ms: number): Promise<number | undefined> {
+    const { clock } = this.#host;
+    const begun = clock.monotonic();
+    const name = Buffer.from(id).toString("hex");
+    return new Promise((resolve) => {
+      const late = clock.after(timeout_ms, () => {
+        this.#pings.delete(name);
+        resolve(undefined);
+      });
+      this.#pings.set(name, () => {
+        late.cancel();
+        this.#pings.delete(name);
+        resolve(clock.monotonic() - begun);
+      });
+      this.tunnel.send(ping(ends, id));
+    });
+  }
+
+  /** It has gone, or is not let in any more: everything with it breaks at once. */
+  close(reason: string): void {
+    this.tcp.close(reason);
+    this.over.abort();
+  }
+
+  #take(bytes: Uint8Array): void {
+    const packet = parsePacket(bytes);
+    if (!packet || !this.#addresses.has(addressKey(packet.source)) || !this.#host.isOwn(addressKey(packet.target)))
+      return;
+    if (packet.protocol === PROTOCOL.tcp) this.tcp.push(packet);
+    else if (packet.protocol === PROTOCOL.udp) this.#takeDatagram(packet);
+    else {
+      const answer = pong(packet);
+      if (answer) this.tunnel.send(answer);
+      else this.#pings.get(pongId(packet) ?? "")?.();
+    }
+  }
+
+  #takeDatagram(packet: Packet): void {
+    const datagram = this.#host.datagram && parseDatagram(packet);
+    if (!datagram) return;
+    const back = { source: packet.target.slice(), target: packet.source.slice() };
+    const ports = { sourcePort: datagram.targetPort, targetPort: datagram.sourcePort };
+    this.#host.datagram?.(this, datagram, (data) => {
+      if (!this.over.signal.aborted) this.tunnel.send(encodeDatagram(back, { ...ports, data }));
+    });
+  }
+}

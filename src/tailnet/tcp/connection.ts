@@ -1,0 +1,266 @@
+// One TCP connection with a peer, as a Duplex (RFC 9293): opening, the order of what comes in, acknowledgements, both ends. What is sent is the
+// sender's. Neither urgent data nor time stamps. [TL-23]
+import type { Clock } from "#base/clock.ts";
+import { secretBytes } from "#base/ids.ts";
+import { chunksOf, type Duplex } from "#src/wire/duplex.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { type Connected, encodeSegment, FLAG, type Segment } from "../packets/segment.ts";
+import { Reassembly } from "./reassembly.ts";
+import { Sender } from "./sender.ts";
+import { diff, MSS, plus } from "./sequence.ts";
+
+const SCALE = 6;
+export const RECEIVE_WINDOW = 1024 * 1024;
+
+/** What all connections with one peer share. */
+export type Host = {
+  readonly clock: Clock;
+  /** Hands a packet to the tunnel. */
+  carry(packet: Uint8Array): void;
+  /** Calls `run` when the turn of the event loop is over. */
+  endOfTurn(run: () => void): void;
+  /** Bytes that may still be held for the peer, over all its connections. */
+  room(): number;
+  /** Bytes held have changed by so many. */
+  holds(change: number): void;
+};
+
+type State = "syn-sent" | "offered" | "syn-received" | "open" | "closed";
+
+export class TcpConnection implements Duplex {
+  readonly ends: Connected;
+  readonly closed: Promise<WireError | undefined>;
+  readonly #host: Host;
+  readonly #over: (failure: WireError | undefined) => void;
+  readonly #settled = Promise.withResolvers<WireError | undefined>();
+  readonly #opened = Promise.withResolvers<void>();
+  readonly #sender: Sender;
+  readonly #received = new Reassembly();
+  readonly #readable = new Wakeup();
+  #state: State = "syn-sent";
+  #failure: WireError | undefined;
+  #held = 0;
+  /** Our window's scale; undefined when the peer does not scale. */
+  #scale: number | undefined;
+  #mayBlocks = false;
+  #ackDue = false;
+  #told = RECEIVE_WINDOW;
+
+  /** `over` is called once, when the connection has ended or broken. */
+  constructor(ends: Connected, host: Host, over: (failure: WireError | undefined) => void) {
+    this.ends = ends;
+    this.#host = host;
+    this.#over = over;
+    this.closed = this.#settled.promise;
+    this.#opened.promise.catch(() => {});
+    this.#sender = new Sender({
+      clock: host.clock,
+      firstSeq: new DataView(secretBytes(4).buffer).getUint32(0),
+      transmit: (seq, flags, data) => this.#transmit(seq, flags, data),
+      dead: () => this.reset("The peer does not answer."),
+    });
+  }
+
+  /** True until it is open, refused or broken. */
+  get isOpening(): boolean {
+    return this.#state !== "open" && this.#state !== "closed";
+  }
+  get figures() {
+    return { ...this.#sender.figures, resent: this.#sender.resent, held: this.#held };
+  }
+
+  /** Takes a peer's SYN; nothing is answered before `accept` or `reset`. */
+  offer(segment: Segment): void {
+    this.#state = "offered";
+    this.#takeSyn(segment);
+  }
+
+  /** Answers an offered connection: sends the SYN-ACK. Bytes may be written at once. */
+  accept(): void {
+    if (this.#state !== "offered") return;
+    this.#state = "syn-received";
+    this.#sender.sendSyn(FLAG.syn | FLAG.ack);
+  }
+
+  /** Sends our SYN. Resolves once open; throws WireError `refused`, or why it broke. */
+  dial(): Promise<void> {
+    this.#sender.sendSyn(FLAG.syn);
+    return this.#opened.promise;
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = this.#received.read();
+      if (chunk) {
+        this.#account();
+        // The window was nearly shut when it was last told: say that it is open again.
+        if (this.#told < RECEIVE_WINDOW / 4 && this.#window() >= RECEIVE_WINDOW / 2) this.#ackSoon();
+        return chunk;
+      }
+      if (this.#failure) throw this.#failure;
+      if (this.#received.hasEnded || this.#state === "closed") return undefined;
+      await this.#readable.wait();
+    }
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    if (this.#sender.isEnding || this.#state === "closed") {
+      return Promise.reject(new WireError("closed", "Our side of the connection has ended."));
+    }
+    return bytes.byteLength === 0 ? Promise.resolve() : this.#sender.write(bytes);
+  }
+
+  async end(): Promise<void> {
+    if (this.#state !== "closed") this.#sender.end();
+  }
+
+  reset(reason = "The connection was reset."): void {
+    if (this.#state === "closed") return;
+    this.#transmit(this.#sender.next, FLAG.rst | FLAG.ack, undefined);
+    this.#stop(new WireError("reset", reason));
+  }
+
+  /** It breaks, without a word to the peer. */
+  abandon(reason: string): void {
+    if (this.#state !== "closed") this.#stop(new WireError("closed", reason));
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    return chunksOf(this);
+  }
+
+  /** A segment of the peer. */
+  push(segment: Segment): void {
+    if (this.#state === "closed") {
+      // The peer's end again: our last acknowledgement was lost.
+      if (segment.flags & FLAG.fin && !this.#failure) this.#acknowledge();
+    } else if (segment.flags & FLAG.rst) this.#takeReset(segment);
+    else if (this.#state === "syn-sent") this.#takeSynAck(segment);
+    else if (segment.flags & FLAG.syn) this.#takeSynAgain();
+    else if (segment.flags & FLAG.ack && this.#state !== "offered") this.#takeOpen(segment);
+  }
+
+  #takeSyn({ seq, mss, scale, window, mayBlocks }: Segment): void {
+    this.#received.expected = plus(seq, 1);
+    this.#scale = scale === undefined ? undefined : SCALE;
+    this.#mayBlocks = mayBlocks;
+    this.#sender.learn({ mss: mss ?? 536, scale: scale ?? 0, hasBlocks: mayBlocks, window });
+  }
+
+  #takeSynAck(segment: Segment): void {
+    const wanted = FLAG.syn | FLAG.ack;
+    if ((segment.flags & wanted) !== wanted || segment.ack !== this.#sender.next) return;
+    this.#takeSyn(segment);
+    this.#open(segment);
+    this.#acknowledge();
+    this.#sender.pump();
+  }
+
+  #takeSynAgain(): void {
+    if (this.#state === "syn-received") this.#sender.repeat();
+    else if (this.#state === "open") this.#acknowledge();
+  }
+
+  #takeReset({ seq, ack, flags }: Segment): void {
+    const isDialling = this.#state === "syn-sent";
+    const at = diff(seq, this.#received.expected);
+    if (isDialling ? !(flags & FLAG.ack) || ack !== this.#sender.next : at < 0 || at > RECEIVE_WINDOW) return;
+    this.#stop(
+      isDialling
+        ? new WireError("refused", "Nothing listens there.")
+        : new WireError("reset", "The peer has reset the connection."),
+    );
+  }
+
+  #takeOpen(segment: Segment): void {
+    if (!this.#sender.isPossible(segment.ack)) {
+      this.#acknowledge();
+      return;
+    }
+    if (this.#state === "syn-received") {
+      if (segment.ack !== this.#sender.next) return;
+      this.#open(segment);
+    } else this.#sender.take(segment);
+    if (segment.data.byteLength > 0 || segment.flags & FLAG.fin) this.#takeData(segment);
+    this.#sender.pump();
+    if (this.#received.hasEnded && this.#sender.finAcked) this.#stop(undefined);
+  }
+
+  #open(segment: Segment): void {
+    this.#state = "open";
+    this.#sender.open();
+    this.#sender.take(segment);
+    this.#opened.resolve();
+  }
+
+  #takeData({ seq, data, flags }: Segment): void {
+    const limit = Math.min(RECEIVE_WINDOW, this.#host.room() + this.#held);
+    const placed = this.#received.push(seq, data, (flags & FLAG.fin) !== 0, limit);
+    this.#account();
+    if (placed === "next") {
+      this.#readable.ring();
+      // A gap that is filled is told at once: the sender waits for it.
+      if (this.#received.hasAhead || this.#received.hasEnded) this.#acknowledge();
+      else this.#ackSoon();
+    } else if (placed === "ahead") this.#ackSoon();
+    else this.#acknowledge();
+  }
+
+  #account(): void {
+    const { held } = this.#received;
+    this.#host.holds(held - this.#held);
+    this.#held = held;
+  }
+
+  #window(): number {
+    return this.#received.window(Math.min(RECEIVE_WINDOW, this.#host.room() + this.#held));
+  }
+
+  #transmit(seq: number, flags: number, data: Uint8Array | undefined): void {
+    const isSyn = (flags & FLAG.syn) !== 0;
+    const isDial = isSyn && !(flags & FLAG.ack);
+    const window = this.#window();
+    this.#told = window;
+    this.#ackDue = false;
+    const blocks = this.#mayBlocks && !isSyn && !data && this.#received.hasAhead ? this.#received.blocks() : undefined;
+    const syn = isDial
+      ? { mss: MSS, scale: SCALE, mayBlocks: true }
+      : { mss: MSS, scale: this.#scale, mayBlocks: this.#mayBlocks };
+    const packet = encodeSegment(this.ends, {
+      ...{ seq, flags, data, blocks },
+      ack: flags & FLAG.ack ? this.#received.expected : 0,
+      window: isSyn ? window : window >> (this.#scale ?? 0),
+      syn: isSyn ? syn : undefined,
+    });
+    this.#host.carry(packet);
+  }
+
+  #acknowledge(): void {
+    this.#transmit(this.#sender.next, FLAG.ack, undefined);
+  }
+
+  /** One acknowledgement for all that comes in before the turn is over. */
+  #ackSoon(): void {
+    if (this.#ackDue) return;
+    this.#ackDue = true;
+    this.#host.endOfTurn(() => {
+      if (this.#ackDue && this.#state !== "closed") this.#acknowledge();
+    });
+  }
+
+  #stop(failure: WireError | undefined): void {
+    this.#state = "closed";
+    this.#failure = failure;
+    this.#sender.stop(failure ?? new WireError("closed", "The connection has ended."));
+    if (failure) {
+      this.#received.clear();
+      this.#account();
+    }
+    this.#opened.reject(failure ?? new WireError("closed", "The connection has ended."));
+    this.#readable.ring();
+    this.#settled.resolve(failure);
+    this.#over(failure);
+  }
+}

@@ -1,0 +1,132 @@
+// What comes in, put in order: bytes that may be read, and pieces that came before their turn. All of it counts against one bound, with what
+// holding a piece costs beside its bytes, so that a peer of many tiny segments holds no more memory than another. [TL-23] [TL-25]
+import { type Block, MAX_BLOCKS } from "../packets/segment.ts";
+import { diff, plus } from "./sequence.ts";
+
+/** What a piece costs beside its bytes, about. */
+const PIECE_BYTES = 128;
+/** A reader gets at most so much at once. */
+const MAX_CHUNK = 64 * 1024;
+
+const SLACK = 1.25;
+
+type Piece = { readonly seq: number; readonly data: Uint8Array };
+
+/** What a segment was: the next bytes, bytes behind a gap, or nothing new. */
+export type Placed = "next" | "ahead" | "old";
+
+export class Reassembly {
+  /** The next sequence number wanted. */
+  expected = 0;
+  /** The peer has ended, and everything before has come. */
+  hasEnded = false;
+  #chunks: Uint8Array[] = [];
+  /** In order of their sequence numbers. They may overlap. */
+  #ahead: Piece[] = [];
+  #latest = 0;
+  #finAt: number | undefined;
+  /** Bytes that may be read, and bytes behind gaps, with what holding them costs. */
+  #unread = 0;
+  #waiting = 0;
+
+  /** Bytes held, with what holding them costs. */
+  get held(): number {
+    return this.#unread + this.#waiting;
+  }
+
+  /** How many more bytes than are unread now may come, of at most `limit`. */
+  window(limit: number): number {
+    return Math.max(0, limit - this.#unread);
+  }
+
+  /** Takes a segment's bytes. Those far beyond a window of `limit` bytes are let go. */
+  push(seq: number, data: Uint8Array, isFin: boolean, limit: number): Placed {
+    const old = diff(this.expected, seq);
+    if (isFin && (this.#finAt === undefined || old <= 0)) this.#finAt = plus(seq, data.byteLength);
+    if (old < 0) return this.#keep({ seq, data }, limit);
+    const fresh = data.subarray(Math.min(old, data.byteLength));
+    const before = this.expected;
+    // The window counted bytes only when it was told, so somewhat more than it is let in.
+    if (fresh.byteLength > 0 && this.#unread + fresh.byteLength <= limit * SLACK) this.#deliver(fresh);
+    this.#join();
+    if (this.#finAt === this.expected && !this.hasEnded) {
+      this.expected = plus(this.expected, 1);
+      this.hasEnded = true;
+    }
+    return this.expected === before ? "old" : "next";
+  }
+
+  get hasAhead(): boolean {
+    return this.#ahead.length > 0;
+  }
+
+  /** What has come behind gaps, the range that has grown last first (RFC 2018 4). */
+  blocks(): Block[] {
+    const blocks: { from: number; to: number }[] = [];
+    for (const { seq, data } of this.#ahead) {
+      const last = blocks.at(-1);
+      const end = plus(seq, data.byteLength);
+      if (last && diff(seq, last.to) <= 0) {
+        if (diff(end, last.to) > 0) last.to = end;
+      } else blocks.push({ from: seq, to: end });
+    }
+    const at = blocks.findIndex(({ from, to }) => diff(this.#latest, from) >= 0 && diff(this.#latest, to) < 0);
+    if (at > 0) blocks.unshift(...blocks.splice(at, 1));
+    return blocks.slice(0, MAX_BLOCKS);
+  }
+
+  /** What has come in order, joined; undefined when there is nothing now. */
+  read(): Uint8Array | undefined {
+    let [count, bytes] = [0, 0];
+    for (const chunk of this.#chunks) {
+      if (count > 0 && bytes + chunk.byteLength > MAX_CHUNK) break;
+      count += 1;
+      bytes += chunk.byteLength;
+    }
+    if (count === 0) return undefined;
+    const taken = this.#chunks.splice(0, count);
+    this.#unread -= bytes + count * PIECE_BYTES;
+    return count === 1 ? taken[0] : Buffer.concat(taken, bytes);
+  }
+
+  clear(): void {
+    this.#chunks = [];
+    this.#ahead = [];
+    this.#unread = 0;
+    this.#waiting = 0;
+  }
+
+  #keep(piece: Piece, limit: number): Placed {
+    const { seq, data } = piece;
+    const cost = data.byteLength + PIECE_BYTES;
+    const reach = diff(plus(seq, data.byteLength), this.expected);
+    if (data.byteLength === 0 || reach > limit * SLACK - this.#unread || this.#waiting + cost > limit * SLACK)
+      return "old";
+    let at = this.#ahead.length;
+    while (at > 0 && diff((this.#ahead[at - 1] as Piece).seq, seq) > 0) at -= 1;
+    const before = this.#ahead[at - 1];
+    this.#latest = seq;
+    if (before && diff(plus(before.seq, before.data.byteLength), plus(seq, data.byteLength)) >= 0) return "ahead";
+    this.#ahead.splice(at, 0, piece);
+    this.#waiting += cost;
+    return "ahead";
+  }
+
+  #join(): void {
+    let used = 0;
+    for (const { seq, data } of this.#ahead) {
+      const old = diff(this.expected, seq);
+      if (old < 0) break;
+      used += 1;
+      this.#waiting -= data.byteLength + PIECE_BYTES;
+      if (old < data.byteLength) this.#deliver(data.subarray(old));
+    }
+    if (used > 0) this.#ahead.splice(0, used);
+  }
+
+  #deliver(data: Uint8Array): void {
+    this.expected = plus(this.expected, data.byteLength);
+    this.#unread += data.byteLength + PIECE_BYTES;
+    this.#chunks.push(data);
+  }
+}

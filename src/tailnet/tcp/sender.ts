@@ -1,0 +1,276 @@
+// The sending half of a connection: what waits, what is on its way, when it is sent again (RFC 9293 3.8, RFC 6298; probes as in RFC 8985). It
+// knows no addresses: `transmit` puts a segment on the wire. [TL-23] .. [TL-25]
+import type { Clock, Timer } from "#base/clock.ts";
+import { FLAG, type Segment } from "../packets/segment.ts";
+import { type Arrived, Flight, type Sent } from "./flight.ts";
+import { MAX_RTO_MS, RoundTrip } from "./round-trip.ts";
+import { SendQueue } from "./send-queue.ts";
+import { SendWindow } from "./send-window.ts";
+import { diff, MSS, plus } from "./sequence.ts";
+
+/** Timeouts in a row after which the peer is given up; about five minutes. */
+const MAX_TRIES = 14;
+/** A probe for a lost end of what was sent comes after two round trips, not before this. */
+const MIN_PROBE_MS = 30;
+/** Of a lost segment that the peer does not report by blocks. */
+const REPEATS = 3;
+
+export type SenderOptions = {
+  clock: Clock;
+  firstSeq: number;
+  transmit(seq: number, flags: number, data: Uint8Array | undefined): void;
+  /** The peer has not answered for long. */
+  dead(): void;
+};
+
+export class Sender {
+  readonly #o: SenderOptions;
+  readonly #queue = new SendQueue();
+  readonly #flight = new Flight();
+  readonly #window = new SendWindow();
+  readonly #trip = new RoundTrip();
+  #next: number;
+  #unacked: number;
+  #peerWindow = 0;
+  #mss = 536;
+  #scale = 0;
+  #hasBlocks = false;
+  #isOpen = false;
+  #repeats = 0;
+  #recover: number | undefined;
+  #wasFull = false;
+  #tries = 0;
+  #hasProbed = false;
+  #timer: Timer | undefined;
+  #due = Number.POSITIVE_INFINITY;
+  #ringsAt = 0;
+  #isEnding = false;
+  #finSent = false;
+  /** Our end was acknowledged. */
+  finAcked = false;
+  /** Segments sent again. */
+  resent = 0;
+
+  constructor(options: SenderOptions) {
+    this.#o = options;
+    this.#next = options.firstSeq;
+    this.#unacked = options.firstSeq;
+  }
+
+  /** The next sequence number. */
+  get next(): number {
+    return this.#next;
+  }
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+  /** For measuring: bytes on their way and allowed, and the round trip in milliseconds. */
+  get figures(): { flight: number; window: number; rtt: number } {
+    return { flight: this.#flight.bytes, window: this.#window.size, rtt: this.#trip.smooth };
+  }
+
+  /** The SYN, or the SYN-ACK. */
+  sendSyn(flags: number): void {
+    this.#send(flags, undefined);
+  }
+
+  /** What the peer's SYN says of it. `scale` is 0 unless both sides scale. */
+  learn({ mss, scale, hasBlocks, window }: { mss: number; scale: number; hasBlocks: boolean; window: number }): void {
+    this.#mss = Math.max(1, Math.min(mss, MSS));
+    this.#scale = scale;
+    this.#hasBlocks = hasBlocks;
+    this.#peerWindow = window;
+  }
+
+  /** The handshake is over. */
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  write(data: Uint8Array): Promise<void> {
+    const written = this.#queue.put(data);
+    this.pump();
+    return written;
+  }
+
+  /** No more than what waits will come. */
+  end(): void {
+    this.#isEnding = true;
+    this.pump();
+  }
+
+  /** True when this acknowledges nothing that was not sent. */
+  isPossible(ack: number): boolean {
+    return diff(ack, this.#next) <= 0;
+  }
+
+  /** What a segment acknowledges, and its window. */
+  take({ ack, window, blocks, flags, data }: Segment): void {
+    const peerWindow = flags & FLAG.syn ? window : window << this.#scale;
+    const acked = diff(ack, this.#unacked);
+    if (acked < 0) return;
+    const arrived: Arrived = { bytes: 0, sentAt: undefined, earliest: this.#o.clock.monotonic() - this.#trip.base };
+    const isRepeat = acked === 0 && data.byteLength === 0 && peerWindow === this.#peerWindow && this.#flight.length > 0;
+    this.#peerWindow = peerWindow;
+    // Somebody is there, even with a shut window.
+    this.#tries = 0;
+    if (acked > 0) {
+      this.#unacked = ack;
+      this.#repeats = 0;
+      this.#hasProbed = false;
+      this.#flight.acknowledge(ack, arrived);
+      if (this.#finSent && ack === this.#next) this.finAcked = true;
+    } else if (isRepeat) this.#repeats += 1;
+    if (this.#hasBlocks) this.#flight.acknowledgeBlocks(blocks, arrived);
+    this.#judge(acked, arrived);
+    if (acked > 0 || arrived.bytes > 0) this.#arm();
+    if (!this.#isOpen) return;
+    this.#resend();
+  }
+
+  /** Sends what window and flight allow. */
+  pump(): void {
+    if (!this.#isOpen) return;
+    while (this.#queue.bytes > 0) {
+      const sent = diff(this.#next, this.#unacked);
+      const room = Math.min(this.#peerWindow - sent, this.#window.size - this.#flight.bytes);
+      if (room < Math.min(this.#mss, this.#queue.bytes)) {
+        if (this.#flight.bytes + this.#mss > this.#window.size) this.#wasFull = true;
+        // Silly windows: wait for a whole segment, except where nothing else would move them.
+        if (room <= 0 || this.#flight.length > 0) {
+          this.#arm();
+          return;
+        }
+      }
+      const data = this.#queue.take(Math.min(this.#mss, room));
+      this.#send(FLAG.ack | (this.#queue.bytes === 0 ? FLAG.psh : 0), data);
+    }
+    if (this.#isEnding && !this.#finSent) {
+      this.#finSent = true;
+      this.#send(FLAG.fin | FLAG.ack, undefined);
+    }
+  }
+
+  /** Sends the oldest again: the peer has not seen our SYN. */
+  repeat(): void {
+    const { oldest } = this.#flight;
+    if (oldest) this.#again(oldest);
+  }
+
+  /** Nothing more is sent; writes that wait fail. */
+  stop(reason: Error): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#isOpen = false;
+    this.#queue.fail(reason);
+    this.#flight.clear();
+  }
+
+  #judge(acked: number, arrived: Arrived): void {
+    const now = this.#o.clock.monotonic();
+    const sample = arrived.sentAt === undefined ? undefined : now - arrived.sentAt;
+    if (sample !== undefined) this.#trip.add(sample, now);
+    let lost = this.#flight.findLost();
+    if (!this.#hasBlocks) lost += this.#judgeRepeats(acked);
+    if (lost > 0) this.#window.lost(lost);
+    if (arrived.bytes === 0) return;
+    const { base, smooth } = this.#trip;
+    this.#window.acknowledged({ bytes: arrived.bytes, sample, now, base, smooth, wasFull: this.#wasFull });
+    this.#wasFull = false;
+  }
+
+  /** For a peer without blocks: three repeats, and each acknowledgement that leaves a gap, tell of one loss (RFC 6582). */
+  #judgeRepeats(acked: number): number {
+    if (this.#recover !== undefined && diff(this.#unacked, this.#recover) >= 0) this.#recover = undefined;
+    if (this.#recover !== undefined) return acked > 0 ? this.#flight.loseOldest() : 0;
+    if (this.#repeats !== REPEATS) return 0;
+    this.#recover = this.#next;
+    return this.#flight.loseOldest();
+  }
+
+  #resend(): void {
+    for (let one = this.#flight.nextLost(); one; one = this.#flight.nextLost()) {
+      if (this.#flight.bytes > 0 && this.#flight.bytes + one.length > this.#window.size) return;
+      this.#again(one);
+    }
+  }
+
+  #again(one: Sent): void {
+    this.resent += 1;
+    this.#flight.resent(one, this.#o.clock.monotonic());
+    this.#o.transmit(one.seq, one.flags, one.data);
+    this.#arm();
+  }
+
+  #send(flags: number, data: Uint8Array | undefined): void {
+    const length = (data?.byteLength ?? 0) + (flags & (FLAG.syn | FLAG.fin) ? 1 : 0);
+    const seq = this.#next;
+    this.#flight.add({ seq, length, flags, data, at: this.#o.clock.monotonic() });
+    this.#next = plus(seq, length);
+    this.#o.transmit(seq, flags, data);
+    if (this.#due === Number.POSITIVE_INFINITY) this.#arm();
+  }
+
+  /** Sets when something is overdue. The timer itself is left alone while it rings early enough: this runs for every packet. */
+  #arm(): void {
+    if (this.#flight.length === 0 && this.#queue.bytes === 0) {
+      this.#due = Number.POSITIVE_INFINITY;
+      return;
+    }
+    const now = this.#o.clock.monotonic();
+    const isProbe = this.#mayProbe();
+    const wait = isProbe ? Math.max(MIN_PROBE_MS, 2 * this.#trip.smooth) : this.#trip.timeout * 2 ** this.#tries;
+    this.#due = now + Math.min(MAX_RTO_MS, wait);
+    this.#ring(now);
+  }
+
+  #ring(now: number): void {
+    if (this.#timer && this.#ringsAt <= this.#due) return;
+    this.#timer?.cancel();
+    this.#ringsAt = this.#due;
+    this.#timer = this.#o.clock.after(Math.max(0, this.#due - now), () => this.#rang());
+  }
+
+  #rang(): void {
+    this.#timer = undefined;
+    const now = this.#o.clock.monotonic();
+    if (this.#due === Number.POSITIVE_INFINITY) return;
+    if (now < this.#due) this.#ring(now);
+    else this.#late();
+  }
+
+  #mayProbe(): boolean {
+    return (
+      this.#isOpen &&
+      !this.#hasProbed &&
+      this.#tries === 0 &&
+      this.#trip.smooth > 0 &&
+      this.#flight.newest !== undefined
+    );
+  }
+
+  #late(): void {
+    const { newest } = this.#flight;
+    if (this.#mayProbe() && newest) {
+      // The end of what was sent may be lost, with nothing behind it that would tell.
+      this.#hasProbed = true;
+      this.#again(newest);
+      return;
+    }
+    this.#tries += 1;
+    if (this.#tries > MAX_TRIES) {
+      this.#o.dead();
+      return;
+    }
+    const { oldest } = this.#flight;
+    if (oldest) {
+      this.#flight.loseAll();
+      this.#window.timedOut();
+      this.#again(this.#flight.nextLost() ?? oldest);
+    } else if (this.#queue.bytes > 0 && this.#isOpen) {
+      // The window is shut: one byte asks whether it still is.
+      this.#send(FLAG.ack, this.#queue.take(1));
+      this.#arm();
+    }
+  }
+}

@@ -1,0 +1,178 @@
+// All TCP connections with one peer: who gets a segment, who is asked about a new connection, what is refused. Bounded: a peer has so many
+// connections, so many that are not open yet, and so many bytes that nobody has read. [TL-23] [TL-26]
+import type { Clock } from "#base/clock.ts";
+import type { Random } from "#base/random.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { addressKey, type Ends, type Packet } from "../packets/ip6.ts";
+import { type Connected, encodeSegment, FLAG, parseSegment, type Segment } from "../packets/segment.ts";
+import { type Host, TcpConnection } from "./connection.ts";
+import { plus } from "./sequence.ts";
+
+export const MAX_CONNECTIONS = 1_024;
+/** Offered to us and not yet answered, or answered and not yet confirmed. */
+export const MAX_OPENING = 128;
+/** Bytes of one peer that nobody has read, with what holding them costs. */
+export const MAX_HELD = 32 * 1024 * 1024;
+/** What is offered is answered within this time, or refused. */
+const OPENING_MS = 30_000;
+/** A connection that has ended is known for so long, for acknowledgements that were lost. */
+const LINGER_MS = 5_000;
+const FIRST_PORT = 49_152;
+const LAST_PORT = 65_000;
+
+/** Asked about a connection to `port`: calls `accept` or `reset` on it, now or later. */
+export type Accept = (connection: TcpConnection, port: number) => void;
+
+export type StackOptions = {
+  clock: Clock;
+  random: Random;
+  carry(packet: Uint8Array): void;
+  endOfTurn(run: () => void): void;
+  accept: Accept;
+};
+
+type Entry = { readonly connection: TcpConnection; isOver: boolean };
+
+export class TcpStack {
+  readonly #o: StackOptions;
+  readonly #host: Host;
+  readonly #entries = new Map<number, Map<string, Entry>>();
+  #open = 0;
+  #held = 0;
+  #port: number;
+
+  constructor(options: StackOptions) {
+    this.#o = options;
+    this.#port = FIRST_PORT + Math.floor(options.random() * 8_192);
+    this.#host = {
+      clock: options.clock,
+      carry: options.carry,
+      endOfTurn: options.endOfTurn,
+      room: () => MAX_HELD - this.#held,
+      holds: (change) => {
+        this.#held += change;
+      },
+    };
+  }
+
+  /** Connections that have not ended, and bytes that are held for them. */
+  get figures(): { connections: number; held: number } {
+    return { connections: this.#open, held: this.#held };
+  }
+
+  /** A TCP packet of the peer. */
+  push(packet: Packet): void {
+    const segment = parseSegment(packet.payload);
+    if (!segment) return;
+    const { sourcePort: theirs, targetPort: ours } = segment;
+    const known = this.#of(ours, keyOf(theirs, packet.target, packet.source));
+    if (known && !(known.isOver && segment.flags === FLAG.syn)) known.connection.push(segment);
+    else if (segment.flags & FLAG.rst) return;
+    else
+      this.#begin(segment, {
+        source: packet.target.slice(),
+        target: packet.source.slice(),
+        sourcePort: ours,
+        targetPort: theirs,
+      });
+  }
+
+  /** A connection to this port of the peer. Throws WireError: `refused`, `closed`, `timeout`. */
+  async connect(ends: Ends, port: number): Promise<TcpConnection> {
+    if (this.#open >= MAX_CONNECTIONS) throw new WireError("too_large", "There are too many connections to this peer.");
+    const connection = this.#add({
+      ...ends,
+      sourcePort: this.#freePort(keyOf(port, ends.source, ends.target)),
+      targetPort: port,
+    });
+    const late = this.#o.clock.after(OPENING_MS, () => connection.abandon("The peer does not answer."));
+    try {
+      await connection.dial();
+      return connection;
+    } finally {
+      late.cancel();
+    }
+  }
+
+  /** The peer has gone: every connection breaks at once. */
+  close(reason: string): void {
+    for (const ofPort of [...this.#entries.values()])
+      for (const { connection } of [...ofPort.values()]) connection.abandon(reason);
+  }
+
+  #begin(segment: Segment, ends: Connected): void {
+    const isNew = (segment.flags & (FLAG.syn | FLAG.ack)) === FLAG.syn;
+    if (!isNew || this.#open >= MAX_CONNECTIONS) {
+      this.#refuse(segment, ends);
+      return;
+    }
+    // Let go: a peer that means it asks again in a second.
+    if (this.#opening() >= MAX_OPENING) return;
+    const connection = this.#add(ends);
+    connection.offer(segment);
+    this.#o.clock.after(OPENING_MS, () => {
+      if (connection.isOpening) connection.reset("It was not opened in time.");
+    });
+    this.#o.accept(connection, ends.sourcePort);
+  }
+
+  #add(ends: Connected): TcpConnection {
+    const key = keyOf(ends.targetPort, ends.source, ends.target);
+    const entry: Entry = {
+      connection: new TcpConnection(ends, this.#host, (failure) => this.#end(ends, key, entry, failure)),
+      isOver: false,
+    };
+    let ofPort = this.#entries.get(ends.sourcePort);
+    if (!ofPort) {
+      ofPort = new Map();
+      this.#entries.set(ends.sourcePort, ofPort);
+    }
+    ofPort.set(key, entry);
+    this.#open += 1;
+    return entry.connection;
+  }
+
+  #end(ends: Connected, key: string, entry: Entry, failure: WireError | undefined): void {
+    entry.isOver = true;
+    this.#open -= 1;
+    const forget = (): void => {
+      const ofPort = this.#entries.get(ends.sourcePort);
+      if (ofPort?.get(key) !== entry) return;
+      ofPort.delete(key);
+      if (ofPort.size === 0) this.#entries.delete(ends.sourcePort);
+    };
+    if (failure) forget();
+    else this.#o.clock.after(LINGER_MS, forget);
+  }
+
+  #of(ours: number, key: string): Entry | undefined {
+    return this.#entries.get(ours)?.get(key);
+  }
+
+  #opening(): number {
+    let count = 0;
+    for (const ofPort of this.#entries.values())
+      for (const { connection } of ofPort.values()) if (connection.isOpening) count += 1;
+    return count;
+  }
+
+  #freePort(key: string): number {
+    for (;;) {
+      this.#port = this.#port >= LAST_PORT ? FIRST_PORT : this.#port + 1;
+      if (!this.#of(this.#port, key)) return this.#port;
+    }
+  }
+
+  #refuse({ seq, ack, flags, data }: Segment, ends: Connected): void {
+    const length = data.byteLength + (flags & (FLAG.syn | FLAG.fin) ? 1 : 0);
+    const how =
+      flags & FLAG.ack
+        ? { seq: ack, ack: 0, flags: FLAG.rst }
+        : { seq: 0, ack: plus(seq, length), flags: FLAG.rst | FLAG.ack };
+    this.#o.carry(encodeSegment(ends, { ...how, window: 0 }));
+  }
+}
+
+/** One string for both addresses and the peer's port. */
+const keyOf = (theirPort: number, ours: Uint8Array, theirs: Uint8Array): string =>
+  `${theirPort}|${addressKey(ours)}${addressKey(theirs)}`;

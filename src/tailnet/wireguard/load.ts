@@ -1,0 +1,30 @@
+// How many handshakes are begun with us: above so many in a second only senders with a cookie are answered. [TL-20]
+import type { Clock } from "#base/clock.ts";
+
+/** A handshake costs about a millisecond of processor; this many in a second are answered without asking. */
+export const FREE_PER_SECOND = 100;
+/** Once under load, for so long. */
+const LOAD_MS = 1_000;
+
+export class HandshakeLoad {
+  readonly #clock: Clock;
+  #since = Number.NEGATIVE_INFINITY;
+  #count = 0;
+  #loadedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Counts one more; true when there are too many. */
+  add(): boolean {
+    const now = this.#clock.monotonic();
+    if (now - this.#since >= 1_000) {
+      this.#since = now;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    if (this.#count > FREE_PER_SECOND) this.#loadedUntil = now + LOAD_MS;
+    return now < this.#loadedUntil;
+  }
+}

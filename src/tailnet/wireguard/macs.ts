@@ -1,0 +1,98 @@
+// The two MACs at the end of every handshake message, and cookies (whitepaper 5.3, 5.4.4, 5.4.7): mac1 proves that the sender knows whom it
+// writes to, mac2 that it can receive at the address it writes from. A responder under load answers only messages with a mac2. [TL-20]
+import type { Clock } from "#base/clock.ts";
+import { secretBytes } from "#base/ids.ts";
+import { COOKIE, part, TYPE, viewOf } from "./messages.ts";
+import { equal, HASH_BYTES, hash, MAC_BYTES, mac, openCookie, sealCookie, utf8 } from "./primitives.ts";
+
+const LABEL_MAC1 = utf8("mac1----");
+const LABEL_COOKIE = utf8("cookie--");
+/** A cookie is good for two minutes, and so is the secret it was made with. */
+const COOKIE_MS = 120_000;
+
+/** Keys that follow from a public key: for messages to its holder. */
+export class MacKeys {
+  readonly mac1: Uint8Array;
+  readonly cookie: Uint8Array;
+
+  constructor(holder: Uint8Array) {
+    this.mac1 = hash(LABEL_MAC1, holder);
+    this.cookie = hash(LABEL_COOKIE, holder);
+  }
+}
+
+/** Fills in mac1, which stands at `at`, and mac2 behind it where there is a cookie. Answers mac1. */
+export const writeMacs = (message: Uint8Array, at: number, keys: MacKeys, cookie?: Uint8Array): Uint8Array => {
+  const first = mac(keys.mac1, message.subarray(0, at));
+  message.set(first, at);
+  if (cookie) message.set(mac(cookie, message.subarray(0, at + MAC_BYTES)), at + MAC_BYTES);
+  return first;
+};
+
+/** True when the mac1 at `at` is right. */
+export const hasMac1 = (message: Uint8Array, at: number, keys: MacKeys): boolean =>
+  equal(mac(keys.mac1, message.subarray(0, at)), message.subarray(at, at + MAC_BYTES));
+
+/** The responder's side: makes cookies for addresses, and knows them again. */
+export class CookieIssuer {
+  readonly #clock: Clock;
+  readonly #keys: MacKeys;
+  #secret = { value: secretBytes(HASH_BYTES), since: Number.NEGATIVE_INFINITY };
+
+  constructor(clock: Clock, own: MacKeys) {
+    this.#clock = clock;
+    this.#keys = own;
+  }
+
+  /** True when the mac2 behind the mac1 at `at` was made with a cookie for this address. */
+  knows(message: Uint8Array, at: number, address: Uint8Array): boolean {
+    const end = at + MAC_BYTES;
+    return equal(mac(this.#cookieFor(address), message.subarray(0, end)), message.subarray(end, end + MAC_BYTES));
+  }
+
+  /** The answer to a message without a mac2: a cookie that only its sender can open. */
+  reply(message: Uint8Array, at: number, address: Uint8Array): Uint8Array {
+    const out = new Uint8Array(COOKIE.bytes);
+    const view = viewOf(out);
+    view.setUint32(0, TYPE.cookie, true);
+    // Both kinds of handshake message name their sender in the same place.
+    view.setUint32(COOKIE.receiver, viewOf(message).getUint32(4, true), true);
+    const nonce = secretBytes(COOKIE.sealed - COOKIE.nonce);
+    out.set(nonce, COOKIE.nonce);
+    const mac1 = message.subarray(at, at + MAC_BYTES);
+    out.set(sealCookie(this.#keys.cookie, nonce, this.#cookieFor(address), mac1), COOKIE.sealed);
+    return out;
+  }
+
+  #cookieFor(address: Uint8Array): Uint8Array {
+    const now = this.#clock.monotonic();
+    if (now - this.#secret.since >= COOKIE_MS) this.#secret = { value: secretBytes(HASH_BYTES), since: now };
+    return mac(this.#secret.value, address);
+  }
+}
+
+/** The other side: keeps the cookie it was given. */
+export class CookieJar {
+  readonly #clock: Clock;
+  readonly #keys: MacKeys;
+  #cookie: { value: Uint8Array; at: number } | undefined;
+
+  constructor(clock: Clock, theirs: MacKeys) {
+    this.#clock = clock;
+    this.#keys = theirs;
+  }
+
+  /** Takes a cookie message; false when it is no answer to the message whose mac1 this is. */
+  take(message: Uint8Array, mac1: Uint8Array): boolean {
+    const nonce = part(message, COOKIE.nonce, COOKIE.sealed - COOKIE.nonce);
+    const value = openCookie(this.#keys.cookie, nonce, part(message, COOKIE.sealed, 32), mac1);
+    if (value) this.#cookie = { value, at: this.#clock.monotonic() };
+    return value !== undefined;
+  }
+
+  /** The cookie, while it is fresh. */
+  get fresh(): Uint8Array | undefined {
+    const { value, at } = this.#cookie ?? { value: undefined, at: 0 };
+    return this.#clock.monotonic() - at < COOKIE_MS ? value : undefined;
+  }
+}

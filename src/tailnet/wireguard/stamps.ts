@@ -1,0 +1,28 @@
+// Time stamps and indices of handshakes (facts/tailnet-peer 4).
+import type { Clock } from "#base/clock.ts";
+import { secretBytes } from "#base/ids.ts";
+
+/** Seconds of TAI64 at the beginning of 1970. */
+const EPOCH = 2n ** 62n + 10n;
+
+/** TAI64N stamps, 12 bytes big-endian, each later than the one before even where the wall clock is not. */
+export class Tai64n {
+  readonly #clock: Clock;
+  #last = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  next(): Uint8Array {
+    this.#last = Math.max(this.#last + 1, this.#clock.now());
+    const out = new Uint8Array(12);
+    const view = new DataView(out.buffer);
+    view.setBigUint64(0, EPOCH + BigInt(Math.floor(this.#last / 1_000)));
+    view.setUint32(8, (this.#last % 1_000) * 1_000_000);
+    return out;
+  }
+}
+
+/** A random word that names a session. */
+export const freshIndex = (): number => new DataView(secretBytes(4).buffer).getUint32(0);

@@ -1,0 +1,124 @@
+// Nonsense into every parser of a peer: random bytes, and packets of a real connection with some of their bits turned. Nothing throws, memory
+// stays flat, and what ran before goes on. SLIPWAY_TEST_PACKETS says how many; a million is the long form.
+import { describe, expect, test } from "bun:test";
+import { keyPair } from "#src/tailnet/box.ts";
+import { parsePacket } from "#src/tailnet/packets/ip6.ts";
+import { pong, pongId } from "#src/tailnet/packets/pings.ts";
+import { parseSegment } from "#src/tailnet/packets/segment.ts";
+import { parseDatagram } from "#src/tailnet/packets/udp.ts";
+import { Discovery, discoverySender } from "#src/tailnet/peer/disco.ts";
+import { peerOf } from "#src/tailnet/peer/node.ts";
+import { seeded } from "./simulation.ts";
+import { stacks } from "./tcp/pair.ts";
+import { tunnels } from "./wireguard/tunnels.ts";
+
+const PACKETS = Number(process.env.SLIPWAY_TEST_PACKETS ?? 20_000);
+const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? 4_711);
+const TIMEOUT_MS = 60_000 + PACKETS / 5;
+const MiB = 1024 * 1024;
+
+const chance = seeded(SEED);
+const random = (length: number): Uint8Array => Uint8Array.from({ length }, () => chance() * 256);
+const anyLength = (): number => Math.floor(chance() * (chance() < 0.5 ? 80 : 1_400));
+/** Some bits turned, and now and then the end cut off. */
+const damaged = (packet: Uint8Array): Uint8Array => {
+  const copy = packet.slice(0, chance() < 0.1 ? Math.floor(chance() * packet.byteLength) : undefined);
+  for (let left = 1 + Math.floor(chance() * 4); left > 0 && copy.byteLength > 0; left -= 1) {
+    const at = Math.floor(chance() * Math.min(copy.byteLength, 100));
+    copy[at] = (copy[at] as number) ^ (1 << Math.floor(chance() * 8));
+  }
+  return copy;
+};
+
+const resident = (): number => {
+  Bun.gc(true);
+  return process.memoryUsage().rss;
+};
+
+describe(`with seed ${SEED}`, () => {
+  test(
+    "[TL-29] nonsense is nothing to the parsers",
+    () => {
+      const discovery = new Discovery(keyPair(), keyPair().public);
+      for (let i = 0; i < PACKETS; i += 1) {
+        const bytes = random(anyLength());
+        parseSegment(bytes);
+        if (chance() < 0.5) bytes[0] = 0x60;
+        if (chance() < 0.5 && bytes.byteLength >= 40) new DataView(bytes.buffer).setUint16(4, bytes.byteLength - 40);
+        const packet = parsePacket(bytes);
+        if (packet) {
+          pong(packet);
+          pongId(packet);
+          parseDatagram(packet);
+        }
+        if (i % 16 === 0) {
+          bytes.set([0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac].slice(0, bytes.byteLength));
+          expect(discovery.answer(bytes, 999)).toBeUndefined();
+          discoverySender(bytes);
+        }
+      }
+      const node = {
+        key: random(34),
+        disco: "discokey:zz",
+        preferredDerp: 999,
+        allowedIps: ["", "::/0", "x/128", "1.2.3.4/128"],
+      };
+      expect(peerOf(node as never)).toBeUndefined();
+      node.key.set([0x6e, 0x70]);
+      expect(peerOf(node as never)?.addresses).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "[TL-29] damaged messages of a tunnel leave it as it was, and memory flat",
+    async () => {
+      const { sim, say, sent, got, ends } = tunnels();
+      say("a", "one");
+      await sim.advance(10);
+      const before = resident();
+      const samples = [...sent.a, ...sent.b];
+      for (let i = 0; i < PACKETS; i += 1) {
+        const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
+        ends.b.push(chance() < 0.3 ? random(anyLength()) : damaged(sample));
+        // What was sent in answer is not kept here, either.
+        if (i % 1_000 === 0) {
+          sent.b.length = 0;
+          await sim.advance(1);
+        }
+      }
+      say("a", "two");
+      say("b", "three");
+      await sim.advance(100);
+      expect([got.a, got.b]).toEqual([["three"], ["one", "two"]]);
+      expect(resident() - before).toBeLessThan(64 * MiB);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "[TL-29] damaged segments, and segments made up, hold no more than a peer may",
+    async () => {
+      const world = stacks({ seed: SEED });
+      const connection = await world.connect();
+      await connection.write(random(3_000));
+      await world.sim.advance(10);
+      const samples = world.carried.slice();
+      const before = resident();
+      for (let i = 0; i < PACKETS; i += 1) {
+        const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
+        const packet = parsePacket(damaged(sample));
+        if (packet) world.server.push(packet);
+        if (i % 500 === 0) {
+          await world.sim.advance(1_000);
+          world.carried.length = 0;
+          world.accepted.length = 0;
+        }
+      }
+      expect(resident() - before).toBeLessThan(128 * MiB);
+      world.server.close("enough");
+      expect(world.server.figures).toEqual({ connections: 0, held: 0 });
+    },
+    TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,128 @@
+// Packets inside a tunnel: what is made is read again, what others have made is read right, and nonsense is undefined.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  addressText,
+  checksum,
+  newPacket,
+  type Packet,
+  PROTOCOL,
+  parseAddress,
+  parsePacket,
+} from "#src/tailnet/packets/ip6.ts";
+import { ping, pong, pongId } from "#src/tailnet/packets/pings.ts";
+import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
+import { encodeDatagram, parseDatagram } from "#src/tailnet/packets/udp.ts";
+
+const ends = {
+  source: parseAddress("fd7a:115c:a1e0::1"),
+  target: parseAddress("fd7a:115c:a1e0:6677:8899:aabb:ccdd:eeff"),
+};
+const hex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text.replaceAll(/\s/g, ""), "hex"));
+const parsed = (bytes: Uint8Array): Packet => parsePacket(bytes) as Packet;
+const word = fc.integer({ min: 0, max: 0xffff });
+const long = fc.integer({ min: 0, max: 0xffffffff });
+
+describe("addresses", () => {
+  test("[TL-22] are read in every spelling, and nothing else is", () => {
+    expect(addressText(ends.source)).toBe("fd7a:115c:a1e0:0000:0000:0000:0000:0001");
+    expect(addressText(parseAddress("::"))).toBe(`${"0000:".repeat(7)}0000`);
+    for (const text of ["", "1:2:3", "1:2:3:4:5:6:7:8:9", "g::", "1::2::3::4::5::6::7::8", "12345::"]) {
+      expect(() => parseAddress(text)).toThrow(RangeError);
+    }
+  });
+});
+
+describe("segments", () => {
+  test("[TL-22] of any content are read as they were made", () => {
+    const blocks = fc.array(fc.record({ from: long, to: long }), { maxLength: 4 });
+    const data = fc.uint8Array({ maxLength: 1_220 });
+    fc.assert(
+      fc.property(
+        word,
+        word,
+        long,
+        long,
+        word,
+        blocks,
+        data,
+        (sourcePort, targetPort, seq, ack, window, blocks, data) => {
+          const packet = encodeSegment(
+            { ...ends, sourcePort, targetPort },
+            { seq, ack, window, blocks, data, flags: FLAG.ack },
+          );
+          expect(checksum(packet)).toBe(0);
+          expect(parseSegment(parsed(packet).payload)).toEqual({
+            ...{ sourcePort, targetPort, seq, ack, window, blocks, data, flags: FLAG.ack },
+            ...{ mss: undefined, scale: undefined, mayBlocks: false },
+          });
+        },
+      ),
+    );
+  });
+
+  test("[TL-22] that open a connection say what their sender can", () => {
+    for (const syn of [
+      { mss: 1_220, scale: 6, mayBlocks: true },
+      { mss: 536, scale: undefined, mayBlocks: true },
+      { mss: 1_220, scale: 0, mayBlocks: false },
+    ]) {
+      const packet = encodeSegment(
+        { ...ends, sourcePort: 1, targetPort: 2 },
+        { seq: 3, ack: 4, flags: FLAG.syn, window: 5, syn },
+      );
+      expect(parseSegment(parsed(packet).payload)).toMatchObject({ ...syn, seq: 3, ack: 4, blocks: [] });
+    }
+  });
+
+  test("[TL-22] with time stamps and unknown options between are read; options that make no sense end there", () => {
+    // Ports 1 and 2, 48 bytes of head: time stamps, an unknown one, selective acknowledgement of one block.
+    const head = "0001 0002 00000007 00000009 c0 10 1000 0000 0000";
+    const options = "0101 080a 00000001 00000002 fd04 abcd 01 050a 0000000a 00000014";
+    const segment = parseSegment(hex(`${head + options}00`));
+    expect(segment?.blocks).toEqual([{ from: 10, to: 20 }]);
+    expect(parseSegment(hex(`0001 0002 00000007 00000009 60 10 1000 0000 0000 0200 0000`))).toMatchObject({
+      mss: undefined,
+    });
+    expect(parseSegment(hex("0001 0002 00000007 00000009 40 10 1000 0000 0000"))).toBeUndefined();
+    expect(parseSegment(hex("0001 0002 00000007 00000009 f0 10 1000 0000 0000"))).toBeUndefined();
+  });
+});
+
+describe("datagrams and pings", () => {
+  test("[TL-22] datagrams are read as they were made; with a wrong checksum or length they are let go", () => {
+    fc.assert(
+      fc.property(word, word, fc.uint8Array({ maxLength: 1_200 }), (sourcePort, targetPort, data) => {
+        const packet = encodeDatagram(ends, { sourcePort, targetPort, data });
+        expect(parseDatagram(parsed(packet))).toEqual({ sourcePort, targetPort, data });
+        packet[40] = (packet[40] as number) ^ 1;
+        expect(parseDatagram(parsed(packet))).toBeUndefined();
+      }),
+    );
+    expect(parseDatagram(parsed(newPacket(PROTOCOL.udp, ends, 7)))).toBeUndefined();
+  });
+
+  test("[TL-22] an ICMPv6 echo as the system's ping sends it comes back to its sender; padding is no part of it", () => {
+    const request = newPacket(PROTOCOL.icmp, ends, 16);
+    request.set(hex("80 00 0000 1234 0001 6162636465666768"), 40);
+    new DataView(request.buffer).setUint16(42, checksum(request));
+    const answer = parsed(pong(parsed(Buffer.concat([request, new Uint8Array(8)]))) as Uint8Array);
+    expect(addressText(answer.target)).toBe(addressText(ends.source));
+    expect(checksum(answer.bytes)).toBe(0);
+    expect([answer.payload[0], Buffer.from(answer.payload.subarray(4)).toString("hex")]).toEqual([
+      129,
+      "123400016162636465666768",
+    ]);
+    request[50] = 0;
+    expect(pong(parsed(request))).toBeUndefined();
+  });
+
+  test("[TL-22] a TSMP ping comes back with its id", () => {
+    const id = hex("0102030405060708");
+    const answer = parsed(pong(parsed(ping(ends, id))) as Uint8Array);
+    expect(pongId(answer)).toBe("0102030405060708");
+    expect(answer.payload).toHaveLength(11);
+    expect(pong(answer)).toBeUndefined();
+    expect(pongId(parsed(ping(ends, id)))).toBeUndefined();
+  });
+});

@@ -1,0 +1,73 @@
+// Our own peers over the real coordinator and the real relay: connections, pings, what happens when parts of the way go away.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { describeInside, testInside as test } from "#test/support/inside.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { seededWorld } from "./world.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
+const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
+
+describeInside("an agent's peer", () => {
+  test("[TL-27] is dialled on any port, through coordinator and relay; where nothing listens it refuses", async () => {
+    await using world = await seededWorld(server);
+    const { client, seeded } = world;
+    const connection = await client.peer.dial(seeded.agent_id, 8_080);
+    await connection.write(bytes("hello"));
+    expect(text(await connection.read())).toBe("hello");
+    await connection.end();
+    expect(await connection.read()).toBeUndefined();
+    expect(await connection.closed).toBeUndefined();
+    await expect(client.peer.dial(seeded.agent_id, 9)).rejects.toMatchObject({ failure: "refused" });
+  });
+
+  test("[TL-27] answers pings through the tunnel", async () => {
+    await using world = await seededWorld(server);
+    const took = await world.client.peer.ping(world.seeded.agent_id, 5_000);
+    expect(took).toBeGreaterThan(0);
+    expect(took).toBeLessThan(5_000);
+  });
+
+  test("[TL-27] carries megabytes both ways at once, whole", async () => {
+    await using world = await seededWorld(server);
+    const connection = await world.client.peer.dial(world.seeded.agent_id, 80);
+    const block = crypto.getRandomValues(new Uint8Array(65_536));
+    const [there, back] = [new Bun.CryptoHasher("sha1"), new Bun.CryptoHasher("sha1")];
+    const writing = (async () => {
+      for (let i = 0; i < 100; i += 1) {
+        there.update(block);
+        await connection.write(block);
+      }
+      await connection.end();
+    })();
+    for await (const chunk of connection) back.update(chunk);
+    await writing;
+    expect(back.digest("hex")).toBe(there.digest("hex"));
+  }, 30_000);
+
+  test("[TL-28] keeps what runs when the coordinator goes away and comes back, on either side", async () => {
+    await using world = await seededWorld(server);
+    const { client, agent, seeded } = world;
+    const connection = await client.peer.dial(seeded.agent_id, 80);
+    const says = async (words: string): Promise<void> => {
+      await connection.write(bytes(words));
+      expect(text(await connection.read())).toBe(words);
+    };
+    await says("before");
+    await agent.lose();
+    await says("without the agent's");
+    await client.lose();
+    await says("without either");
+    await agent.again();
+    await client.again();
+    await says("after");
+    await (await client.peer.dial(seeded.agent_id, 81)).end();
+  });
+});

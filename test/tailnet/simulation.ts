@@ -1,0 +1,158 @@
+// A network that exists in a test only: time moves when nothing is left to do, chance has a seed, and a link delays, loses, doubles and
+// reorders what it carries. The same seed gives the same run.
+import type { Clock, Timer } from "#base/clock.ts";
+import type { Random } from "#base/random.ts";
+
+type Entry = { at: number; order: number; run: () => void; isOver: boolean };
+
+/** A clock whose timers fire in order as `run` moves it on. */
+export class Simulation implements Clock {
+  #now = 0;
+  #orders = 0;
+  readonly #heap: Entry[] = [];
+
+  now(): number {
+    return Date.UTC(2030, 0, 1) + this.#now;
+  }
+  monotonic(): number {
+    return this.#now;
+  }
+  after(ms: number, run: () => void): Timer {
+    const entry: Entry = { at: this.#now + Math.max(0, ms), order: this.#orders++, run, isOver: false };
+    this.#push(entry);
+    return {
+      cancel: () => {
+        entry.isOver = true;
+      },
+    };
+  }
+  every(ms: number, run: () => void): Timer {
+    let timer: Timer;
+    const again = (): void => {
+      timer = this.after(ms, again);
+      run();
+    };
+    timer = this.after(ms, again);
+    return { cancel: () => timer.cancel() };
+  }
+  /** As the end of a turn of the event loop. */
+  readonly endOfTurn = (run: () => void): void => void this.after(0, run);
+
+  /** Moves time on until the promise settles; throws when it takes more than `limit` milliseconds of this clock, or nothing is left to happen. */
+  async until<T>(promise: Promise<T>, limit = 600_000): Promise<T> {
+    let outcome: { value: T } | { error: unknown } | undefined;
+    promise.then(
+      (value) => {
+        outcome = { value };
+      },
+      (error) => {
+        outcome = { error };
+      },
+    );
+    const end = this.#now + limit;
+    await settled();
+    while (!outcome) {
+      if (!this.#step(end)) throw new Error(`nothing more happens at ${this.#now} ms`);
+      await settled();
+    }
+    if ("error" in outcome) throw outcome.error;
+    return outcome.value;
+  }
+
+  /** Moves time on by so much. */
+  async advance(ms: number): Promise<void> {
+    await this.until(new Promise<void>((resolve) => this.after(ms, resolve)), ms + 1);
+  }
+
+  /** Everything that is due at the next moment at which something is. */
+  #step(end: number): boolean {
+    while (this.#heap[0]?.isOver) this.#pop();
+    const first = this.#heap[0];
+    if (!first || first.at > end) return false;
+    this.#now = first.at;
+    while (this.#heap[0] && (this.#heap[0].isOver || this.#heap[0].at <= this.#now)) {
+      const entry = this.#pop();
+      if (!entry.isOver) entry.run();
+    }
+    return true;
+  }
+
+  #push(entry: Entry): void {
+    const heap = this.#heap;
+    let at = heap.push(entry) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!isBefore(entry, heap[parent] as Entry)) break;
+      heap[at] = heap[parent] as Entry;
+      at = parent;
+    }
+    heap[at] = entry;
+  }
+
+  #pop(): Entry {
+    const heap = this.#heap;
+    const first = heap[0] as Entry;
+    const last = heap.pop() as Entry;
+    if (heap.length === 0) return first;
+    let at = 0;
+    for (;;) {
+      let child = at * 2 + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Entry, heap[child] as Entry)) child += 1;
+      if (!isBefore(heap[child] as Entry, last)) break;
+      heap[at] = heap[child] as Entry;
+      at = child;
+    }
+    heap[at] = last;
+    return first;
+  }
+}
+
+const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Numbers that only look like chance (mulberry32). */
+export const seeded = (seed: number): Random => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+};
+
+export type Faults = {
+  /** Milliseconds one way. */
+  delay?: number;
+  /** Shares of packets. */
+  loss?: number;
+  doubled?: number;
+  reordered?: number;
+  /** Bytes in a millisecond, and bytes that may wait for their turn. */
+  rate?: number;
+  queue?: number;
+};
+
+/** One direction of a link. Answers what sends over it. */
+export const link = (sim: Simulation, random: Random, faults: () => Faults, deliver: (packet: Uint8Array) => void) => {
+  let freeAt = 0;
+  return (packet: Uint8Array): void => {
+    const {
+      delay = 1,
+      loss = 0,
+      doubled = 0,
+      reordered = 0,
+      rate = Number.POSITIVE_INFINITY,
+      queue = Number.POSITIVE_INFINITY,
+    } = faults();
+    if (random() < loss) return;
+    const now = sim.monotonic();
+    const begins = Math.max(now, freeAt);
+    if ((begins - now) * rate > queue) return;
+    freeAt = begins + packet.byteLength / rate;
+    const late = random() < reordered ? delay * 3 * random() : 0;
+    const copies = random() < doubled ? 2 : 1;
+    for (let i = 0; i < copies; i += 1) sim.after(freeAt - now + delay + late, () => deliver(packet.slice()));
+  };
+};

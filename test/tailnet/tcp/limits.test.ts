@@ -1,0 +1,78 @@
+// What one peer may cost: connections, connections that are not open yet, bytes that nobody reads. And what it is told where nothing listens.
+import { expect, test } from "bun:test";
+import { newPacket, type Packet, PROTOCOL, parsePacket } from "#src/tailnet/packets/ip6.ts";
+import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
+import { MAX_CONNECTIONS, MAX_HELD, MAX_OPENING } from "#src/tailnet/tcp/stack.ts";
+import { CLIENT, SERVER, stacks } from "./pair.ts";
+
+const syn = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet => {
+  const ends = { source: CLIENT, target: SERVER, sourcePort: port, targetPort: 80 };
+  const options = flags & FLAG.syn ? { mss: 1_220, scale: 6, mayBlocks: true } : undefined;
+  return parsePacket(encodeSegment(ends, { seq: 7, ack: 9, flags, window: 1_000, syn: options, data })) as Packet;
+};
+const answers = (world: ReturnType<typeof stacks>) =>
+  world.carried.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.flags);
+
+test("[TL-26] nothing is answered to a connection before it is accepted; one that is refused hears so", async () => {
+  const world = stacks({ accept: (connection) => connection.reset("nothing listens there") });
+  await expect(world.connect()).rejects.toMatchObject({ failure: "refused" });
+  expect(world.server.figures.connections).toBe(0);
+});
+
+test("[TL-26] one that nobody accepts is refused after 30 seconds", async () => {
+  const world = stacks({ accept: () => {} });
+  const connecting = world.client.connect({ source: CLIENT, target: SERVER }, 80);
+  await expect(world.sim.until(connecting)).rejects.toThrow();
+  expect(world.sim.monotonic()).toBeGreaterThan(29_000);
+  await world.sim.advance(2_000);
+  expect([world.client.figures.connections, world.server.figures.connections]).toEqual([0, 0]);
+});
+
+test("[TL-26] a flood of connections that are never opened holds no more than its bound, and ends", async () => {
+  const world = stacks();
+  world.become({ loss: 1 });
+  for (let port = 1_000; port < 21_000; port += 1) world.server.push(syn(port));
+  expect(world.server.figures.connections).toBe(MAX_OPENING);
+  await world.sim.advance(60_000);
+  expect(world.server.figures.connections).toBe(0);
+});
+
+test("[TL-26] beyond so many connections the next are refused; a segment of none is answered with a reset", async () => {
+  const world = stacks();
+  for (let i = 0; i < MAX_CONNECTIONS; i += 1) await world.connect();
+  expect(world.accepted).toHaveLength(MAX_CONNECTIONS);
+  await expect(world.connect()).rejects.toMatchObject({ failure: "too_large" });
+  await world.sim.advance(100);
+  world.carried.length = 0;
+  world.server.push(syn(5));
+  world.server.push(syn(6, FLAG.ack));
+  world.server.push(syn(7, FLAG.rst));
+  await world.sim.advance(5);
+  expect(answers(world)).toEqual([FLAG.rst | FLAG.ack, FLAG.rst]);
+  world.server.close("gone");
+  expect(world.server.figures.connections).toBe(0);
+}, 30_000);
+
+test("[TL-26] what nobody reads is bounded over all connections, also where it comes in crumbs", async () => {
+  const world = stacks({ faults: { delay: 0.1 } });
+  for (let i = 0; i < 40; i += 1) {
+    const connection = await world.connect();
+    connection.write(new Uint8Array(2_000_000)).catch(() => {});
+  }
+  await world.sim.advance(300);
+  expect(world.server.figures.held).toBeLessThan(MAX_HELD * 1.3);
+  expect(world.server.figures.held).toBeGreaterThan(MAX_HELD / 2);
+  world.server.close("gone");
+  expect(world.server.figures.held).toBe(0);
+  const crumbs = stacks({ faults: { delay: 0.1 } });
+  const connection = await crumbs.connect();
+  for (let i = 0; i < 30_000; i += 1) connection.write(Uint8Array.of(i)).catch(() => {});
+  await crumbs.sim.advance(2_000);
+  expect(crumbs.server.figures.held).toBeLessThan(2_000_000);
+}, 30_000);
+
+test("[TL-26] a packet that is no segment is let go", () => {
+  const world = stacks();
+  world.server.push(parsePacket(newPacket(PROTOCOL.tcp, { source: CLIENT, target: SERVER }, 12)) as Packet);
+  expect(world.server.figures.connections).toBe(0);
+});

@@ -1,0 +1,74 @@
+// Two TCP stacks joined by a simulated network.
+import { parsePacket } from "#src/tailnet/packets/ip6.ts";
+import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
+import { type Accept, TcpStack } from "#src/tailnet/tcp/stack.ts";
+import { type Faults, link, Simulation, seeded } from "../simulation.ts";
+
+export const CLIENT = new Uint8Array(16).fill(1);
+export const SERVER = new Uint8Array(16).fill(2);
+
+export const stacks = (options: { seed?: number; faults?: Faults; accept?: Accept } = {}) => {
+  const sim = new Simulation();
+  const random = seeded(options.seed ?? 1);
+  let faults = options.faults ?? {};
+  const accepted: TcpConnection[] = [];
+  const carried: Uint8Array[] = [];
+  const accept: Accept =
+    options.accept ??
+    ((connection) => {
+      accepted.push(connection);
+      connection.accept();
+    });
+  const parts = { clock: sim, random, endOfTurn: sim.endOfTurn };
+  const client: TcpStack = new TcpStack({
+    ...parts,
+    carry: (packet) => toServer(packet),
+    accept: (one) => one.reset(),
+  });
+  const server: TcpStack = new TcpStack({ ...parts, carry: (packet) => toClient(packet), accept });
+  const into = (stack: () => TcpStack) => (bytes: Uint8Array) => {
+    const packet = parsePacket(bytes);
+    if (!packet) throw new Error("that is no packet");
+    carried.push(bytes);
+    stack().push(packet);
+  };
+  const toServer = link(
+    sim,
+    random,
+    () => faults,
+    into(() => server),
+  );
+  const toClient = link(
+    sim,
+    random,
+    () => faults,
+    into(() => client),
+  );
+  return {
+    ...{ sim, random, client, server, accepted, carried },
+    /** From now on the links do this. */
+    become(next: Faults): void {
+      faults = next;
+    },
+    connect: (port = 80) => sim.until(client.connect({ source: CLIENT, target: SERVER }, port)),
+  };
+};
+
+export const bytesOf = (length: number, random: () => number): Uint8Array => {
+  const bytes = new Uint8Array(length);
+  for (let i = 0; i < length; i += 1) bytes[i] = random() * 256;
+  return bytes;
+};
+
+/** Everything the other side sends, as one hash and a length. */
+export const readAll = async (connection: TcpConnection): Promise<{ length: number; sha: string }> => {
+  const hasher = new Bun.CryptoHasher("sha1");
+  let length = 0;
+  for await (const chunk of connection) {
+    hasher.update(chunk);
+    length += chunk.byteLength;
+  }
+  return { length, sha: hasher.digest("hex") };
+};
+
+export const shaOf = (bytes: Uint8Array): string => new Bun.CryptoHasher("sha1").update(bytes).digest("hex");

@@ -1,0 +1,186 @@
+// TCP over a network that delays, loses, doubles and reorders: what arrives is what was sent, and how long that takes. Time is simulated.
+import { describe, expect, test } from "bun:test";
+import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
+import type { Faults } from "../simulation.ts";
+import { bytesOf, readAll, shaOf, stacks } from "./pair.ts";
+
+type World = ReturnType<typeof stacks>;
+
+const accepted = async ({ sim, accepted }: World, at = 0): Promise<TcpConnection> => {
+  while (!accepted[at]) await sim.advance(1);
+  return accepted[at];
+};
+
+const send = async (connection: TcpConnection, data: Uint8Array): Promise<void> => {
+  for (let at = 0; at < data.byteLength; at += 65_536) await connection.write(data.subarray(at, at + 65_536));
+  await connection.end();
+};
+
+/** Sends so many bytes and answers MB in a second of the simulation. Throws when they are not the same. */
+const transfer = async (world: World, size: number): Promise<number> => {
+  const connection = await world.connect();
+  const data = bytesOf(size, world.random);
+  const begun = world.sim.monotonic();
+  const sent = send(connection, data);
+  const got = await world.sim.until(readAll(await accepted(world)));
+  await world.sim.until(sent);
+  expect(got).toEqual({ length: size, sha: shaOf(data) });
+  return size / 1e6 / ((world.sim.monotonic() - begun) / 1_000);
+};
+
+describe("bytes", () => {
+  const faults: Faults = { delay: 2, loss: 0.03, doubled: 0.03, reordered: 0.05 };
+  for (let seed = 1; seed <= 12; seed += 1) {
+    test(`[TL-23] arrive whole and in order both ways, whatever the network does to packets (seed ${seed})`, async () => {
+      const world = stacks({ seed, faults });
+      const ours = await world.connect();
+      const theirs = await accepted(world);
+      const [there, back] = [
+        bytesOf(60_000 + seed * 7_919, world.random),
+        bytesOf(90_000 - seed * 1_013, world.random),
+      ];
+      const all = Promise.all([send(ours, there), send(theirs, back), readAll(ours), readAll(theirs)]);
+      const [, , gotBack, gotThere] = await world.sim.until(all);
+      expect(gotThere).toEqual({ length: there.byteLength, sha: shaOf(there) });
+      expect(gotBack).toEqual({ length: back.byteLength, sha: shaOf(back) });
+      expect(await world.sim.until(Promise.all([ours.closed, theirs.closed]))).toEqual([undefined, undefined]);
+      await world.sim.advance(10_000);
+      expect([world.client.figures, world.server.figures]).toEqual([
+        { connections: 0, held: 0 },
+        { connections: 0, held: 0 },
+      ]);
+    });
+  }
+
+  test("[TL-23] of a side that has ended still come in; a reset breaks both directions and what waits to be written", async () => {
+    const world = stacks();
+    const ours = await world.connect();
+    const theirs = await accepted(world);
+    await ours.end();
+    expect(await world.sim.until(theirs.read())).toBeUndefined();
+    await world.sim.until(theirs.write(new TextEncoder().encode("still here")));
+    expect(new TextDecoder().decode(await world.sim.until(ours.read()))).toBe("still here");
+    await expect(ours.write(Uint8Array.of(1))).rejects.toThrow("has ended");
+    theirs.reset("enough");
+    await expect(world.sim.until(ours.read())).rejects.toThrow("reset");
+    expect((await world.sim.until(ours.closed))?.failure).toBe("reset");
+  });
+
+  test("[TL-23] wait while the reader takes none, for minutes, and go on once it does", async () => {
+    const world = stacks({ faults: { delay: 1 } });
+    const ours = await world.connect();
+    const theirs = await accepted(world);
+    const data = bytesOf(3_000_000, world.random);
+    const sent = send(ours, data);
+    await world.sim.advance(400_000);
+    expect(theirs.figures.held).toBeGreaterThan(900_000);
+    expect(theirs.figures.held).toBeLessThan(1_500_000);
+    expect((await world.sim.until(readAll(theirs))).sha).toBe(shaOf(data));
+    await world.sim.until(sent);
+  });
+});
+
+describe("a network that", () => {
+  test("[TL-24] is clear is filled; about five milliseconds of queue stand on it", async () => {
+    const world = stacks({ faults: { delay: 0.5, rate: 40_000, queue: 4_000_000 } });
+    expect(await transfer(world, 20_000_000)).toBeGreaterThan(35);
+    expect((await world.connect()).figures.rtt).toBeLessThan(12);
+  });
+
+  test("[TL-25] loses 2 % in each direction still carries more than 10 MB/s", async () => {
+    const world = stacks({ faults: { delay: 0.5, loss: 0.02, rate: 40_000, queue: 4_000_000 } });
+    expect(await transfer(world, 10_000_000)).toBeGreaterThan(10);
+  });
+
+  test("[TL-24] is far away is filled, too", async () => {
+    expect(
+      await transfer(stacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } }), 20_000_000),
+    ).toBeGreaterThan(7);
+  });
+
+  test("[TL-25] has room for few packets only costs few of them", async () => {
+    const world = stacks({ faults: { delay: 1, rate: 5_000, queue: 20_000 } });
+    expect(await transfer(world, 5_000_000)).toBeGreaterThan(4);
+    expect(world.carried.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
+  });
+
+  test("[TL-24] delays an echo beside a bulk by a few milliseconds only", async () => {
+    const world = stacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
+    const bulk = await world.connect();
+    const sink = await accepted(world);
+    const sent = send(bulk, new Uint8Array(20_000_000));
+    const drained = readAll(sink);
+    await world.sim.advance(100);
+    const ours = await world.connect();
+    const theirs = await accepted(world, 1);
+    const times: number[] = [];
+    for (let i = 0; i < 100; i += 1) {
+      const begun = world.sim.monotonic();
+      await ours.write(Uint8Array.of(i));
+      const key = await world.sim.until(theirs.read());
+      await theirs.write(key as Uint8Array);
+      await world.sim.until(ours.read());
+      times.push(world.sim.monotonic() - begun);
+    }
+    times.sort((a, b) => a - b);
+    expect(times[50]).toBeLessThan(10);
+    expect(times[99]).toBeLessThan(25);
+    await world.sim.until(Promise.all([sent, drained]));
+  });
+
+  test("[TL-25] loses the last of what was sent has it sent again within a moment", async () => {
+    const world = stacks({ faults: { delay: 1 } });
+    const ours = await world.connect();
+    const theirs = await accepted(world);
+    await ours.write(Uint8Array.of(1));
+    await world.sim.until(theirs.read());
+    await world.sim.advance(100);
+    world.become({ delay: 1, loss: 1 });
+    const begun = world.sim.monotonic();
+    await ours.write(Uint8Array.of(2));
+    await world.sim.advance(5);
+    world.become({ delay: 1 });
+    await world.sim.until(theirs.read());
+    expect(world.sim.monotonic() - begun).toBeLessThan(60);
+  });
+
+  test("[TL-23] goes away breaks what waits for it after some minutes, and not before", async () => {
+    const world = stacks({ faults: { delay: 1 } });
+    const ours = await world.connect();
+    await accepted(world);
+    world.become({ loss: 1 });
+    await ours.write(Uint8Array.of(1));
+    await world.sim.advance(120_000);
+    expect(world.client.figures.connections).toBe(1);
+    expect((await world.sim.until(ours.closed))?.message).toContain("does not answer");
+  });
+});
+
+test("[TL-25] a peer that does not report what has arrived is served as well, by repeated acknowledgements", async () => {
+  const { FLAG, encodeSegment, parseSegment } = await import("#src/tailnet/packets/segment.ts");
+  const { IP6_HEAD } = await import("#src/tailnet/packets/ip6.ts");
+  // Takes the permission for blocks out of both SYNs on their way.
+  const world = stacks({ faults: { delay: 1, loss: 0.01, rate: 20_000, queue: 1_000_000 } });
+  const push = world.server.push.bind(world.server);
+  world.server.push = (packet) => {
+    const segment = parseSegment(packet.payload);
+    if (segment && segment.flags & FLAG.syn) {
+      const ends = {
+        source: packet.source,
+        target: packet.target,
+        sourcePort: segment.sourcePort,
+        targetPort: segment.targetPort,
+      };
+      const syn = { mss: segment.mss ?? 536, scale: segment.scale, mayBlocks: false };
+      const plain = encodeSegment(ends, {
+        seq: segment.seq,
+        ack: segment.ack,
+        flags: segment.flags,
+        window: segment.window,
+        syn,
+      });
+      push({ ...packet, payload: plain.subarray(IP6_HEAD), bytes: plain });
+    } else push(packet);
+  };
+  expect(await transfer(world, 2_000_000)).toBeGreaterThan(1);
+});

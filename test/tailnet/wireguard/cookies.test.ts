@@ -1,0 +1,74 @@
+// Under load only those are answered who can receive at the address they write from. And the window of counters.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { FREE_PER_SECOND } from "#src/tailnet/wireguard/load.ts";
+import { ReplayWindow, WINDOW } from "#src/tailnet/wireguard/replay.ts";
+import { Simulation } from "../simulation.ts";
+import { tunnels, typesOf } from "./tunnels.ts";
+
+test("[TL-20] a host under load answers with a cookie, and a peer that comes back with it gets its handshake", async () => {
+  const { sim, hosts, sent, say, got, ends } = tunnels();
+  for (let i = 0; i <= FREE_PER_SECOND; i += 1) hosts.b.isUnderLoad();
+  // The load goes on.
+  const load = sim.every(100, () => {
+    for (let i = 0; i <= FREE_PER_SECOND; i += 1) hosts.b.isUnderLoad();
+  });
+  say("a", "patience");
+  await sim.advance(1_000);
+  expect(typesOf(sent.b)).toEqual([3]);
+  expect(sent.b[0]?.byteLength).toBe(64);
+  await sim.advance(6_000);
+  expect(got.b).toEqual(["patience"]);
+  expect([ends.a.handshakes, ends.b.handshakes]).toEqual([1, 1]);
+  load.cancel();
+});
+
+test("[TL-20] a cookie is for one address and two minutes, and one that is altered is not taken", async () => {
+  const { sim, hosts, sent, say } = tunnels();
+  say("a", "one");
+  const [initiation] = sent.a as [Uint8Array];
+  const { cookies } = hosts.b;
+  const [own, other] = [hosts.a.key.public, hosts.b.key.public];
+  expect(cookies.knows(initiation, 116, own)).toBe(false);
+  const { CookieJar, MacKeys, writeMacs } = await import("#src/tailnet/wireguard/macs.ts");
+  const keys = new MacKeys(hosts.b.key.public);
+  const jar = new CookieJar(sim, keys);
+  const reply = cookies.reply(initiation, 116, own);
+  const altered = reply.slice();
+  altered[40] = (altered[40] as number) ^ 1;
+  const mac1 = initiation.slice(116, 132);
+  expect([jar.take(altered, mac1), jar.fresh]).toEqual([false, undefined]);
+  expect(jar.take(reply, mac1)).toBe(true);
+  writeMacs(initiation, 116, keys, jar.fresh);
+  expect([cookies.knows(initiation, 116, own), cookies.knows(initiation, 116, other)]).toEqual([true, false]);
+  await sim.advance(121_000);
+  expect([jar.fresh, cookies.knows(initiation, 116, own)]).toEqual([undefined, false]);
+});
+
+test("[TL-19] the window takes each counter once, and none that is too old, in whatever order they come", () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.nat(200), fc.nat(20_000), fc.nat(2 ** 40)), { maxLength: 400 }), (counters) => {
+      const window = new ReplayWindow();
+      const seen = new Set<number>();
+      let highest = -1;
+      for (const counter of counters) {
+        const isFresh = !seen.has(counter) && (counter > highest || highest - counter < WINDOW);
+        if (window.isFresh(counter) !== isFresh) return false;
+        if (isFresh) window.mark(counter);
+        seen.add(counter);
+        highest = Math.max(highest, counter);
+      }
+      return true;
+    }),
+  );
+});
+
+test("[TL-20] the load is over a second after the last flood", async () => {
+  const sim = new Simulation();
+  const { HandshakeLoad } = await import("#src/tailnet/wireguard/load.ts");
+  const load = new HandshakeLoad(sim);
+  for (let i = 0; i < FREE_PER_SECOND; i += 1) expect(load.add()).toBe(false);
+  expect(load.add()).toBe(true);
+  await sim.advance(2_100);
+  expect(load.add()).toBe(false);
+});

@@ -1,0 +1,61 @@
+// Two ends of a tunnel over a simulated network.
+import { keyPair } from "#src/tailnet/box.ts";
+import { HandshakeLoad } from "#src/tailnet/wireguard/load.ts";
+import { CookieIssuer, MacKeys } from "#src/tailnet/wireguard/macs.ts";
+import { Tai64n } from "#src/tailnet/wireguard/stamps.ts";
+import { Tunnel, type TunnelHost } from "#src/tailnet/wireguard/tunnel.ts";
+import { type Faults, link, Simulation, seeded } from "../simulation.ts";
+
+export const hostOf = (clock: Simulation, seed: number): TunnelHost => {
+  const key = keyPair(Uint8Array.from({ length: 32 }, (_, i) => (seed * 37 + i * 11) % 256));
+  const load = new HandshakeLoad(clock);
+  return {
+    ...{ key, clock, random: seeded(seed), stamps: new Tai64n(clock) },
+    cookies: new CookieIssuer(clock, new MacKeys(key.public)),
+    isUnderLoad: () => load.add(),
+  };
+};
+
+/** Ends `a` and `b`; what each sent and received. Both tick every second. */
+export const tunnels = (options: { faults?: Faults; seed?: number } = {}) => {
+  const sim = new Simulation();
+  const random = seeded(options.seed ?? 1);
+  let faults = options.faults ?? {};
+  const hosts = { a: hostOf(sim, 1), b: hostOf(sim, 2) };
+  const got = { a: [] as string[], b: [] as string[] };
+  const sent = { a: [] as Uint8Array[], b: [] as Uint8Array[] };
+  const end = (own: "a" | "b", other: "a" | "b"): Tunnel => {
+    const over = link(
+      sim,
+      random,
+      () => faults,
+      (message) => ends[other].push(message),
+    );
+    return new Tunnel({
+      host: hosts[own],
+      peer: hosts[other].key.public,
+      transmit: (message) => {
+        sent[own].push(message.slice());
+        over(message);
+      },
+      receive: (packet) => got[own].push(new TextDecoder().decode(packet).replaceAll("\0", "")),
+    });
+  };
+  const ends: Record<"a" | "b", Tunnel> = { a: undefined as never, b: undefined as never };
+  ends.a = end("a", "b");
+  ends.b = end("b", "a");
+  sim.every(1_000, () => {
+    ends.a.tick();
+    ends.b.tick();
+  });
+  const say = (from: "a" | "b", text: string): void => ends[from].send(new TextEncoder().encode(text));
+  return {
+    ...{ sim, hosts, got, sent, ends, say },
+    become(next: Faults): void {
+      faults = next;
+    },
+  };
+};
+
+/** The types of messages, as their first byte says. */
+export const typesOf = (messages: readonly Uint8Array[]): number[] => messages.map((message) => message[0] as number);
