@@ -7,7 +7,7 @@ import type { AgentLog } from "#schema/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type LogFollowers, worthCompressing } from "./log-followers.ts";
-import { logFrames, PAGE_LINES } from "./log-pages.ts";
+import { logFrames } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 
 /** Bytes that may wait for the reader before the next page is read. */
@@ -56,6 +56,7 @@ export class LogFollower implements SocketHandler {
     if (!reading) return;
     const { topics } = this.#ctx;
     reading.stops = [
+      this.#followers.history.hold(reading.place.agent_key),
       topics.subscribe("agent_logs", this.#agent_id, ({ logs }) => keep(reading, logs)),
       topics.subscribe("agent_gone", this.#agent_id, () => {
         reading.ending = true;
@@ -86,18 +87,17 @@ export class LogFollower implements SocketHandler {
 
   async #run(socket: Socket, reading: Reading): Promise<void> {
     const { agent_id, agent_key } = reading.place;
-    const { pages } = this.#followers;
+    const { history } = this.#followers;
     let cursor = reading.request.after;
     for (let first = true; ; first = false) {
       // What was published until now is stored, so the page has it.
       forget(reading);
       const settling = reading.ending;
       if (settling) await this.#followers.settled(agent_id);
-      const rows = await pages.read(agent_key, cursor, Number.MAX_SAFE_INTEGER);
-      const logs = await pages.shown(agent_id, rows);
-      if (!(await this.#sendPaced(socket, reading, logs, first))) return;
-      cursor = rows.at(-1)?.id ?? cursor;
-      if (rows.length === PAGE_LINES) continue;
+      const { frames, last, isFull } = await history.page(agent_id, agent_key, cursor);
+      if (!(await this.#sendPaced(socket, reading, frames, first))) return;
+      cursor = last ?? cursor;
+      if (isFull) continue;
       if (settling) return socket.close(CLOSE.normal, "the agent is no longer in use");
       const place = await placeOf(this.#ctx.store, agent_id);
       if (!place || !isSignedIn(place)) reading.ending = true;
@@ -114,10 +114,8 @@ export class LogFollower implements SocketHandler {
   }
 
   /** Sends lines as fast as the reader takes them. False when the socket is gone or its reader has stalled. */
-  async #sendPaced(socket: Socket, reading: Reading, logs: readonly AgentLog[], evenEmpty: boolean): Promise<boolean> {
-    const frames = logFrames(logs);
-    if (frames.length === 0 && evenEmpty) frames.push("[]");
-    for (const frame of frames) {
+  async #sendPaced(socket: Socket, reading: Reading, frames: readonly string[], evenEmpty: boolean): Promise<boolean> {
+    for (const frame of frames.length === 0 && evenEmpty ? ["[]"] : frames) {
       if (!this.#reading) return false;
       send(socket, frame, reading.request);
       if (!(await this.#waitForRoom(socket, reading))) return false;

@@ -4,6 +4,7 @@ import { log } from "#base/log.ts";
 import type { AgentLog } from "#schema/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
+import { LogHistory } from "./log-history.ts";
 import { LogPages, logFrames } from "./log-pages.ts";
 
 /** Shorter frames are sent as they are: compressing costs more than it saves. */
@@ -17,12 +18,14 @@ type Followed = { id: string; sockets: Set<Socket>; stop: () => void };
 
 export class LogFollowers {
   readonly pages: LogPages;
+  readonly history: LogHistory;
   readonly #ctx: ApiContext;
   readonly #followed = new Map<string, Followed>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
     this.pages = new LogPages(ctx.store);
+    this.history = new LogHistory(this.pages);
   }
 
   /** The id itself, as one string for all who follow the agent: each request brings a copy of its own. */

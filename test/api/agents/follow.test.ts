@@ -1,5 +1,5 @@
 // Following an agent's lines over real WebSockets: no gap, no doubles, an end with a reason.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import type { AgentLog } from "#schema/agent-log.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
@@ -148,6 +148,27 @@ describe("a follower", () => {
     }
     expect(logs).toEqual(await stored(server, seeded));
   });
+
+  test("[LG-24] a crowd that joins at the same time, while lines pour in, reads a long history whole and in order", async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const agent = agentOf(server, seeded);
+    const lines = (name: string, count: number) => batch(...Array.from({ length: count }, (_, i) => `${name} ${i}`));
+    for (let i = 0; i < 6; i++) await agent.patch(PATCH, lines(`before ${i}`, 450));
+    const { store } = contextOf(server);
+    const scan = spyOn(store, "scan");
+    const joining = Array.from({ length: 30 }, () => ownerOf(server, seeded).socket(pathOf(seeded)));
+    for (let i = 0; i < 20; i++) await agent.patch(PATCH, lines(`meanwhile ${i}`, 20));
+    const sockets = await Promise.all(joining);
+    const seen = await Promise.all(sockets.map((socket) => collect(socket, 3100)));
+    const pagesRead = scan.mock.calls.length;
+    const truth = await stored(server, seeded);
+    expect(truth).toHaveLength(3100);
+    for (const logs of seen) expect(logs).toEqual(truth);
+    // Thirty that read for themselves would have asked for six or seven pages each.
+    expect(pagesRead).toBeLessThan(90);
+    for (const socket of sockets) socket.close();
+  }, 60_000);
 
   test("[LG-9] nothing of a refused batch reaches a follower", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "20" } });
