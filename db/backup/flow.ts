@@ -31,9 +31,12 @@ export class Flow {
   readonly #buffer = new Uint8Array(PIECE_BYTES);
   #began: number;
   #moved = 0;
+  #total = 0;
+  readonly #told: ((bytes: number) => void) | undefined;
 
-  /** `rateMb` in MiB a second; 0 for as fast as it goes. An abort of `signal` ends what is under way with its reason. */
-  constructor(clock: Clock, rateMb: number, signal: AbortSignal) {
+  /** `rateMb` in MiB a second; 0 for as fast as it goes. An abort of `signal` ends what is under way with its reason. `told` hears how many bytes were read so far. */
+  constructor(clock: Clock, rateMb: number, signal: AbortSignal, told?: (bytes: number) => void) {
+    this.#told = told;
     this.#clock = clock;
     this.#bytesPerMs = (rateMb * 1024 * 1024) / 1000;
     this.#signal = signal;
@@ -64,6 +67,8 @@ export class Flow {
       if (bytesRead === 0) break;
       await use(this.#buffer.subarray(0, bytesRead), read);
       read += bytesRead;
+      this.#total += bytesRead;
+      this.#told?.(this.#total);
       await this.pass(bytesRead * share);
     }
     return read;

@@ -15,6 +15,7 @@ export class Progress implements Disposable {
   readonly #begun: number;
   #timer: Timer | undefined;
   #text = "";
+  #detail = "";
   #frame = 0;
   #stage = "";
 
@@ -28,11 +29,17 @@ export class Progress implements Disposable {
   status(text: string): void {
     if (text === this.#text) return;
     this.#text = text;
+    this.#detail = "";
     if (!this.#moves) this.#input.printError(`${text}\n`);
     else {
       this.#timer ??= this.#input.clock.every(FRAME_MS, () => this.#draw());
       this.#draw();
     }
+  }
+
+  /** How far it is; seen on a terminal only, at the next move of the line. */
+  far(detail: string): void {
+    this.#detail = detail;
   }
 
   /** A line of a log, under its stage. */
@@ -58,7 +65,7 @@ export class Progress implements Disposable {
   #draw(): void {
     const seconds = Math.floor((this.#input.clock.monotonic() - this.#begun) / 1000);
     const width = (this.#input.streams?.size()?.width ?? 80) - 1;
-    const text = `${FRAMES[this.#frame++ % FRAMES.length]} ${this.#text}${seconds > 0 ? ` (${seconds} s)` : ""}`;
+    const text = `${FRAMES[this.#frame++ % FRAMES.length]} ${this.#text}${this.#detail && `, ${this.#detail}`}${seconds > 0 ? ` (${seconds} s)` : ""}`;
     this.#input.printError(`\r\u001b[K${Bun.sliceAnsi ? Bun.sliceAnsi(text, 0, width) : text.slice(0, width)}`);
   }
 }

@@ -27,3 +27,7 @@ export const relative = (at: string, now: number): string => {
   const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
   return seconds < 0 ? `${words} ago` : `in ${words}`;
 };
+
+/** `12 KiB`, `3.4 MiB`. */
+export const size = (bytes: number): string =>
+  bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;

@@ -1,10 +1,9 @@
 // Bodies that the document shows for the calls people try first. Without them a page such as Swagger UI makes one up of every field,
 // which fits the schema and is refused by the rules. Read by openapi.ts; test/api/edge/openapi.test.ts holds them to their schemas.
 
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+import { ANY_ID as ID } from "./example-ids.ts";
 
-/** Stands for an id that has to be looked up first. */
-const ID = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 const workspace = { name: "first", template_id: ID, rich_parameter_values: [] };
 const text = (words: string): Json => [{ type: "text", text: words }];
@@ -23,7 +22,7 @@ export const BODY_EXAMPLES: Readonly<Record<string, { readonly [field: string]: 
   postUsers: { email: "ann@example.com", username: "ann", name: "Ann", password: "a long enough secret" },
   putUsersUserProfile: { username: "ann", name: "Ann" },
   putUsersUserPassword: { old_password: "your password", password: "a long enough secret" },
-  postUsersUserKeysTokens: { token_name: "laptop", lifetime: "30d" },
+  postUsersUserKeysTokens: { token_name: "laptop", lifetime: "7d" },
   postUsersUserSkills: {
     name: "release-notes",
     description: "When release notes are to be written.",

@@ -1,6 +1,7 @@
 // The page around Swagger UI: its frame, its colours, and a script that mends what Swagger UI leaves to be wished for: names of controls,
 // where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
 
+import { ANY_ID, idsOf, withIds } from "./example-ids.ts";
 import { SESSION_COOKIE, SESSION_HEADER } from "./identify.ts";
 
 export const PAGE = `<!doctype html>
@@ -152,8 +153,15 @@ document.addEventListener("keydown", (event) => {
 });
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
 
-window.ui = SwaggerUIBundle({
-  url: "/swagger/json",
+const idsOf = ${idsOf};
+const withIds = ${withIds};
+const read = async (path) => {
+  const response = await fetch(path);
+  return response.ok ? response.json() : undefined;
+};
+
+const show = (spec) => SwaggerUIBundle({
+  spec,
   dom_id: "#swagger-ui",
   deepLinking: true,
   persistAuthorization: false,
@@ -166,5 +174,9 @@ window.ui = SwaggerUIBundle({
     request.userFetch = ask;
     return request;
   },
+});
+
+Promise.all([read("/swagger/json"), idsOf(read).catch(() => ({}))]).then(([document, ids]) => {
+  window.ui = show(withIds(document, ids, "${ANY_ID}"));
 });
 `;

@@ -9,6 +9,7 @@ import { makeBackup } from "#db/backup/backup.ts";
 import { removeLeftovers } from "#db/backup/kept.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
 import { EXIT, type RunVerb, takePath, takeSwitch, type VerbInput } from "../verb.ts";
+import { Far } from "./far.ts";
 import { giveToOwner } from "./ownership.ts";
 
 export const run: RunVerb = async (input) => {
@@ -24,10 +25,12 @@ export const run: RunVerb = async (input) => {
     yieldToTheServer(constants.priority.PRIORITY_BELOW_NORMAL);
     const folder = target.endsWith(".tar") ? dirname(target) : target;
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
+    using far = new Far(input, `backing up ${data_dir}`);
     const made = await makeBackup({
-      ...{ data_dir, target, clock: input.clock, signal: input.signal, rateMb: config.backup_rate_mb },
+      ...{ data_dir, target, clock: input.clock, signal: input.signal, rateMb: config.backup_rate_mb, told: far.told },
       copied: () => yieldToTheServer(constants.priority.PRIORITY_LOW),
     });
+    far[Symbol.dispose]();
     const { created_at, files } = made.manifest;
     const facts = { path: made.path, bytes: made.bytes, files: files.length, created_at };
     input.print(json ? JSON.stringify(facts) : `${made.path}  ${(made.bytes / 1024 / 1024).toFixed(1)} MiB`);

@@ -10,6 +10,7 @@ import type { Manifest } from "#db/backup/manifest.ts";
 import { restoreBackup, verifyBackup } from "#db/backup/restore.ts";
 import { type RunVerb, takePath, takeSwitch } from "../verb.ts";
 import { forPeople } from "./backup.ts";
+import { Far } from "./far.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
@@ -17,9 +18,11 @@ export const run: RunVerb = async (input) => {
   const { path, rest: argv } = takePath(rest);
   if (path === undefined) throw usageError("restore", "expected the backup: a folder slipway-… or a .tar file");
   const { config } = loadConfig({ ...input, argv });
-  const flow = new Flow(input.clock, 0, input.signal);
   return forPeople("restore", input, check ? undefined : config.data_dir, async () => {
+    using far = new Far(input, check ? `looking at ${path}` : `restoring ${path}`);
+    const flow = new Flow(input.clock, 0, input.signal, far.told);
     const manifest = check ? await checked(path, flow) : await restoreBackup(path, config.data_dir, flow);
+    far[Symbol.dispose]();
     if (json) input.print(JSON.stringify(factsOf(manifest, check ? null : config.data_dir)));
     else if (check) input.print(`${path} is whole: ${summary(manifest)}.`);
     else input.print(`Restored ${summary(manifest)} into ${resolve(config.data_dir)}.`);

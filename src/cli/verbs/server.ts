@@ -53,8 +53,9 @@ export const OPERATING: readonly Verb[] = [
   {
     name: "health",
     help: "Ask a running server whether it is ready; exit code 0 or 1.",
-    usage: "[--json] [settings]",
-    details: () => "Takes the settings of `serve` to find the server.",
+    usage: "[--url URL] [--json] [settings]",
+    details: () =>
+      "--url URL  a server elsewhere, whose certificate must be good; without it the one on this machine.\nTakes the settings of `serve` to find that one.",
     load: () => import("../server/health.ts"),
   },
   {

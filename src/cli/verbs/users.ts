@@ -73,7 +73,7 @@ export const TOKENS = group({
     },
     {
       name: "create",
-      usage: "[NAME] [--lifetime 30d] [--scope SCOPE]... [--address NETWORK]... [--user USER]",
+      usage: "[NAME] [--lifetime 7d] [--scope SCOPE]... [--address NETWORK]... [--user USER]",
       help: "Prints the token, once; --scope and --address say for what and from where it counts, --user makes one for a service account.",
       load: () => import("../client/tokens/create.ts"),
     },

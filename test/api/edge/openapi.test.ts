@@ -1,12 +1,15 @@
 // The OpenAPI document: valid, complete, and written for people.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { ANY_ID, idsOf, withIds } from "#src/api/http/example-ids.ts";
 import { BODY_EXAMPLES } from "#src/api/http/examples.ts";
+import { Client } from "#src/client.ts";
 import { createApp } from "#src/server.ts";
 import { type Document, fetchDocument, type Operation, operationsOf, type Schema } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
-import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
 let server: TestServer;
 let document: Document;
@@ -15,7 +18,7 @@ beforeAll(async () => {
   server = await startTestServer({ clock: new ManualClock() });
   document = await fetchDocument(server.url);
   operations = operationsOf(document);
-});
+}, 60_000);
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
@@ -95,6 +98,41 @@ test("[HT-16] examples of bodies belong to operations and fit their schemas; whe
   expect(selves.length).toBeGreaterThan(20);
   expect(selves.filter(({ method, example }) => (example === "me") !== (method !== "DELETE"))).toEqual([]);
 });
+
+test("[HT-16] bodies work as the page fills them in, with the ids of what its reader has", async () => {
+  await using own = await startTestServer();
+  await seedTemplate(own, ECHO, { name: "fine" });
+  const client = await new Client(own.url).signIn(ADMIN.email, ADMIN.password);
+  const page = await (await client.fetch("GET", "/swagger/page.js")).text();
+  expect(page).toContain("const withIds = ");
+  const fetched = (await client.get("/swagger/json")) as Parameters<typeof withIds>[0];
+  const ids = await idsOf((path) => client.get(path));
+  const filled = withIds(fetched, ids, ANY_ID);
+  const send = async (method: "post" | "put" | "patch", path: string): Promise<[string, number]> => {
+    const body = filled.paths[path]?.[method]?.requestBody?.content?.["application/json"]?.example;
+    const at = path.replace("{user}", "me").replace("{organization}", "default").replace("{workspace}", workspace);
+    const answer = await client.fetch(method.toUpperCase(), at, body);
+    return [path, answer.status];
+  };
+  let workspace = "";
+  expect(await send("post", "/api/v2/users/{user}/workspaces")).toEqual(["/api/v2/users/{user}/workspaces", 200]);
+  workspace = (await client.get<{ id: string }>("/api/v2/users/me/workspace/first")).id;
+  const answers = [
+    await send("post", "/api/v2/chats"),
+    await send("put", "/api/v2/users/{user}/profile"),
+    await send("post", "/api/v2/users/{user}/keys/tokens"),
+    await send("post", "/api/v2/users/{user}/skills"),
+    await send("post", "/api/v2/organizations"),
+    await send("post", "/api/v2/organizations/{organization}/provisionerkeys"),
+    await send("post", "/api/v2/chats/providers"),
+    await send("post", "/api/v2/chats/model-configs"),
+    await send("put", "/api/v2/chats/config/user-permissions"),
+    await send("put", "/api/v2/workspaces/{workspace}/ttl"),
+    await send("put", "/api/v2/workspaces/{workspace}/autostart"),
+    await send("put", "/api/v2/workspaces/{workspace}/autoupdates"),
+  ];
+  expect(answers.filter(([, status]) => status >= 300)).toEqual([]);
+}, 60_000);
 
 /** Where a value breaks its schema, in the words that the examples need. */
 const misfits = (schema: Schema, value: unknown, at: string): string[] => {

@@ -7,9 +7,10 @@ import { ApiError, type Client } from "#src/client.ts";
 import { type Arguments, noWords, pairs, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
-import { plain } from "../../text.ts";
+import { plain, size } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { jobLog, type Remote, withServer } from "../remote.ts";
+import { counted } from "./counted.ts";
 import { folderArchive } from "./folder.ts";
 
 const SHAPE = {
@@ -74,7 +75,8 @@ const imported = async (
   for (const path of leftOut) progress.line(`${path} is no plain file and is left out`);
   progress.status(`uploading ${files} ${files === 1 ? "file" : "files"}`);
   const headers = { "content-type": "application/x-tar" };
-  const { hash } = await client.post<{ hash: string }>("/api/v2/files", archive, { headers });
+  const body = counted(archive, (sent) => progress.far(`${size(sent)} of ${size(archive.byteLength)}`));
+  const { hash } = await client.post<{ hash: string }>("/api/v2/files", body, { headers });
   const { version: name, message } = given.value;
   const version = await client.post<TemplateVersion>(`/api/v2/organizations/${organization}/templateversions`, {
     ...{ storage_method: "file", file_id: hash },

@@ -1,0 +1,19 @@
+// How far something long is, for whoever looks at a terminal; elsewhere nothing is said (rule CV-22).
+import { Progress } from "../progress.ts";
+import { size } from "../text.ts";
+import type { VerbInput } from "../verb.ts";
+
+export class Far implements Disposable {
+  readonly #progress: Progress | undefined;
+
+  constructor(input: VerbInput, doing: string) {
+    this.#progress = input.isTerminal ? new Progress(input) : undefined;
+    this.#progress?.status(doing);
+  }
+
+  readonly told = (bytes: number): void => this.#progress?.far(size(bytes));
+
+  [Symbol.dispose](): void {
+    this.#progress?.[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,21 @@
+// `slipway health`, as an image, a script or somebody elsewhere asks it.
+import { expect, test } from "bun:test";
+import { startTestServer } from "#test/support/server.ts";
+import { runHere } from "./run-verb.ts";
+
+test("[OP-19] health asks the server of an address, says when it is not ready, and takes no settings beside it", async () => {
+  await using server = await startTestServer();
+  const url = server.url.origin;
+  expect(await runHere(["health", "--url", url])).toMatchObject({ code: 0, printed: "ready\n" });
+  expect(JSON.parse((await runHere(["health", `--url=${url}`, "--json"])).printed)).toEqual({
+    ...{ ready: true, url: `${url}/readyz`, detail: "ready" },
+  });
+  await using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 503 }) });
+  const busy = await runHere(["health", "--url", other.url.origin]);
+  expect(busy).toMatchObject({ code: 1, printed: "", errors: `not ready: ${other.url}readyz answered 503\n` });
+  const away = await runHere(["health", "--url", "http://127.0.0.1:1"]);
+  expect(away).toMatchObject({ code: 1, errors: expect.stringContaining("does not answer") });
+  for (const wrong of [["--url", "nowhere"], ["--url", url, "--data-dir", "x"], ["now"]]) {
+    expect((await runHere(["health", ...wrong])).code).toBe(2);
+  }
+}, 30_000);

@@ -1,0 +1,59 @@
+// How far something long is: on a terminal, and only there.
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Clock, systemClock, type Timer } from "#base/clock.ts";
+import { Progress } from "#src/cli/progress.ts";
+import { openClientWorld, signInAs } from "./client-world.ts";
+
+test("[CV-22] the line that moves says how far it is; in a pipe only what is done is said", () => {
+  let tick: () => void = () => {};
+  const timer: Timer = { cancel: () => {} } as Timer;
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => 0,
+    every: (_, act) => {
+      tick = act as () => void;
+      return timer;
+    },
+  };
+  const shown = (isTerminal: boolean): string => {
+    let text = "";
+    const printError = (more: string): void => {
+      text += more;
+    };
+    using progress = new Progress({ printError, isTerminal, clock, env: { TERM: "xterm" } });
+    progress.status("uploading 3 files");
+    progress.far("64 KiB of 2.0 MiB");
+    tick();
+    progress.far("2.0 MiB of 2.0 MiB");
+    tick();
+    return text;
+  };
+  expect(shown(true)).toMatch(
+    /⠋ uploading 3 files\r.*⠙ uploading 3 files, 64 KiB of 2\.0 MiB\r.*, 2\.0 MiB of 2\.0 MiB$/,
+  );
+  expect(shown(false)).toBe("uploading 3 files\n");
+});
+
+test("[CV-22] a push, a backup and a restore go through whole, and say on a terminal what they do", async () => {
+  await using world = await openClientWorld();
+  await signInAs(world);
+  const folder = join(world.home, "large");
+  mkdirSync(folder);
+  writeFileSync(
+    join(folder, "template.yaml"),
+    "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n",
+  );
+  writeFileSync(join(folder, "data.bin"), crypto.getRandomValues(new Uint8Array(60_000)).toHex().repeat(20));
+  expect(await world.must(["templates", "push", folder])).toContain("The template large is there");
+  const data = world.server.directory;
+  await using backup = world.onTerminal(`slipway backup '${world.home}/a.tar' --data-dir '${data}'`);
+  await backup.until(/backing up [\s\S]*a\.tar {2}[\d.]+ MiB/);
+  expect(await backup.exited).toBe(0);
+  await using restore = world.onTerminal(`slipway restore '${world.home}/a.tar' --data-dir '${world.home}/new'`);
+  await restore.until(/restoring [\s\S]*Restored the backup/);
+  expect(await restore.exited).toBe(0);
+  const piped = await world.run(["restore", `${world.home}/a.tar`, "--check"]);
+  expect(piped).toMatchObject({ code: 0, err: "" });
+}, 120_000);
