@@ -1,25 +1,20 @@
 // What is known of a user's second factors, and what those who manage the user may do: require one, and take all away from who has lost them.
 import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
-import { conflict, forbidden, invalid } from "#base/errors.ts";
-import { deleteFactorsOf } from "#db/second-factors.ts";
-import { isKeyStill } from "#db/users/api-keys.ts";
+import { forbidden } from "#base/errors.ts";
 import { listPasskeys } from "#db/users/passkeys.ts";
-import { isWithoutRolesStill, updateUser } from "#db/users/users.ts";
-import { isOwner, mayManageUser, mayResetPassword } from "#domain/access.ts";
-import { userChanged } from "#domain/users/audit.ts";
-import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
+import { mayManageUser } from "#domain/access.ts";
+import { requireFactor, resetFactors } from "#domain/factors/administration.ts";
+import { needsFactor } from "#domain/factors/policy.ts";
 import { type KnownUser, userAt, userPath } from "#domain/users/user.ts";
 import { Factors, RequireFactor } from "#schema/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
-import { needsFactor } from "./policy.ts";
-import { mustBeProved } from "./proof.ts";
 
 const tags = ["Second factors"];
 
-const show = async (ctx: ApiContext, user: KnownUser): Promise<Factors> => {
+const presentFactors = async (ctx: ApiContext, user: KnownUser): Promise<Factors> => {
   const { factors } = ctx.accounts;
   const totp = await factors.totp(user.id);
   return {
@@ -39,7 +34,7 @@ export const factorAdministration = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const user = await userAt(ctx.store, params.user, caller);
         if (user.id !== caller.user_id && !mayManageUser(caller, user)) throw forbidden();
-        return show(ctx, user);
+        return presentFactors(ctx, user);
       },
       {
         enrolling: true,
@@ -52,20 +47,7 @@ export const factorAdministration = (ctx: ApiContext) =>
       "/:user/factors/required",
       async ({ caller, params, body }) => {
         const user = await userAt(ctx.store, params.user, caller);
-        if (!mayManageUser(caller, user) || user.id === PREBUILDS_USER_ID) {
-          throw forbidden("You may not manage this user.");
-        }
-        if (user.id === caller.user_id) throw invalid("This is said of others: enrol one for yourself.");
-        if (user.login_type !== "password") throw invalid("This user does not sign in with a password.");
-        const patch = { second_factor_required: body.required };
-        if (user.second_factor_required !== body.required) {
-          const now = ctx.clock.now();
-          await ctx.store.commit([updateUser(user.id, { ...patch, updated_at: now }), userChanged(user, patch, now)]);
-          // What is open ends; what is asked next learns what there is to do.
-          const isMissing = (await ctx.accounts.factors.methodsOf(user.id)).length === 0;
-          if (body.required && isMissing) ctx.topics.publish("key_gone", user.id, {});
-        }
-        return show(ctx, { ...user, ...patch });
+        return presentFactors(ctx, await requireFactor(ctx, user, caller, body.required));
       },
       {
         user: true,
@@ -82,22 +64,7 @@ export const factorAdministration = (ctx: ApiContext) =>
     .delete(
       "/:user/factors",
       async ({ caller, params, status }) => {
-        const { factors } = ctx.accounts;
-        const user = await userAt(ctx.store, params.user, caller);
-        if (!mayResetPassword(caller, user) || user.id === PREBUILDS_USER_ID) {
-          throw forbidden("You may not reset this user's second factors.");
-        }
-        if (user.id === caller.user_id) {
-          throw forbidden("This is for others. Disable your own with your password and a code.");
-        }
-        await mustBeProved(ctx, caller);
-        if ((await factors.methodsOf(user.id)).length === 0) throw conflict("This user has no second factor.");
-        await ctx.store.commit([
-          isKeyStill({ id: caller.key_id, now: ctx.clock.now() }),
-          ...(isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
-          ...deleteFactorsOf(user.id),
-          factors.audited(user, { action: "delete", before: { kind: "all" }, additional: { reset: "by another" } }),
-        ]);
+        await resetFactors(ctx, await userAt(ctx.store, params.user, caller), caller);
         return status(204, undefined);
       },
       {

@@ -1,16 +1,15 @@
 // Confirming who one is, for what a session may do only for 15 minutes afterwards (rule FA-9).
 import { Elysia } from "elysia";
 import { conflict, invalidField } from "#base/errors.ts";
-import { isKeyStill } from "#db/users/api-keys.ts";
+import { confirmCaller } from "#domain/factors/confirm.ts";
 import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
+import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/user.ts";
 import { PasskeyChallenge, PasskeyProof } from "#schema/passkey.ts";
 import { ConfirmRequest } from "#schema/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
-import { noteProof } from "../users/new-session.ts";
-import { ownAccountAt, prove } from "./proof.ts";
 
 export const confirmation = (ctx: ApiContext) =>
   new Elysia()
@@ -20,14 +19,9 @@ export const confirmation = (ctx: ApiContext) =>
       "/:user/confirm",
       async ({ caller, params, body, request, status }) => {
         const user = await ownAccountAt(ctx, params.user, caller);
-        const used = await prove(ctx, request, user, body);
-        const now = ctx.clock.now();
-        const hasFactor = (await ctx.accounts.factors.methodsOf(user.id)).length > 0;
-        await ctx.store.commit([
-          isKeyStill({ id: caller.key_id, now }),
-          ...used,
-          noteProof(caller.key_id, { password: true, factor: hasFactor }, now),
-        ]);
+        const used = await prove(ctx, ctx.addresses.of(request), user, body);
+        const factor = (await ctx.accounts.factors.methodsOf(user.id)).length > 0;
+        await confirmCaller(ctx, caller, { password: true, factor }, used);
         return status(204, undefined);
       },
       {
@@ -71,12 +65,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         if (proof?.passkey.user_id !== id || proof.of.user_id !== id) {
           throw invalidField("credential", "This passkey does not confirm who you are.");
         }
-        const now = ctx.clock.now();
-        await ctx.store.commit([
-          isKeyStill({ id: caller.key_id, now }),
-          ...proof.statements,
-          noteProof(caller.key_id, { password: true, factor: true }, now),
-        ]);
+        await confirmCaller(ctx, caller, { password: true, factor: true }, proof.statements);
         return status(204, undefined);
       },
       {

@@ -2,14 +2,14 @@
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
-import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
+import { noteFailedSignIn } from "#domain/users/sign-in.ts";
 import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
 import { fails } from "../http/responses.ts";
-import { openSession, signInEntry } from "../users/new-session.ts";
+import { openSession } from "../users/new-session.ts";
 
 const PURPOSE = "sign_in";
 const PATH = "/login/second-factor";
@@ -49,14 +49,11 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
   new Elysia().post(
     PATH,
     async ({ body, request, set, status }) => {
-      const { store, clock } = ctx;
       const { factors } = ctx.accounts;
       const { opened, user } = await begunSignIn(ctx, body.challenge);
       const used = await factors.take(user, body.code);
       if (!used) {
-        await store
-          .commit([signInEntry(user, clock.now(), 401)])
-          .catch((error) => log("http").warn("a failed sign-in could not be noted: {error}", { error }));
+        await noteFailedSignIn(ctx, user);
         throw wrong();
       }
       if (!factors.challenges.spend(opened)) throw over();

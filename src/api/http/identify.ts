@@ -5,18 +5,15 @@ import { rfc3339 } from "#base/clock.ts";
 import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
 import { AppError, forbidden } from "#base/errors.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
-import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
-import { touchKey } from "#db/users/api-keys.ts";
-import { touchUser } from "#db/users/users.ts";
+import { needsFactor } from "#domain/factors/policy.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
-import { wokenUp } from "#domain/users/audit.ts";
 import { scopesOf } from "#domain/users/keys.ts";
-import { needsFactor } from "../factors/policy.ts";
+import { noteKeyUse, type Seen } from "#domain/users/sign-in.ts";
 import type { Addresses } from "./address.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
 import { EnrolmentNeeded, type Identity, type UserCaller } from "./caller.ts";
-import type { KeyOfUser, UserKeys } from "./user-keys.ts";
+import type { UserKeys } from "./user-keys.ts";
 
 export const SESSION_COOKIE = "service_session_token";
 export const SESSION_HEADER = "Service-Session-Token";
@@ -26,9 +23,6 @@ const UPSTREAM_HEADER = "Coder-Session-Token";
 /** `last_used` and the expiry of a sign-in are written at most this often, or so often from another address. */
 const TOUCH_MS = 3_600_000;
 const MOVED_MS = 5 * 60_000;
-
-/** Where a key was used, and with which program. */
-export type Seen = { readonly ip_address: string; readonly user_agent: string };
 
 export const seenOf = (request: Request, addresses: Pick<Addresses, "of">): Seen => ({
   ip_address: addresses.of(request),
@@ -119,9 +113,9 @@ export const identify = async (
   // The first use of a token is noted at once: "never used" must not be a lie.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
   const since = now - key.last_used;
-  if (isFirstUse || since >= TOUCH_MS || key.status === "dormant") touch(store, key, now, seenOf(request, addresses));
-  else if (since >= MOVED_MS && key.ip_address !== addresses.of(request)) {
-    touch(store, key, now, seenOf(request, addresses));
+  const isMoved = since >= MOVED_MS && key.ip_address !== addresses.of(request);
+  if (isFirstUse || since >= TOUCH_MS || key.status === "dormant" || isMoved) {
+    noteKeyUse({ store }, key, now, seenOf(request, addresses));
   }
   const caller: UserCaller = {
     kind: "user",
@@ -135,21 +129,4 @@ export const identify = async (
   };
   const about = { ...key, login_type: key.user_login_type, organizations };
   return !key.has_second_factor && needsFactor(policy, about) ? new EnrolmentNeeded(caller) : caller;
-};
-
-/** Notes the use of a key. Nobody waits for it, and a failure only means that it is noted later. */
-const touch = (store: Store, key: KeyOfUser, now: number, seen: Seen): void => {
-  const expires = key.login_type !== "token" ? now + key.lifetime_seconds * 1000 : key.expires_at;
-  const writes = [
-    touchKey({
-      id: key.key_id,
-      now,
-      expires_at: Math.max(expires, key.expires_at),
-      known_expires_at: key.expires_at,
-      ...seen,
-    }),
-    touchUser({ id: key.user_id, now }),
-    ...wokenUp({ id: key.user_id, username: key.username, status: key.status }, now),
-  ];
-  store.commit(writes).catch((error) => log("http").warn("the use of a key was not noted", { error }));
 };

@@ -1,25 +1,12 @@
 // The list of users, and new ones (facts/platform 9.2).
 import { Elysia, t } from "elysia";
-import { forbidden, invalidField } from "#base/errors.ts";
-import { uuid } from "#base/ids.ts";
+import { invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
-import type { Store } from "#db/engine/store.ts";
-import { insertMember } from "#db/users/members.ts";
-import { findOrganization } from "#db/users/organizations.ts";
-import { countUsers, findUser, insertUser, searchUsers, type UserFilter } from "#db/users/users.ts";
-import {
-  mayCreateUsers,
-  mayGiveSiteRoles,
-  mayReadAllUsers,
-  mayReadMembers,
-  maySeeOrganization,
-} from "#domain/access.ts";
-import { userMade } from "#domain/users/audit.ts";
-import { defaultOrganization, PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
-import { siteRoles } from "#domain/users/site-roles.ts";
-import { takenOr, USER_NAMES } from "#domain/users/taken.ts";
+import { countUsers, findUser, searchUsers, type UserFilter } from "#db/users/users.ts";
+import { mayReadAllUsers, mayReadMembers } from "#domain/access.ts";
+import { createUser } from "#domain/users/create.ts";
+import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
 import { showUser } from "#domain/users/user.ts";
-import { checkUsername } from "#domain/users/usernames.ts";
 import { CreateUserRequest, SITE_ROLES, USER_STATUSES, User } from "#schema/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -53,19 +40,6 @@ export const userFilter = (q: string, caller: UserCaller): UserFilter => {
   };
   query.end("Invalid user search query.");
   return filter;
-};
-
-/** The organizations a new user joins: those asked for, else the default one. 400 for one the caller cannot see. */
-const organizationsFor = async (store: Store, ids: string[] | undefined, caller: UserCaller): Promise<string[]> => {
-  if (!ids || ids.length === 0) return [(await defaultOrganization(store)).id];
-  const wanted = [...new Set(ids.map((id) => id.toLowerCase()))];
-  for (const id of wanted) {
-    const found = await store.get(findOrganization({ id }));
-    if (!found || !maySeeOrganization(caller, id)) {
-      throw invalidField("organization_ids", `There is no organization ${id}.`);
-    }
-  }
-  return wanted;
 };
 
 export const userCollection = (ctx: ApiContext) =>
@@ -110,42 +84,8 @@ export const userCollection = (ctx: ApiContext) =>
     .post(
       "",
       async ({ caller, body, status }) => {
-        const { store, clock, accounts } = ctx;
-        if (!mayCreateUsers(caller)) throw forbidden("Creating users takes the role user-admin or owner.");
-        checkUsername(body.username);
-        const given: string = body.login_type ?? "";
-        const login_type = body.service_account ? "none" : given || "password";
-        const email = body.email ?? "";
-        if (body.service_account && (email !== "" || given === "password")) {
-          throw invalidField("service_account", "A service account has neither an e-mail address nor a password.");
-        }
-        if (login_type === "password" && email === "")
-          throw invalidField("email", "Who signs in has an e-mail address.");
-        if (login_type === "password") await accounts.passwords.check(body.password ?? "", body);
-        if (login_type !== "password" && body.password) {
-          throw invalidField("password", "A password goes only with login_type password.");
-        }
-        const roles = siteRoles(body.roles ?? []);
-        if (roles.length > 0 && !mayGiveSiteRoles(caller)) throw forbidden("Only an owner may give site roles.");
-        const organizations = await organizationsFor(store, body.organization_ids, caller);
-        const password_hash = login_type === "password" ? await accounts.passwords.hash(body.password ?? "") : "";
-        const id = uuid();
-        const now = clock.now();
-        const at = { created_at: now, updated_at: now };
-        const user = {
-          ...{ id, email, username: body.username, name: body.name?.trim() ?? "", ...at },
-          ...{ status: body.user_status ?? "dormant", login_type, password_hash, roles },
-        } as const;
-        await store
-          .commit([
-            insertUser(user),
-            ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
-            userMade(user, now),
-          ])
-          .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
-        const made = await store.get(findUser({ id }));
-        if (!made) throw new Error("a user that was just made is gone");
-        return status(201, showUser(made, organizations));
+        const { user, organizations } = await createUser(ctx, caller, body);
+        return status(201, showUser(user, organizations));
       },
       {
         user: true,

@@ -1,11 +1,8 @@
 // Site roles: who has which, and giving them. Only an owner gives them, and never to oneself (rule ID-11).
 import { Elysia, t } from "elysia";
-import { forbidden, invalid } from "#base/errors.ts";
-import { isStillOwner, updateUser } from "#db/users/users.ts";
 import { mayGiveSiteRoles } from "#domain/access.ts";
-import { userChanged } from "#domain/users/audit.ts";
-import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
-import { AssignableRole, assignable, siteRoles } from "#domain/users/site-roles.ts";
+import { setSiteRoles } from "#domain/users/change.ts";
+import { AssignableRole, assignable } from "#domain/users/site-roles.ts";
 import { showKnownUser, userAt, userPath } from "#domain/users/user.ts";
 import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -50,18 +47,7 @@ export const userRoles = (ctx: ApiContext) =>
       "/:user/roles",
       async ({ caller, params, body }) => {
         const user = await userAt(ctx.store, params.user, caller);
-        if (!mayGiveSiteRoles(caller) || user.id === PREBUILDS_USER_ID)
-          throw forbidden("Only an owner may give site roles.");
-        if (user.id === caller.user_id) throw invalid("You cannot change your own roles.");
-        const now = ctx.clock.now();
-        const roles = siteRoles(body.roles);
-        await ctx.store.commit([
-          isStillOwner({ id: caller.user_id }),
-          updateUser(user.id, { roles, updated_at: now }),
-          userChanged(user, { roles }, now),
-        ]);
-        ctx.topics.publish("access_changed", user.id, {});
-        return showKnownUser(await userAt(ctx.store, user.id, caller));
+        return showKnownUser(await setSiteRoles(ctx, user, caller, body.roles));
       },
       {
         user: true,

@@ -1,11 +1,10 @@
 // Signing in and out: the session token, and the cookie that carries it for browsers (rules ID-3 to ID-7).
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { deleteKey } from "#db/users/api-keys.ts";
 import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
+import { isKnownAddress } from "#domain/users/known-address.ts";
+import { noteFailedSignIn, signOut } from "#domain/users/sign-in.ts";
 import { LoginRefused } from "#schema/second-factor.ts";
 import { LoginRequest } from "#schema/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -14,8 +13,7 @@ import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";
-import { isKnownAddress } from "./known-address.ts";
-import { cookieOf, openSession, signInEntry } from "./new-session.ts";
+import { cookieOf, openSession } from "./new-session.ts";
 
 const tags = ["Users"];
 
@@ -29,7 +27,7 @@ export const session = (ctx: ApiContext) =>
     .post(
       "/login",
       async ({ body, request, set, status }) => {
-        const { store, clock, accounts } = ctx;
+        const { store, accounts } = ctx;
         const address = ctx.addresses.of(request);
         const isKnown = await isKnownAddress(ctx, body.email, address);
         const guess = accounts.countGuess({ address, account: body.email, isKnown });
@@ -38,9 +36,7 @@ export const session = (ctx: ApiContext) =>
         if (!user) throw incorrect();
         if (!isRight || user.status === "suspended") {
           // Not waited for: how long the answer takes must not tell whether there is such an account.
-          store.commit([signInEntry(user, clock.now(), 401)]).catch((error) => {
-            log("http").warn("a failed sign-in could not be noted: {error}", { error });
-          });
+          void noteFailedSignIn(ctx, user);
         }
         if (!isRight) throw incorrect();
         if (user.status === "suspended") {
@@ -78,13 +74,7 @@ export const session = (ctx: ApiContext) =>
     .post(
       "/logout",
       async ({ caller, set }) => {
-        const { user_id, username, key_id } = caller;
-        const now = ctx.clock.now();
-        await ctx.store.commit([
-          deleteKey(key_id),
-          audited({ now, action: "logout", resource_type: "api_key", target: username, user_id }),
-        ]);
-        ctx.topics.publish("key_gone", caller.key_id, {});
+        await signOut(ctx, caller);
         set.headers["set-cookie"] = cookieOf(ctx, "");
         return { message: "You are signed out." };
       },

@@ -2,10 +2,10 @@
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
-import { type ApiKey, deleteKey, deleteSessionsOf, listSessions } from "#db/users/api-keys.ts";
+import { type ApiKey, listSessions } from "#db/users/api-keys.ts";
 import { keyAt, keysOwnerAt } from "#domain/users/api-key.ts";
-import { keyChanged } from "#domain/users/audit.ts";
 import { deviceOf } from "#domain/users/device.ts";
+import { endOtherSessions, removeKey } from "#domain/users/keys-change.ts";
 import { userPath as params } from "#domain/users/user.ts";
 import { Session } from "#schema/api-key.ts";
 import type { ApiContext } from "../context.ts";
@@ -19,7 +19,7 @@ const sessionPath = t.Object({
   session: t.String({ maxLength: 64, description: "Id of the session." }),
 });
 
-const showSession = (key: ApiKey, current: string): Session => ({
+const presentSession = (key: ApiKey, current: string): Session => ({
   id: key.id,
   current: key.id === current,
   device: deviceOf(key.user_agent),
@@ -38,7 +38,7 @@ export const sessions = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const { id } = await keysOwnerAt(ctx, params.user, caller);
         const keys = await ctx.store.all(listSessions({ user_id: id, now: ctx.clock.now() }));
-        return keys.map((key) => showSession(key, caller.key_id));
+        return keys.map((key) => presentSession(key, caller.key_id));
       },
       {
         ...{ user, params },
@@ -49,13 +49,7 @@ export const sessions = (ctx: ApiContext) =>
     .delete(
       "/:user/sessions",
       async ({ caller, params, status }) => {
-        const { id } = await keysOwnerAt(ctx, params.user, caller);
-        const now = ctx.clock.now();
-        const keys = await ctx.store.all(listSessions({ user_id: id, now }));
-        const ended = keys.filter((key) => key.id !== caller.key_id);
-        const told = ended.map((key) => keyChanged(key, { before: key }, now));
-        await ctx.store.commit([deleteSessionsOf({ user_id: id, except: caller.key_id }), ...told]);
-        for (const key of ended) ctx.topics.publish("key_gone", key.id, {});
+        await endOtherSessions(ctx, await keysOwnerAt(ctx, params.user, caller), caller);
         return status(204, undefined);
       },
       {
@@ -74,8 +68,7 @@ export const sessions = (ctx: ApiContext) =>
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await keyAt(ctx, owner, params.session);
         if (key.login_type === "token") throw notFound();
-        await ctx.store.commit([deleteKey(key.id), keyChanged(key, { before: key }, ctx.clock.now())]);
-        ctx.topics.publish("key_gone", key.id, {});
+        await removeKey(ctx, key);
         return status(204, undefined);
       },
       {

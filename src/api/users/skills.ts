@@ -2,23 +2,12 @@
 // 64 KiB each.
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
-import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
-import { uuid } from "#base/ids.ts";
-import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import {
-  deleteUserSkill,
-  findUserSkill,
-  insertUserSkill,
-  listUserSkills,
-  type UserSkillRow,
-  updateUserSkill,
-} from "#db/users/skills.ts";
-import { takenOr } from "#domain/users/taken.ts";
-import { userAt, userPath } from "#domain/users/user.ts";
+import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
+import { changeSkill, createSkill, findSkill, findSkillOwner, removeSkill } from "#domain/users/skills.ts";
+import { userPath } from "#domain/users/user.ts";
 import { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/user-skill.ts";
 import type { ApiContext } from "../context.ts";
-import { callers, type UserCaller } from "../http/caller.ts";
+import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Skills"];
@@ -27,52 +16,12 @@ const path = t.Object({
   user: userPath.properties.user,
   skill: t.String({ format: "uuid", description: "Skill id." }),
 });
-const MOST = 100;
-const BYTES = 65_536;
-const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-const show = ({ user_id: _, ...row }: UserSkillRow): UserSkill & { content: string } => ({
+const presentSkill = ({ user_id: _, ...row }: UserSkillRow): UserSkill & { content: string } => ({
   ...row,
   created_at: rfc3339(row.created_at),
   updated_at: rfc3339(row.updated_at),
 });
-
-const checked = <S extends UpdateUserSkill>(given: S): S => {
-  const { name, description, content } = given;
-  if (name !== undefined && !NAME.test(name)) throw invalidField("name", "must be lower-case words joined by dashes");
-  if (description !== undefined && description.trim() === "") throw invalidField("description", "must not be empty");
-  if (content !== undefined && content.trim() === "") throw invalidField("content", "must not be empty");
-  if (content !== undefined && Buffer.byteLength(content) > BYTES) {
-    throw invalidField("content", `must have at most ${BYTES} bytes`);
-  }
-  return given;
-};
-
-type Change = { readonly before?: UserSkillRow; readonly after?: UserSkillRow };
-
-/** The text itself is nobody else's. */
-const told = (row: UserSkillRow, action: "create" | "write" | "delete", { before, after }: Change, now: number) =>
-  audited({
-    ...{ now, action, resource_type: "user_skill", resource_id: row.id, target: row.name },
-    ...(before ? { before: named(before) } : {}),
-    ...(after ? { after: named(after) } : {}),
-  });
-
-const named = ({ name, description }: UserSkillRow) => ({ name, description });
-
-/** 404 for a person one cannot see, 403 for another. */
-const own = async ({ store }: ApiContext, text: string, caller: UserCaller): Promise<string> => {
-  const { id } = await userAt(store, text, caller);
-  if (id !== caller.user_id) throw forbidden("Each writes their own skills.");
-  return id;
-};
-
-const skillAt = async (ctx: ApiContext, params: { user: string; skill: string }, caller: UserCaller) => {
-  const user_id = await own(ctx, params.user, caller);
-  const row = await ctx.store.get(findUserSkill({ user_id, id: params.skill.toLowerCase() }));
-  if (!row) throw notFound();
-  return row;
-};
 
 export const userSkills = (ctx: ApiContext) =>
   new Elysia({ prefix: "/users" })
@@ -80,9 +29,9 @@ export const userSkills = (ctx: ApiContext) =>
     .get(
       "/:user/skills",
       async ({ caller, params }) => {
-        const rows = await ctx.store.all(listUserSkills({ user_id: await own(ctx, params.user, caller) }));
-        return rows.map((row) => {
-          const { content: _, ...shown } = show(row);
+        const user_id = await findSkillOwner(ctx, params.user, caller);
+        return (await ctx.store.all(listUserSkills({ user_id }))).map((row) => {
+          const { content: _, ...shown } = presentSkill(row);
           return shown;
         });
       },
@@ -95,17 +44,8 @@ export const userSkills = (ctx: ApiContext) =>
     .post(
       "/:user/skills",
       async ({ caller, params, body, status }) => {
-        const user_id = await own(ctx, params.user, caller);
-        const now = ctx.clock.now();
-        const row: UserSkillRow = { id: uuid(), user_id, ...checked(body), created_at: now, updated_at: now };
-        await ctx.store
-          .commit([insertUserSkill(row, MOST), told(row, "create", { after: row }, now)])
-          .catch((error) => {
-            if (error instanceof CommitError && error.reason === "stale")
-              throw conflict(`${MOST} skills are the most.`);
-            throw takenOr(error, { user_skills: "name" });
-          });
-        return status(201, show(row));
+        const user_id = await findSkillOwner(ctx, params.user, caller);
+        return status(201, presentSkill(await createSkill(ctx, user_id, body)));
       },
       {
         ...{ user, params: userPath, body: CreateUserSkill },
@@ -113,7 +53,7 @@ export const userSkills = (ctx: ApiContext) =>
         detail: { tags, summary: "Write a skill", description: "All chats of the caller can read it from now on." },
       },
     )
-    .get("/:user/skills/:skill", async ({ caller, params }) => show(await skillAt(ctx, params, caller)), {
+    .get("/:user/skills/:skill", async ({ caller, params }) => presentSkill(await findSkill(ctx, params, caller)), {
       ...{ user, params: path },
       response: { 200: UserSkill, ...fails(400, 401, 403, 404) },
       detail: { tags, summary: "Get one of one's skills" },
@@ -121,20 +61,7 @@ export const userSkills = (ctx: ApiContext) =>
     .patch(
       "/:user/skills/:skill",
       async ({ caller, params, body }) => {
-        const before = await skillAt(ctx, params, caller);
-        const now = ctx.clock.now();
-        const { name, description, content, updated_at } = { ...before, ...checked(body), updated_at: now };
-        const after = { ...before, name, description, content, updated_at };
-        await ctx.store
-          .commit([
-            updateUserSkill(before.id, { name, description, content, updated_at }, { expect: 1 }),
-            told(after, "write", { before, after }, now),
-          ])
-          .catch((error) => {
-            if (error instanceof CommitError && error.reason === "stale") throw notFound();
-            throw takenOr(error, { user_skills: "name" });
-          });
-        return show(after);
+        return presentSkill(await changeSkill(ctx, await findSkill(ctx, params, caller), body));
       },
       {
         ...{ user, params: path, body: UpdateUserSkill },
@@ -145,11 +72,7 @@ export const userSkills = (ctx: ApiContext) =>
     .delete(
       "/:user/skills/:skill",
       async ({ caller, params, set }) => {
-        const row = await skillAt(ctx, params, caller);
-        const gone = deleteUserSkill({ user_id: row.user_id, id: row.id });
-        await ctx.store.commit([gone, told(row, "delete", { before: row }, ctx.clock.now())]).catch((error) => {
-          throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
-        });
+        await removeSkill(ctx, await findSkill(ctx, params, caller));
         set.status = 204;
       },
       {

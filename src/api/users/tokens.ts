@@ -1,15 +1,12 @@
 // API keys of a user: tokens made on purpose and keys for browsers (facts/platform 8.2). Shown once, kept as a hash, gone at once
 // when revoked, together with what was opened with them (rules ID-8 to ID-10).
 import { Elysia, t } from "elysia";
-import { invalidField, notFound } from "#base/errors.ts";
-import { keyId } from "#base/ids.ts";
-import { deleteKey, findKeyByName, isKeyStill, listAllTokens, listTokens, updateKey } from "#db/users/api-keys.ts";
+import { notFound } from "#base/errors.ts";
+import { findKeyByName, listAllTokens, listTokens } from "#db/users/api-keys.ts";
 import { isOwner } from "#domain/access.ts";
-import { keyAt, keysOwnerAt, scopesNamed, showKey, withinOwn } from "#domain/users/api-key.ts";
-import { keyChanged } from "#domain/users/audit.ts";
-import { LOGIN_SECONDS, newKey, scopeColumns, scopesOf } from "#domain/users/keys.ts";
-import { lifetimeSeconds, maxSeconds, nanoseconds } from "#domain/users/lifetime.ts";
-import { takenOr } from "#domain/users/taken.ts";
+import { keyAt, keysOwnerAt, showKey } from "#domain/users/api-key.ts";
+import { changeToken, createSessionKey, createToken, expireKey, removeKey } from "#domain/users/keys-change.ts";
+import { maxSeconds, nanoseconds } from "#domain/users/lifetime.ts";
 import { userPath as params } from "#domain/users/user.ts";
 import { ApiKey, CreateTokenRequest, NewKey, TokenConfig, UpdateTokenRequest } from "#schema/api-key.ts";
 import type { ApiContext } from "../context.ts";
@@ -30,15 +27,8 @@ export const tokens = (ctx: ApiContext) =>
     .post(
       "/:user/keys",
       async ({ caller, params, request, status }) => {
-        const { id } = await keysOwnerAt(ctx, params.user, caller);
-        const now = ctx.clock.now();
-        const allowed_addresses = await withinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
-        const { token, statement, row } = newKey({
-          ...{ user_id: id, login_type: "password", lifetime_seconds: LOGIN_SECONDS, now },
-          ...{ allowed_addresses, seen: seenOf(request, ctx.addresses) },
-        });
-        const told = keyChanged(row, { after: row }, now);
-        await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), statement, told]);
+        const owner = await keysOwnerAt(ctx, params.user, caller);
+        const token = await createSessionKey(ctx, owner, caller, seenOf(request, ctx.addresses));
         return status(201, { key: token });
       },
       {
@@ -73,23 +63,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/tokens",
       async ({ caller, params, body, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        if (body.allow_list?.some(({ type, id }) => type !== "*" || id !== "*")) {
-          throw invalidField("allow_list", "Tokens cannot be bound to single resources.");
-        }
-        const now = ctx.clock.now();
-        const scopes = scopesNamed(body.scope, body.scopes);
-        const allowed_addresses = await withinOwn(ctx, caller, {
-          ...{ scopes, allowed_addresses: body.allowed_addresses ?? [] },
-        });
-        const { token, statement, row } = newKey({
-          ...{ user_id: owner.id, login_type: "token", now, scopes, allowed_addresses },
-          token_name: body.token_name || `token-${keyId()}`,
-          lifetime_seconds: lifetimeSeconds(body.lifetime, owner.roles),
-        });
-        await ctx.store
-          .commit([isKeyStill({ id: caller.key_id, now }), statement, keyChanged(row, { after: row }, now)])
-          .catch((error) => Promise.reject(takenOr(error, { token_name: "token_name", api_keys_name: "token_name" })));
-        return status(201, { key: token });
+        return status(201, { key: await createToken(ctx, owner, caller, body) });
       },
       {
         ...{ user, params },
@@ -134,18 +108,7 @@ export const tokens = (ctx: ApiContext) =>
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await ctx.store.get(findKeyByName({ user_id: owner.id, name: params.name }));
         if (!key) throw notFound();
-        const scopes = body.scopes === undefined ? scopesOf(key) : scopesNamed(undefined, body.scopes);
-        const allowed_addresses = await withinOwn(ctx, caller, {
-          ...{ scopes, allowed_addresses: body.allowed_addresses ?? key.allowed_addresses },
-        });
-        const now = ctx.clock.now();
-        const patch = { ...scopeColumns(scopes), allowed_addresses, updated_at: now };
-        const changed = { ...key, ...patch };
-        const told = keyChanged(key, { before: key, after: changed }, now);
-        await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), updateKey(key.id, patch, { expect: 1 }), told]);
-        // What is open was opened under the old ones.
-        ctx.topics.publish("key_gone", key.id, {});
-        return showKey(changed, owner.username);
+        return showKey(await changeToken(ctx, key, caller, body), owner.username);
       },
       {
         ...{ user, params: namePath },
@@ -174,14 +137,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key/expire",
       async ({ caller, params, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        const key = await keyAt(ctx, owner, params.key);
-        const now = ctx.clock.now();
-        const patch = { expires_at: now, updated_at: now };
-        if (key.expires_at > now) {
-          const told = keyChanged(key, { before: key, after: { ...key, ...patch } }, now);
-          await ctx.store.commit([updateKey(key.id, patch), told]);
-        }
-        ctx.topics.publish("key_gone", key.id, {});
+        await expireKey(ctx, await keyAt(ctx, owner, params.key));
         return status(204, undefined);
       },
       {
@@ -194,9 +150,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key",
       async ({ caller, params, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        const key = await keyAt(ctx, owner, params.key);
-        await ctx.store.commit([deleteKey(key.id), keyChanged(key, { before: key }, ctx.clock.now())]);
-        ctx.topics.publish("key_gone", key.id, {});
+        await removeKey(ctx, await keyAt(ctx, owner, params.key));
         return status(204, undefined);
       },
       {

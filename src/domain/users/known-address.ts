@@ -2,14 +2,14 @@
 
 import type { Statement } from "#db/engine/sql.ts";
 import { findKnownAddress, forgetAddresses, rememberAddress } from "#db/known-addresses.ts";
-import { networkOf } from "#domain/users/throttle.ts";
-import type { ApiContext } from "../context.ts";
+import type { DomainContext } from "../context.ts";
+import { networkOf } from "./throttle.ts";
 
 const KNOWN_MS = 90 * 86_400_000;
 
 /** Whether the account with this e-mail address has been signed in to from there within 90 days. The same work when there is no account. */
 export const isKnownAddress = async (
-  { store, clock }: Pick<ApiContext, "store" | "clock">,
+  { store, clock }: Pick<DomainContext, "store" | "clock">,
   email: string,
   address: string,
 ): Promise<boolean> => {

@@ -4,16 +4,16 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findKey } from "#db/users/api-keys.ts";
 import { isPasswordStill } from "#db/users/users.ts";
-import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
-import { type KnownUser, userAt } from "#domain/users/user.ts";
-import type { ApiContext } from "../context.ts";
-import type { UserCaller } from "../http/caller.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { DomainContext } from "../context.ts";
+import { PREBUILDS_USER_ID } from "../users/first-user.ts";
+import { type KnownUser, userAt } from "../users/user.ts";
 
 /** How long a proof is good for. */
 const PROOF_MS = 900_000;
 
 /** The caller's own account, which has a password. 404, 403 for others, 400 for accounts without a password. */
-export const ownAccountAt = async (ctx: ApiContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+export const ownAccountAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
   if (user.id !== caller.user_id || user.id === PREBUILDS_USER_ID) throw forbidden("This is for the user alone.");
   if (user.login_type === "password") return user;
@@ -24,16 +24,16 @@ export const ownAccountAt = async (ctx: ApiContext, text: string, caller: UserCa
 
 type Given = { readonly password: string; readonly code?: string | undefined };
 
-/** The statements that use the proof up, for the batch of what it allows. 400 naming what is wrong, 429 after too many tries. */
+/** The statements that use the proof of a request from this address up, for the batch of what it allows. 400 naming what is wrong, 429 after too many tries. */
 export const prove = async (
-  ctx: ApiContext,
-  request: Request,
+  ctx: DomainContext,
+  address: string,
   user: KnownUser,
   { password, code }: Given,
 ): Promise<Statement[]> => {
   const { accounts } = ctx;
   const { factors } = accounts;
-  const guess = accounts.countGuess({ address: ctx.addresses.of(request), account: user.email, isKnown: true });
+  const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
   if (!(await guess.verify(password, user.password_hash))) {
     throw invalidField("password", "This is not the present password.");
   }
@@ -46,7 +46,7 @@ export const prove = async (
 };
 
 /** Throws 403 unless the caller has proved within the last 15 minutes, with all their factors, who they are. */
-export const mustBeProved = async (ctx: ApiContext, caller: UserCaller): Promise<void> => {
+export const mustBeProved = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
   const key = await ctx.store.get(findKey({ id: caller.key_id }));
   const hasFactor = (await ctx.accounts.factors.methodsOf(caller.user_id)).length > 0;
   const at = hasFactor ? key?.factor_proved_at : key?.password_proved_at;

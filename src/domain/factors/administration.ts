@@ -1,0 +1,52 @@
+// What those who manage a user may do about second factors: require one, and take all away from who has lost them.
+import { conflict, forbidden, invalid } from "#base/errors.ts";
+import { deleteFactorsOf } from "#db/second-factors.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import { isWithoutRolesStill, updateUser } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { isOwner, mayManageUser, mayResetPassword } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { userChanged } from "../users/audit.ts";
+import { PREBUILDS_USER_ID } from "../users/first-user.ts";
+import type { KnownUser } from "../users/user.ts";
+import { mustBeProved } from "./proof.ts";
+
+/** The user as they are from now on. 400, 403. */
+export const requireFactor = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  required: boolean,
+): Promise<KnownUser> => {
+  if (!mayManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
+  if (user.id === caller.user_id) throw invalid("This is said of others: enrol one for yourself.");
+  if (user.login_type !== "password") throw invalid("This user does not sign in with a password.");
+  const patch = { second_factor_required: required };
+  if (user.second_factor_required !== required) {
+    const now = ctx.clock.now();
+    await ctx.store.commit([updateUser(user.id, { ...patch, updated_at: now }), userChanged(user, patch, now)]);
+    // What is open ends; what is asked next learns what there is to do.
+    const isMissing = (await ctx.accounts.factors.methodsOf(user.id)).length === 0;
+    if (required && isMissing) ctx.topics.publish("key_gone", user.id, {});
+  }
+  return { ...user, ...patch };
+};
+
+/** For somebody who has lost them. 403, 409 when there is none. */
+export const resetFactors = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
+  const { factors } = ctx.accounts;
+  if (!mayResetPassword(caller, user) || user.id === PREBUILDS_USER_ID) {
+    throw forbidden("You may not reset this user's second factors.");
+  }
+  if (user.id === caller.user_id) {
+    throw forbidden("This is for others. Disable your own with your password and a code.");
+  }
+  await mustBeProved(ctx, caller);
+  if ((await factors.methodsOf(user.id)).length === 0) throw conflict("This user has no second factor.");
+  await ctx.store.commit([
+    isKeyStill({ id: caller.key_id, now: ctx.clock.now() }),
+    ...(isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
+    ...deleteFactorsOf(user.id),
+    factors.audited(user, { action: "delete", before: { kind: "all" }, additional: { reset: "by another" } }),
+  ]);
+};

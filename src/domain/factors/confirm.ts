@@ -1,0 +1,17 @@
+// Noting that a person has confirmed who they are (rule FA-9).
+import type { Statement } from "#db/engine/sql.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { DomainContext } from "../context.ts";
+import { noteProof, type Proved } from "../users/sign-in.ts";
+
+/** `used`: what the proof uses up. */
+export const confirmCaller = async (
+  { store, clock }: DomainContext,
+  caller: UserCaller,
+  proved: Proved,
+  used: readonly Statement[],
+): Promise<void> => {
+  const now = clock.now();
+  await store.commit([isKeyStill({ id: caller.key_id, now }), ...used, noteProof(caller.key_id, proved, now)]);
+};

@@ -1,0 +1,128 @@
+// The passkeys of a user: registered, named, deleted. What changes how they sign in takes a recent proof (FA-9).
+import type { Static } from "@sinclair/typebox";
+import { conflict, invalid, invalidField, notFound } from "#base/errors.ts";
+import { isUuid, uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { deleteRecoveryCodesOf } from "#db/second-factors.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import { deletePasskey, insertPasskey, listPasskeys, type Passkey, updatePasskey } from "#db/users/passkeys.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { NewPasskeyRequest, PasskeyChallenge } from "#schema/passkey.ts";
+import { askToRegister, registered } from "#src/authentication/webauthn.ts";
+import type { DomainContext } from "../context.ts";
+import { noteProof } from "../users/sign-in.ts";
+import type { KnownUser } from "../users/user.ts";
+import { passkeyEntry } from "./passkey-entry.ts";
+import { partyAt } from "./passkey-proof.ts";
+import { mustBeProved } from "./proof.ts";
+
+const PURPOSE = "passkey_registration";
+/** More than anybody has devices. */
+const MOST = 20;
+
+type Begun = { readonly user_id: string; readonly challenge: string };
+
+/** Oldest first. */
+export const passkeysOf = (ctx: DomainContext, { id }: KnownUser): Promise<Passkey[]> =>
+  ctx.store.all(listPasskeys({ user_id: id }));
+
+/** What the browser is asked to make. 409 when there are too many. */
+export const beginPasskey = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+): Promise<PasskeyChallenge> => {
+  await mustBeProved(ctx, caller);
+  const known = await passkeysOf(ctx, user);
+  if (known.length >= MOST) throw conflict(`There are ${MOST} passkeys already. Delete one first.`);
+  const { options, challenge } = await askToRegister(partyAt(ctx), user, known);
+  const begun: Begun = { user_id: user.id, challenge };
+  return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
+};
+
+/** The passkey, and the recovery codes, which come with the first factor. */
+export const registerPasskey = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  given: Static<typeof NewPasskeyRequest>,
+): Promise<{ readonly passkey: Passkey; readonly codes: string[] }> => {
+  const { factors } = ctx.accounts;
+  await mustBeProved(ctx, caller);
+  const opened = factors.challenges.open<Begun>(PURPOSE, given.challenge);
+  if (opened?.data.user_id !== user.id) {
+    throw invalid("This registration was begun too long ago, or is over. Begin it again.");
+  }
+  const made = await registered(partyAt(ctx), opened.data.challenge, given.credential);
+  if (!made) throw invalidField("credential", "The answer of the browser does not hold.");
+  if (!factors.challenges.spend(opened)) throw conflict("This registration is over. Begin it again.");
+  const now = ctx.clock.now();
+  const passkey: Passkey = {
+    ...made,
+    id: uuid(),
+    user_id: user.id,
+    name: given.name.trim() || "Passkey",
+    created_at: now,
+    last_used_at: null,
+    transports: [...made.transports],
+  };
+  const isFirst = (await factors.methodsOf(user.id)).length === 0;
+  const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };
+  try {
+    await ctx.store.commit([
+      isKeyStill({ id: caller.key_id, now }),
+      insertPasskey(passkey),
+      passkeyEntry(user, { after: passkey }, now),
+      ...statements,
+      noteProof(caller.key_id, { password: false, factor: true }, now),
+    ]);
+  } catch (error) {
+    factors.challenges.restore(opened);
+    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+    throw conflict("This passkey is registered already.");
+  }
+  return { passkey, codes };
+};
+
+/** An empty name leaves the one it has. 404. */
+export const renamePasskey = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  id: string,
+  name: string,
+): Promise<Passkey> => {
+  const before = await findOwn(ctx, user, id);
+  const after = { ...before, name: name.trim() || before.name };
+  if (after.name !== before.name) {
+    await ctx.store.commit([
+      updatePasskey(before.id, { name: after.name }),
+      passkeyEntry(user, { before, after }, ctx.clock.now()),
+    ]);
+  }
+  return after;
+};
+
+/** The recovery codes go with the last second factor. 404. */
+export const removePasskey = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  id: string,
+): Promise<void> => {
+  const before = await findOwn(ctx, user, id);
+  await mustBeProved(ctx, caller);
+  const now = ctx.clock.now();
+  const isLast = (await passkeysOf(ctx, user)).length === 1 && !(await ctx.accounts.factors.totp(user.id));
+  await ctx.store.commit([
+    isKeyStill({ id: caller.key_id, now }),
+    { ...deletePasskey(before.id), expect: 1 },
+    ...(isLast ? [deleteRecoveryCodesOf(user.id)] : []),
+    passkeyEntry(user, { before }, now),
+  ]);
+};
+
+const findOwn = async (ctx: DomainContext, user: KnownUser, id: string): Promise<Passkey> => {
+  const found = isUuid(id) ? (await passkeysOf(ctx, user)).find((one) => one.id === id.toLowerCase()) : undefined;
+  if (!found) throw notFound();
+  return found;
+};

@@ -1,0 +1,67 @@
+// The authenticator app of a user: begun with a secret, confirmed with a code made of it, disabled with the password and a code (rules FA-1
+// to FA-4, FA-9).
+import { conflict, invalid, invalidField } from "#base/errors.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { isKeyStill } from "#db/users/api-keys.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { DomainContext } from "../context.ts";
+import { noteProof } from "../users/sign-in.ts";
+import type { KnownUser } from "../users/user.ts";
+import { mustBeProved } from "./proof.ts";
+
+const PURPOSE = "totp_enrolment";
+const ENROLMENT_MS = 900_000;
+
+type Begun = { readonly user_id: string; readonly secret: string };
+
+const enabledAlready = () => conflict("There is an authenticator app already. Disable it first.");
+
+/** A secret for the app; nothing counts until a code confirms it. */
+export const beginTotp = async (ctx: DomainContext, user: KnownUser, caller: UserCaller) => {
+  const { factors } = ctx.accounts;
+  await mustBeProved(ctx, caller);
+  if (await factors.totp(user.id)) throw enabledAlready();
+  const secret = factors.newTotpSecret();
+  const begun: Begun = { user_id: user.id, secret };
+  const { challenge: enrolment, expires_at } = factors.challenges.offer(PURPOSE, begun, ENROLMENT_MS);
+  return { enrolment, expires_at, secret };
+};
+
+/** From now on signing in needs a code, too. Answers the recovery codes, which come with the first factor. */
+export const confirmTotp = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  { enrolment, code }: { readonly enrolment: string; readonly code: string },
+): Promise<string[]> => {
+  const { factors } = ctx.accounts;
+  await mustBeProved(ctx, caller);
+  const opened = factors.challenges.open<Begun>(PURPOSE, enrolment);
+  if (opened?.data.user_id !== user.id) {
+    throw invalid("This enrolment was begun too long ago, or is over. Begin it again.");
+  }
+  const step = factors.stepOf(opened.data.secret, code);
+  if (step === undefined) throw invalidField("code", "This is not the code that the app shows now.");
+  if (!factors.challenges.spend(opened)) throw enabledAlready();
+  const isFirst = (await factors.methodsOf(user.id)).length === 0;
+  const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };
+  const now = ctx.clock.now();
+  try {
+    await ctx.store.commit([
+      isKeyStill({ id: caller.key_id, now }),
+      ...factors.addTotp(user, opened.data.secret, step),
+      ...statements,
+      noteProof(caller.key_id, { password: false, factor: true }, now),
+    ]);
+  } catch (error) {
+    factors.challenges.restore(opened);
+    throw error instanceof CommitError && error.reason === "constraint" ? enabledAlready() : error;
+  }
+  return codes;
+};
+
+/** `used`: what the proof of the request uses up. */
+export const removeTotp = async (ctx: DomainContext, user: KnownUser, used: readonly Statement[]): Promise<void> => {
+  await ctx.store.commit([...used, ...(await ctx.accounts.factors.removeTotp(user))]);
+};

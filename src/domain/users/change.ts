@@ -1,0 +1,118 @@
+// What is done to a user: renamed, given roles, suspended, activated, deleted. What a suspended or deleted user had open ends at once
+// (rules ID-11, ID-12).
+import { conflict, forbidden, invalid } from "#base/errors.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { setTimersOfOwner } from "#db/engine/timers.ts";
+import { deleteAddressesOf } from "#db/known-addresses.ts";
+import { deleteFactorsOf } from "#db/second-factors.ts";
+import { deleteKeysOf } from "#db/users/api-keys.ts";
+import { deleteLinksOf } from "#db/users/external-auth.ts";
+import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { deleteOidcLinksOf } from "#db/users/oidc-links.ts";
+import { deleteUserSkillsOf } from "#db/users/skills.ts";
+import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { userChanged, userDeleted } from "./audit.ts";
+import { PREBUILDS_USER_ID } from "./first-user.ts";
+import { siteRoles } from "./site-roles.ts";
+import { takenOr, USER_NAMES } from "./taken.ts";
+import { type KnownUser, userAt } from "./user.ts";
+import { checkUsername } from "./usernames.ts";
+
+/** The user, when the caller may manage them. The built-in account is managed by nobody. 403, 404. */
+export const findManagedUser = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+  const user = await userAt(ctx.store, text, caller);
+  if (!mayManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
+  return user;
+};
+
+/** 409 while the user owns workspaces. */
+export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
+  if (user.id === caller.user_id) throw forbidden("You cannot delete yourself.");
+  const now = ctx.clock.now();
+  await ctx.store
+    .commit([
+      ...(isOwner(caller) ? [isStillOwner({ id: caller.user_id })] : []),
+      deleteUser({ id: user.id, now }),
+      deleteKeysOf({ user_id: user.id, except: "" }),
+      deleteAddressesOf(user.id),
+      deleteGitSshKey(user.id),
+      ...deleteFactorsOf(user.id),
+      deleteOidcLinksOf(user.id),
+      deleteLinksOf(user.id),
+      deleteUserSkillsOf(user.id),
+      userDeleted(user, now),
+    ])
+    .catch((error) => {
+      if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+      throw conflict("The user still owns workspaces. Delete those first.");
+    });
+  ctx.topics.publish("key_gone", user.id, {});
+  ctx.topics.publish("shown_changed", user.id, {});
+};
+
+/** 400, 403, 409 for a name that is taken. */
+export const changeProfile = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  input: { readonly username: string; readonly name?: string | undefined },
+): Promise<KnownUser> => {
+  if (!mayEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
+  const { username } = input;
+  if (username.toLowerCase() !== user.username.toLowerCase()) checkUsername(username);
+  const now = ctx.clock.now();
+  const name = input.name?.trim() ?? user.name;
+  await ctx.store
+    .commit([updateUser(user.id, { username, name, updated_at: now }), userChanged(user, { username, name }, now)])
+    .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+  ctx.topics.publish("shown_changed", user.id, {});
+  return userAt(ctx.store, user.id, caller);
+};
+
+/** A user who is suspended already, or active, stays as they are. 400 for oneself and for owners. */
+export const setSuspended = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  isSuspended: boolean,
+): Promise<KnownUser> => {
+  if (isSuspended && user.id === caller.user_id) throw invalid("You cannot suspend yourself.");
+  if (isSuspended && user.roles.includes("owner")) {
+    throw invalid("An owner cannot be suspended. Take the role away first.");
+  }
+  const now = ctx.clock.now();
+  const status = isSuspended ? "suspended" : "active";
+  // What is so already is no change, and told of by no entry.
+  if (user.status === status) return user;
+  await ctx.store.commit([
+    updateUser(user.id, { status, updated_at: now }),
+    // The workspaces of a suspended user stop (rule TI-16).
+    setTimersOfOwner(user.id, "schedule", now),
+    userChanged(user, { status }, now),
+  ]);
+  if (isSuspended) ctx.topics.publish("key_gone", user.id, {});
+  return userAt(ctx.store, user.id, caller);
+};
+
+/** Replaces all site roles. Only an owner gives them, and never to oneself (rule ID-11). */
+export const setSiteRoles = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  names: readonly string[],
+): Promise<KnownUser> => {
+  if (!mayGiveSiteRoles(caller) || user.id === PREBUILDS_USER_ID) throw forbidden("Only an owner may give site roles.");
+  if (user.id === caller.user_id) throw invalid("You cannot change your own roles.");
+  const now = ctx.clock.now();
+  const roles = siteRoles(names);
+  await ctx.store.commit([
+    isStillOwner({ id: caller.user_id }),
+    updateUser(user.id, { roles, updated_at: now }),
+    userChanged(user, { roles }, now),
+  ]);
+  ctx.topics.publish("access_changed", user.id, {});
+  return userAt(ctx.store, user.id, caller);
+};

@@ -1,0 +1,88 @@
+// A new user with the organizations they join (facts/platform 9.2).
+import type { Static } from "@sinclair/typebox";
+import { forbidden, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { Store } from "#db/engine/store.ts";
+import { insertMember } from "#db/users/members.ts";
+import { findOrganization } from "#db/users/organizations.ts";
+import { findUser, insertUser, type User } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { CreateUserRequest } from "#schema/user.ts";
+import { mayCreateUsers, mayGiveSiteRoles, maySeeOrganization } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { userMade } from "./audit.ts";
+import { defaultOrganization } from "./first-user.ts";
+import { siteRoles } from "./site-roles.ts";
+import { takenOr, USER_NAMES } from "./taken.ts";
+import { checkUsername } from "./usernames.ts";
+
+/** 400, 403, 409 for names that are taken. */
+export const createUser = async (
+  { store, clock, accounts }: DomainContext,
+  caller: UserCaller,
+  input: Static<typeof CreateUserRequest>,
+): Promise<{ readonly user: User; readonly organizations: readonly string[] }> => {
+  if (!mayCreateUsers(caller)) throw forbidden("Creating users takes the role user-admin or owner.");
+  checkUsername(input.username);
+  const { login_type, email } = signInOf(input);
+  if (login_type === "password") await accounts.passwords.check(input.password ?? "", input);
+  if (login_type !== "password" && input.password) {
+    throw invalidField("password", "A password goes only with login_type password.");
+  }
+  const roles = siteRoles(input.roles ?? []);
+  if (roles.length > 0 && !mayGiveSiteRoles(caller)) throw forbidden("Only an owner may give site roles.");
+  const organizations = await organizationsFor(store, input.organization_ids, caller);
+  const id = uuid();
+  const password_hash = login_type === "password" ? await accounts.passwords.hash(input.password ?? "") : "";
+  const now = clock.now();
+  const at = { created_at: now, updated_at: now };
+  const row = {
+    ...at,
+    id,
+    email,
+    username: input.username,
+    name: input.name?.trim() ?? "",
+    status: input.user_status ?? "dormant",
+    login_type,
+    password_hash,
+    roles,
+  } as const;
+  await store
+    .commit([
+      insertUser(row),
+      ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
+      userMade(row, now),
+    ])
+    .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+  const user = await store.get(findUser({ id }));
+  if (!user) throw new Error("a user that was just made is gone");
+  return { user, organizations };
+};
+
+type SignIn = { readonly login_type: User["login_type"]; readonly email: string };
+
+const signInOf = ({
+  login_type: given = "",
+  service_account,
+  email = "",
+}: Static<typeof CreateUserRequest>): SignIn => {
+  if (service_account && (email !== "" || given === "password")) {
+    throw invalidField("service_account", "A service account has neither an e-mail address nor a password.");
+  }
+  const login_type = service_account ? "none" : given || "password";
+  if (login_type === "password" && email === "") throw invalidField("email", "Who signs in has an e-mail address.");
+  return { login_type, email };
+};
+
+/** The organizations a new user joins: those asked for, else the default one. 400 for one the caller cannot see. */
+const organizationsFor = async (store: Store, ids: string[] | undefined, caller: UserCaller): Promise<string[]> => {
+  if (!ids || ids.length === 0) return [(await defaultOrganization(store)).id];
+  const wanted = [...new Set(ids.map((id) => id.toLowerCase()))];
+  for (const id of wanted) {
+    const found = await store.get(findOrganization({ id }));
+    if (!found || !maySeeOrganization(caller, id)) {
+      throw invalidField("organization_ids", `There is no organization ${id}.`);
+    }
+  }
+  return wanted;
+};

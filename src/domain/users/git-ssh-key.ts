@@ -1,0 +1,59 @@
+// The key pair with which a user's workspaces reach git servers (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Made on first need, sealed
+// in the store.
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findGitSshKey, type GitSshKeyRow, insertGitSshKey, replaceGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { makeSshKeyPair } from "#src/identity/ssh-key.ts";
+import type { DomainContext } from "../context.ts";
+
+type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;
+
+/** The user's pair; made when there is none. Several who need the first one at once get the same. */
+export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
+  const known = await deps.store.get(findGitSshKey({ user_id }));
+  if (known) return known;
+  const made = newPair(deps, user_id);
+  // Of several who make the first pair at once, one does; the others are refused and take that one.
+  await deps.store.commit([{ ...insertGitSshKey(made), expect: 1 }, entryOf(made)]).catch((error) => {
+    if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+  });
+  return (await deps.store.get(findGitSshKey({ user_id }))) ?? made;
+};
+
+/** The private half, in the form that ssh reads. */
+export const openGitSshKey = ({ encryption }: Deps, { user_id, sealed_private_key }: GitSshKeyRow): string =>
+  encryption.open(sealed_private_key, contextOf(user_id));
+
+/** A new pair; the one before is gone. */
+export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
+  const made = newPair(deps, user_id);
+  const before = await deps.store.get(findGitSshKey({ user_id }));
+  await deps.store.commit([replaceGitSshKey(made), entryOf(made, before)]);
+  return readGitSshKey(deps, user_id);
+};
+
+const contextOf = (user_id: string): string => `git_ssh_key:${user_id}`;
+
+const newPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow => {
+  const { public_key, private_key } = makeSshKeyPair();
+  const now = clock.now();
+  return {
+    user_id,
+    public_key,
+    sealed_private_key: encryption.seal(private_key, contextOf(user_id)),
+    created_at: now,
+    updated_at: now,
+  };
+};
+
+const entryOf = (made: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
+  audited({
+    now: made.updated_at,
+    action: before ? "write" : "create",
+    resource_type: "git_ssh_key",
+    resource_id: made.user_id,
+    target: made.public_key,
+    before,
+    after: made,
+  });

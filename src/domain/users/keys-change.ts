@@ -1,0 +1,117 @@
+// Making, narrowing and ending keys (rules ID-8 to ID-10, ID-22). What a key has opened ends with it.
+import type { Static } from "@sinclair/typebox";
+import { invalidField } from "#base/errors.ts";
+import { keyId } from "#base/ids.ts";
+import { type ApiKey, deleteKey, deleteSessionsOf, isKeyStill, listSessions, updateKey } from "#db/users/api-keys.ts";
+import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/api-key.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { DomainContext } from "../context.ts";
+import { scopesNamed, withinOwn } from "./api-key.ts";
+import { keyChanged } from "./audit.ts";
+import { LOGIN_SECONDS, newKey, scopeColumns, scopesOf } from "./keys.ts";
+import { lifetimeSeconds } from "./lifetime.ts";
+import type { Seen } from "./sign-in.ts";
+import { takenOr } from "./taken.ts";
+import type { KnownUser } from "./user.ts";
+
+/** A key as a sign-in has one; shown this once. 403 beyond the caller's own. */
+export const createSessionKey = async (
+  ctx: DomainContext,
+  owner: KnownUser,
+  caller: UserCaller,
+  seen: Seen,
+): Promise<string> => {
+  const now = ctx.clock.now();
+  const allowed_addresses = await withinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
+  const { token, statement, row } = newKey({
+    user_id: owner.id,
+    login_type: "password",
+    lifetime_seconds: LOGIN_SECONDS,
+    now,
+    allowed_addresses,
+    seen,
+  });
+  await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), statement, keyChanged(row, { after: row }, now)]);
+  return token;
+};
+
+/** The token, shown this once. 400, 403 beyond the caller's own, 409 for a name that is taken. */
+export const createToken = async (
+  ctx: DomainContext,
+  owner: KnownUser,
+  caller: UserCaller,
+  input: Static<typeof CreateTokenRequest>,
+): Promise<string> => {
+  if (input.allow_list?.some(({ type, id }) => type !== "*" || id !== "*")) {
+    throw invalidField("allow_list", "Tokens cannot be bound to single resources.");
+  }
+  const now = ctx.clock.now();
+  const scopes = scopesNamed(input.scope, input.scopes);
+  const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? [] };
+  const { token, statement, row } = newKey({
+    user_id: owner.id,
+    login_type: "token",
+    now,
+    scopes,
+    allowed_addresses: await withinOwn(ctx, caller, wanted),
+    token_name: input.token_name || `token-${keyId()}`,
+    lifetime_seconds: lifetimeSeconds(input.lifetime, owner.roles),
+  });
+  await ctx.store
+    .commit([isKeyStill({ id: caller.key_id, now }), statement, keyChanged(row, { after: row }, now)])
+    .catch((error) => Promise.reject(takenOr(error, { token_name: "token_name", api_keys_name: "token_name" })));
+  return token;
+};
+
+/** The key as it is from now on. 403 beyond the caller's own. */
+export const changeToken = async (
+  ctx: DomainContext,
+  key: ApiKey,
+  caller: UserCaller,
+  input: Static<typeof UpdateTokenRequest>,
+): Promise<ApiKey> => {
+  const scopes = input.scopes === undefined ? scopesOf(key) : scopesNamed(undefined, input.scopes);
+  const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? key.allowed_addresses };
+  const allowed_addresses = await withinOwn(ctx, caller, wanted);
+  const now = ctx.clock.now();
+  const patch = { ...scopeColumns(scopes), allowed_addresses, updated_at: now };
+  const changed = { ...key, ...patch };
+  await ctx.store.commit([
+    isKeyStill({ id: caller.key_id, now }),
+    updateKey(key.id, patch, { expect: 1 }),
+    keyChanged(key, { before: key, after: changed }, now),
+  ]);
+  // What is open was opened under the old ones.
+  ctx.topics.publish("key_gone", key.id, {});
+  return changed;
+};
+
+/** It stays in the list of expired tokens. */
+export const expireKey = async ({ store, clock, topics }: DomainContext, key: ApiKey): Promise<void> => {
+  const now = clock.now();
+  const patch = { expires_at: now, updated_at: now };
+  if (key.expires_at > now) {
+    await store.commit([updateKey(key.id, patch), keyChanged(key, { before: key, after: { ...key, ...patch } }, now)]);
+  }
+  topics.publish("key_gone", key.id, {});
+};
+
+/** A token or the session of a sign-in. */
+export const removeKey = async ({ store, clock, topics }: DomainContext, key: ApiKey): Promise<void> => {
+  await store.commit([deleteKey(key.id), keyChanged(key, { before: key }, clock.now())]);
+  topics.publish("key_gone", key.id, {});
+};
+
+/** All sign-ins of the user but that of the caller. Tokens stay. */
+export const endOtherSessions = async (
+  { store, clock, topics }: DomainContext,
+  { id }: KnownUser,
+  caller: UserCaller,
+): Promise<void> => {
+  const now = clock.now();
+  const keys = await store.all(listSessions({ user_id: id, now }));
+  const ended = keys.filter((key) => key.id !== caller.key_id);
+  const entries = ended.map((key) => keyChanged(key, { before: key }, now));
+  await store.commit([deleteSessionsOf({ user_id: id, except: caller.key_id }), ...entries]);
+  for (const key of ended) topics.publish("key_gone", key.id, {});
+};

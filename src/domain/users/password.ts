@@ -1,0 +1,47 @@
+// A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
+import { forbidden, invalidField } from "#base/errors.ts";
+import { deleteKeysOf } from "#db/users/api-keys.ts";
+import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { isOwner, mayResetPassword } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { mustBeProved } from "../factors/proof.ts";
+import { userChanged } from "./audit.ts";
+import type { KnownUser } from "./user.ts";
+
+type NewPassword = { readonly password: string; readonly old_password?: string | undefined };
+
+/** `address`: of the request, for counting guesses. 400 naming what is wrong, 403, 429 after too many guesses. */
+export const setPassword = async (
+  ctx: DomainContext,
+  user: KnownUser,
+  caller: UserCaller,
+  { password, old_password = "" }: NewPassword,
+  address: string,
+): Promise<void> => {
+  const { store, clock, accounts } = ctx;
+  const isSelf = user.id === caller.user_id;
+  if (!isSelf && !mayResetPassword(caller, user)) throw forbidden("You may not set this user's password.");
+  if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
+  await accounts.passwords.check(password, user);
+  if (isSelf) {
+    // Without a second factor the old password is all the proof there can be.
+    if ((await accounts.factors.methodsOf(user.id)).length > 0) await mustBeProved(ctx, caller);
+    const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
+    const isRight = await guess.verify(old_password, user.password_hash);
+    if (!isRight) throw invalidField("old_password", "This is not the present password.");
+  }
+  const password_hash = await accounts.passwords.hash(password);
+  const except = isSelf ? caller.key_id : "";
+  const now = clock.now();
+  await store.commit([
+    // Somebody else may have set another one while this was hashed.
+    isPasswordStill({ id: user.id, password_hash: user.password_hash }),
+    // Whoever may do this to people without a role only, may not when one was given meanwhile.
+    ...(isSelf || isOwner(caller) ? [] : [isWithoutRolesStill({ id: user.id })]),
+    updateUser(user.id, { password_hash, updated_at: now }),
+    deleteKeysOf({ user_id: user.id, except }),
+    userChanged(user, { password_hash }, now),
+  ]);
+  ctx.topics.publish("key_gone", user.id, { except });
+};

@@ -1,0 +1,112 @@
+// Personal skills: what a person has written for all of their chats, each for themselves (facts/chats 5.5, rule CX-13). At most 100 of them,
+// 64 KiB each.
+import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import {
+  deleteUserSkill,
+  findUserSkill,
+  insertUserSkill,
+  type UserSkillRow,
+  updateUserSkill,
+} from "#db/users/skills.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { CreateUserSkill, UpdateUserSkill } from "#schema/user-skill.ts";
+import type { DomainContext } from "../context.ts";
+import { takenOr } from "./taken.ts";
+import { userAt } from "./user.ts";
+
+const MOST = 100;
+const BYTES = 65_536;
+const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+/** Whose skills the path speaks of. 404 for a person one cannot see, 403 for another. */
+export const findSkillOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
+  const { id } = await userAt(store, text, caller);
+  if (id !== caller.user_id) throw forbidden("Each writes their own skills.");
+  return id;
+};
+
+/** 404. */
+export const findSkill = async (
+  ctx: DomainContext,
+  { user, skill }: { readonly user: string; readonly skill: string },
+  caller: UserCaller,
+): Promise<UserSkillRow> => {
+  const user_id = await findSkillOwner(ctx, user, caller);
+  const row = await ctx.store.get(findUserSkill({ user_id, id: skill.toLowerCase() }));
+  if (!row) throw notFound();
+  return row;
+};
+
+/** 400, 409 for a name that is taken and when there are too many. */
+export const createSkill = async (
+  { store, clock }: DomainContext,
+  user_id: string,
+  input: CreateUserSkill,
+): Promise<UserSkillRow> => {
+  const now = clock.now();
+  const row: UserSkillRow = { id: uuid(), user_id, ...checked(input), created_at: now, updated_at: now };
+  await store.commit([insertUserSkill(row, MOST), entryOf(row, "create", { after: row }, now)]).catch((error) => {
+    if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} skills are the most.`);
+    throw takenOr(error, { user_skills: "name" });
+  });
+  return row;
+};
+
+/** 400, 404 when it is gone by now, 409 for a name that is taken. */
+export const changeSkill = async (
+  { store, clock }: DomainContext,
+  before: UserSkillRow,
+  input: UpdateUserSkill,
+): Promise<UserSkillRow> => {
+  const now = clock.now();
+  const { name, description, content, updated_at } = { ...before, ...checked(input), updated_at: now };
+  const after = { ...before, name, description, content, updated_at };
+  await store
+    .commit([
+      updateUserSkill(before.id, { name, description, content, updated_at }, { expect: 1 }),
+      entryOf(after, "write", { before, after }, now),
+    ])
+    .catch((error) => {
+      if (error instanceof CommitError && error.reason === "stale") throw notFound();
+      throw takenOr(error, { user_skills: "name" });
+    });
+  return after;
+};
+
+/** 404 when it is gone by now. */
+export const removeSkill = async ({ store, clock }: DomainContext, row: UserSkillRow): Promise<void> => {
+  const gone = deleteUserSkill({ user_id: row.user_id, id: row.id });
+  await store.commit([gone, entryOf(row, "delete", { before: row }, clock.now())]).catch((error) => {
+    throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+  });
+};
+
+const checked = <S extends UpdateUserSkill>(given: S): S => {
+  const { name, description, content } = given;
+  if (name !== undefined && !NAME.test(name)) throw invalidField("name", "must be lower-case words joined by dashes");
+  if (description !== undefined && description.trim() === "") throw invalidField("description", "must not be empty");
+  if (content !== undefined && content.trim() === "") throw invalidField("content", "must not be empty");
+  if (content !== undefined && Buffer.byteLength(content) > BYTES) {
+    throw invalidField("content", `must have at most ${BYTES} bytes`);
+  }
+  return given;
+};
+
+type Change = { readonly before?: UserSkillRow; readonly after?: UserSkillRow };
+
+/** The text itself is nobody else's. */
+const entryOf = (row: UserSkillRow, action: "create" | "write" | "delete", { before, after }: Change, now: number) =>
+  audited({
+    now,
+    action,
+    resource_type: "user_skill",
+    resource_id: row.id,
+    target: row.name,
+    ...(before ? { before: named(before) } : {}),
+    ...(after ? { after: named(after) } : {}),
+  });
+
+const named = ({ name, description }: UserSkillRow) => ({ name, description });
