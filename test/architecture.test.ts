@@ -45,7 +45,7 @@ describe("the source as it is", () => {
     if (median > MEDIAN_LINES) process.stderr.write(`the median file has ${median} lines; aim below ${MEDIAN_LINES}\n`);
   });
 
-  test("[RP-3] clock, randomness, environment, process and transactions only where they belong", () => {
+  test("[RP-3] clock, randomness, environment, process, transactions and commits only where they belong", () => {
     expect(product.flatMap(({ file, source }) => sourceProblems(file, source))).toEqual([]);
   });
 });
@@ -121,6 +121,12 @@ describe("the rules bite", () => {
   ];
   test.each(said)("[RP-3] an actor may not say %s", (line) => {
     expect(sourceProblems("actors/x.ts", `// first\n${line}\n`)).toEqual([expect.stringContaining("actors/x.ts:2: ")]);
+  });
+
+  test("[RP-3] a handler may not commit, a use case may", () => {
+    const line = "await ctx.store\n  .commit([statement]);\n";
+    expect(sourceProblems("src/api/users/one.ts", line)).toEqual([expect.stringContaining("src/api/users/one.ts:2: ")]);
+    expect(sourceProblems("src/domain/users/change.ts", line)).toEqual([]);
   });
 
   test("[RP-3] comments may say anything, and so may the files that own a thing", () => {

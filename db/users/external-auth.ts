@@ -76,3 +76,6 @@ export const deleteLink = statement<{ user_id: string; provider_id: string }>(
 );
 
 export const deleteLinksOf = deleteBy(external_auth_links, external_auth_links.user_id);
+
+/** Those of everybody at one provider. */
+export const deleteLinksAt = deleteBy(external_auth_links, external_auth_links.provider_id);

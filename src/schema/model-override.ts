@@ -27,6 +27,7 @@ export const PutModelOverride = t.Object({
     t.String({ maxLength: 64, description: "For the mode `model`: none, minimal, low, medium, high, xhigh or max." }),
   ),
 });
+export type PutModelOverride = Static<typeof PutModelOverride>;
 
 /** What an organization can want a model for. */
 export const ORGANIZATION_CONTEXTS = ["general", "explore", "title_generation", "compaction"] as const;
@@ -44,3 +45,4 @@ export const OrganizationOverride = t.Object({
 export type OrganizationOverride = Static<typeof OrganizationOverride>;
 
 export const PutOrganizationOverride = t.Object({ ...PutModelOverride.properties, mode: organizationMode });
+export type PutOrganizationOverride = Static<typeof PutOrganizationOverride>;

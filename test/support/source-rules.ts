@@ -6,6 +6,8 @@ interface SourceRule {
   pattern: RegExp;
   /** Files and folders where it is right. */
   places: readonly string[];
+  /** The only folder where it is wrong. */
+  within?: string;
 }
 
 // Workers have no clock handed in, and pages run in a browser.
@@ -57,6 +59,12 @@ const RULES: readonly SourceRule[] = [
     pattern: /\.transaction\(/,
     places: ["db/"],
   },
+  {
+    says: "a handler writes nothing: it asks a use case of src/domain",
+    pattern: /\.commit\(/,
+    places: [],
+    within: "src/api/",
+  },
 ];
 
 /** Generated code, and tables of data that nobody reads as code. */
@@ -67,8 +75,10 @@ export const MAX_LINES = 400;
 /** Every rule the source breaks, with its line (rule RP-3). */
 export const sourceProblems = (file: string, source: string): string[] => {
   const lines = withoutComments(source).split("\n");
-  return RULES.filter((rule) => !rule.places.some((place) => file === place || file.startsWith(place))).flatMap(
-    (rule) => lines.flatMap((line, index) => (rule.pattern.test(line) ? [`${file}:${index + 1}: ${rule.says}`] : [])),
+  const applies = ({ within = "", places }: SourceRule): boolean =>
+    file.startsWith(within) && !places.some((place) => file === place || file.startsWith(place));
+  return RULES.filter(applies).flatMap((rule) =>
+    lines.flatMap((line, index) => (rule.pattern.test(line) ? [`${file}:${index + 1}: ${rule.says}`] : [])),
   );
 };
 

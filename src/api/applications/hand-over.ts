@@ -2,10 +2,10 @@
 // and for that host only, exchanged there for a cookie that opens nothing else (facts/platform 8.4; rules AX-11 to AX-13).
 import { AppError } from "#base/errors.ts";
 import { keyId, keySecret } from "#base/ids.ts";
-import { CommitError } from "#db/engine/store.ts";
-import { findKeyWithUser, isKeyStill } from "#db/users/api-keys.ts";
+import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
-import { newKey, scopesOf } from "#domain/users/keys.ts";
+import { scopesOf } from "#domain/users/keys.ts";
+import { startAppSession } from "#domain/users/sign-in.ts";
 import { allows } from "#schema/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import type { Identity, UserCaller } from "../http/caller.ts";
@@ -53,15 +53,8 @@ export class HandOver {
     const parent = await store.get(findKeyWithUser({ id: offer.parent }));
     if (!parent) throw spent();
     const { lifetime_seconds } = parent;
-    const { token, statement } = newKey(
-      { user_id: offer.user_id, login_type: "password", scopes: ["application_connect"], lifetime_seconds, now },
-      offer,
-    );
-    await store.commit([isKeyStill({ id: offer.parent, now }), statement]).catch((error) => {
-      // Used before a restart, or signed out meanwhile.
-      const isSpent = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");
-      throw isSpent ? spent() : error;
-    });
+    const token = await startAppSession(this.#ctx, { ...offer, lifetime_seconds });
+    if (token === undefined) throw spent();
     const session: Session = { token, parent: offer.parent };
     const value = encryption.seal(JSON.stringify(session), `app_session:${host}`);
     const isSecure = accessUrl.protocol === "https:";

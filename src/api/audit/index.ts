@@ -1,15 +1,14 @@
 // The audit log: a list that can be searched, the same as a file, and how long entries are kept. For owners and auditors; whoever looks
 // after an organization sees its entries (facts/platform 3.8 and 7). Nothing here can change an entry.
 import { Elysia, t } from "elysia";
-import { forbidden, invalid, invalidField } from "#base/errors.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { invalid, invalidField } from "#base/errors.ts";
 import { COUNT_CAP } from "#db/reports/audit/find.ts";
 import { findAuditCursor, listAudit } from "#db/reports/audit/search.ts";
-import { putAuditRetention, readAuditRetention } from "#db/reports/audit/settings.ts";
-import { isOwner } from "#domain/access.ts";
+import { readAuditRetention } from "#db/reports/audit/settings.ts";
 import { showEntry } from "#domain/audit/present.ts";
 import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
-import { AuditLogs, AuditRetention, RESOURCE_TYPES } from "#schema/audit.ts";
+import { setAuditRetention } from "#domain/audit/retention.ts";
+import { AuditLogs, AuditRetention } from "#schema/audit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
@@ -103,15 +102,7 @@ export const audit = (ctx: ApiContext) =>
     .put(
       "/retention",
       async ({ caller, body }) => {
-        if (!isOwner(caller)) throw forbidden("Only an owner says how long entries are kept.");
-        const unknown = Object.keys(body.kinds).find((kind) => !(RESOURCE_TYPES as readonly string[]).includes(kind));
-        if (unknown !== undefined) throw invalidField("kinds", `"${unknown.slice(0, 64)}" is no kind of thing.`);
-        const before = await readAuditRetention(ctx.store);
-        const told = { now: ctx.clock.now(), action: "write", resource_type: "audit_settings" } as const;
-        await ctx.store.commit([
-          putAuditRetention(body),
-          audited({ ...told, target: "retention", before, after: body }),
-        ]);
+        await setAuditRetention(ctx, caller, body);
         return body;
       },
       {

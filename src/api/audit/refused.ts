@@ -3,9 +3,9 @@
 import { ParseError, ValidationError } from "elysia";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { type OriginOf, originNow, withOrigin } from "#base/origin.ts";
+import { type OriginOf, originNow } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { auditRefused } from "#domain/audit/refused.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { pathOf } from "../http/errors.ts";
 import { type Asked, NEEDS_BODY, type RefusedOperation, refusedOperation } from "./refused-table.ts";
@@ -92,7 +92,7 @@ export class RefusedChanges {
       if (!thing) return;
       const { action: given, ...about } = thing;
       const entry = { ...about, now, status_code, action: given ?? operation.action };
-      await this.#store.commit([withOrigin(origin, () => audited(entry))]);
+      await auditRefused(this.#store, origin, entry);
     } catch (error) {
       log("audit").warn("a refused request could not be told of", { error });
     } finally {

@@ -1,38 +1,18 @@
 // What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
 import { Elysia, t } from "elysia";
-import { forbidden, invalidField, notFound } from "#base/errors.ts";
-import {
-  deleteCompactionThreshold,
-  putCompactionThreshold,
-  putUserChatSetting,
-  readChatSetting,
-  readCompactionThresholds,
-  readUserChatSetting,
-} from "#db/chats/settings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "#db/chats/settings.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
+import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chat-config.ts";
 import type { ApiContext } from "../context.ts";
-import { callers, type UserCaller } from "../http/caller.ts";
+import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
-import { forced } from "./config.ts";
 import { tags } from "./paths.ts";
 
 const user = true;
 const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;
 const thresholds = t.Object({ thresholds: t.Array(CompactionThreshold) });
 const modelPath = t.Object({ model: t.String({ format: "uuid", description: "Model config id." }) });
-
-const told = (ctx: ApiContext, caller: UserCaller, target: string, before: object | undefined, after?: object) =>
-  audited({
-    ...{ now: ctx.clock.now(), action: "write", resource_type: "user_chat_settings" },
-    ...{ resource_id: caller.user_id, target, before, after },
-  });
-
-const thresholdOf = async ({ store }: ApiContext, { user_id }: UserCaller, model: string) => {
-  const known = (await readCompactionThresholds(store, user_id)).find(([id]) => id === model);
-  return known && { threshold_percent: known[1] };
-};
 
 /** Routes below `/chats/config`. */
 export const userChatConfig = (ctx: ApiContext) =>
@@ -50,11 +30,7 @@ export const userChatConfig = (ctx: ApiContext) =>
       "/user-prompt",
       async ({ caller, body }) => {
         const text = promptOf("custom_prompt", body.custom_prompt);
-        const prompt = await readUserChatSetting(ctx.store, caller.user_id, "prompt");
-        await ctx.store.commit([
-          putUserChatSetting(caller.user_id, "prompt", text),
-          told(ctx, caller, "prompt", { prompt }, { prompt: text }),
-        ]);
+        await setUserChatSetting(ctx, caller, "prompt", text);
         return { custom_prompt: text };
       },
       {
@@ -87,15 +63,7 @@ export const userChatConfig = (ctx: ApiContext) =>
     .put(
       "/user-debug-logging",
       async ({ caller, body, status }) => {
-        if (ctx.config.chat_debug_logging) throw forced();
-        if (!(await readChatSetting(ctx.store, "allow_debug_logging"))) {
-          throw forbidden("An administrator has to allow this first.");
-        }
-        const debug_logging = await readUserChatSetting(ctx.store, caller.user_id, "debug_logging");
-        await ctx.store.commit([
-          putUserChatSetting(caller.user_id, "debug_logging", body.debug_logging_enabled),
-          told(ctx, caller, "debug_logging", { debug_logging }, { debug_logging: body.debug_logging_enabled }),
-        ]);
+        await setOwnRecording(ctx, caller, body.debug_logging_enabled);
         return status(204, undefined);
       },
       {
@@ -120,16 +88,7 @@ export const userChatConfig = (ctx: ApiContext) =>
     .put(
       "/user-compaction-thresholds/:model",
       async ({ caller, params, body, status }) => {
-        const { threshold_percent } = body;
-        if (threshold_percent < 0 || threshold_percent > 100) {
-          throw invalidField("threshold_percent", "must be between 0 and 100");
-        }
-        const model = params.model.toLowerCase();
-        if (!ctx.models.resolve(model)) throw notFound();
-        await ctx.store.commit([
-          putCompactionThreshold(caller.user_id, model, threshold_percent),
-          told(ctx, caller, "compaction_threshold", await thresholdOf(ctx, caller, model), { threshold_percent }),
-        ]);
+        await setCompactionThreshold(ctx, caller, params.model.toLowerCase(), body.threshold_percent);
         return status(204, undefined);
       },
       {
@@ -141,13 +100,7 @@ export const userChatConfig = (ctx: ApiContext) =>
     .delete(
       "/user-compaction-thresholds/:model",
       async ({ caller, params, status }) => {
-        const model = params.model.toLowerCase();
-        const set = await readCompactionThresholds(ctx.store, caller.user_id);
-        if (!set.some(([id]) => id === model)) throw notFound();
-        await ctx.store.commit([
-          deleteCompactionThreshold(caller.user_id, model),
-          told(ctx, caller, "compaction_threshold", await thresholdOf(ctx, caller, model), undefined),
-        ]);
+        await setCompactionThreshold(ctx, caller, params.model.toLowerCase(), null);
         return status(204, undefined);
       },
       {

@@ -2,11 +2,11 @@
 // may read they alone may write (403).
 import { Elysia, type Static, type TSchema, t } from "elysia";
 import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
-import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
-import { type ChatSettings, putChatSetting, readChatSetting } from "#db/chats/settings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { forbidden, invalidField, notFound } from "#base/errors.ts";
+import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
 import { mayConfigureChats } from "#domain/access.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
+import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chat-config.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -165,7 +165,7 @@ export const chatConfig = (ctx: ApiContext) =>
       "/debug-logging",
       async ({ caller, body, status }) => {
         writable(caller);
-        if (ctx.config.chat_debug_logging) throw forced();
+        if (ctx.config.chat_debug_logging) throw forcedRecording();
         await setChatSetting(ctx, "allow_debug_logging", body.allow_users);
         return status(204, undefined);
       },
@@ -174,20 +174,6 @@ export const chatConfig = (ctx: ApiContext) =>
         detail: { tags, summary: "Set whether users may record model calls" },
       },
     );
-
-/** Sets it, and says so in the audit log. */
-const setChatSetting = async <K extends keyof ChatSettings>(
-  { store, clock }: ApiContext,
-  name: K,
-  value: ChatSettings[K],
-): Promise<void> => {
-  const before = { [name]: await readChatSetting(store, name) };
-  const entry = { now: clock.now(), action: "write", resource_type: "chat_settings", target: name } as const;
-  await store.commit([putChatSetting(name, value), audited({ ...entry, before, after: { [name]: value } })]);
-};
-
-export const forced = (): AppError =>
-  new AppError("conflict", "The server's own settings record the model calls of every chat.");
 
 /** An own prompt that comes without a word on the default one: the first replaces it, later ones leave it as it is. */
 const promptSetting = async (

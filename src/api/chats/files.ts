@@ -1,14 +1,9 @@
 // Files for chats: uploading one, and reading it again. What was answered is on disk. What a file is, is told by its bytes, and a browser
 // that opens one is told to believe nothing else (rules FL-1 to FL-6).
 import { Elysia, t } from "elysia";
-import { AppError, forbidden, notFound } from "#base/errors.ts";
-import { uuid } from "#base/ids.ts";
-import { findChatPlace } from "#db/chats/chats.ts";
-import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chats/files.ts";
-import { isOwner, mayCreateChat } from "#domain/access.ts";
-import { dispositionOf, fileNameOf } from "#domain/chats/file-name.ts";
-import { ANY_TYPE, checkedType, declaredType } from "#domain/chats/file-type.ts";
-import { maySeeChat } from "#domain/chats/find.ts";
+import { dispositionOf } from "#domain/chats/file-name.ts";
+import { ANY_TYPE } from "#domain/chats/file-type.ts";
+import { findFile, keepChatFile } from "#domain/chats/files.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chat-file.ts";
 import type { ApiContext } from "../context.ts";
@@ -66,30 +61,19 @@ export const chatFiles = (ctx: ApiContext) => {
     });
 };
 
-/** Stores the body under an id of its own. A body that is too large is 413, whatever else is wrong; then the order of facts/chats 4.14. */
+/** A body that is too large is 413, whatever else is wrong. */
 const upload = async (ctx: ApiContext, caller: UserCaller, organization: string, request: Request): Promise<string> => {
-  const organization_id = organization.toLowerCase();
   const bytes = Buffer.concat(await Array.fromAsync(bounded(request, FILE_LIMIT)));
-  if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
-  const declared = declaredType(request.headers.get("content-type"));
-  const name = fileNameOf(request.headers.get("content-disposition"));
-  if (bytes.byteLength === 0) throw new AppError("invalid", "The request body is empty.");
-  const media_type = checkedType(bytes, name, declared);
-  const { hash, size } = await ctx.blobs.put(inOnePiece(bytes));
-  const id = uuid();
-  const row = { id, organization_id, owner_id: caller.user_id, hash, name, media_type, size, chat: null };
-  await ctx.store.commit([insertChatFile({ ...row, created_at: ctx.clock.now() })]);
-  return id;
+  return keepChatFile(ctx, caller, {
+    organization_id: organization.toLowerCase(),
+    bytes,
+    content_type: request.headers.get("content-type"),
+    disposition: request.headers.get("content-disposition"),
+  });
 };
 
-async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
-
 const download = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<Response> => {
-  const file = await ctx.store.get(findChatFile({ id: id.toLowerCase() }));
-  if (!file || !(await mayRead(ctx, caller, file))) throw notFound();
-  const { hash, name, media_type } = file;
+  const { hash, name, media_type } = await findFile(ctx, caller, id);
   return new Response(Bun.file(ctx.blobs.pathOf(hash)), {
     headers: {
       "content-type": media_type.startsWith("text/") ? `${media_type}; charset=utf-8` : media_type,
@@ -99,12 +83,4 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string): Promis
       "content-security-policy": "default-src 'none'; sandbox",
     },
   });
-};
-
-/** Whoever uploaded it, the site owner, and whoever may see the chat it belongs to. */
-const mayRead = async (ctx: ApiContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
-  if (file.owner_id === caller.user_id || isOwner(caller)) return true;
-  const chat = file.chat === null ? undefined : await ctx.store.get(findChatIdByKey({ key: file.chat }));
-  const place = chat && (await ctx.store.get(findChatPlace(chat)));
-  return place !== undefined && maySeeChat(ctx, caller, place);
 };

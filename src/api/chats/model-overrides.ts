@@ -1,10 +1,9 @@
 // Models a person wants for their own chats (facts/chats 4.19): while administrators allow it, each for themselves. One for `root` is what
 // a chat is made with when the request names no model.
 import { Elysia, t } from "elysia";
-import { forbidden, invalidField, notFound } from "#base/errors.ts";
-import { putModelOverride, readChatSetting, readModelOverride, type SetOverride } from "#db/chats/settings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { effortOf } from "#domain/chats/input.ts";
+import { forbidden, notFound } from "#base/errors.ts";
+import { readChatSetting } from "#db/chats/settings.ts";
+import { setModelOverride } from "#domain/chats/settings.ts";
 import { overrideOf } from "#domain/chats/wanted-model.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { userAt, userPath } from "#domain/users/user.ts";
@@ -49,28 +48,7 @@ export const modelOverrides = (ctx: ApiContext) => {
       "/:organization/members/:user/chats/model-overrides/:context",
       async ({ caller, params, body, status }) => {
         const organization_id = await own(caller, params);
-        const { context } = params;
-        const { mode } = body;
-        if (mode === "deployment_default" && context === "root") throw invalidField("mode", "is not for root");
-        const place = { organization_id, user_id: caller.user_id, context };
-        const before = await readModelOverride(ctx.store, place);
-        const put = (after: SetOverride) => {
-          const about = { now: ctx.clock.now(), organization_id, resource_id: caller.user_id, before, after };
-          const target = `model_override.${context}`;
-          return ctx.store.commit([
-            putModelOverride(place, after),
-            audited({ ...about, action: "write", resource_type: "user_chat_settings", target }),
-          ]);
-        };
-        if (mode !== "model") {
-          await put({ mode });
-          return status(204, undefined);
-        }
-        const model = body.model_config_id && ctx.models.resolve(body.model_config_id.toLowerCase());
-        if (!model) throw invalidField("model_config_id", "names no model you can use");
-        const reasoning_effort = effortOf(body.reasoning_effort);
-        const set = { mode, model_config_id: model.id, ...(reasoning_effort ? { reasoning_effort } : {}) };
-        await put(set);
+        await setModelOverride(ctx, { organization_id, user_id: caller.user_id, context: params.context }, body);
         return status(204, undefined);
       },
       {

@@ -1,11 +1,8 @@
 // Models an organization wants for what its chats do beside their own words (facts/chats 6): sub-chats, titles, making histories shorter.
 // What a person wants for themselves counts before it.
 import { Elysia, t } from "elysia";
-import { forbidden, invalidField } from "#base/errors.ts";
-import { putOrganizationModel, readOrganizationModel } from "#db/chats/settings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { mayUpdateOrganization } from "#domain/access.ts";
-import { effortOf } from "#domain/chats/input.ts";
+import { readOrganizationModel } from "#db/chats/settings.ts";
+import { setOrganizationModel } from "#domain/chats/settings.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import {
   ORGANIZATION_CONTEXTS,
@@ -44,21 +41,7 @@ export const organizationModels = (ctx: ApiContext) =>
       "/:organization/chats/model-overrides/:context",
       async ({ caller, params, body, status }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
-        if (!mayUpdateOrganization(caller, id)) throw forbidden("Only administrators of the organization do this.");
-        const { context } = params;
-        const model = body.model_config_id ? ctx.models.resolve(body.model_config_id.toLowerCase()) : undefined;
-        if (body.mode === "model" && !model) throw invalidField("model_config_id", "names no model you can use");
-        const effort = effortOf(body.reasoning_effort);
-        const wish = { mode: body.mode, ...(model ? { model_config_id: model.id } : {}) };
-        const after =
-          body.mode === "model" ? { ...wish, ...(effort ? { reasoning_effort: effort } : {}) } : { mode: body.mode };
-        const before = await readOrganizationModel(ctx.store, id, context);
-        const about = { now: ctx.clock.now(), organization_id: id, resource_id: id, before, after };
-        const target = `model_override.${context}`;
-        await ctx.store.commit([
-          putOrganizationModel(id, context, after),
-          audited({ ...about, action: "write", resource_type: "chat_settings", target }),
-        ]);
+        await setOrganizationModel(ctx, caller, { organization_id: id, context: params.context }, body);
         return status(204, undefined);
       },
       {

@@ -2,10 +2,10 @@
 // begin with (rules PE-1 to PE-9).
 import { Elysia, t } from "elysia";
 import { invalid } from "#base/errors.ts";
-import { putUserChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { readUserChatSetting } from "#db/chats/settings.ts";
 import { ownChat } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.ts";
+import { setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatPermissions, PermissionAnswers } from "#schema/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
 import type { ApiContext } from "../context.ts";
@@ -57,13 +57,7 @@ export const userPermissions = (ctx: ApiContext) =>
     .put(
       "/user-permissions",
       async ({ caller, body, status }) => {
-        const permissions = permissionsOf(body.permissions);
-        const before = { permissions: await readUserChatSetting(ctx.store, caller.user_id, "permissions") };
-        const about = { now: ctx.clock.now(), resource_id: caller.user_id, target: "permissions" };
-        await ctx.store.commit([
-          putUserChatSetting(caller.user_id, "permissions", permissions),
-          audited({ ...about, action: "write", resource_type: "user_chat_settings", before, after: { permissions } }),
-        ]);
+        await setUserChatSetting(ctx, caller, "permissions", permissionsOf(body.permissions));
         return status(204, undefined);
       },
       {

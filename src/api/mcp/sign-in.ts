@@ -1,19 +1,17 @@
 // Signing in at an MCP server with OAuth 2, each person for themselves: the browser is sent there and comes back here with a code (rule
 // MC-9). The state that travels with it counts ten minutes and only in the session that began.
 import { Elysia, t } from "elysia";
-import { AppError, invalid, notFound } from "#base/errors.ts";
-import { CommitError } from "#db/engine/store.ts";
+import { AppError, invalid } from "#base/errors.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { deleteLink } from "#db/users/external-auth.ts";
 import { oauthProvider } from "#domain/mcp/access.ts";
+import { findServer, signOutOfServer } from "#domain/mcp/servers.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
 import { newState, verifierIn } from "../external-auth/web-flow.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
-import { serverAt, serverPath, tags } from "./servers.ts";
+import { serverPath, tags } from "./servers.ts";
 
 /** Registered at the server by whoever administers it, so it has exactly this form. */
 const callbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): URL =>
@@ -30,7 +28,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
     .post(
       "/:organization/mcp-servers/:server/oauth2/start",
       async ({ caller, params }) => {
-        const server = await serverAt(ctx, params, caller);
+        const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
         const { state, verifier } = newState(ctx, caller, provider.id);
         return { url: authorizeUrl(provider, { redirect: callbackUrl(ctx.accessUrl, server), state, verifier }).href };
@@ -48,7 +46,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
     .get(
       "/:organization/mcp-servers/:server/oauth2/callback",
       async ({ caller, params, query }) => {
-        const server = await serverAt(ctx, params, caller);
+        const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
         const verifier = verifierIn(ctx, caller, provider.id, query.state ?? "");
         if (query.code === undefined) throw invalid("The server did not agree.", [], (query.error ?? "").slice(0, 200));
@@ -74,13 +72,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
     .delete(
       "/:organization/mcp-servers/:server/oauth2",
       async ({ caller, params, set }) => {
-        const { id } = await serverAt(ctx, params, caller);
-        const before = { user_id: caller.user_id, provider_id: `mcp:${id}` };
-        const about = { now: ctx.clock.now(), resource_id: caller.user_id, target: before.provider_id, before };
-        const told = audited({ ...about, action: "delete", resource_type: "external_auth_link" });
-        await ctx.store.commit([deleteLink(before), told]).catch((error) => {
-          throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
-        });
+        await signOutOfServer(ctx, await findServer(ctx, params, caller), caller);
         set.status = 204;
       },
       {

@@ -5,8 +5,7 @@ import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { mapped } from "#domain/oidc/mapping.ts";
-import { personOf } from "#domain/oidc/person.ts";
+import { admitPerson } from "#domain/oidc/admit.ts";
 import { OidcProviders, providerPath } from "#domain/oidc/providers.ts";
 import { LoginRefused } from "#schema/second-factor.ts";
 import { type Checks, type OidcClient, OidcError } from "#src/authentication/oidc.ts";
@@ -87,12 +86,8 @@ export const oidc = (ctx: ApiContext) => {
     const callback = redirectUri(setting.id);
     callback.search = new URL(request.url).search;
     const claims = await client.complete(callback, state.checks);
-    const person = await personOf(ctx, client, claims);
-    const { user, statements } = person;
-    const changes = [...statements, ...(await mapped(ctx, setting, claims, person))];
-    const methods = user.login_type === "password" ? await ctx.accounts.factors.methodsOf(user.id) : [];
+    const { user, changes, methods } = await admitPerson(ctx, client, claims);
     if (methods.length > 0) {
-      await ctx.store.commit(changes);
       const asked = askForFactor(ctx, user, methods);
       if (!wantsPage(request)) return Response.json(asked, { status: 401 });
       const page = new URL("/login", ctx.accessUrl);

@@ -1,11 +1,7 @@
 // Whether workspaces of an organization may be shared. Switching it off ends what is shared (rule SH-12).
 import { Elysia, t } from "elysia";
-import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
-import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
-import { forbidden } from "#base/errors.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
-import { mayUpdateOrganization } from "#domain/access.ts";
+import { findSharingOff } from "#db/workspaces/sharing.ts";
+import { setSharingDisabled } from "#domain/organizations/change.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -35,19 +31,9 @@ export const sharing = (ctx: ApiContext) =>
     .patch(
       "/:organization/settings/workspace-sharing",
       async ({ caller, params, body }) => {
-        const { id, name } = await organizationAt(ctx.store, params.organization, caller);
-        if (!mayUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
         const { sharing_disabled } = body;
-        const was = (await ctx.store.get(findSharingOff({ organization_id: id }))) !== undefined;
-        const told = audited({
-          ...{ now: ctx.clock.now(), action: "write", resource_type: "organization", resource_id: id, target: name },
-          ...{ organization_id: id, before: { sharing_disabled: was }, after: { sharing_disabled } },
-        });
-        await ctx.store.commit([setSharingOff(id, sharing_disabled), told]);
-        if (sharing_disabled) {
-          await endForbiddenSharing(ctx.store, ctx.workspaces, id);
-          await endForbiddenChatSharing(ctx.store, ctx.chats, id);
-        }
+        const organization = await organizationAt(ctx.store, params.organization, caller);
+        await setSharingDisabled(ctx, organization, caller, sharing_disabled);
         return { sharing_disabled };
       },
       {

@@ -2,17 +2,10 @@
 // session token (rule PV-13).
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { keyId, linkToken, sameDigest, sha256, uuid } from "#base/ids.ts";
+import { sameDigest, sha256 } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
 import { credentialOf } from "../http/identify.ts";
-
-/** A fresh key: its UUID, the text to be shown once, and the prefix and hash to be kept. */
-export const freshKey = (): { id: string; key: string; prefix: string; secret_hash: string } => {
-  const prefix = keyId();
-  const secret = linkToken();
-  return { id: uuid(), key: `${prefix}-${secret}`, prefix, secret_hash: sha256(secret) };
-};
 
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
 

@@ -1,6 +1,7 @@
 // One worker's socket: signs it on, passes on what it says, and signs it off however the connection ends (rules PV-10, PV-12).
 import { log } from "#base/log.ts";
-import { findProvisionerKey, updateProvisionerDaemon } from "#db/templates/provisioners.ts";
+import { findProvisionerKey } from "#db/templates/provisioners.ts";
+import { noteGone } from "#domain/provisioners/daemon.ts";
 import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
 import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
 import type { ApiContext } from "../context.ts";
@@ -40,15 +41,13 @@ export class WorkerConnection implements SocketHandler {
   }
 
   close(_socket: Socket, code: number, reason: string): void {
-    const { workers, store, clock } = this.#ctx;
+    const { workers } = this.#ctx;
     const { id, name } = this.#facts;
     if (!this.#worker) return;
     workers.lost(this.#worker, "its connection has ended");
     log("provisioners").info("worker {name} has gone: {code} {reason}", { name, code, reason });
     // Another connection of that name is here: it is seen now.
     if (workers.find(id)) return;
-    store.commit([updateProvisionerDaemon(id, { last_seen_at: clock.now() })]).catch((error) => {
-      log("provisioners").debug("that worker {name} has gone was not noted: {error}", { name, error });
-    });
+    void noteGone(this.#ctx, this.#facts);
   }
 }

@@ -25,12 +25,15 @@ export const sealSecrets = (encryption: Encryption, id: string, secrets: McpSecr
 export const openSecrets = (encryption: Encryption, { id, sealed_secrets }: McpServerRow): McpSecrets =>
   sealed_secrets === "" ? {} : (JSON.parse(encryption.open(sealed_secrets, contextOf(id))) as McpSecrets);
 
+/** Under which name people's sign-ins at the server are kept. */
+export const providerIdOf = ({ id }: Pick<McpServerRow, "id">): string => `mcp:${id}`;
+
 /** The server as somewhere to sign in; undefined when one need not. */
 export const oauthProvider = (encryption: Encryption, server: McpServerRow): Provider | undefined => {
-  const { id, oauth2, auth_type, display_name, icon } = server;
+  const { oauth2, auth_type, display_name, icon } = server;
   if (auth_type !== "oauth2" || !oauth2) return undefined;
   return {
-    id: `mcp:${id}`,
+    id: providerIdOf(server),
     type: "generic",
     base_url: "",
     client_id: oauth2.client_id,

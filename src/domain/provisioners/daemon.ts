@@ -1,5 +1,6 @@
 // The row of a worker: made when it first connects, kept by its name.
 import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 import {
   findProvisionerDaemon,
@@ -31,4 +32,14 @@ export const register = async (ctx: DomainContext, wanted: WantedDaemon): Promis
       if (!(error instanceof CommitError) || tries === 0) throw error;
     }
   }
+};
+
+/** Notes when the worker was last seen. Never rejects. */
+export const noteGone = async (
+  { store, clock }: DomainContext,
+  { id, name }: { readonly id: string; readonly name: string },
+): Promise<void> => {
+  await store.commit([updateProvisionerDaemon(id, { last_seen_at: clock.now() })]).catch((error) => {
+    log("provisioners").debug("that worker {name} has gone was not noted: {error}", { name, error });
+  });
 };

@@ -1,8 +1,9 @@
 // Signing in and out: the session a sign-in makes, what it has proved, and what the audit log tells of it (rules ID-3 to ID-7, AU-6).
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { type ApiKey, deleteKey, touchKey, updateKey } from "#db/users/api-keys.ts";
+import { type ApiKey, deleteKey, isKeyStill, touchKey, updateKey } from "#db/users/api-keys.ts";
 import { touchUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/caller.ts";
 import type { DomainContext } from "../context.ts";
@@ -64,6 +65,35 @@ export const startSession = async (
     ...wokenUp(user, now),
   ]);
   return token;
+};
+
+type NewAppSession = {
+  readonly id: string;
+  readonly secret: string;
+  readonly user_id: string;
+  /** The key of the sign-in it comes from. */
+  readonly parent: string;
+  readonly lifetime_seconds: number;
+};
+
+/** A key that opens applications and nothing else. Undefined when its id was used before, or the sign-in it comes from has ended. */
+export const startAppSession = async (
+  { store, clock }: Deps,
+  { user_id, parent, lifetime_seconds, ...own }: NewAppSession,
+): Promise<string | undefined> => {
+  const now = clock.now();
+  const { token, statement } = newKey(
+    { user_id, login_type: "password", scopes: ["application_connect"], lifetime_seconds, now },
+    own,
+  );
+  try {
+    await store.commit([isKeyStill({ id: parent, now }), statement]);
+    return token;
+  } catch (error) {
+    const isSpent = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");
+    if (isSpent) return undefined;
+    throw error;
+  }
 };
 
 /** Tells of a try that was refused. Never rejects: whoever tries is refused all the same. */

@@ -1,0 +1,8 @@
+// Writing that a change was refused, in the name of whoever asked for it (rules AU-16 to AU-19).
+import { type OriginOf, withOrigin } from "#base/origin.ts";
+import type { Store } from "#db/engine/store.ts";
+import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
+
+export const auditRefused = async (store: Store, origin: OriginOf, entry: AuditEntry): Promise<void> => {
+  await store.commit([withOrigin(origin, () => audited(entry))]);
+};

@@ -1,0 +1,22 @@
+// How long entries of the audit log are kept.
+import { forbidden, invalidField } from "#base/errors.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { putAuditRetention, readAuditRetention } from "#db/reports/audit/settings.ts";
+import { type AuditRetention, RESOURCE_TYPES } from "#schema/audit.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { isOwner } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+/** 400 for a kind there is not, 403. */
+export const setAuditRetention = async (
+  { store, clock }: DomainContext,
+  caller: UserCaller,
+  after: AuditRetention,
+): Promise<void> => {
+  if (!isOwner(caller)) throw forbidden("Only an owner says how long entries are kept.");
+  const unknown = Object.keys(after.kinds).find((kind) => !(RESOURCE_TYPES as readonly string[]).includes(kind));
+  if (unknown !== undefined) throw invalidField("kinds", `"${unknown.slice(0, 64)}" is no kind of thing.`);
+  const before = await readAuditRetention(store);
+  const entry = { now: clock.now(), action: "write", resource_type: "audit_settings", target: "retention" } as const;
+  await store.commit([putAuditRetention(after), audited({ ...entry, before, after })]);
+};

@@ -1,0 +1,171 @@
+// What is set for chats, by administrators for all and by people for their own, each with its entry in the audit log (facts/chats 4.15, 4.19).
+import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import {
+  type ChatSettings,
+  deleteCompactionThreshold,
+  putChatSetting,
+  putCompactionThreshold,
+  putModelOverride,
+  putOrganizationModel,
+  putUserChatSetting,
+  readChatSetting,
+  readCompactionThresholds,
+  readModelOverride,
+  readOrganizationModel,
+  readUserChatSetting,
+  type UserChatSettings,
+} from "#db/chats/settings.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type {
+  OrganizationContext,
+  OverrideContext,
+  PutModelOverride,
+  PutOrganizationOverride,
+} from "#schema/model-override.ts";
+import { mayUpdateOrganization } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { effortOf } from "./input.ts";
+
+/** Sets it for all chats. */
+export const setChatSetting = async <K extends keyof ChatSettings>(
+  { store, clock }: DomainContext,
+  name: K,
+  value: ChatSettings[K],
+): Promise<void> => {
+  const before = { [name]: await readChatSetting(store, name) };
+  const entry = { now: clock.now(), action: "write", resource_type: "chat_settings", target: name } as const;
+  await store.commit([putChatSetting(name, value), audited({ ...entry, before, after: { [name]: value } })]);
+};
+
+export const forcedRecording = (): AppError =>
+  new AppError("conflict", "The server's own settings record the model calls of every chat.");
+
+/** Sets it for the caller's own chats. */
+export const setUserChatSetting = async <K extends keyof UserChatSettings>(
+  ctx: DomainContext,
+  { user_id }: UserCaller,
+  name: K,
+  value: UserChatSettings[K],
+): Promise<void> => {
+  const before = { [name]: await readUserChatSetting(ctx.store, user_id, name) };
+  await ctx.store.commit([
+    putUserChatSetting(user_id, name, value),
+    entryOf(ctx, user_id, name, before, { [name]: value }),
+  ]);
+};
+
+/** 403 until an administrator allows it, 409 where the server's own settings say so already. */
+export const setOwnRecording = async (ctx: DomainContext, caller: UserCaller, isEnabled: boolean): Promise<void> => {
+  if (ctx.config.chat_debug_logging) throw forcedRecording();
+  if (!(await readChatSetting(ctx.store, "allow_debug_logging"))) {
+    throw forbidden("An administrator has to allow this first.");
+  }
+  await setUserChatSetting(ctx, caller, "debug_logging", isEnabled);
+};
+
+/** Percent of the context of a model; null: the model decides again. 400, 404 for a model or a threshold that is not there. */
+export const setCompactionThreshold = async (
+  ctx: DomainContext,
+  { user_id }: UserCaller,
+  model: string,
+  threshold_percent: number | null,
+): Promise<void> => {
+  if (threshold_percent !== null && (threshold_percent < 0 || threshold_percent > 100)) {
+    throw invalidField("threshold_percent", "must be between 0 and 100");
+  }
+  const known = (await readCompactionThresholds(ctx.store, user_id)).find(([id]) => id === model);
+  const before = known && { threshold_percent: known[1] };
+  if (threshold_percent === null && !before) throw notFound();
+  if (threshold_percent !== null && !ctx.models.resolve(model)) throw notFound();
+  await ctx.store.commit(
+    threshold_percent === null
+      ? [deleteCompactionThreshold(user_id, model), entryOf(ctx, user_id, "compaction_threshold", before, undefined)]
+      : [
+          putCompactionThreshold(user_id, model, threshold_percent),
+          entryOf(ctx, user_id, "compaction_threshold", before, { threshold_percent }),
+        ],
+  );
+};
+
+/** What a person wants for their own chats there; the caller may do so. 400. */
+export const setModelOverride = async (
+  { store, clock, models }: DomainContext,
+  place: { readonly organization_id: string; readonly user_id: string; readonly context: OverrideContext },
+  { mode, model_config_id, reasoning_effort }: PutModelOverride,
+): Promise<void> => {
+  const { organization_id, user_id, context } = place;
+  if (mode === "deployment_default" && context === "root") throw invalidField("mode", "is not for root");
+  const model = mode === "model" ? modelNamed(models, model_config_id) : undefined;
+  const effort = mode === "model" ? effortOf(reasoning_effort) : undefined;
+  const after =
+    mode === "model" && model
+      ? { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) }
+      : ({ mode } as { mode: Exclude<PutModelOverride["mode"], "model"> });
+  const about = { now: clock.now(), organization_id, resource_id: user_id };
+  const before = await readModelOverride(store, place);
+  await store.commit([
+    putModelOverride(place, after),
+    audited({
+      ...about,
+      action: "write",
+      resource_type: "user_chat_settings",
+      target: `model_override.${context}`,
+      before,
+      after,
+    }),
+  ]);
+};
+
+/** What an organization wants for what its chats do beside their own words. 400, 403. */
+export const setOrganizationModel = async (
+  { store, clock, models }: DomainContext,
+  caller: UserCaller,
+  { organization_id, context }: { readonly organization_id: string; readonly context: OrganizationContext },
+  { mode, model_config_id, reasoning_effort }: PutOrganizationOverride,
+): Promise<void> => {
+  if (!mayUpdateOrganization(caller, organization_id)) {
+    throw forbidden("Only administrators of the organization do this.");
+  }
+  const model = mode === "model" ? modelNamed(models, model_config_id) : undefined;
+  const effort = effortOf(reasoning_effort);
+  const after =
+    model === undefined ? { mode } : { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) };
+  const before = await readOrganizationModel(store, organization_id, context);
+  const about = { now: clock.now(), organization_id, resource_id: organization_id };
+  await store.commit([
+    putOrganizationModel(organization_id, context, after),
+    audited({
+      ...about,
+      action: "write",
+      resource_type: "chat_settings",
+      target: `model_override.${context}`,
+      before,
+      after,
+    }),
+  ]);
+};
+
+const modelNamed = (models: DomainContext["models"], id: string | undefined): string => {
+  const model = id ? models.resolve(id.toLowerCase()) : undefined;
+  if (!model) throw invalidField("model_config_id", "names no model you can use");
+  return model.id;
+};
+
+const entryOf = (
+  { clock }: DomainContext,
+  user_id: string,
+  target: string,
+  before: object | undefined,
+  after: object | undefined,
+): Statement =>
+  audited({
+    now: clock.now(),
+    action: "write",
+    resource_type: "user_chat_settings",
+    resource_id: user_id,
+    target,
+    before,
+    after,
+  });

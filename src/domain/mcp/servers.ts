@@ -1,0 +1,203 @@
+// The MCP servers that an organization offers to its chats: found, added, changed, deleted (rules MC-8, MC-9). Secrets go in and never come
+// out; a server that moves elsewhere needs them again.
+import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import {
+  deleteMcpServer,
+  findMcpServer,
+  insertMcpServer,
+  listMcpServers,
+  type McpServerRow,
+  updateMcpServer,
+} from "#db/models/mcp-servers.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteLink, deleteLinksAt } from "#db/users/external-auth.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { CreateMcpServer, UpdateMcpServer } from "#schema/mcp-server.ts";
+import { mayUpdateOrganization } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { organizationAt } from "../organizations/find.ts";
+import { type McpSecrets, openSecrets, providerIdOf, sealSecrets } from "./access.ts";
+import { columnsOf, headersOf, secretOf, slugOf } from "./input.ts";
+import { checkReachable } from "./reachable.ts";
+
+const MOST = 200;
+const ADMINISTRATORS = "Only who administers the organization may do this.";
+
+type At = { readonly organization: string; readonly server: string };
+
+/** The server, where the caller may see it: everybody there sees those that are enabled. 404. */
+export const findServer = async (
+  { store }: Pick<DomainContext, "store">,
+  { organization, server }: At,
+  caller: UserCaller,
+): Promise<McpServerRow> => {
+  const { id: organization_id } = await organizationAt(store, organization, caller);
+  const row = await store.get(findMcpServer({ organization_id, id: server.toLowerCase() }));
+  if (!row || !(row.enabled || mayUpdateOrganization(caller, organization_id))) throw notFound();
+  return row;
+};
+
+/** The server, where the caller may change it. 403, 404. */
+export const findAdministeredServer = async (ctx: DomainContext, at: At, caller: UserCaller): Promise<McpServerRow> => {
+  const row = await findServer(ctx, at, caller);
+  if (!mayUpdateOrganization(caller, row.organization_id)) throw forbidden(ADMINISTRATORS);
+  return row;
+};
+
+/** 400, 403, 409 for a slug that is taken and when there are too many. */
+export const addServer = async (
+  ctx: DomainContext,
+  organization_id: string,
+  caller: UserCaller,
+  input: CreateMcpServer,
+): Promise<McpServerRow> => {
+  const { store, clock, encryption } = ctx;
+  if (!mayUpdateOrganization(caller, organization_id)) throw forbidden(ADMINISTRATORS);
+  if ((await store.all(listMcpServers({ organization_id }))).length >= MOST) {
+    throw new AppError("conflict", `An organization has at most ${MOST} MCP servers.`);
+  }
+  const id = uuid();
+  const slug = slugOf(input.slug);
+  const columns = columnsOf({ ...DEFAULTS, display_name: slug }, input);
+  await checkReachable(ctx, columns);
+  const now = clock.now();
+  const row: McpServerRow = {
+    ...columns,
+    id,
+    organization_id,
+    slug,
+    version: 0,
+    created_at: now,
+    updated_at: now,
+    sealed_secrets: sealSecrets(encryption, id, secretsAfter({}, columns.auth_type, input)),
+  };
+  await store.commit([insertMcpServer(row), entryOf(row, "create", { after: row }, now)]).catch((error) => {
+    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+    throw new AppError("conflict", "There is an MCP server with this slug.");
+  });
+  return row;
+};
+
+/** Secrets that are not given stay, unless the server moves to another origin or kind of sign-in. 400, 404 when it is gone by now. */
+export const changeServer = async (
+  ctx: DomainContext,
+  row: McpServerRow,
+  input: UpdateMcpServer,
+): Promise<McpServerRow> => {
+  const { store, clock, encryption } = ctx;
+  const columns = columnsOf(row, input);
+  if (columns.url !== row.url || columns.oauth2 !== row.oauth2) await checkReachable(ctx, columns);
+  const moved = new URL(columns.url).origin !== new URL(row.url).origin;
+  const changesAuth = columns.auth_type !== row.auth_type;
+  // What was given to one place never goes to another by a change of the address alone.
+  const known = moved || changesAuth ? {} : openSecrets(encryption, row);
+  const secrets = secretsAfter(known, columns.auth_type, input);
+  const changed: McpServerRow = {
+    ...row,
+    ...columns,
+    sealed_secrets: sealSecrets(encryption, row.id, secrets),
+    version: row.version + 1,
+    updated_at: clock.now(),
+  };
+  const { id, ...patch } = changed;
+  const forgets = moved || changesAuth || JSON.stringify(columns.oauth2) !== JSON.stringify(row.oauth2);
+  // Sealed anew each time: that they are the same is seen only when they are opened.
+  const isSame = JSON.stringify(secrets) === JSON.stringify(openSecrets(encryption, row));
+  const after = isSame ? { ...changed, sealed_secrets: row.sealed_secrets } : changed;
+  await store
+    .commit([
+      updateMcpServer(id, patch, { expect: 1 }),
+      ...(forgets ? [deleteLinksAt(providerIdOf(row))] : []),
+      entryOf(row, "write", { before: row, after }, changed.updated_at),
+    ])
+    .catch(goneOr);
+  return changed;
+};
+
+/** With the sign-ins of everybody there. 404 when it is gone by now. */
+export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
+  const entry = entryOf(row, "delete", { before: row }, clock.now());
+  await store.commit([...deleteMcpServer(row.id), entry]).catch(goneOr);
+};
+
+/** Forgets the caller's own sign-in there. 404 when there is none. */
+export const signOutOfServer = async (
+  { store, clock }: DomainContext,
+  row: McpServerRow,
+  { user_id }: UserCaller,
+): Promise<void> => {
+  const before = { user_id, provider_id: providerIdOf(row) };
+  const entry = audited({
+    now: clock.now(),
+    action: "delete",
+    resource_type: "external_auth_link",
+    resource_id: user_id,
+    target: before.provider_id,
+    before,
+  });
+  await store.commit([deleteLink(before), entry]).catch(goneOr);
+};
+
+const DEFAULTS = {
+  description: "",
+  icon: "",
+  url: "",
+  transport: "streamable_http",
+  auth_type: "none",
+  api_key_header: "Authorization",
+  oauth2: null,
+  tool_allow_list: [],
+  tool_deny_list: [],
+  availability: "default_off",
+  enabled: true,
+  model_intent: false,
+  allow_in_plan_mode: false,
+} as const satisfies Partial<Record<keyof McpServerRow, unknown>> as unknown as McpServerRow;
+
+const goneOr = (error: unknown): never => {
+  if (error instanceof CommitError && error.reason === "stale") throw notFound();
+  throw error;
+};
+
+const entryOf = (
+  { id, slug, icon, organization_id }: McpServerRow,
+  action: "create" | "write" | "delete",
+  change: { before?: McpServerRow; after?: McpServerRow },
+  now: number,
+) =>
+  audited({
+    now,
+    action,
+    resource_type: "mcp_server",
+    resource_id: id,
+    target: slug,
+    icon,
+    organization_id,
+    ...change,
+  });
+
+/** The secrets that this kind of sign-in has; 400 when the one it needs is missing. */
+const secretsAfter = (
+  before: McpSecrets,
+  auth_type: McpServerRow["auth_type"],
+  { api_key, custom_headers, oauth2_client_secret }: UpdateMcpServer,
+): McpSecrets => {
+  if (auth_type === "api_key") {
+    const key = api_key === undefined ? before.api_key : secretOf("api_key", api_key);
+    if (!key) throw invalidField("api_key", "is required");
+    return { api_key: key };
+  }
+  if (auth_type === "custom_headers") {
+    return { custom_headers: custom_headers ? headersOf(custom_headers) : (before.custom_headers ?? {}) };
+  }
+  if (auth_type === "oauth2") {
+    const secret =
+      oauth2_client_secret === undefined
+        ? before.client_secret
+        : secretOf("oauth2_client_secret", oauth2_client_secret);
+    return secret ? { client_secret: secret } : {};
+  }
+  return {};
+};

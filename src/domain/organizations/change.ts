@@ -1,0 +1,146 @@
+// Making, changing and deleting organizations, and whether anything may be shared there.
+import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
+import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteMembersOf } from "#db/users/members.ts";
+import {
+  deleteOrganization,
+  insertOrganization,
+  type OrganizationRow,
+  updateOrganization,
+} from "#db/users/organizations.ts";
+import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { mayCreateOrganizations, mayUpdateOrganization } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { takenOr } from "../users/taken.ts";
+import { getOrganization } from "./find.ts";
+
+const NAMES = { organizations_name: "name" };
+
+type Input = {
+  readonly name?: string | undefined;
+  readonly display_name?: string | undefined;
+  readonly description?: string | undefined;
+  readonly icon?: string | undefined;
+};
+
+/** 400, 403, 409 for a name that is taken. */
+export const createOrganization = async (
+  { store, clock }: DomainContext,
+  caller: UserCaller,
+  { name, display_name, description = "", icon = "" }: Input & { readonly name: string },
+): Promise<OrganizationRow> => {
+  if (!mayCreateOrganizations(caller)) throw forbidden("Only an owner may create organizations.");
+  checkName(name, false);
+  const now = clock.now();
+  const row: OrganizationRow = {
+    id: uuid(),
+    name,
+    display_name: display_name?.trim() || name,
+    description,
+    icon,
+    is_default: false,
+    created_at: now,
+    updated_at: now,
+    deleted: false,
+  };
+  await store
+    .commit([insertOrganization(row), entryOf(row, "create", { after: row }, now)])
+    .catch((error) => Promise.reject(takenOr(error, NAMES)));
+  return row;
+};
+
+/** What is left out stays. 400, 403, 409 for a name that is taken. */
+export const changeOrganization = async (
+  { store, clock, topics }: DomainContext,
+  row: OrganizationRow,
+  caller: UserCaller,
+  input: Input,
+): Promise<OrganizationRow> => {
+  if (!mayUpdateOrganization(caller, row.id)) throw forbidden("You may not change this organization.");
+  checkName(input.name, row.is_default);
+  const { name = row.name, description = row.description, icon = row.icon } = input;
+  const display_name = input.display_name === undefined ? row.display_name : input.display_name.trim() || name;
+  const now = clock.now();
+  const patch = { name, display_name, description, icon, updated_at: now };
+  await store
+    .commit([
+      updateOrganization(row.id, patch),
+      entryOf(row, "write", { before: row, after: { ...row, ...patch } }, now),
+    ])
+    .catch((error) => Promise.reject(takenOr(error, NAMES)));
+  topics.publish("shown_changed", row.id, {});
+  return getOrganization(store, row.id);
+};
+
+/** 400 for the default one, 403, 409 while it has templates or workspaces. */
+export const removeOrganization = async (
+  { store, clock }: DomainContext,
+  row: OrganizationRow,
+  caller: UserCaller,
+): Promise<void> => {
+  if (!mayCreateOrganizations(caller)) throw forbidden("Only an owner may delete organizations.");
+  if (row.is_default) throw invalid("The default organization cannot be deleted.");
+  const now = clock.now();
+  await store
+    .commit([
+      deleteOrganization({ id: row.id, now }),
+      deleteMembersOf(row.id),
+      entryOf(row, "delete", { before: row }, now),
+    ])
+    .catch((error) => {
+      if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+      throw conflict("The organization still has templates or workspaces. Delete those first.");
+    });
+};
+
+/** Forbidding it ends the sharing of every workspace and chat of the organization (rule SH-12). 403. */
+export const setSharingDisabled = async (
+  { store, clock, workspaces, chats }: DomainContext,
+  { id, name }: OrganizationRow,
+  caller: UserCaller,
+  sharing_disabled: boolean,
+): Promise<void> => {
+  if (!mayUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
+  const was = (await store.get(findSharingOff({ organization_id: id }))) !== undefined;
+  const entry = audited({
+    now: clock.now(),
+    action: "write",
+    resource_type: "organization",
+    resource_id: id,
+    target: name,
+    organization_id: id,
+    before: { sharing_disabled: was },
+    after: { sharing_disabled },
+  });
+  await store.commit([setSharingOff(id, sharing_disabled), entry]);
+  if (!sharing_disabled) return;
+  await endForbiddenSharing(store, workspaces, id);
+  await endForbiddenChatSharing(store, chats, id);
+};
+
+/** `default` in a path always means the default organization, so no other may be called that. */
+const checkName = (name: string | undefined, isDefault: boolean): void => {
+  if (name?.toLowerCase() === "default" && !isDefault) throw invalidField("name", "This name is reserved.");
+};
+
+const entryOf = (
+  { id, name, icon }: OrganizationRow,
+  action: "create" | "write" | "delete",
+  change: { before?: OrganizationRow; after?: OrganizationRow },
+  now: number,
+) =>
+  audited({
+    now,
+    action,
+    resource_type: "organization",
+    resource_id: id,
+    organization_id: id,
+    target: name,
+    icon,
+    ...change,
+  });

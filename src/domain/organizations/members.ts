@@ -1,0 +1,171 @@
+// Members of an organization, and what they may do there (facts/platform 9.3 and 3.8).
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { conflict, forbidden, invalid, notFound } from "#base/errors.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import {
+  countMembers,
+  deleteMember,
+  findMemberWithUser,
+  insertMember,
+  listMembers,
+  type Member as MemberRow,
+  updateMember,
+} from "#db/users/members.ts";
+import type { User as UserRow } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import type { Member } from "#schema/member.ts";
+import type { Page } from "#schema/page.ts";
+import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { organizationRoles } from "../users/site-roles.ts";
+import { anyUserAt, showRole } from "../users/user.ts";
+
+type Pair = { readonly organization_id: string; readonly user_id: string };
+
+const presentMember = (member: MemberRow, of: UserRow): Member => ({
+  user_id: of.id,
+  organization_id: member.organization_id,
+  username: of.username,
+  name: of.name,
+  email: of.email,
+  avatar_url: of.avatar_url,
+  status: of.status,
+  login_type: of.login_type,
+  last_seen_at: rfc3339OrAbsent(of.last_seen_at),
+  roles: member.roles.map((role) => showRole(role, member.organization_id)),
+  global_roles: of.roles.map((role) => showRole(role)),
+  created_at: rfc3339(member.created_at),
+  updated_at: rfc3339(member.updated_at),
+});
+
+const memberOf = async (store: Store, pair: Pair): Promise<Member> => {
+  const found = await store.get(findMemberWithUser(pair));
+  if (!found) throw notFound();
+  return presentMember(found.member, found.user);
+};
+
+/** A member the caller may see. 404. */
+export const findMember = async (
+  { store }: DomainContext,
+  organization_id: string,
+  user: string,
+  caller: UserCaller,
+): Promise<Member> => {
+  const found = await anyUserAt(store, user, caller);
+  if (found.id !== caller.user_id && !mayReadMembers(caller, organization_id)) throw notFound();
+  return memberOf(store, { organization_id, user_id: found.id });
+};
+
+/** The page a caller may see: everybody for those who look after members, oneself for the others. */
+export const listVisibleMembers = async (
+  { store }: DomainContext,
+  organization_id: string,
+  caller: UserCaller,
+  page: Page,
+): Promise<{ members: Member[]; count: number }> => {
+  if (!mayReadMembers(caller, organization_id)) {
+    const own = await store.get(findMemberWithUser({ organization_id, user_id: caller.user_id }));
+    const rows = own && page.offset === 0 ? [presentMember(own.member, own.user)] : [];
+    return { members: rows, count: own ? 1 : 0 };
+  }
+  const [rows, counted] = await Promise.all([
+    store.scan(listMembers({ organization_id, ...page })),
+    store.scan(countMembers({ organization_id })),
+  ]);
+  return { members: rows.map((row) => presentMember(row.member, row.user)), count: counted[0]?.count ?? 0 };
+};
+
+/** 403, 404, 409 for somebody who is one already. */
+export const addMember = async (
+  { store, clock }: DomainContext,
+  organization_id: string,
+  user: string,
+  caller: UserCaller,
+): Promise<Member> => {
+  if (!mayManageMembers(caller, organization_id)) {
+    throw forbidden("You may not add members to this organization.");
+  }
+  const found = await anyUserAt(store, user, caller);
+  const pair = { organization_id, user_id: found.id };
+  const now = clock.now();
+  await store
+    .commit([
+      insertMember({ ...pair, roles: [], created_at: now, updated_at: now }),
+      entryOf(pair, found.username, "create", { after: { ...pair, username: found.username } }, now),
+    ])
+    .catch((error) => {
+      if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+      throw conflict("This user is a member already.");
+    });
+  return memberOf(store, pair);
+};
+
+/** Their workspaces stay. 400 for oneself, 403, 404. */
+export const removeMember = async (
+  ctx: DomainContext,
+  organization_id: string,
+  user: string,
+  caller: UserCaller,
+): Promise<void> => {
+  const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, mayManageMembers);
+  const { username, roles } = member;
+  const before = { ...pair, username, roles: roles.map(({ name }) => name) };
+  await ctx.store.commit([deleteMember(pair), entryOf(pair, username, "delete", { before }, ctx.clock.now())]);
+  ctx.topics.publish("access_changed", pair.user_id, {});
+};
+
+/** Replaces all roles there. 400 for oneself, 403, 404. */
+export const setMemberRoles = async (
+  ctx: DomainContext,
+  { organization_id, user }: { readonly organization_id: string; readonly user: string },
+  caller: UserCaller,
+  names: readonly string[],
+): Promise<Member> => {
+  const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, mayGiveOrganizationRoles);
+  const now = ctx.clock.now();
+  const roles = organizationRoles(names);
+  const change = { before: { roles: member.roles.map(({ name }) => name) }, after: { roles } };
+  await ctx.store.commit([
+    updateMember({ ...pair, roles, updated_at: now }),
+    entryOf(pair, member.username, "write", change, now),
+  ]);
+  ctx.topics.publish("access_changed", pair.user_id, {});
+  return memberOf(ctx.store, pair);
+};
+
+type MayManage = (caller: UserCaller, organization: string) => boolean;
+
+/** Another member, when the caller may do this to members: 404 when there is none to see, 400 for oneself. */
+const findManaged = async (
+  { store }: DomainContext,
+  { organization_id, user }: { readonly organization_id: string; readonly user: string },
+  caller: UserCaller,
+  may: MayManage,
+): Promise<{ pair: Pair; member: Member }> => {
+  const found = await anyUserAt(store, user, caller);
+  const pair = { organization_id, user_id: found.id };
+  const isSelf = found.id === caller.user_id;
+  if (!isSelf && !mayReadMembers(caller, organization_id)) throw notFound();
+  const member = await memberOf(store, pair);
+  if (!may(caller, organization_id)) throw forbidden("You may not manage the members of this organization.");
+  if (isSelf) throw invalid("You cannot do this to yourself.");
+  return { pair, member };
+};
+
+const entryOf = (
+  { organization_id, user_id }: Pair,
+  target: string,
+  action: "create" | "write" | "delete",
+  change: { before?: object; after?: object },
+  now: number,
+) =>
+  audited({
+    now,
+    action,
+    resource_type: "organization_member",
+    resource_id: user_id,
+    organization_id,
+    target,
+    ...change,
+  });

@@ -1,0 +1,69 @@
+// Keys of workers: `<prefix>-<secret>`, of which the prefix and a hash of the secret are kept (rule PV-13). For those who look after the
+// organization.
+import { forbidden, notFound } from "#base/errors.ts";
+import { keyId, linkToken, sha256, uuid } from "#base/ids.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import {
+  deleteProvisionerKey,
+  findProvisionerKeyByName,
+  insertProvisionerKey,
+  type ProvisionerKeyRow,
+} from "#db/templates/provisioners.ts";
+import type { UserCaller } from "#schema/caller.ts";
+import { mayUpdateOrganization } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { organizationAt } from "../organizations/find.ts";
+import { takenOr } from "../users/taken.ts";
+
+/** The organization whose keys the caller may handle: 404 when it is not visible, 403 when it is. */
+export const findKeysOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
+  const { id } = await organizationAt(ctx.store, text, caller);
+  if (!mayUpdateOrganization(caller, id))
+    throw forbidden("Only those who look after the organization handle its keys.");
+  return id;
+};
+
+type NewKey = { readonly organization_id: string; readonly name: string; readonly tags: Record<string, string> };
+
+/** The key, shown this once. 409 for a name that is taken. */
+export const createProvisionerKey = async (
+  { store, clock }: DomainContext,
+  caller: UserCaller,
+  { organization_id, name, tags }: NewKey,
+): Promise<{ readonly id: string; readonly name: string; readonly key: string }> => {
+  const prefix = keyId();
+  const secret = linkToken();
+  const row: ProvisionerKeyRow = {
+    id: uuid(),
+    prefix,
+    organization_id,
+    name,
+    secret_hash: sha256(secret),
+    tags,
+    created_by: caller.user_id,
+    created_at: clock.now(),
+  };
+  await store
+    .commit([insertProvisionerKey(row), entryOf(row, "create", { after: row }, row.created_at)])
+    .catch((error) => Promise.reject(takenOr(error, { provisioner_keys_name: "name" })));
+  return { id: row.id, name, key: `${prefix}-${secret}` };
+};
+
+/** Workers that came with it are disconnected, and their jobs go to others. 404. */
+export const removeProvisionerKey = async (
+  { store, clock, workers }: DomainContext,
+  key: { readonly organization_id: string; readonly name: string },
+): Promise<void> => {
+  const row = await store.get(findProvisionerKeyByName(key));
+  if (!row) throw notFound();
+  await store.commit([deleteProvisionerKey(row.id), entryOf(row, "delete", { before: row }, clock.now())]);
+  workers.closeKey(row.id);
+};
+
+const entryOf = (
+  { id, name, organization_id }: ProvisionerKeyRow,
+  action: "create" | "delete",
+  change: { before?: ProvisionerKeyRow; after?: ProvisionerKeyRow },
+  now: number,
+) =>
+  audited({ now, action, resource_type: "provisioner_key", resource_id: id, target: name, organization_id, ...change });
