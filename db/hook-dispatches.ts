@@ -68,6 +68,7 @@ export const findOldHookDispatch = query(
 );
 
 export const deleteOldHookDispatches = ({ before, most }: { before: number; most: number }): Statement => ({
+  touches: [],
   sql: `delete from hook_dispatches where key in (
     select key from hook_dispatches where created_at < ?1 or key <= (select max(key) from hook_dispatches) - ?2
     order by key limit ${SLICE})`,

@@ -1,6 +1,6 @@
 // Workspace agents and their newest statistics. Inserted by the build that made them, then written by the agent actor only.
 import { asc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, type RowOfQuery, statement, updateBy } from "../engine/sql.ts";
+import { build, insertInto, query, type RowOfQuery, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { agent_stats, agents } from "../schema/agents.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -101,7 +101,8 @@ export const insertAgent = insertInto(agents);
 export const updateAgent = updateBy(agents, agents.id);
 
 /** Bytes of log output stored so far; written with every batch of lines. */
-export const updateLogsLength = (id: string, logs_length: number) => ({
+export const updateLogsLength = (id: string, logs_length: number): Statement => ({
+  touches: ["agents"],
   sql: "update agents set logs_length = ? where id = ?",
   rows: [[logs_length, id]],
   expect: 1,

@@ -70,6 +70,7 @@ export const putWorkspaceContext = statement<WorkspaceContextRow>(
 
 /** Snapshots that neither a workspace nor a chat names go. */
 export const dropSnapshots = (): Statement => ({
+  touches: [],
   sql: `delete from context_snapshots where id in (select s.id from context_snapshots s
     where not exists (select 1 from workspace_contexts w where w.snapshot = s.id)
     and not exists (select 1 from chat_contexts c where c.snapshot = s.id))`,
@@ -90,6 +91,7 @@ const turned = query(
 
 /** Every chat of the workspace is dirty, or clean, by what it tells now; the time at which a chat became dirty stays. */
 export const markDirty = (workspace_id: string, hash: string, now: number): Statement => ({
+  touches: [],
   sql: `update chat_contexts set dirty_since =
       case when (select s.hash from context_snapshots s where s.id = chat_contexts.snapshot) = ?2 then null
            else coalesce(dirty_since, ?3) end
@@ -102,19 +104,20 @@ const PIN = `insert into chat_contexts (chat, agent_id, snapshot, pinned_at, dir
 
 /** Pins what the workspace tells now, unless the chat has pinned something or the workspace has told nothing yet. */
 export const pinContextOnce = (chat: number, workspace_id: string, now: number): Statement => ({
+  touches: [],
   sql: `${PIN} on conflict do nothing`,
   rows: [[chat, workspace_id, now]],
 });
 
 /** Forgets what the chat has pinned, and pins what `workspace_id` tells now, if anything. */
 export const repinContext = (chat: number, workspace_id: string | null, now: number): Statement[] => [
-  { sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
+  { touches: [], sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
   ...(workspace_id === null ? [] : [pinContextOnce(chat, workspace_id, now)]),
   dropSnapshots(),
 ];
 
 /** The chat has pinned nothing any more. */
 export const forgetChatContext = (chat: number): Statement[] => [
-  { sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
+  { touches: [], sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
   dropSnapshots(),
 ];

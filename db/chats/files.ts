@@ -48,11 +48,13 @@ export const linkChatFiles = (chat: number, ids: readonly string[], now: number)
     ? []
     : [
         {
+          touches: [],
           sql: "update chat_files set chat = ?1, linked_at = ?2 where id = ?3 and (chat is null or chat = ?1)",
           rows: ids.map((id) => [chat, now, id]),
           expect: 1,
         },
         {
+          touches: [],
           sql: `delete from chat_files where chat = ?1 and id not in
             (select id from chat_files where chat = ?1 order by linked_at desc, created_at desc, id limit ${CHAT_FILES_LIMIT})`,
           rows: [[chat]],
@@ -61,6 +63,7 @@ export const linkChatFiles = (chat: number, ids: readonly string[], now: number)
 
 /** Files that no message has named since this time are forgotten, a bounded number at once. */
 export const deleteOrphansBefore = (time: number): Statement => ({
+  touches: [],
   sql: "delete from chat_files where id in (select id from chat_files where chat is null and created_at < ?1 limit 1000)",
   rows: [[time]],
 });

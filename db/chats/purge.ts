@@ -63,7 +63,7 @@ export const findSliceEnd = query(
 
 export const deleteMessageSlice = (chat: number, last: number): Statement[] => [
   forgetMessagesUpTo(chat, last),
-  { sql: "delete from messages where chat = ?1 and id <= ?2", rows: [[chat, last]] },
+  { touches: [], sql: "delete from messages where chat = ?1 and id <= ?2", rows: [[chat, last]] },
 ];
 
 /** Everything else that names the chat. The bytes of files go when no row names them any more. */
@@ -71,12 +71,14 @@ export const deleteChatLeavings = (chat: number): Statement[] => [
   ...forgetChat(chat),
   ...forgetChatContext(chat),
   ...["queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs", "chat_diffs"].map((table) => ({
+    touches: [],
     sql: `delete from ${table} where chat = ?1`,
     rows: [[chat]],
   })),
 ];
 
 export const deleteChat = (id: string, snapshot_version: number): Statement => ({
+  touches: [],
   sql: "delete from chats where id = ?1 and snapshot_version = ?2",
   rows: [[id, snapshot_version]],
   expect: 1,

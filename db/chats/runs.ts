@@ -65,6 +65,7 @@ export const findAnyStep = query(
 );
 
 export const deleteRunSlice = (chat: number): Statement => ({
+  touches: [],
   sql: `delete from chat_run_steps where (run, number) in
     (select s.run, s.number from chat_run_steps s join chat_runs r on r.key = s.run where r.chat = ?1 limit ${SLICE})`,
   rows: [[chat]],
@@ -82,11 +83,13 @@ export const findOldRun = query(
 /** Some steps of old runs, and the old runs that have none any more. */
 export const deleteOldRunSlice = (before: number): Statement[] => [
   {
+    touches: [],
     sql: `delete from chat_run_steps where (run, number) in
       (select s.run, s.number from chat_runs r join chat_run_steps s on s.run = r.key where r.started_at < ?1 limit ${SLICE})`,
     rows: [[before]],
   },
   {
+    touches: [],
     sql: `delete from chat_runs where key in (select r.key from chat_runs r where r.started_at < ?1
       and not exists (select 1 from chat_run_steps s where s.run = r.key) limit ${SLICE})`,
     rows: [[before]],
@@ -95,6 +98,7 @@ export const deleteOldRunSlice = (before: number): Statement[] => [
 
 /** Runs that were going on when the server ended; nobody ends them any more. */
 export const interruptOpenRuns = (now: number): Statement => ({
+  touches: [],
   sql: "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'",
   rows: [[now]],
 });

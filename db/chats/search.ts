@@ -25,23 +25,26 @@ export const indexMessages = (chat: number, messages: readonly Said[]): Statemen
     return stems.length === 0 ? [] : [[chat, message.id, stems.join(" ")]];
   });
   if (rows.length === 0) return [];
-  return [{ sql: "insert into message_search (rowid, words) values ((?1 << 32) | ?2, ?3)", rows }];
+  return [{ touches: [], sql: "insert into message_search (rowid, words) values ((?1 << 32) | ?2, ?3)", rows }];
 };
 
 /** A message and all later ones have left the history. */
 export const forgetMessagesFrom = (chat: number, from: number): Statement => ({
+  touches: [],
   sql: "delete from message_search where rowid between (?1 << 32) | ?2 and (?1 << 32) | 4294967295",
   rows: [[chat, from]],
 });
 
 /** The messages up to this one are deleted for good. */
 export const forgetMessagesUpTo = (chat: number, last: number): Statement => ({
+  touches: [],
   sql: "delete from message_search where rowid between ?1 << 32 and (?1 << 32) | ?2",
   rows: [[chat, last]],
 });
 
 /** The title as it is now. */
 export const indexTitle = (chat: number, title: string): Statement => ({
+  touches: [],
   sql: "insert or replace into title_search (rowid, words) values (?1, ?2)",
   rows: [[chat, wordsOf(title).join(" ")]],
 });
@@ -51,6 +54,7 @@ export const indexPull = (chat: number, text: string): Statement => indexTitle(-
 
 /** The chat has no pull request any more. */
 export const forgetPull = (chat: number): Statement => ({
+  touches: [],
   sql: "delete from title_search where rowid = ?1",
   rows: [[-chat]],
 });
@@ -59,7 +63,7 @@ export const forgetPull = (chat: number): Statement => ({
 export const forgetChat = (chat: number): Statement[] => [
   forgetMessagesFrom(chat, 0),
   forgetPull(chat),
-  { sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
+  { touches: [], sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
 ];
 
 /** Pages of the index that one slice of a merge writes at most; 16 took 1 ms and at worst 13 with half a million messages. */
@@ -69,6 +73,7 @@ export type SearchTable = (typeof SEARCH_TABLES)[number];
 
 /** One slice of merging what commits have added, so that searches look into few places. */
 export const mergeSearch = (table: SearchTable): Statement => ({
+  touches: [],
   sql: `insert into ${table} (${table}, rank) values ('merge', ${SLICE_PAGES})`,
   rows: [[]],
 });

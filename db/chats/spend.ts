@@ -24,6 +24,7 @@ type Spent = {
 
 /** One model call. It counts for its user also when the chat is no more. */
 export const insertSpend = ({ user_id, chat_key, kind, model_config_id, usage, now }: Spent): Statement => ({
+  touches: [],
   sql: `insert into model_spend (user_id, chat_id, root_chat_id, kind, model_config_id, input_tokens, output_tokens,
       cache_read_tokens, cache_creation_tokens, cost_micros, created_at)
     values (?1, coalesce((select id from chats where key = ?2), ''),

@@ -1,5 +1,6 @@
 // The store of a single server: SQLite in this process, one group-committing writer, reader Workers, a checkpoint Worker.
 import type { Database, Statement as Prepared } from "bun:sqlite";
+import type { Touch } from "../schema/touching.ts";
 import { Checkpointer } from "./checkpoint.ts";
 import { openDatabase } from "./open.ts";
 import { Readers } from "./readers.ts";
@@ -83,18 +84,16 @@ export class LocalStore implements Store {
   }
 
   async commit(batch: readonly Statement[], about?: string): Promise<void> {
-    const tables = batch.map(({ sql }) => tableOf(sql));
-    const isShown = tables.some((table) => !HIDDEN.has(table));
-    const isOfCallers = tables.some((table) => CALLERS.has(table));
-    if (!isShown && !isOfCallers) return this.writer.submit(batch);
+    const touched = new Set(batch.flatMap(({ touches = ALL }) => touches));
+    if (touched.size === 0) return this.writer.submit(batch);
     try {
       await this.writer.submit(batch);
     } finally {
       // Also when it is not known whether it was written.
-      if (isOfCallers) this.#callers += 1;
-      if (isShown) {
+      if (touched.has("callers")) this.#callers += 1;
+      const isOfOne = !touched.has("workspaces");
+      if (!isOfOne || touched.has("agents")) {
         this.#shown += 1;
-        const isOfOne = about !== undefined && tables.every((table) => HIDDEN.has(table) || OF_AGENTS.has(table));
         this.#raise(isOfOne ? about : undefined);
       }
     }
@@ -160,30 +159,8 @@ export class LocalStore implements Store {
   }
 }
 
-/** Tables that no list of workspaces shows anything of; written often. */
-const HIDDEN = new Set(
-  "agent_logs agent_stats api_keys audit_logs chat_events chat_messages chat_queue chats job_logs oidc_links passkeys recovery_codes sequences timers totp_factors usage_blocks usage_details usage_digests usage_keys usage_latencies usage_minutes workspace_activity".split(
-    " ",
-  ),
-);
-/** Those that decide who a caller is; empty: a statement whose table cannot be told. */
-const CALLERS = new Set(["api_keys", "users", "organization_members", "passkeys", "totp_factors", ""]);
-
-/** Rows that belong to one agent and are shown with its workspace alone. */
-const OF_AGENTS = new Set(["agents", "agent_apps", "agent_scripts", "agent_metadata", "agent_log_sources"]);
-
 /** Workspaces whose agents' writes are counted by themselves; with more of them the counting begins anew. */
 const WORKSPACES = 50_000;
 
-const tables = new Map<string, string>();
-const KNOWN = 5_000;
-
-/** The table a statement writes to, or "". The text of a statement is one of a few hundred. */
-const tableOf = (sql: string): string => {
-  let known = tables.get(sql);
-  if (known === undefined) {
-    known = /^\s*(?:insert into|update|delete from)\s+"?(\w+)/i.exec(sql)?.[1] ?? "";
-    if (tables.size < KNOWN) tables.set(sql, known);
-  }
-  return known;
-};
+/** What a statement touches that says nothing of it. */
+const ALL: readonly Touch[] = ["workspaces", "callers"];

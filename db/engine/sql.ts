@@ -3,6 +3,7 @@
 import { Column, eq, getTableColumns, getTableName, is, Param, Placeholder, SQL, sql, type Table } from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
+import { type Touch, touchesOf } from "../schema/touching.ts";
 
 /** What SQLite stores. Booleans travel as 0 and 1, times as milliseconds, JSON as text. */
 export type Value = string | number | bigint | null | Uint8Array;
@@ -18,6 +19,8 @@ export type Statement = {
   readonly sql: string;
   readonly rows: readonly (readonly Value[])[];
   readonly expect?: number;
+  /** Which answers that are kept it may make wrong; absent: all of them. */
+  readonly touches?: readonly Touch[];
 };
 
 /** One read: SQL, its parameters, and how a row of values becomes an object. */
@@ -33,6 +36,8 @@ export type Query<T> = {
 export const build = drizzle(async () => ({ rows: [] }));
 
 type Compilable = { toSQL(): { sql: string; params: unknown[] } };
+/** What an insert, update or delete of Drizzle knows of itself. */
+type Writing = Compilable & { readonly config: { readonly table: SQLiteTable } };
 type Bindings = Record<string, unknown>;
 
 const encodersOf = (params: unknown[]): ((values: Bindings) => Value)[] =>
@@ -73,13 +78,15 @@ export const statement = <V extends Bindings>(
 ): ((values: V | readonly V[]) => Statement) => {
   const compiled = lazily(() => {
     const { sql: text, params } = builder.toSQL();
-    return { text, encoders: encodersOf(params) };
+    const table = (builder as Partial<Writing>).config?.table;
+    return { text, encoders: encodersOf(params), touches: table ? { touches: touchesOf(table) } : {} };
   });
   return (values) => {
-    const { text, encoders } = compiled();
+    const { text, encoders, touches } = compiled();
     return {
       sql: text,
       rows: (Array.isArray(values) ? values : [values]).map((one) => encoders.map((encode) => encode(one))),
+      ...touches,
       ...options,
     };
   };
@@ -97,6 +104,7 @@ export const insertInto = <T extends SQLiteTable>(
     return {
       sql: text,
       rows: (Array.isArray(rows) ? rows : [rows]).map((row) => encoders.map((encode) => encode(row as Bindings))),
+      touches: touchesOf(table),
     };
   };
 };

@@ -41,7 +41,7 @@ export interface Store {
   /** Raised at every start; each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
   readonly epoch: number;
   /**
-   * Raised before `commit` resolves, for each batch that writes anything lists of workspaces show; what was read at a version is right
+   * Raised before `commit` resolves, for each batch that touches what lists of workspaces show (`Statement.touches`); what was read at a version is right
    * while it lasts. Undefined where writes of others would not be seen.
    */
   readonly shownVersion?: number;

@@ -47,12 +47,14 @@ const SOONER = "on conflict (id) do update set due = min(due, excluded.due)";
 
 /** The same for every workspace of a template that is not deleted: they are told in the batch that changes the template. */
 export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement => ({
+  touches: [],
   sql: `${OF_WORKSPACES} where template_id = ?3 and deleted = 0 ${SOONER}`,
   rows: [[name, due, template_id]],
 });
 
 /** The same for every workspace of a user. */
 export const setTimersOfOwner = (owner_id: string, name: string, due: number): Statement => ({
+  touches: [],
   sql: `${OF_WORKSPACES} where owner_id = ?3 and deleted = 0 ${SOONER}`,
   rows: [[name, due, owner_id]],
 });

@@ -34,5 +34,5 @@ const remove = deleteBy(mcp_servers, mcp_servers.id);
 /** With the tokens of everybody who signed in there. */
 export const deleteMcpServer = (id: string): Statement[] => [
   { ...remove(id), expect: 1 },
-  { sql: "delete from external_auth_links where provider_id = ?1", rows: [[`mcp:${id}`]] },
+  { touches: [], sql: "delete from external_auth_links where provider_id = ?1", rows: [[`mcp:${id}`]] },
 ];

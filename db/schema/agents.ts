@@ -1,11 +1,12 @@
 // Workspace agents and everything they report. Inserted by the build that made them, then written by the agent actor only.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { agentTable, quietTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
 export type DeclaredDevcontainer = { id: string; name: string; workspace_folder: string; config_path: string };
 
-export const agents = sqliteTable(
+export const agents = agentTable(
   "agents",
   {
     /** Integer key, used by logs and log sources. */
@@ -60,7 +61,7 @@ export const agents = sqliteTable(
   ],
 );
 
-export const agent_apps = sqliteTable(
+export const agent_apps = agentTable(
   "agent_apps",
   {
     id: text().primaryKey(),
@@ -86,7 +87,7 @@ export const agent_apps = sqliteTable(
   (table) => [uniqueIndex("agent_apps_slug").on(table.agent_id, table.slug)],
 );
 
-export const agent_scripts = sqliteTable(
+export const agent_scripts = agentTable(
   "agent_scripts",
   {
     id: text().primaryKey(),
@@ -127,7 +128,7 @@ export const agent_script_timings = sqliteTable(
   ],
 );
 
-export const agent_metadata = sqliteTable(
+export const agent_metadata = agentTable(
   "agent_metadata",
   {
     agent_id: text().notNull(),
@@ -146,7 +147,7 @@ export const agent_metadata = sqliteTable(
   (table) => [primaryKey({ columns: [table.agent_id, table.key] })],
 );
 
-export const agent_log_sources = sqliteTable(
+export const agent_log_sources = agentTable(
   "agent_log_sources",
   {
     /** Integer key, used by the log lines. */
@@ -164,7 +165,7 @@ export const agent_log_sources = sqliteTable(
 );
 
 /** The hot table: integers only, one row a line (PERFORMANCE section 2b). */
-export const agent_logs = sqliteTable(
+export const agent_logs = quietTable(
   "agent_logs",
   {
     id: integer().primaryKey(),
@@ -181,7 +182,7 @@ export const agent_logs = sqliteTable(
 );
 
 /** The newest statistics an agent sent, one row an agent; buckets for insights come with their own table. */
-export const agent_stats = sqliteTable("agent_stats", {
+export const agent_stats = quietTable("agent_stats", {
   agent_id: text().primaryKey(),
   collected_at: integer().notNull(),
   connection_count: integer().notNull(),

@@ -1,13 +1,14 @@
 // Who changed what, when and from where. Written in the same batch as the change (db/reports/audit/audit.ts) and never changed; deleted only by
 // retention (actors/audit/retention.ts). Refers to nothing: an entry outlives what it tells of.
 import { sql } from "drizzle-orm";
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
+import { quietTable } from "./touching.ts";
 
 /** Field -> what it was and is; secrets without their values. */
 export type AuditDiff = Readonly<Record<string, { old: unknown; new: unknown; secret: boolean }>>;
 
-export const audit_logs = sqliteTable(
+export const audit_logs = quietTable(
   "audit_logs",
   {
     /** In the order of commits: tells apart what happened in the same millisecond. */

@@ -1,14 +1,15 @@
 // The pull requests of chats: one row for each chat whose work was pushed to a git host that the deployment knows, with what that host
 // said of it last. Written by actors/chat/background/pull-requests.ts alone, outside of the chats' mailboxes: nothing of a chat depends on it.
-import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { integer, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
+import { quietTable } from "./touching.ts";
 
 /** What a host has answered, by the name of the question, and the mark that asks whether it still holds. */
 export type KeptAnswers = Readonly<
   Record<string, { readonly path: string; readonly etag: string; readonly value: unknown }>
 >;
 
-export const chat_diffs = sqliteTable("chat_diffs", {
+export const chat_diffs = quietTable("chat_diffs", {
   chat: integer()
     .primaryKey()
     .references(() => chats.key),

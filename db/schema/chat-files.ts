@@ -1,10 +1,11 @@
 // Files that people have uploaded for chats. The bytes are in the blob store under `hash`.
 import { sql } from "drizzle-orm";
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
+import { quietTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
 
-export const chat_files = sqliteTable(
+export const chat_files = quietTable(
   "chat_files",
   {
     id: text().primaryKey(),

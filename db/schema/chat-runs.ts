@@ -1,10 +1,11 @@
 // Recorded model calls of chats whose owners want them recorded (facts/chats 4.18): a run is a turn or another errand of a chat, a step
 // one call of the model. Written by the recorder of actors/chat/background/recorder.ts, outside of the chat's mailbox: nothing depends on them.
 import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
+import { quietTable } from "./touching.ts";
 
-export const chat_runs = sqliteTable(
+export const chat_runs = quietTable(
   "chat_runs",
   {
     key: integer().primaryKey(),
@@ -32,7 +33,7 @@ export const chat_runs = sqliteTable(
   ],
 );
 
-export const chat_run_steps = sqliteTable(
+export const chat_run_steps = quietTable(
   "chat_run_steps",
   {
     run: integer()

@@ -1,9 +1,10 @@
 // With whom chats are shared: one row for each root chat and each person or group that may read it (sub-chats go with their root).
 // Written by the chat actor only.
-import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
+import { quietTable } from "./touching.ts";
 
-export const chat_shares = sqliteTable(
+export const chat_shares = quietTable(
   "chat_shares",
   {
     chat: integer()

@@ -1,10 +1,11 @@
 // Chats, their messages and what waits in their queues. Written by the chat actor only; pin_order by whichever chat of the owner is
 // pinned, in SQL alone (rule CH-19).
 import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { ChatError } from "#schema/chat-error.ts";
 import type { MessagePart } from "#schema/chat-part.ts";
 import type { ChatPermissions } from "#schema/chat-permissions.ts";
+import { quietTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
 
 /** A tool that the client runs (facts/chats 3.5). */
@@ -19,7 +20,7 @@ type PendingCallRow = {
   permission?: "asked" | "granted" | "refused";
 };
 
-export const chats = sqliteTable(
+export const chats = quietTable(
   "chats",
   {
     key: integer().primaryKey(),
@@ -96,7 +97,7 @@ export const chats = sqliteTable(
   ],
 );
 
-export const messages = sqliteTable(
+export const messages = quietTable(
   "messages",
   {
     id: integer().primaryKey(),
@@ -124,7 +125,7 @@ export const messages = sqliteTable(
   ],
 );
 
-export const queued_messages = sqliteTable(
+export const queued_messages = quietTable(
   "queued_messages",
   {
     id: integer().primaryKey(),
@@ -144,7 +145,7 @@ export const queued_messages = sqliteTable(
 );
 
 /** What was answered to requests that carried an `Idempotency-Key`, for a day: one that comes again gets the same answer. */
-export const chat_requests = sqliteTable(
+export const chat_requests = quietTable(
   "chat_requests",
   {
     chat: integer()

@@ -4,10 +4,11 @@
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { StoredResource } from "#schema/chat-context.ts";
 import { chats } from "./chats.ts";
+import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";
 import { workspaces } from "./workspaces.ts";
 
-export const context_snapshots = sqliteTable("context_snapshots", {
+export const context_snapshots = quietTable("context_snapshots", {
   /** SHA-256 of everything in it, hex. */
   id: text().primaryKey(),
   /** The same without MCP: a chat is dirty when this differs. */
@@ -36,7 +37,7 @@ export const workspace_contexts = sqliteTable(
 );
 
 /** What a chat goes by until it is pinned anew. */
-export const chat_contexts = sqliteTable(
+export const chat_contexts = quietTable(
   "chat_contexts",
   {
     chat: integer()
@@ -53,7 +54,7 @@ export const chat_contexts = sqliteTable(
   (table) => [index("chat_contexts_snapshot").on(table.snapshot)],
 );
 
-export const user_skills = sqliteTable(
+export const user_skills = quietTable(
   "user_skills",
   {
     id: text().primaryKey(),

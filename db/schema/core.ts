@@ -1,15 +1,16 @@
 // Tables of the store itself: who may write (epoch), which numbers are taken (sequences), what is due (timers), and what one
 // actor still has to tell another (outbox).
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 
 /** One row. Raised at each start; every group commit checks it (rule ST-5). */
 export const epoch = sqliteTable("epoch", { id: integer().primaryKey(), value: integer().notNull() });
 
 /** `next` is the first number not yet handed out to any process. */
-export const sequences = sqliteTable("sequences", { name: text().primaryKey(), next: integer().notNull() });
+export const sequences = quietTable("sequences", { name: text().primaryKey(), next: integer().notNull() });
 
 /** Work that becomes a message to an actor when its time comes; the scheduler is the only reader. */
-export const timers = sqliteTable(
+export const timers = quietTable(
   "timers",
   {
     /** `<actor>/<id>/<name>`: one timer of each name for each actor. */

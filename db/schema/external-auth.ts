@@ -1,8 +1,9 @@
 // The accounts at external-auth providers that users have linked, one row a user and provider. The providers themselves are a setting.
-import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const external_auth_links = sqliteTable(
+export const external_auth_links = quietTable(
   "external_auth_links",
   {
     user_id: text()

@@ -1,8 +1,9 @@
 // The key pair with which the workspaces of a user reach git servers, one row a user. Made on first need.
-import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { integer, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const git_ssh_keys = sqliteTable("git_ssh_keys", {
+export const git_ssh_keys = quietTable("git_ssh_keys", {
   user_id: text()
     .primaryKey()
     .references(() => users.id),

@@ -1,8 +1,9 @@
 // What was asked of the consumers of lifecycle hooks and what they decided. Written before a decision counts, never changed, and let go in
 // its time (actors/hooks/ledger.ts). Refers to nothing: a row outlives its chat, but not what was said in it.
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 
-export const hook_dispatches = sqliteTable(
+export const hook_dispatches = quietTable(
   "hook_dispatches",
   {
     key: integer().primaryKey(),

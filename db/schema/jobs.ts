@@ -2,6 +2,7 @@
 // actor for builds, the template-version actor for imports.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 
 export const jobs = sqliteTable(
   "jobs",
@@ -54,7 +55,7 @@ export type JobTiming = {
   ended_at: number;
 };
 
-export const job_logs = sqliteTable(
+export const job_logs = quietTable(
   "job_logs",
   {
     id: integer().primaryKey(),

@@ -1,8 +1,9 @@
 // Where each user has signed in: guesses from elsewhere do not lock anybody out there.
-import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const known_addresses = sqliteTable(
+export const known_addresses = quietTable(
   "known_addresses",
   {
     user_id: text()

@@ -1,11 +1,12 @@
 // What model calls of chats have used and cost, one row for each call that has said what it used. Written before its answer is stored,
 // never changed. Refers to nothing: what somebody has spent stays spent when the chat or the model is deleted.
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 
 /** What a model was asked for: the kinds of `chat_runs`. */
 export type SpendKind = "chat_turn" | "title_generation" | "quickgen" | "compaction";
 
-export const model_spend = sqliteTable(
+export const model_spend = quietTable(
   "model_spend",
   {
     key: integer().primaryKey(),

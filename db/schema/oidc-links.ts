@@ -1,8 +1,9 @@
 // Accounts at OpenID Connect providers that sign a user in.
-import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const oidc_links = sqliteTable(
+export const oidc_links = quietTable(
   "oidc_links",
   {
     issuer: text().notNull(),

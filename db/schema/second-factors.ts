@@ -1,8 +1,9 @@
 // What proves a person beside the password: codes of an authenticator app, and recovery codes for when it is lost.
-import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { callerTable, quietTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const totp_factors = sqliteTable("totp_factors", {
+export const totp_factors = callerTable("totp_factors", {
   user_id: text()
     .primaryKey()
     .references(() => users.id),
@@ -13,7 +14,7 @@ export const totp_factors = sqliteTable("totp_factors", {
   created_at: integer().notNull(),
 });
 
-export const recovery_codes = sqliteTable(
+export const recovery_codes = quietTable(
   "recovery_codes",
   {
     user_id: text()
@@ -27,7 +28,7 @@ export const recovery_codes = sqliteTable(
 );
 
 /** Passkeys: key pairs of WebAuthn, of which the public half is here. */
-export const passkeys = sqliteTable(
+export const passkeys = callerTable(
   "passkeys",
   {
     id: text().primaryKey(),

@@ -1,9 +1,10 @@
 // Who used what, for the reports of insights. Minutes come in as masks of half-hour buckets (facts/platform 6.1) and are folded, once a
 // bucket is over, into one packed row for each user, template and 32 days (db/reports/usage/block.ts). Written by actors/usage/ only.
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
 
 /** Integer keys of what usage is about. */
-export const usage_keys = sqliteTable(
+export const usage_keys = quietTable(
   "usage_keys",
   {
     key: integer().primaryKey(),
@@ -16,7 +17,7 @@ export const usage_keys = sqliteTable(
 );
 
 /** Minutes of buckets that are not folded yet. */
-export const usage_minutes = sqliteTable(
+export const usage_minutes = quietTable(
   "usage_minutes",
   {
     /** Half hours since 1970, UTC. */
@@ -32,7 +33,7 @@ export const usage_minutes = sqliteTable(
 );
 
 /** Latencies that agents reported in buckets that are not folded yet. */
-export const usage_latencies = sqliteTable(
+export const usage_latencies = quietTable(
   "usage_latencies",
   {
     bucket: integer().notNull(),
@@ -46,20 +47,20 @@ export const usage_latencies = sqliteTable(
 );
 
 /** What reports over whole blocks need; small, so that a year of many users is read at once. */
-export const usage_digests = sqliteTable("usage_digests", {
+export const usage_digests = quietTable("usage_digests", {
   /** Block, user and template in one number (db/reports/usage/block.ts), so that rows lie in the order they are read. */
   id: integer().primaryKey(),
   digest: blob({ mode: "buffer" }).notNull(),
 });
 
 /** Every bucket of the block, for ranges that begin or end within it. */
-export const usage_details = sqliteTable("usage_details", {
+export const usage_details = quietTable("usage_details", {
   id: integer().primaryKey(),
   detail: blob({ mode: "buffer" }).notNull(),
 });
 
 /** How often something of a block was written, so that what a report took from it can be kept until it changes (db/reports/usage/parts.ts). */
-export const usage_blocks = sqliteTable("usage_blocks", {
+export const usage_blocks = quietTable("usage_blocks", {
   block: integer().primaryKey(),
   version: integer().notNull(),
 });

@@ -1,8 +1,9 @@
 // People and what they may do.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { callerTable, tableTouching } from "./touching.ts";
 
-export const users = sqliteTable(
+export const users = tableTouching("callers", "workspaces")(
   "users",
   {
     id: text().primaryKey(),
@@ -54,7 +55,7 @@ export const organizations = sqliteTable(
   (table) => [uniqueIndex("organizations_name").on(sql`lower(${table.name})`).where(sql`${table.deleted} = 0`)],
 );
 
-export const organization_members = sqliteTable(
+export const organization_members = tableTouching("callers", "workspaces")(
   "organization_members",
   {
     organization_id: text()
@@ -74,7 +75,7 @@ export const organization_members = sqliteTable(
   ],
 );
 
-export const api_keys = sqliteTable(
+export const api_keys = callerTable(
   "api_keys",
   {
     /** The 10 characters before the hyphen of `<id>-<secret>`. */

@@ -4,6 +4,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Acl } from "#schema/acl.ts";
 import { templates } from "./templates.ts";
+import { quietTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
 
 export const workspaces = sqliteTable(
@@ -119,7 +120,7 @@ export const workspace_resources = sqliteTable(
 );
 
 /** Why the end of a workspace moved, or why the server did something to it by itself; the newest of each workspace are kept. */
-export const workspace_activity = sqliteTable(
+export const workspace_activity = quietTable(
   "workspace_activity",
   {
     id: integer().primaryKey(),

@@ -33,6 +33,7 @@ export const findUserSkill = query(
 
 /** Refused as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
 export const insertUserSkill = (row: UserSkillRow, most: number) => ({
+  touches: [],
   sql: `insert into user_skills (id, user_id, name, description, content, created_at, updated_at)
     select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where (select count(*) from user_skills where user_id = ?2) < ?8`,
   rows: [[row.id, row.user_id, row.name, row.description, row.content, row.created_at, row.updated_at, most]],

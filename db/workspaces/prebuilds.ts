@@ -86,6 +86,7 @@ export const lookAtPrebuilds = (template_id: string, due: number): Statement => 
 
 /** The same, unless they are looked at sooner. */
 export const lookAtPrebuildsBy = (template_id: string, due: number): Statement => ({
+  touches: [],
   sql: `insert into timers (id, actor, actor_id, name, due) values (?, '${ACTOR}', ?, '${NAME}', ?)
     on conflict (id) do update set due = min(due, excluded.due)`,
   rows: [[`${ACTOR}/${template_id}/${NAME}`, template_id, due]],
@@ -93,12 +94,14 @@ export const lookAtPrebuildsBy = (template_id: string, due: number): Statement =
 
 /** Not again, unless somebody has asked for it since it was set to `due`. */
 export const forgetPrebuilds = (template_id: string, due: number): Statement => ({
+  touches: [],
   sql: "delete from timers where id = ? and due = ?",
   rows: [[`${ACTOR}/${template_id}/${NAME}`, due]],
 });
 
 /** Moves the next look on, unless something has happened since it was set to `due`. */
 export const putOffPrebuilds = (template_id: string, due: number, later: number): Statement => ({
+  touches: [],
   sql: "update timers set due = ? where id = ? and due = ?",
   rows: [[later, `${ACTOR}/${template_id}/${NAME}`, due]],
 });

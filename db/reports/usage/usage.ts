@@ -13,6 +13,7 @@ import type { ReportArgs } from "./reports.ts";
 
 /** Gives names that have none a key. */
 export const insertUsageKeys = (names: readonly { kind: KeyKind; name: string }[]): Statement => ({
+  touches: [],
   sql: "insert or ignore into usage_keys (kind, name) values (?, ?)",
   rows: names.map(({ kind, name }) => [kind, name]),
 });
@@ -35,6 +36,7 @@ export type LatencyRow = { bucket: number; user: number; template: number; ms: n
 
 /** Blocks are told of what is written in them (rule IN-13). */
 const countWrites = (blocks: readonly number[]): Statement => ({
+  touches: [],
   sql: `insert into usage_blocks (block, version) values (?, 1) on conflict (block) do update set version = version + 1`,
   rows: [...new Set(blocks)].map((block) => [block]),
 });
@@ -44,6 +46,7 @@ const blockOf = ({ bucket }: { bucket: number }): number => Math.floor(bucket / 
 /** Minutes are added to those that are there: a minute counts once. */
 export const addMinutes = (rows: readonly MinutesRow[]): readonly Statement[] => [
   {
+    touches: [],
     sql: `insert into usage_minutes (bucket, "user", template, app, mask) values (?, ?, ?, ?, ?)
       on conflict (bucket, "user", template, app) do update set mask = mask | excluded.mask`,
     rows: rows.map(({ bucket, user, template, app, mask }) => [bucket, user, template, app, mask]),
@@ -53,6 +56,7 @@ export const addMinutes = (rows: readonly MinutesRow[]): readonly Statement[] =>
 
 export const addLatencies = (rows: readonly LatencyRow[]): readonly Statement[] => [
   {
+    touches: [],
     sql: `insert into usage_latencies (bucket, "user", template, ms, "count") values (?, ?, ?, ?, ?)
       on conflict (bucket, "user", template, ms) do update set "count" = "count" + excluded."count"`,
     rows: rows.map(({ bucket, user, template, ms, count }) => [bucket, user, template, ms, count]),
@@ -130,10 +134,12 @@ export const savePacked = (
   rows: readonly { id: number; digest: Uint8Array; detail: Uint8Array }[],
 ): readonly Statement[] => [
   {
+    touches: [],
     sql: "insert into usage_digests (id, digest) values (?, ?) on conflict (id) do update set digest = excluded.digest",
     rows: rows.map(({ id, digest }) => [id, digest]),
   },
   {
+    touches: [],
     sql: "insert into usage_details (id, detail) values (?, ?) on conflict (id) do update set detail = excluded.detail",
     rows: rows.map(({ id, detail }) => [id, detail]),
   },
