@@ -24,12 +24,14 @@ const startHanging = () => {
   let isHanging = true;
   const inner = host.url;
   let asked = 0;
+  const waiting: { readonly count: number; readonly arrived: () => void }[] = [];
   const front = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     idleTimeout: 0,
     async fetch(request) {
       asked += 1;
+      for (const { count, arrived } of waiting) if (asked >= count) arrived();
       if (isHanging) return new Promise<Response>(() => {});
       const { method, headers } = request;
       const body = method === "POST" ? await request.text() : undefined;
@@ -41,6 +43,12 @@ const startHanging = () => {
     get asked() {
       return asked;
     },
+    /** Resolves when so many requests have arrived. */
+    askedTimes: (count: number): Promise<void> =>
+      new Promise((resolve) => {
+        if (asked >= count) resolve();
+        else waiting.push({ count, arrived: resolve });
+      }),
     answer: () => {
       isHanging = false;
     },
@@ -102,6 +110,7 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
   clock.advance(2_000);
   await next("five");
   await clock.timerIn(2_000);
+  await hanging.askedTimes(asked + 1);
   clock.advance(2_000);
   expect(await toolsOf()).toEqual(["quick"]);
   expect(hanging.asked).toBe(asked + 1);
