@@ -105,6 +105,7 @@ export const openChats = ({
       hooks,
       subagents,
       publish,
+      tellWaiting: (chat_id, isWaiting) => topics.publish("chat_waits", chat_id, { isWaiting }),
       blocks,
       compactions,
       opened_at: clock.now(),

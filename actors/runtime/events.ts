@@ -11,6 +11,8 @@ export type Events = {
   chat_parts: PartBatch;
   /** What is wrong around a turn of the chat now, in words; empty when nothing is. */
   chat_warnings: { warnings: readonly string[] };
+  /** A turn of the chat begins or ceases to wait until others have ended. */
+  chat_waits: { isWaiting: boolean };
   /** Something about a chat of the user with the topic's id that lists show. */
   owner_chats: { kind: OwnerChatKind; chat_id: string; pending_calls?: readonly PendingCall[] };
   /** Something a watcher of the workspace can see has been committed; `version` is the workspace's own counter. */

@@ -1,6 +1,7 @@
 // One line for each kind of provider: how its package is asked for a model. Packages are loaded with the first call, not at start.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/model-provider.ts";
+import { soundChunks } from "./chat-chunks.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { convertUsage } from "./usage.ts";
 
@@ -24,6 +25,7 @@ export const needsBaseUrl = (kind: ProviderKind): boolean => kind === "openai-co
 export const adapterOf = async (kind: ProviderKind, wish: Wish): Promise<LanguageModelV4> => {
   const { base_url, key: apiKey, model, useResponses } = wish;
   const fetch = wish.fetch as typeof globalThis.fetch;
+  const sound = soundChunks(wish.fetch) as typeof globalThis.fetch;
   const common = { apiKey, fetch, ...(base_url === "" ? {} : { baseURL: base_url }) };
   switch (kind) {
     case "anthropic": {
@@ -33,7 +35,8 @@ export const adapterOf = async (kind: ProviderKind, wish: Wish): Promise<Languag
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
       const openai = createOpenAI(common);
-      return useResponses ? openai.responses(model) : openai.chat(model);
+      if (useResponses) return openai.responses(model);
+      return createOpenAI({ ...common, fetch: sound }).chat(model);
     }
     case "google": {
       const { createGoogleGenerativeAI } = await import("@ai-sdk/google");
@@ -43,7 +46,7 @@ export const adapterOf = async (kind: ProviderKind, wish: Wish): Promise<Languag
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const credentials = apiKey === "" ? {} : { apiKey };
       const server = createOpenAICompatible({
-        ...{ name: "openaiCompatible", baseURL: base_url, fetch, includeUsage: true, convertUsage },
+        ...{ name: "openaiCompatible", baseURL: base_url, fetch: sound, includeUsage: true, convertUsage },
         ...credentials,
       });
       return server(model);

@@ -15,7 +15,9 @@ export type FailureReason =
   | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought")
   /** The chat's own model cannot be asked. */
   | ("gone" | "model_disabled")
-  | "spend_limit";
+  | "spend_limit"
+  /** Something that is no provider stands at the address. */
+  | "web_page";
 
 export type Verdict = { readonly kind: ChatErrorKind; readonly retryable: boolean };
 

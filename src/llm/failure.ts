@@ -39,6 +39,8 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
   spend_limit: () => "The spend limit of this chat's owner is reached.",
   too_long: (provider) =>
     `This chat is too long for its model at ${provider}, and could not be made short enough. Edit an earlier message, or begin a new chat.`,
+  web_page: (provider) =>
+    `${provider} answered with a web page in the place of an answer. Is its base URL right, and is it reached without a sign-in?`,
   unknown_host: (provider) => `${provider} cannot be reached: the host name of its address cannot be found.`,
   unreachable: (provider) => `${provider} cannot be reached: nothing accepts connections at its address.`,
 };

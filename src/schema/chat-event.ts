@@ -22,8 +22,11 @@ export type ChatEvent = { chat_id: string } & (
       };
     }
   | { type: "queue_update"; queued_messages: QueuedMessage[] }
-  /** `warnings`: what is wrong around the turn now, such as an MCP server it waits for; absent: as before, empty: nothing any more. */
-  | { type: "status"; status: { status: string; warnings?: readonly string[] } }
+  /**
+   * `warnings`: what is wrong around the turn now, such as an MCP server it waits for; absent: as before, empty: nothing any more.
+   * `queued_for_capacity`: the turn waits for others to end, which `warnings` say, too; absent: as before.
+   */
+  | { type: "status"; status: { status: string; warnings?: readonly string[]; queued_for_capacity?: boolean } }
   | { type: "error"; error: ChatError }
   | { type: "action_required"; action_required: ActionRequired }
   | {

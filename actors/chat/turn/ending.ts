@@ -25,13 +25,19 @@ export const problemOf = (content: readonly MessagePart[], finish: Finish | unde
   if (content.some(({ type, text }) => type !== "reasoning" && (type !== "text" || text?.trim() !== "")))
     return undefined;
   if (finish === "content_filter") return content.length === 0 ? new ModelError("content_filter", "") : undefined;
-  if (finish === "length" && content.length > 0) return new ModelError("config", "", { reason: "all_thought" });
+  if (finish === "length") return new ModelError("config", "", { reason: "all_thought" });
   return new ModelError("generic", "", { reason: "empty", retryable: true });
 };
 
 /** The answer broke off in its text: a call that has broken off is answered with an error, which lets the model go on by itself. */
 export const isCutOff = (content: readonly MessagePart[], finish: Finish | undefined): boolean =>
   finish === "length" && callsIn(content).length === 0;
+
+/** People are told where a provider has ended an answer that had begun. */
+export const afterFilter = (): NewMessage[] => [row("assistant", "user", FILTERED)];
+
+const FILTERED =
+  "[The provider's content filter ended the answer here, so it is not complete. Say it in another way to go on.]";
 
 /** What follows an answer that was cut off: people are told, and where it is continued the model is asked to. */
 export const afterCut = (isContinued: boolean): NewMessage[] => [

@@ -1,4 +1,6 @@
 // When a failed model call is tried again (facts/chats 5.3). Pure.
+import type { ChatError } from "#schema/chat-error.ts";
+import type { RetryState } from "../machine/decision.ts";
 
 /** Tries after the first, in a row on the same history. */
 export const RETRIES = 25;
@@ -8,5 +10,12 @@ const FIRST_MS = 1_000;
 const LONGEST_MS = 60_000;
 
 /** Milliseconds before the retry with this number, counted from 1. What the provider asks for is the least. */
-export const retryDelay = (retry: number, retry_after_ms: number): number =>
+const retryDelay = (retry: number, retry_after_ms: number): number =>
   Math.max(Math.min(FIRST_MS * 2 ** (retry - 1), LONGEST_MS), retry_after_ms);
+
+/** What is stored of the retry with this number; `now` in milliseconds since 1970. */
+export const nextTry = (error: ChatError, attempt: number, retry_after_ms: number, now: number): RetryState => {
+  const delay_ms = retryDelay(attempt, retry_after_ms);
+  const { message, kind, provider = "", status_code = null } = error;
+  return { attempt, delay_ms, error: message, kind, provider, retrying_at: now + delay_ms, status_code };
+};

@@ -11,6 +11,7 @@ import type { NewMessage } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
 import { endRuns } from "./end-runs.ts";
+import type { Slot } from "./slot.ts";
 import type { PartBatch } from "./stream-buffer.ts";
 import { Turn, type TurnDeps } from "./turn.ts";
 
@@ -18,8 +19,11 @@ import { Turn, type TurnDeps } from "./turn.ts";
 export type Slots = Readonly<Record<Pool, number>>;
 type Job = { readonly turn: Turn; release: () => void; done: Promise<void> };
 
+/** `tellWaiting`: a chat begins or ceases to wait for a slot. */
+type GenerationsDeps = TurnDeps & { readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void };
+
 export class Generations {
-  readonly #parts: TurnDeps;
+  readonly #parts: GenerationsDeps;
   readonly #capacity: Capacity;
   readonly #jobs = new Map<string, Job>();
   readonly #stopping = new AbortController();
@@ -27,7 +31,7 @@ export class Generations {
   /** Turns that were given a slot since the start. */
   begun = 0;
 
-  constructor(parts: TurnDeps, slots: Slots) {
+  constructor(parts: GenerationsDeps, slots: Slots) {
     this.#parts = parts;
     this.#capacity = new Capacity(slots);
   }
@@ -41,15 +45,43 @@ export class Generations {
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
     this.#end(old);
-    const turn = new Turn(this.#parts, chat_id, history_version, begun);
+    const slot: Slot = {
+      leave: () => job.release(),
+      take: (signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener("abort", () => resolve(), { once: true });
+          job.release = this.#slotFor(chat_id, pool, resolve);
+        }),
+    };
+    const turn = new Turn(this.#parts, { chat_id, history_version, slot }, begun);
     const job: Job = { turn, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
-    const release = this.#capacity.request(pool, chat_id, () => {
+    const release = this.#slotFor(chat_id, pool, () => {
       this.begun += 1;
-      job.done = this.#run(chat_id, job);
+      // Not before the way to give the slot back is known.
+      job.done = Promise.resolve().then(() => this.#run(chat_id, job));
     });
     job.release = release;
     if (turn.isStopped) release();
+  }
+
+  /** Calls `run` once there is a slot; until then followers are told that the chat waits. Returns how to give it back, or to stop waiting. */
+  #slotFor(chat_id: string, pool: Pool, run: () => void): () => void {
+    let isTold = false;
+    const tell = (isWaiting: boolean): void => {
+      if (isTold === isWaiting) return;
+      isTold = isWaiting;
+      this.#parts.tellWaiting(chat_id, isWaiting);
+    };
+    const release = this.#capacity.request(pool, chat_id, () => {
+      tell(false);
+      run();
+    });
+    tell(this.#capacity.isWaiting(chat_id));
+    return () => {
+      release();
+      tell(false);
+    };
   }
 
   /**

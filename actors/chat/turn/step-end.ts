@@ -5,7 +5,7 @@ import type { Proposed } from "../hooks/turn-hooks.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
-import { afterCut, callsIn } from "./ending.ts";
+import { afterCut, afterFilter, callsIn } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
 
 export const assistant = (
@@ -29,6 +29,8 @@ type Ended = {
   /** The answer broke off at the model's limit, and the model is asked to go on. */
   readonly isCut: boolean;
   readonly isContinued: boolean;
+  /** The provider has ended the answer in the middle. */
+  readonly isFiltered: boolean;
   /** The tools of MCP servers. */
   readonly mcp: Pick<McpOffer, "has">;
 };
@@ -38,7 +40,7 @@ type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act
 /** The messages of a step, and whether the model goes on, the client's tools are asked for, or the turn has ended. */
 export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Proposed, ended: Ended): StepEnd => {
   const { content, refused } = proposed;
-  const { usage, now, isLast, isCut, isContinued, mcp } = ended;
+  const { usage, now, isLast, isCut, isContinued, isFiltered, mcp } = ended;
   const calls = callsIn(content);
   const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
   const messages = [
@@ -46,6 +48,7 @@ export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Propose
     ...unknown.map((call) => resultOf(call, `There is no tool "${call.tool_name}".`, now)),
     ...refused,
     ...(isCut ? afterCut(isContinued) : []),
+    ...(isFiltered ? afterFilter() : []),
   ];
   const done = new Set(refused.flatMap((message) => message.content.map(({ tool_call_id }) => tool_call_id)));
   const open = calls.filter((call) => !unknown.includes(call) && !done.has(call.tool_call_id));

@@ -28,7 +28,8 @@ import { callsIn, isCutOff, MOST_CONTINUATIONS, problemOf, STEPS, type Tries } f
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
 import { Opening } from "./opening.ts";
-import { EMPTY_RETRIES, RETRIES, retryDelay } from "./retry.ts";
+import { EMPTY_RETRIES, nextTry, RETRIES } from "./retry.ts";
+import type { Slot, TurnOf } from "./slot.ts";
 import { assistant, endOfStep, resultOf } from "./step-end.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 import type { AgentDeps } from "./tool-agent.ts";
@@ -68,10 +69,16 @@ export class Turn {
   readonly #hooks: TurnHooks;
   readonly #opening: Opening;
 
+  readonly #slot: Slot;
   readonly #goesOn: boolean;
   readonly #retry: RetryState | null;
 
-  constructor(parts: TurnDeps, chat_id: string, history_version: number, { goesOn = false, retry = null }: Begun = {}) {
+  constructor(
+    parts: TurnDeps,
+    { chat_id, history_version, slot }: TurnOf,
+    { goesOn = false, retry = null }: Begun = {},
+  ) {
+    this.#slot = slot;
     this.#goesOn = goesOn;
     this.#retry = retry;
     this.#parts = parts;
@@ -142,7 +149,14 @@ export class Turn {
   async #untilRetry(): Promise<void> {
     const { clock } = this.#parts;
     const left = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), LONGEST_WAIT_MS);
-    if (left > 0) await pause(clock, left, this.#abort.signal);
+    if (left > 0) await this.#rest(left);
+  }
+
+  /** Waits without its slot, so that others may talk to their models meanwhile (rule CH-47). */
+  async #rest(ms: number): Promise<void> {
+    this.#slot.leave();
+    await pause(this.#parts.clock, ms, this.#abort.signal);
+    if (!this.isStopped) await this.#slot.take(this.#abort.signal);
   }
 
   get isStopped(): boolean {
@@ -332,18 +346,9 @@ export class Turn {
       return false;
     }
     this.#collector = undefined;
-    const delay_ms = retryDelay(failures, wait_ms);
-    const retry = {
-      attempt: failures,
-      delay_ms,
-      error: error.message,
-      kind: error.kind,
-      provider: error.provider ?? "",
-      retrying_at: clock.now() + delay_ms,
-      status_code: error.status_code ?? null,
-    };
+    const retry = nextTry(error, failures, wait_ms, clock.now());
     if ((await this.#ask("recordRetry", { fence, retry })) === "stale") return false;
-    await pause(clock, delay_ms, this.#abort.signal);
+    await this.#rest(retry.delay_ms);
     return !this.isStopped;
   }
 
@@ -361,7 +366,8 @@ export class Turn {
     const kept = words.length === 0 ? [] : [assistant(words, usage, model_id)];
     const proposed = await this.#decided(begun, kept, () => this.#hooks.propose(begun, said, inputs));
     if (!proposed) return false;
-    const how = { usage, now, isLast, isCut, isContinued, mcp: this.#mcp };
+    const isFiltered = this.#collector?.finish === "content_filter";
+    const how = { usage, now, isLast, isCut, isContinued, isFiltered, mcp: this.#mcp };
     const { messages, then } = endOfStep(begun, proposed, how);
     const all = [...messages, ...proposed.rows];
     const ended = then === "finish" ? await this.#decided(begun, all, () => this.#hooks.rows(begun, "stop")) : [];

@@ -27,7 +27,16 @@ const FRAME_EVENTS = 256;
 /** Notices and batches that may wait while history is read. */
 const WAITING_LIMIT = 2_048;
 
-type Item = { readonly notice: ChatNotice } | { readonly batch: PartBatch } | { readonly warnings: readonly string[] };
+/** What is no part of the chat's own state. */
+type Around = { readonly warnings: readonly string[]; readonly isWaiting: boolean };
+
+const WAITS = "The chat waits until one of the chats that are being answered now has ended its turn.";
+
+type Item =
+  | { readonly notice: ChatNotice }
+  | { readonly batch: PartBatch }
+  | { readonly warnings: readonly string[] }
+  | { readonly isWaiting: boolean };
 
 /** The batch that was made into a frame last. All followers are told of one batch before the next, so more need not be kept. */
 let framed: { batch: PartBatch; frame: string } | undefined;
@@ -59,7 +68,7 @@ export class ChatFollower {
   #synced: Synced = NOTHING_YET;
   #snapshot = 0;
   #nextSeq = 1;
-  #warned = "";
+  #around: Around = { warnings: [], isWaiting: false };
   #isBusy = true;
   #isOver = false;
 
@@ -76,6 +85,7 @@ export class ChatFollower {
       topics.subscribe("chat", this.#place.id, (notice) => this.#take({ notice })),
       topics.subscribe("chat_parts", this.#place.id, (batch) => this.#take({ batch })),
       topics.subscribe("chat_warnings", this.#place.id, ({ warnings }) => this.#take({ warnings })),
+      topics.subscribe("chat_waits", this.#place.id, ({ isWaiting }) => this.#take({ isWaiting })),
     ];
     this.#begin().catch((error) => this.#fail(error));
   }
@@ -91,7 +101,10 @@ export class ChatFollower {
     this.#snapshot = picture.snapshot_version;
     await this.#sendHistory(this.#asked.after_id, picture.snapshot_version);
     this.#sendState(picture);
-    this.#sendWarnings(this.#ctx.mcp.warnings(this.#place.id));
+    this.#sendAround({
+      warnings: this.#ctx.mcp.warnings(this.#place.id),
+      isWaiting: this.#ctx.generations.isWaiting(this.#place.id),
+    });
     if (buffer) this.#sendParts(buffer);
     this.#isBusy = false;
     this.#drain();
@@ -107,7 +120,7 @@ export class ChatFollower {
   #drain(): void {
     for (let item = this.#waiting.shift(); item && !this.#isOver; item = this.#waiting.shift()) {
       if ("batch" in item) this.#sendParts(item.batch);
-      else if ("warnings" in item) this.#sendWarnings(item.warnings);
+      else if ("warnings" in item || "isWaiting" in item) this.#sendAround(item);
       else if (item.notice.snapshot_version > this.#snapshot) {
         const { notice } = item;
         this.#snapshot = notice.snapshot_version;
@@ -159,12 +172,17 @@ export class ChatFollower {
     this.#send(events);
   }
 
-  /** What is wrong around the turn, once each time it changes. */
-  #sendWarnings(warnings: readonly string[]): void {
-    const words = warnings.join("\n");
-    if (words === this.#warned) return;
-    this.#warned = words;
-    this.#send([{ type: "status", chat_id: this.#place.id, status: { status: this.#synced.status, warnings } }]);
+  /** What is wrong around the turn, and whether it waits for a slot: once each time one of them changes. */
+  #sendAround(now: Partial<Around>): void {
+    const before = this.#around;
+    this.#around = { ...before, ...now };
+    const { warnings, isWaiting } = this.#around;
+    if (before.isWaiting === isWaiting && before.warnings.join("\n") === warnings.join("\n")) return;
+    const status = {
+      ...{ status: this.#synced.status, warnings: isWaiting ? [...warnings, WAITS] : warnings },
+      ...(before.isWaiting === isWaiting ? {} : { queued_for_capacity: isWaiting }),
+    };
+    this.#send([{ type: "status", chat_id: this.#place.id, status }]);
   }
 
   /** Parts of another episode, and those that were sent before, are left out. */

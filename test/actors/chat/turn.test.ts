@@ -251,6 +251,31 @@ test("[CH-17] only so many turns run at once; the others wait their turn, and ea
   expect([second.prompt, services.generations.isWaiting(two)]).toEqual(["two", false]);
 });
 
+test("[CH-47] a turn that waits for its next try gives its slot to others, and asks again once there is one", async () => {
+  await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
+  const one = await newChat(services, "one");
+  const failed = services.until(({ retry_state }) => retry_state !== null);
+  (await services.models.next()).fail("overloaded", { retryable: true });
+  const { retry_state } = await failed;
+  await loopTurned();
+  const two = await newChat(services, "two");
+  const second = await services.models.next();
+  expect([second.prompt, services.generations.isWaiting(one), services.generations.isWaiting(two)]).toEqual([
+    ...["two", false, false],
+  ]);
+  services.clock.advance(retry_state?.delay_ms ?? 0);
+  await loopTurned();
+  expect(services.generations.isWaiting(one)).toBe(true);
+  second.finish();
+  const again = await services.models.next();
+  expect([again.prompt, again.request.attempt]).toEqual(["one", 2]);
+  // Its slot is one as any other: who comes now waits, until it is stopped.
+  const three = await newChat(services, "three");
+  expect(services.generations.isWaiting(three)).toBe(true);
+  await services.chats.ask(one, "interrupt", {});
+  expect((await services.models.next()).prompt).toBe("three");
+});
+
 test("[CH-18] promoting while a turn runs stops it; the promoted message goes first and nothing is lost", async () => {
   await using services = await openServices();
   const id = await newChat(services, "one");
