@@ -31,3 +31,14 @@ export const relative = (at: string, now: number): string => {
 /** `12 KiB`, `3.4 MiB`. */
 export const size = (bytes: number): string =>
   bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+
+/** `8 hours`, `1 hour 30 minutes`. */
+export const span = (ms: number): string => {
+  const minutes = Math.round(ms / 60_000);
+  const parts: [number, string][] = [
+    [Math.floor(minutes / 1440), "day"],
+    [Math.floor((minutes % 1440) / 60), "hour"],
+    [minutes % 60, "minute"],
+  ];
+  return parts.flatMap(([count, unit]) => (count > 0 ? [`${count} ${unit}${count === 1 ? "" : "s"}`] : [])).join(" ");
+};

@@ -2,9 +2,13 @@
 import { group } from "../group.ts";
 import { CONNECTION } from "./client.ts";
 
+const names = "template";
+
+const versionVerbs = () => import("../client/templates/version-verbs.ts");
+
 export const TEMPLATES = group({
   name: "templates",
-  help: "List templates, or push a folder as a template's new version.",
+  help: "List, make, change and delete templates and their versions.",
   details: CONNECTION,
   words: [
     {
@@ -19,6 +23,55 @@ export const TEMPLATES = group({
         "[FOLDER] [--name NAME] [--version NAME] [--message TEXT] [--variable NAME=VALUE]... [--organization NAME] [--no-activate]",
       help: "A folder with a template.yaml (default: the one you are in) becomes the active version of the template (default: the folder's name).",
       load: () => import("../client/templates/push.ts"),
+    },
+    {
+      name: "init",
+      usage: "[FOLDER] [--example local|docker]",
+      help: "A folder to begin one of your own with: the template that comes with the server.",
+      load: () => import("../client/templates/init.ts"),
+    },
+    {
+      ...{ name: "pull", names },
+      usage: "TEMPLATE [FOLDER] [--version NAME]",
+      help: "The files that its active version, or another one, was made of; into an empty folder (default: the template's name).",
+      load: () => import("../client/templates/pull.ts"),
+    },
+    {
+      ...{ name: "versions", names },
+      usage: "TEMPLATE [--archived]",
+      help: "Its versions, newest first.",
+      load: () => import("../client/templates/versions.ts"),
+    },
+    {
+      ...{ name: "promote", names },
+      usage: "TEMPLATE VERSION",
+      help: "New workspaces are made of this version.",
+      load: async () => ({ run: (await versionVerbs()).promote }),
+    },
+    {
+      ...{ name: "archive", names },
+      usage: "TEMPLATE VERSION",
+      help: "This version is no longer offered.",
+      load: async () => ({ run: (await versionVerbs()).archive }),
+    },
+    {
+      ...{ name: "unarchive", names },
+      usage: "TEMPLATE VERSION",
+      help: "It is offered again.",
+      load: async () => ({ run: (await versionVerbs()).unarchive }),
+    },
+    {
+      ...{ name: "edit", names },
+      usage:
+        "TEMPLATE [--name NAME] [--display-name TEXT] [--description TEXT] [--icon URL] [--ttl DURATION] [--activity-bump DURATION] [--failure-ttl DURATION] [--dormant-after DURATION] [--delete-dormant-after DURATION] [--deprecate TEXT] [--undeprecate]",
+      help: "How it is called and shown, how long its workspaces run (off: without end), and why it shall not be used any more.",
+      load: () => import("../client/templates/edit.ts"),
+    },
+    {
+      ...{ name: "delete", names },
+      usage: "TEMPLATE [--yes]",
+      help: "Deletes a template that has no workspaces, once you have said so again.",
+      load: () => import("../client/templates/delete.ts"),
     },
   ],
 });

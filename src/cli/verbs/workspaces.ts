@@ -41,6 +41,30 @@ export const WORKSPACES = group({
       load: () => import("../client/workspaces/stop.ts"),
     },
     {
+      ...{ name: "restart", names },
+      usage: "WORKSPACE [--update] [--parameter NAME=VALUE]... [--no-wait]",
+      help: "Stops it and starts it again.",
+      load: () => import("../client/workspaces/restart.ts"),
+    },
+    {
+      ...{ name: "rename", names },
+      usage: "WORKSPACE NAME",
+      help: "Gives it another name, where the server allows that (allow_workspace_renames).",
+      load: () => import("../client/workspaces/rename.ts"),
+    },
+    {
+      ...{ name: "favorite", names },
+      usage: "WORKSPACE",
+      help: "It stands first in your lists.",
+      load: async () => ({ run: (await import("../client/workspaces/favorite.ts")).favorite }),
+    },
+    {
+      ...{ name: "unfavorite", names },
+      usage: "WORKSPACE",
+      help: "It does no longer.",
+      load: async () => ({ run: (await import("../client/workspaces/favorite.ts")).unfavorite }),
+    },
+    {
       ...{ name: "delete", names },
       usage: "WORKSPACE [--yes] [--orphan] [--no-wait]",
       help: "Deletes it once you have said so again; --orphan forgets what cannot be removed.",
@@ -57,6 +81,68 @@ export const WORKSPACES = group({
       usage: "WORKSPACE[.AGENT] [--container NAME] [--container-user NAME] [--reconnect ID] [-- COMMAND]",
       help: "A terminal, or a command whose exit code is passed on; `~.` leaves it running, --reconnect comes back to it.",
       load: () => import("../client/workspaces/shell.ts"),
+    },
+  ],
+});
+
+const changeSchedule = () => import("../client/schedule/change.ts");
+
+export const SCHEDULE = group({
+  name: "schedule",
+  help: "Say when a workspace starts and stops by itself.",
+  details: CONNECTION,
+  words: [
+    {
+      ...{ name: "show", names },
+      usage: "WORKSPACE",
+      help: "When it starts and stops.",
+      load: () => import("../client/schedule/show.ts"),
+    },
+    {
+      ...{ name: "start", names },
+      usage: "WORKSPACE TIME|off [DAYS] [ZONE]",
+      help: "Starts it each day at a time such as 9:30, on days such as Mon-Fri, in a zone such as Europe/Berlin (default: every day, this machine's zone).",
+      load: async () => ({ run: (await changeSchedule()).start }),
+    },
+    {
+      ...{ name: "stop", names },
+      usage: "WORKSPACE DURATION|off",
+      help: "Stops it so long after each start, such as 8h.",
+      load: async () => ({ run: (await changeSchedule()).stop }),
+    },
+    {
+      ...{ name: "extend", names },
+      usage: "WORKSPACE DURATION",
+      help: "Stops it so long from now instead, this time.",
+      load: async () => ({ run: (await changeSchedule()).extend }),
+    },
+  ],
+});
+
+const changeShare = () => import("../client/share/change.ts");
+
+export const SHARE = group({
+  name: "share",
+  help: "Share a workspace with others.",
+  details: () => `USER is a user name, an e-mail address or an id.\n${CONNECTION()}`,
+  words: [
+    {
+      ...{ name: "status", names },
+      usage: "WORKSPACE",
+      help: "With whom it is shared.",
+      load: () => import("../client/share/status.ts"),
+    },
+    {
+      ...{ name: "add", names },
+      usage: "WORKSPACE [--user USER]... [--everyone] [--role use|admin]",
+      help: "Lets users, or everyone in its organization, use it, or also start, stop and change it (admin).",
+      load: async () => ({ run: (await changeShare()).add }),
+    },
+    {
+      ...{ name: "remove", names },
+      usage: "WORKSPACE [--user USER]... [--everyone]",
+      help: "Takes that back.",
+      load: async () => ({ run: (await changeShare()).remove }),
     },
   ],
 });

@@ -1,7 +1,8 @@
 // Templates by name, for the verbs that take one.
 import type { Template } from "#schema/template.ts";
-import type { Client } from "#src/client.ts";
-import { canAsk, orAsked } from "../../asked.ts";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { canAsk, oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
@@ -14,6 +15,33 @@ export const templateAsked = async (input: VerbInput, client: Client, name: stri
   const names = name === undefined && canAsk(input) ? await templateNames(client) : [];
   const isOpen = names.length > 1;
   return templateNamed(client, isOpen ? await orAsked(input, undefined, "Template", async () => names) : name);
+};
+
+/** The template that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+export const templateWanted = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Template>) => {
+  const word = oneWord(input, words, "the template");
+  return async (client) => templateNamed(client, await orAsked(input, word, "Template", () => templateNames(client)));
+};
+
+/** The versions of a template, newest first. */
+export const versionsOf = async (client: Client, { id }: Template, archived: boolean): Promise<TemplateVersion[]> => {
+  const query = new URLSearchParams({ include_archived: String(archived), limit: "100" });
+  const versions = await client.get<TemplateVersion[]>(`/api/v2/templates/${id}/versions?${query}`);
+  return versions.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
+};
+
+/** The version of that name; without a name the active one. Throws VerbFailure when there is none. */
+export const versionNamed = (
+  client: Client,
+  { id, name, active_version_id }: Template,
+  version: string | undefined,
+): Promise<TemplateVersion> => {
+  if (version === undefined) return client.get<TemplateVersion>(`/api/v2/templateversions/${active_version_id}`);
+  const path = `/api/v2/templates/${id}/versions/${encodeURIComponent(version)}`;
+  return client.get<TemplateVersion>(path).catch((error) => {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    throw new VerbFailure(`${name} has no version ${version}; \`slipway templates versions ${name}\` shows them`);
+  });
 };
 
 export const templateNames = async (client: Client): Promise<string[]> =>

@@ -1,0 +1,65 @@
+// `slipway schedule start|stop|extend WORKSPACE …`: when it starts and stops by itself, and later than that for once.
+import { rfc3339 } from "#base/clock.ts";
+import { duration } from "#base/config/kinds.ts";
+import { usageError } from "#base/usage-error.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { workspaceAsked } from "../workspaces/find.ts";
+import { scheduleOf } from "./clock-words.ts";
+import { described } from "./show.ts";
+
+const YEAR_MS = 366 * 24 * 3_600_000;
+/** What takes a schedule away. */
+const OFF = ["off", "manual"];
+
+type Change = (input: VerbInput, words: readonly string[]) => { path: string; body: unknown };
+
+/** The verb that sends one change and shows what is so then. */
+const changing =
+  (verb: string, change: Change): RunVerb =>
+  async (input) => {
+    const { words, value, has } = readArguments(input.argv);
+    const [name, ...rest] = words;
+    const named = workspaceAsked(input, name === undefined ? [] : [name]);
+    const { path, body } = change(input, rest);
+    return withServer(`schedule ${verb}`, input, value, async ({ client }) => {
+      const { id } = await named(client);
+      await client.put(`/api/v2/workspaces/${id}/${path}`, body);
+      const workspace = await again(client, id);
+      input.print(has.json ? JSON.stringify(workspace) : described(workspace, input.clock.now()));
+      return EXIT.ok;
+    });
+  };
+
+const again = (client: Client, id: string): Promise<Workspace> => client.get<Workspace>(`/api/v2/workspaces/${id}`);
+
+/** Milliseconds of the only word. Throws UsageError. */
+const spanOf = ([text, more]: readonly string[]): number => {
+  if (more !== undefined) throw usageError(more, "unexpected argument");
+  const ms = duration(60_000, YEAR_MS).parse(text ?? "");
+  if (ms === undefined) throw usageError(text ?? "DURATION", "expected a duration such as 8h or 1h30m");
+  return ms;
+};
+
+const isOff = (words: readonly string[]): boolean => words.length === 1 && OFF.includes(words[0] ?? "");
+
+export const start = changing("start", (_, words) => ({
+  path: "autostart",
+  body: isOff(words)
+    ? { schedule: null }
+    : { schedule: scheduleOf(words, new Intl.DateTimeFormat().resolvedOptions().timeZone) },
+}));
+
+export const stop = changing("stop", (_, words) => ({
+  path: "ttl",
+  body: { ttl_ms: isOff(words) ? null : spanOf(words) },
+}));
+
+/** Counted from now, so that asking twice changes nothing more. */
+export const extend = changing("extend", ({ clock }, words) => ({
+  path: "extend",
+  body: { deadline: rfc3339(clock.now() + spanOf(words)) },
+}));

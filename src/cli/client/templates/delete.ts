@@ -1,0 +1,19 @@
+// `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces, once somebody has said so again.
+import { readArguments } from "../../arguments.ts";
+import { confirmable, mustBeMeant } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { templateWanted } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
+  const named = templateWanted(input, words);
+  confirmable(input, has.yes);
+  return withServer("templates delete", input, value, async ({ client }) => {
+    const template = await named(client);
+    if (!has.yes) await mustBeMeant(input, template.name, `This deletes the template ${template.name}.`);
+    await client.delete(`/api/v2/templates/${template.id}`);
+    input.print(has.json ? JSON.stringify(template) : `${template.name} is deleted.`);
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,46 @@
+// An archive of a template as files in a folder. Nothing is written outside of it, and nothing that is there is touched.
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { ArchiveError, type Source } from "#src/provisioners/archive-entry.ts";
+import { readTar } from "#src/provisioners/archive-tar.ts";
+import { readZip } from "#src/provisioners/archive-zip.ts";
+import { VerbFailure } from "../../failure.ts";
+
+/** What a file of a template may have at most; an upload has less. */
+const FILE_LIMIT = 100 * 1024 * 1024;
+
+/** Throws VerbFailure when there is something in the folder already, or it cannot be made. */
+export const mustBeEmpty = (folder: string): void => {
+  let names: string[] = [];
+  try {
+    names = readdirSync(folder);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ENOENT") throw failed(folder, error);
+  }
+  if (names.length > 0) throw new VerbFailure(`${folder} is not empty`);
+};
+
+/** Writes the files of a tar or zip archive into an empty folder, and answers their names. Throws VerbFailure. */
+export const unpack = async (archive: Uint8Array, folder: string): Promise<string[]> => {
+  mustBeEmpty(folder);
+  const isZip = archive[0] === 0x50 && archive[1] === 0x4b;
+  try {
+    const entries = await (isZip ? readZip : readTar)(inMemory(archive));
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, await entry.read(FILE_LIMIT), { mode: (entry.mode & 0o111) === 0 ? 0o644 : 0o755 });
+    }
+    return entries.map(({ name }) => name);
+  } catch (error) {
+    throw error instanceof ArchiveError ? new VerbFailure(error.message) : failed(folder, error);
+  }
+};
+
+const failed = (folder: string, error: unknown): VerbFailure =>
+  new VerbFailure(`${folder} cannot be written: ${(error as Error).message}`);
+
+const inMemory = (bytes: Uint8Array): Source => ({
+  size: bytes.byteLength,
+  read: async (offset, length) => bytes.subarray(offset, offset + length) as Uint8Array<ArrayBuffer>,
+});

@@ -1,0 +1,48 @@
+// `slipway templates promote|archive|unarchive TEMPLATE VERSION`: which version workspaces are made from, and which are offered at all.
+import type { Template } from "#schema/template.ts";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Client } from "#src/client.ts";
+import { noWords, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { templateWanted, versionNamed, versionsOf } from "./find.ts";
+
+type Act = {
+  verb: string;
+  said: string;
+  act(client: Client, template: Template, version: TemplateVersion): Promise<unknown>;
+};
+
+const withVersion =
+  ({ verb, said, act }: Act): RunVerb =>
+  async (input) => {
+    const { words, value, has } = readArguments(input.argv);
+    const [first, second, ...more] = words;
+    noWords(more);
+    const named = templateWanted(input, first === undefined ? [] : [first]);
+    const word = oneWord(input, second === undefined ? [] : [second], "the version");
+    return withServer(`templates ${verb}`, input, value, async ({ client }) => {
+      const template = await named(client);
+      const names = async () => (await versionsOf(client, template, true)).map(({ name }) => name);
+      const { id } = await versionNamed(client, template, await orAsked(input, word, "Version", names));
+      await act(client, template, await client.get<TemplateVersion>(`/api/v2/templateversions/${id}`));
+      const version = await client.get<TemplateVersion>(`/api/v2/templateversions/${id}`);
+      input.print(has.json ? JSON.stringify(version) : `${plain(version.name)} of ${template.name} ${said}.`);
+      return EXIT.ok;
+    });
+  };
+
+export const promote = withVersion({
+  ...{ verb: "promote", said: "is the active version" },
+  act: (client, template, { id }) => client.patch(`/api/v2/templates/${template.id}/versions`, { id }),
+});
+export const archive = withVersion({
+  ...{ verb: "archive", said: "is archived" },
+  act: (client, _, { id }) => client.post(`/api/v2/templateversions/${id}/archive`),
+});
+export const unarchive = withVersion({
+  ...{ verb: "unarchive", said: "is offered again" },
+  act: (client, _, { id }) => client.post(`/api/v2/templateversions/${id}/unarchive`),
+});

@@ -1,0 +1,25 @@
+// `slipway workspaces favorite WORKSPACE` and `unfavorite`: which ones stand first in one's lists.
+import type { Workspace } from "#schema/workspace.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { workspaceAsked } from "./find.ts";
+
+const setTo =
+  (isFavorite: boolean): RunVerb =>
+  async (input) => {
+    const { words, value, has } = readArguments(input.argv);
+    const named = workspaceAsked(input, words);
+    return withServer(`workspaces ${isFavorite ? "favorite" : "unfavorite"}`, input, value, async ({ client }) => {
+      const { id } = await named(client);
+      const path = `/api/v2/workspaces/${id}`;
+      await (isFavorite ? client.put(`${path}/favorite`) : client.delete(`${path}/favorite`));
+      const workspace = await client.get<Workspace>(path);
+      const said = isFavorite ? "is a favorite." : "is no favorite.";
+      input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${said}`);
+      return EXIT.ok;
+    });
+  };
+
+export const favorite = setTo(true);
+export const unfavorite = setTo(false);

@@ -1,0 +1,23 @@
+// `slipway workspaces rename WORKSPACE NAME`: another name, where the server allows that.
+import type { Workspace } from "#schema/workspace.ts";
+import { noWords, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { workspaceAsked } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const [first, second, ...more] = words;
+  noWords(more);
+  const named = workspaceAsked(input, first === undefined ? [] : [first]);
+  const word = oneWord(input, second === undefined ? [] : [second], "the new name");
+  return withServer("workspaces rename", input, value, async ({ client }) => {
+    const before = await named(client);
+    const name = await orAsked(input, word, `New name of ${before.name}`);
+    await client.patch(`/api/v2/workspaces/${before.id}`, { name });
+    const workspace = await client.get<Workspace>(`/api/v2/workspaces/${before.id}`);
+    input.print(has.json ? JSON.stringify(workspace) : `${before.name} is ${workspace.name} now.`);
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,102 @@
+// Templates and their versions, by the program as their author uses it.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Template } from "#schema/template.ts";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import { Client } from "#src/client.ts";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+let world: ClientWorld;
+let admin: Client;
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  admin = new Client(world.server.url, tokenOf(world));
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose](), 120_000);
+
+const words = (line: string): string[] => line.split(" ");
+const run = (line: string) => world.run(words(line));
+const must = (line: string) => world.must(words(line));
+const template = (name: string): Promise<Template> => admin.get(`/api/v2/organizations/default/templates/${name}`);
+
+test("[CV-25] a template begins with a folder of the server's own, is pushed, and comes back file by file", async () => {
+  expect(await must("templates init mine")).toContain("holds template.yaml, README.md. `slipway templates push mine`");
+  const manifest = readFileSync(join(world.home, "mine", "template.yaml"), "utf8");
+  expect(manifest).toContain("provisioner: local");
+  mkdirSync(join(world.home, "mine", "files"));
+  writeFileSync(join(world.home, "mine", "files", "run.sh"), "#!/bin/sh\n", { mode: 0o755 });
+  await must("templates push mine --version first");
+  expect(await must("templates pull mine copy")).toContain("as version first has them");
+  expect(readFileSync(join(world.home, "copy", "template.yaml"), "utf8")).toBe(manifest);
+  expect(readFileSync(join(world.home, "copy", "files", "run.sh"), "utf8")).toBe("#!/bin/sh\n");
+  const [full, unknown, example] = await Promise.all([
+    run("templates init copy"),
+    run("templates pull mine other --version none"),
+    run("templates init other --example cloud"),
+  ]);
+  expect(full).toMatchObject({ code: 1, err: expect.stringContaining("copy is not empty") });
+  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no version none") });
+  expect(example.code).toBe(2);
+  expect([existsSync(join(world.home, "other")), readdirSync(join(world.home, "copy")).sort()]).toEqual([
+    ...[false, ["README.md", "files", "template.yaml"]],
+  ]);
+}, 120_000);
+
+test("[CV-25] versions are listed, promoted, archived and offered again; the active one stays", async () => {
+  await must("templates init versioned");
+  await must("templates push versioned --version v1 --message begin");
+  appendFileSync(join(world.home, "versioned", "template.yaml"), "# more\n");
+  await must("templates push versioned --version v2 --no-activate");
+  expect(await must("templates versions versioned")).toMatch(
+    /^VERSION .*\nv2 +succeeded +admin .*\nv1 +succeeded, active +admin .* begin\n$/,
+  );
+  expect(await run("templates archive versioned v1")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("active"),
+  });
+  expect(await must("templates promote versioned v2")).toBe("v2 of versioned is the active version.\n");
+  const { active_version_id } = await template("versioned");
+  expect(JSON.parse(await must("templates archive versioned v1 --json"))).toMatchObject({ archived: true });
+  const left = JSON.parse(await must("templates versions versioned --json")) as TemplateVersion[];
+  expect(left.map(({ id }) => id)).toEqual([active_version_id]);
+  expect(await must("templates versions versioned --archived")).toMatch(/\nv1 +succeeded, archived /);
+  expect(await must("templates unarchive versioned v1")).toBe("v1 of versioned is offered again.\n");
+  expect((await must("templates versions versioned")).split("\n")).toHaveLength(4);
+}, 120_000);
+
+test("[CV-25] a template is called and shown otherwise, deprecated, and deleted when somebody says so again", async () => {
+  await must("templates init changing");
+  await must("templates push changing");
+  await world.must([
+    ...["templates", "edit", "changing", "--display-name", "Changed one", "--ttl", "8h", "--dormant-after", "30d"],
+    ...["--deprecate", "use another"],
+  ]);
+  expect(await template("changing")).toMatchObject({
+    ...{ display_name: "Changed one", default_ttl_ms: 28_800_000, time_til_dormant_ms: 2_592_000_000 },
+    ...{ deprecated: true, deprecation_message: "use another" },
+  });
+  await must("templates edit changing --name changed --ttl off --undeprecate");
+  expect(await template("changed")).toMatchObject({
+    default_ttl_ms: 0,
+    deprecated: false,
+    display_name: "Changed one",
+  });
+  const wrong = await Promise.all(
+    ["templates edit changed", "templates edit changed --ttl long", "templates delete changed"].map(run),
+  );
+  expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2]);
+  await using terminal = world.onTerminal("slipway templates delete");
+  await terminal.until(/Template \(.*changed.*\): /);
+  terminal.type("changed\r");
+  await terminal.until("Type its name: ");
+  terminal.type("changed\r");
+  await terminal.until("changed is deleted.");
+  expect(await terminal.exited).toBe(0);
+  expect(await run("templates versions changed")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("no template"),
+  });
+}, 120_000);

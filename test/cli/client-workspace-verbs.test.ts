@@ -1,0 +1,104 @@
+// What people do with a workspace besides starting and stopping it: another name, a schedule, company.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { WorkspaceAcl } from "#schema/acl.ts";
+import type { Build } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { scheduleOf } from "#src/cli/client/schedule/clock-words.ts";
+import { Client } from "#src/client.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+let world: ClientWorld;
+let admin: Client;
+
+beforeAll(async () => {
+  world = await openClientWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
+  await signInAs(world);
+  admin = new Client(world.server.url, tokenOf(world));
+  await seedTemplate(world.server, ECHO, { name: "fine" });
+  for (const name of ["one", "two"]) await world.must(["workspaces", "create", name, "--template", "fine"]);
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose](), 120_000);
+
+const words = (line: string): string[] => line.split(" ");
+const run = (line: string) => world.run(words(line));
+const must = (line: string) => world.must(words(line));
+const workspace = (name: string): Promise<Workspace> => admin.get(`/api/v2/users/me/workspace/${name}`);
+
+describe("a workspace", () => {
+  test("[CV-23] a restart stops and starts it, and only starts one that is stopped", async () => {
+    const { id } = await workspace("one");
+    expect(await must("workspaces restart one")).toBe("one runs.\n");
+    await must("workspaces stop one");
+    const ended = JSON.parse(await must("workspaces restart one --json")) as Workspace;
+    expect(ended.latest_build).toMatchObject({ transition: "start", status: "running" });
+    const builds = await admin.get<Build[]>(`/api/v2/workspaces/${id}/builds`);
+    expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start", "stop", "start"]);
+  }, 120_000);
+
+  test("[CV-23] it gets another name, and stands first as a favorite", async () => {
+    expect(await must("workspaces rename two second")).toBe("two is second now.\n");
+    expect(await run("workspaces rename second one")).toMatchObject({ code: 1, err: expect.stringContaining("name") });
+    expect(await must("workspaces favorite second")).toBe("second is a favorite.\n");
+    expect((await workspace("second")).favorite).toBe(true);
+    expect((await must("workspaces list")).split("\n")[1]).toStartWith("second ");
+    expect(await must("workspaces unfavorite second")).toBe("second is no favorite.\n");
+    expect((await workspace("second")).favorite).toBe(false);
+  }, 120_000);
+
+  test("[CV-23] its schedule is typed as people say it, shown, and taken away", async () => {
+    expect(await must("schedule start one 9:30 Mon-Fri Europe/Berlin")).toContain(
+      "Starts      CRON_TZ=Europe/Berlin 30 9 * * 1-5\nNext start  in ",
+    );
+    expect(await must("schedule stop one 8h")).toContain("Stops       8 hours after its start\n");
+    await must("workspaces restart one");
+    const soon = Date.now() + 3 * 3_600_000;
+    expect(await must("schedule extend one 3h")).toContain("Next stop   in 3 hours");
+    const { deadline } = (await workspace("one")).latest_build;
+    expect(Math.abs(Date.parse(deadline ?? "") - soon)).toBeLessThan(120_000);
+    expect(JSON.parse(await must("schedule show one --json"))).toMatchObject({ ttl_ms: 28_800_000 });
+    await must("schedule start one off");
+    expect(await must("schedule stop one off")).toMatch(/Starts +not by itself\n[\s\S]*Stops +not by itself\n/);
+    const wrong = await Promise.all(
+      ["schedule start one 25:00", "schedule start one 9:30 Fry", "schedule stop one 8", "schedule extend one"].map(
+        run,
+      ),
+    );
+    expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+    expect(await run("schedule start one 9:30 Mon-Fri Nowhere/Land")).toMatchObject({ code: 1 });
+    expect((await workspace("one")).autostart_schedule).toBeUndefined();
+  }, 120_000);
+
+  test("[CV-23] times of a day are read as they are written in different places", () => {
+    const read = (line: string): string => scheduleOf(words(line), "UTC");
+    expect(read("9")).toBe("CRON_TZ=UTC 0 9 * * *");
+    expect(read("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
+    expect(read("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 6,0");
+    expect(read("7:05 Monday-Thursday,sat America/New_York")).toBe("CRON_TZ=America/New_York 5 7 * * 1-4,6");
+    expect(read("7:05 Asia/Tokyo")).toBe("CRON_TZ=Asia/Tokyo 5 7 * * *");
+    expect(scheduleOf(["CRON_TZ=UTC 0 7 * * 1"], "Asia/Tokyo")).toBe("CRON_TZ=UTC 0 7 * * 1");
+    for (const bad of ["", "9:60", "0am", "13pm", "9 Mon UTC more", "soon"]) expect(() => read(bad)).toThrow();
+  });
+
+  test("[CV-24] it is shared with users and everyone, who see it then, and with nobody again", async () => {
+    const account = { email: "sam@example.com", username: "sam", password: ADMIN.password };
+    await admin.post("/api/v2/users", account);
+    const sam = await admin.as(undefined).signIn(account.email, account.password);
+    const { id } = await workspace("one");
+    const sees = async (): Promise<number> => (await sam.fetch("GET", `/api/v2/workspaces/${id}`)).status;
+    expect([await must("share status one"), await sees()]).toEqual(["It is shared with nobody.\n", 404]);
+    expect(await must("share add one --user sam@example.com --role admin")).toMatch(/\nsam +user +admin\n/);
+    expect(await sees()).toBe(200);
+    const acl = JSON.parse(await must("share add one --user sam --everyone --json")) as WorkspaceAcl;
+    expect([acl.users[0]?.role, acl.groups[0]?.role]).toEqual(["use", "use"]);
+    await must("share remove one --user sam");
+    expect([await must("share status one"), await sees()]).toEqual([expect.stringContaining("Everyone"), 200]);
+    expect(await must("share remove one --everyone")).toBe("It is shared with nobody.\n");
+    expect(await sees()).toBe(404);
+    const refused = await Promise.all(
+      ["share add one", "share add one --user sam --role king", "share add one --user nobody"].map(run),
+    );
+    expect(refused.map(({ code }) => code)).toEqual([2, 2, 1]);
+  }, 120_000);
+});
