@@ -19,11 +19,12 @@ import { AgentTokens } from "./api/http/agent-tokens.ts";
 import { bodyLimit, hasOwnParser, NO_BODY, parseJson, tooLarge } from "./api/http/body.ts";
 import { BodyReaders } from "./api/http/body-shape.ts";
 import { isCompat, remember } from "./api/http/caller.ts";
+import { compressed } from "./api/http/encoding.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/http/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
 import { credentialOf, identify } from "./api/http/identify.ts";
 import { methodsByPath } from "./api/http/methods.ts";
-import { webPages } from "./api/http/pages.ts";
+import { onceLoaded, webPages } from "./api/http/pages.ts";
 import { RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
 import { isMismatch } from "./api/http/response-mismatch.ts";
@@ -38,6 +39,7 @@ import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
 import type { Context } from "./context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
+import { loadWeb } from "./web/files.ts";
 import { PAGES } from "./web/pages.ts";
 
 export interface RunningServer {
@@ -76,11 +78,12 @@ export const createApp = (ctx: Context): AnyElysia => {
     .onTransform({ as: "global" }, ({ request, route, body }) => {
       if (body && hasOwnParser(pathOf(request.url))) bodies.read(request.method, route, body);
     });
+  const web = onceLoaded(loadWeb);
   const app: AnyElysia = withRoutes(base, ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
-    .use(swaggerPage(() => withRoutes(new Elysia(), ctx)))
-    .use(webPages(PAGES));
+    .use(swaggerPage(() => withRoutes(new Elysia(), ctx), web))
+    .use(webPages(PAGES, web));
   const methodsOf = methodsByPath(app);
   const bodies = new BodyReaders(app.routes);
   // Elysia has forgotten it by then.
@@ -129,7 +132,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
         const identity = withinScope(request, await identify(credential, request, who));
         rates?.count(request, identity);
         remember(request, identity);
-        return onBehalf(request, identity, behalf, () => app.fetch(request));
+        return compressed(request, await onBehalf(request, identity, behalf, () => app.fetch(request)));
       });
     } catch (error) {
       return errorResponse(error, request);

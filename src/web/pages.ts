@@ -1,21 +1,35 @@
-// The pages for people, by path. Bun bundles each with its script and style; src/api/http/pages.ts serves them.
-import cliAuth from "./cli-auth.html";
-import externalAuth from "./external-auth.html";
-import externalAuthLink from "./external-auth-link.html";
-import home from "./home.html";
-import login from "./login.html";
-import security from "./security.html";
-import setup from "./setup.html";
-import tokens from "./tokens.html";
+// The pages for people: by path the file of this folder that is shown there. The app draws its own pages by the same paths
+// (app/shell/routes.ts). src/api/http/pages.ts serves them.
 
-export const PAGES = {
-  "/": home,
-  "/login": login,
-  "/setup": setup,
-  "/settings/security": security,
-  "/settings/tokens": tokens,
-  "/settings/external-auth": externalAuth,
-  "/external-auth/:provider": externalAuthLink,
-  "/external-auth/:provider/callback": externalAuthLink,
-  "/cli-auth": cliAuth,
-} as const;
+const APP = "app.html";
+
+export const PAGES: Readonly<Record<string, string>> = {
+  "/": APP,
+  "/login": APP,
+  "/setup": APP,
+  "/workspaces": APP,
+  "/workspaces/:workspace": APP,
+  "/workspaces/:workspace/:tab": APP,
+  "/new": APP,
+  "/chats": APP,
+  "/chats/:chat": APP,
+  "/terminals": APP,
+  "/terminals/:agent": APP,
+  "/templates": APP,
+  "/templates/:template": APP,
+  "/templates/:template/:tab": APP,
+  "/insights": APP,
+  "/insights/:tab": APP,
+  "/audit": APP,
+  "/admin": APP,
+  "/admin/:tab": APP,
+  "/admin/:tab/:item": APP,
+  "/account": APP,
+  "/account/:tab": APP,
+  "/settings/security": "security.html",
+  "/settings/tokens": "tokens.html",
+  "/settings/external-auth": "external-auth.html",
+  "/external-auth/:provider": "external-auth-link.html",
+  "/external-auth/:provider/callback": "external-auth-link.html",
+  "/cli-auth": "cli-auth.html",
+};

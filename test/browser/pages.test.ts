@@ -32,7 +32,6 @@ testNeeding(
       afterEvil: true,
       focusAfterDelete: "Your tokens",
       focusAfterRefusal: "Make token",
-      asked: 2,
       misfits: [],
     });
     expect(told.weak).toContain("one of the first that others would try");

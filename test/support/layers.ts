@@ -9,7 +9,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/server.ts": ["src/context.ts", "src/api", "src/web"],
   "src/context.ts": ["src/make-provisioners.ts"],
   "src/make-provisioners.ts": ["src/api"],
-  "src/api": ["src/domain"],
+  "src/api": ["src/domain", "src/web"],
   "src/domain": ["actors", "src/authentication", "src/starter"],
   actors: [
     "db",
@@ -39,9 +39,10 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/base": [],
   // The other side of the wire, and what runs by itself.
   "src/daemon": ["src/client.ts", "src/mcp", "src/wire"],
+  // The app takes types of the schemas and what is pure in the base; src/web/browser holds what it shares with the plain pages.
   "src/web": ["src/client.ts"],
   "src/client.ts": ["src/schema"],
-  "src/build.ts": ["src/supply-chain.ts"],
+  "src/build.ts": ["src/supply-chain.ts", "src/web"],
   "src/supply-chain.ts": ["src/base"],
   "src/bootstrap.mjs": [],
 };
@@ -61,6 +62,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^@modelcontextprotocol\//, places: ["src/mcp"] },
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^@noble\//, places: ["src/tailnet"] },
+  { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*|@xterm\/.*)($|\/)/, places: ["src/web"] },
   { name: /^(croner|nanoid|@logtape\/.*|prom-client)$/, places: ["src/base"] },
 ];
 

@@ -37,7 +37,7 @@ const RULES: readonly SourceRule[] = [
   {
     says: "the environment is read in src/main.ts and handed in",
     pattern: /\b(process|Bun|import\.meta)\.env\b/,
-    places: ["src/main.ts", "src/build.ts"],
+    places: ["src/main.ts", "src/build.ts", "src/web/build.ts"],
   },
   {
     says: "only src/main.ts ends the process and listens to signals",

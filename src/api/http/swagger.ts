@@ -1,40 +1,53 @@
 // /swagger: the API's documentation as a page, from files inside the binary. Nothing is fetched from elsewhere.
 import { type AnyElysia, Elysia } from "elysia";
-import uiCss from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import uiScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { notFound } from "#base/errors.ts";
+import { type ServedFile, withTwins } from "#src/web/files.ts";
+import { fileAnswer } from "./encoding.ts";
 import { openApiDocument } from "./openapi.ts";
+import type { WebFiles } from "./pages.ts";
 import { PAGE, PAGE_CSS, PAGE_SCRIPT } from "./swagger-page.ts";
 
 // Swagger UI sets styles in the elements it makes, and shows small pictures as data URLs.
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-const answer = (body: string | Blob, type: string): Response =>
-  new Response(body, {
-    headers: {
-      "content-type": `${type}; charset=utf-8`,
-      "content-security-policy": POLICY,
-      "x-content-type-options": "nosniff",
-      "cache-control": "no-cache",
-    },
-  });
+const HEADERS = {
+  "content-security-policy": POLICY,
+  "x-content-type-options": "nosniff",
+  // Kept, and asked about each time: most visits move nothing but tags.
+  "cache-control": "no-cache",
+};
+
+/** What is made here and not in the web's build; compressed when it is asked for first. */
+const made = (name: string, type: string, words: () => string | Promise<string>): (() => Promise<ServedFile>) => {
+  let file: Promise<ServedFile> | undefined;
+  const make = async (): Promise<ServedFile> =>
+    withTwins({ name, type, body: new TextEncoder().encode(await words()) }, "fast");
+  return () => {
+    file ??= make();
+    return file;
+  };
+};
 
 /** The page, its files, and the document of `routes` at /swagger/json (made on the first request, then kept). */
-export const swaggerPage = (routes: () => AnyElysia) => {
-  let document: Promise<string> | undefined;
+export const swaggerPage = (routes: () => AnyElysia, files: WebFiles) => {
   const hidden = { detail: { hide: true } };
-  return new Elysia({ prefix: "/swagger" })
-    .get("", () => answer(PAGE, "text/html"), hidden)
-    .get("/page.css", () => answer(PAGE_CSS, "text/css"), hidden)
-    .get("/page.js", () => answer(PAGE_SCRIPT, "text/javascript"), hidden)
-    .get("/ui.css", () => answer(Bun.file(uiCss), "text/css"), hidden)
-    .get("/ui.js", () => answer(Bun.file(uiScript as unknown as string), "text/javascript"), hidden)
-    .get(
-      "/json",
-      async () => {
-        document ??= openApiDocument(routes()).then((made) => JSON.stringify(made));
-        return answer(await document, "application/json");
-      },
-      hidden,
-    );
+  const built = (name: string) => async (): Promise<ServedFile> => {
+    const file = (await files()).get(name);
+    if (!file) throw notFound();
+    return file;
+  };
+  const answers: Record<string, () => Promise<ServedFile>> = {
+    "": made("swagger", "text/html", () => PAGE),
+    "/page.css": made("page.css", "text/css", () => PAGE_CSS),
+    "/page.js": made("page.js", "text/javascript", () => PAGE_SCRIPT),
+    "/ui.css": built("swagger/swagger-ui.css"),
+    "/ui.js": built("swagger/swagger-ui-bundle.js"),
+    "/json": made("json", "application/json", async () => JSON.stringify(await openApiDocument(routes()))),
+  };
+  let app: AnyElysia = new Elysia({ prefix: "/swagger" });
+  for (const [path, file] of Object.entries(answers)) {
+    app = app.get(path, async ({ request }) => fileAnswer(request, await file(), HEADERS), hidden);
+  }
+  return app;
 };

@@ -24,6 +24,7 @@ import { rename } from "./rename.ts";
 import { ttl } from "./ttl.ts";
 import { usage } from "./usage.ts";
 import { watch } from "./watch.ts";
+import { watchAll } from "./watch-all.ts";
 
 const tags = ["Workspaces"];
 
@@ -74,6 +75,7 @@ export const workspaces = (ctx: ApiContext) => {
         detail: { tags, summary: "Get a workspace" },
       },
     )
+    .use(watchAll(ctx))
     .use(favorite(ctx))
     .use(acl(ctx))
     .use(portShares(ctx))

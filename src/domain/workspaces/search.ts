@@ -48,7 +48,7 @@ const parameterOf = (text: string): { name: string; value?: string } => {
 };
 
 /** `maySeeWorkspace` as a condition for a list: asked of a workspace of somebody else in no organization, then in each. */
-const scopeOf = (caller: UserCaller): Scope => {
+export const scopeOf = (caller: UserCaller): Scope => {
   const foreign = (organization_id: string) => ({ owner_id: "", organization_id, user_acl: {}, group_acl: {} });
   if (maySeeWorkspace(caller, foreign(""))) return "all";
   const member_of = Object.keys(caller.organizations);

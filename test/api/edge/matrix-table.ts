@@ -255,6 +255,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/users/{user}/workspace/{workspacename}": PRIVATE,
   "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}": PRIVATE,
   "GET /api/v2/workspaces": EVERY_USER,
+  "GET /api/v2/workspaces/watch": EVERY_USER,
   [`GET ${W}`]: PRIVATE,
   [`PATCH ${W}`]: { is: as(PRIVATE, 204), body: { name: "dev" } },
   [`PUT ${W}/favorite`]: { is: "401 401 401 404 404 204 403", why: "one's own affair, also for the site's owner" },

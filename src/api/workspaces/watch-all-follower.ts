@@ -1,0 +1,177 @@
+// One follower of all workspaces a person may see: a snapshot or what was missed, then each change once, with the access of that
+// moment, since every row is read through it. Only ids wait, each once (rules WS-1 to WS-6).
+import { log } from "#base/log.ts";
+import { findKeyWithUser } from "#db/users/api-keys.ts";
+import { listMemberships } from "#db/users/members.ts";
+import { listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
+import { scopeOf } from "#domain/workspaces/search.ts";
+import { showSummary } from "#domain/workspaces/summary.ts";
+import type { ApiContext } from "../context.ts";
+import type { UserCaller } from "../http/caller.ts";
+import type { ChangedIds, ChangeListener } from "./changed-ids.ts";
+
+/** Rows in one message. */
+const ROWS = 250;
+
+/** Where messages go. */
+export interface Outlet {
+  /** Sends one line of JSON; resolves when the reader can take more, to false when it is gone. */
+  send(json: string): Promise<boolean>;
+  /** It cannot be read; the client comes back. */
+  failed(): void;
+}
+
+export class WorkspacesFollower implements ChangeListener {
+  readonly #ctx: ApiContext;
+  readonly #changes: ChangedIds;
+  readonly #outlet: Outlet;
+  #caller: UserCaller;
+  /** What the reader has: id -> hash of the row, so that nothing is told twice. */
+  #known = new Map<string, number | bigint>();
+  readonly #waiting = new Set<string>();
+  /** What somebody who comes back has missed, until it is told. */
+  #missed: ReadonlySet<string> | undefined;
+  #isAll = false;
+  #rolesChanged = false;
+  #working = false;
+  #gone = false;
+  #leave: () => void = () => {};
+
+  constructor(ctx: ApiContext, changes: ChangedIds, caller: UserCaller, outlet: Outlet) {
+    this.#ctx = ctx;
+    this.#changes = changes;
+    this.#caller = caller;
+    this.#outlet = outlet;
+  }
+
+  /** Begins after this place of an earlier stream, or with a snapshot. */
+  begin(after: string | undefined): void {
+    this.#leave = this.#changes.listen(this);
+    const missed = after === undefined ? undefined : this.#changes.after(after);
+    this.#missed = missed && new Set(missed);
+    this.#isAll = true;
+    this.#wake();
+  }
+
+  end(): void {
+    this.#gone = true;
+    this.#leave();
+  }
+
+  changed(id: string): void {
+    this.#waiting.add(id);
+    this.#wake();
+  }
+
+  accessChanged(user_id: string): void {
+    if (user_id !== this.#caller.user_id) return;
+    this.#rolesChanged = true;
+    this.#missed = undefined;
+    this.#isAll = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#working || this.#gone) return;
+    this.#working = true;
+    void this.#work()
+      .catch((error) => {
+        log("watch").warn("the workspaces of {user} cannot be read: {error}", { user: this.#caller.user_id, error });
+        if (!this.#gone) this.#outlet.failed();
+      })
+      .finally(() => {
+        this.#working = false;
+        // A change may have come between the last look and this.
+        if (this.#isAll || this.#waiting.size > 0) this.#wake();
+      });
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#gone && (this.#isAll || this.#waiting.size > 0)) {
+      // What the rest of this turn commits is read together.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      const place = this.#changes.place;
+      if (this.#rolesChanged) await this.#readRoles();
+      if (this.#isAll) await this.#sendAll(place);
+      else await this.#sendChanges(place);
+    }
+  }
+
+  async #sendAll(id: string): Promise<void> {
+    this.#isAll = false;
+    this.#waiting.clear();
+    const rows = await this.#ctx.store.scan(listWorkspaceSummaries(scopeOf(this.#caller)));
+    this.#known = new Map();
+    if (this.#missed && (await this.#sendMissed(this.#missed, rows, id))) return;
+    for (let at = 0; at === 0 || at < rows.length; at += ROWS) {
+      const shown = rows.slice(at, at + ROWS).map((row) => this.#json(row).json);
+      const more = at + ROWS < rows.length;
+      if (!(await this.#send(`{"type":"snapshot","workspaces":[${shown.join(",")}],"more":${more},"id":"${id}"}`)))
+        return;
+    }
+  }
+
+  /**
+   * What was missed, as changes. False when it takes a snapshot: one of them cannot be seen, and whether it was seen before is not known
+   * here; or what the person may see was changed.
+   */
+  async #sendMissed(missed: ReadonlySet<string>, rows: readonly SummaryRow[], id: string): Promise<boolean> {
+    this.#missed = undefined;
+    const seen = rows.filter((row) => missed.has(row.id as string));
+    if (seen.length < missed.size) return false;
+    for (const row of rows) this.#json(row);
+    const changed = seen.map((row) => this.#json(row).json);
+    await this.#send(`{"type":"changes","changed":[${changed.join(",")}],"removed":[],"id":"${id}"}`);
+    return true;
+  }
+
+  async #sendChanges(id: string): Promise<void> {
+    const ids = [...this.#waiting];
+    this.#waiting.clear();
+    for (let at = 0; at < ids.length; at += ROWS) {
+      const some = ids.slice(at, at + ROWS);
+      const rows = await this.#ctx.store.scan(listWorkspaceSummaries(scopeOf(this.#caller), some));
+      const seen = new Set(rows.map((row) => row.id as string));
+      const changed = rows.map((row) => this.#json(row)).flatMap(({ json, isNew }) => (isNew ? json : []));
+      const removed = some.filter((one) => !seen.has(one) && this.#known.has(one));
+      for (const one of removed) this.#known.delete(one);
+      if (changed.length === 0 && removed.length === 0) continue;
+      // Only the last message of a round says that all before its place has been told.
+      const place = at + ROWS < ids.length ? "" : id;
+      const json = `{"type":"changes","changed":[${changed.join(",")}],"removed":${JSON.stringify(removed)},"id":"${place}"}`;
+      if (!(await this.#send(json))) return;
+    }
+  }
+
+  #json(row: SummaryRow): { json: string; isNew: boolean } {
+    const json = JSON.stringify(showSummary(row, this.#caller.user_id, this.#ctx.clock.now()));
+    const hash = Bun.hash(json);
+    const isNew = this.#known.get(row.id as string) !== hash;
+    this.#known.set(row.id as string, hash);
+    return { json, isNew };
+  }
+
+  async #send(json: string): Promise<boolean> {
+    if (this.#gone) return false;
+    const goesOn = await this.#outlet.send(json);
+    if (!goesOn) this.end();
+    return goesOn;
+  }
+
+  /** The roles and memberships of this moment. A key that is void ends the stream elsewhere (revocation.ts). */
+  async #readRoles(): Promise<void> {
+    this.#rolesChanged = false;
+    const { store } = this.#ctx;
+    const { key_id, user_id } = this.#caller;
+    const [key, memberships] = await Promise.all([
+      store.get(findKeyWithUser({ id: key_id })),
+      store.all(listMemberships({ user_id })),
+    ]);
+    const organizations = memberships.map(({ organization_id, roles }) => [organization_id, roles] as const);
+    this.#caller = {
+      ...this.#caller,
+      roles: key?.roles ?? [],
+      organizations: Object.fromEntries(organizations),
+    };
+  }
+}

@@ -1,0 +1,119 @@
+// Watching all workspaces one may see, as server-sent events or as a WebSocket, by what the client asks for (rules WS-1 to WS-6).
+import { Elysia, t } from "elysia";
+import type { ApiContext } from "../context.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { type EventStream, eventStream } from "../http/event-stream.ts";
+import { fails } from "../http/responses.ts";
+import { closeWhenKeyGone, whenKeyGone } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
+import { ChangedIds } from "./changed-ids.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { WorkspacesFollower } from "./watch-all-follower.ts";
+
+const PING = '{"type":"ping"}';
+const UNREADABLE = JSON.stringify({ message: "The workspaces cannot be read now." });
+/** Bytes that may wait for a reader before the next rows are read. */
+const ROOM_BYTES = 128 * 1024;
+
+export const watchAll = (ctx: ApiContext) => {
+  const changes = new ChangedIds(ctx);
+  const beats = new Heartbeat(ctx.clock);
+  return new Elysia().use(callers).get(
+    "/watch",
+    ({ caller, query, request }) => {
+      const after = query.after_id;
+      if (request.headers.has("upgrade")) {
+        const socket = new WorkspacesSocket({ ctx, changes, beats, caller, after });
+        return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
+      }
+      return eventStream(ctx, request, (stream) => {
+        const follower = new WorkspacesFollower(ctx, changes, caller, {
+          send: (json) => sendEvent(stream, json),
+          failed: () => {
+            stream.send("error", UNREADABLE);
+            stream.end();
+          },
+        });
+        const signOut = whenKeyGone(ctx, caller, () => stream.end());
+        follower.begin(after);
+        return () => {
+          follower.end();
+          signOut();
+        };
+      });
+    },
+    {
+      user: true,
+      query: t.Object({
+        after_id: t.Optional(
+          t.String({ maxLength: 64, description: "The last `id` of an earlier stream: only what was missed is sent." }),
+        ),
+      }),
+      response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 503) },
+      detail: {
+        tags: ["Workspaces"],
+        summary: "Watch all workspaces one may see",
+        "x-answers": ["text/event-stream"],
+        description:
+          'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
+      },
+    },
+  );
+};
+
+const sendEvent = (stream: EventStream, json: string): Promise<boolean> =>
+  stream.send("data", json) ? stream.room(ROOM_BYTES) : Promise.resolve(false);
+
+type Parts = {
+  readonly ctx: ApiContext;
+  readonly changes: ChangedIds;
+  readonly beats: Heartbeat;
+  readonly caller: UserCaller;
+  readonly after: string | undefined;
+};
+
+class WorkspacesSocket implements SocketHandler {
+  readonly #parts: Parts;
+  #follower: WorkspacesFollower | undefined;
+  #rest: () => void = () => {};
+  #drained: (() => void) | undefined;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  open(socket: Socket): void {
+    const { ctx, changes, beats, caller, after } = this.#parts;
+    socket.send(PING);
+    this.#rest = beats.join(() => socket.send(PING));
+    this.#follower = new WorkspacesFollower(ctx, changes, caller, {
+      send: (json) => this.#send(socket, json),
+      failed: () => socket.close(CLOSE.internal, "the workspaces cannot be read now"),
+    });
+    this.#follower.begin(after);
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  drain(): void {
+    this.#drained?.();
+  }
+
+  close(): void {
+    this.#follower?.end();
+    this.#rest();
+    this.#drained?.();
+  }
+
+  async #send(socket: Socket, json: string): Promise<boolean> {
+    if (!socket.send(json, true)) return false;
+    while (!socket.closing && socket.waiting > ROOM_BYTES) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve;
+      });
+    }
+    return !socket.closing;
+  }
+}

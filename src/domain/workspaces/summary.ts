@@ -1,0 +1,38 @@
+// A workspace as a row of a list: what the stream of all workspaces sends.
+import { agentHealth, agentStatus } from "#actors/agent/status.ts";
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import type { SummaryAgent, SummaryRow } from "#db/workspaces/summaries.ts";
+import type { AgentSummary, WorkspaceSummary } from "#schema/workspace-watch.ts";
+
+const time = (value: unknown): string => rfc3339(Number(value));
+const timeOrAbsent = (value: unknown): string | undefined => rfc3339OrAbsent(value as number | null);
+
+const agentOf = (agent: SummaryAgent, now: number): AgentSummary => {
+  const status = agentStatus(agent, now);
+  const { id, name, lifecycle_state } = agent;
+  return { id, name, status, lifecycle_state, healthy: agentHealth(status, lifecycle_state).healthy };
+};
+
+/** `now` in milliseconds since 1970 decides about the status of agents; favourites are the owner's own affair. */
+export const showSummary = (row: SummaryRow, viewer_id: string, now: number): WorkspaceSummary => {
+  const agents = JSON.parse(row.agents as string) as SummaryAgent[];
+  const shown = agents.map((agent) => agentOf(agent, now));
+  const { created_at, build_created_at, last_used_at, deadline, max_deadline, error, ...plain } = row;
+  return {
+    ...(plain as unknown as WorkspaceSummary),
+    created_at: time(created_at),
+    build_created_at: time(build_created_at),
+    last_used_at: time(last_used_at),
+    outdated: row.template_version_id !== row.template_active_version_id,
+    error: (error as string | null) || undefined,
+    deadline: timeOrAbsent(deadline),
+    max_deadline: timeOrAbsent(max_deadline),
+    next_start_at: timeOrAbsent(row.next_start_at),
+    dormant_at: timeOrAbsent(row.dormant_at),
+    deleting_at: timeOrAbsent(row.deleting_at),
+    favorite: row.favorite === 1 && row.owner_id === viewer_id,
+    shared: row.shared === 1,
+    healthy: shown.every(({ healthy }, at) => healthy || agents[at]?.top === 0),
+    agents: shown,
+  };
+};

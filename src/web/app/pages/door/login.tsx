@@ -1,0 +1,206 @@
+// Signing in: a password and a code where the account has a second factor, a passkey, or a provider.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { LoginRefused } from "#schema/second-factor.ts";
+import { wayBack } from "../../../browser/way-back.ts";
+import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
+import { call, Problem, wordsOf } from "../../data/api.ts";
+import { isSetUp } from "../../data/set-up.ts";
+import { Button } from "../../parts/button.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Door, DoorProblem, valuesOf } from "./door.tsx";
+
+type Second = { readonly challenge: string; readonly passkey: boolean };
+type Provider = { name: string; icon: string; url: string };
+type Ways = { readonly passkey: boolean; readonly providers: readonly Provider[] };
+
+const done = (): void => location.replace(wayBack(location.search, location.origin));
+
+/** A sign-in at a provider that needs a second factor here comes back with a challenge, which leaves the address at once. */
+const challengeInAddress = (): Second | undefined => {
+  const challenge = new URLSearchParams(location.hash.slice(1)).get("challenge");
+  if (!challenge) return undefined;
+  history.replaceState(null, "", location.pathname + location.search);
+  return { challenge, passkey: false };
+};
+
+const byPasskey = async (body: object): Promise<void> => {
+  await call("POST /users/login/passkey", { body: await usePasskey("/users/login/passkey/start", body) });
+  done();
+};
+
+export default function LoginPage() {
+  const second = useSignal<Second | undefined>(undefined);
+  const ways = useSignal<Ways>({ passkey: false, providers: [] });
+  const setUp = useSignal(true);
+  const problem = useSignal("");
+  useEffect(() => {
+    second.value = challengeInAddress();
+    const read = async (): Promise<void> => {
+      const [isDone, { oidc, passkey }] = await Promise.all([isSetUp(), call("GET /users/authmethods")]);
+      setUp.value = isDone;
+      ways.value = { passkey: passkey.enabled && knowsPasskeys(), providers: oidc.providers };
+    };
+    read().catch((error) => {
+      problem.value = wordsOf(error);
+    });
+  }, []);
+  /** Shows what goes wrong where it was tried. */
+  const tried = async (work: () => Promise<unknown>): Promise<void> => {
+    problem.value = "";
+    await work().catch((error) => {
+      problem.value = wordsOf(error);
+    });
+  };
+  const signIn = async (form: HTMLFormElement): Promise<void> => {
+    const { email = "", password = "" } = valuesOf(form);
+    try {
+      await call("POST /users/login", { body: { email, password } });
+    } catch (error) {
+      const needed = error instanceof Problem ? (error.body as LoginRefused).second_factor : undefined;
+      if (!needed) throw error;
+      second.value = {
+        challenge: needed.challenge,
+        passkey: needed.methods.includes("passkey") && knowsPasskeys(),
+      };
+      return;
+    }
+    done();
+  };
+  if (second.value) {
+    return (
+      <SecondFactor
+        second={second.value}
+        problem={problem.value}
+        tried={tried}
+        back={() => (second.value = undefined)}
+      />
+    );
+  }
+  const { passkey, providers } = ways.value;
+  return (
+    <Door title="Sign in to Slipway">
+      {!setUp.value && (
+        <p class="banner box attn">
+          <span>
+            This server has no user yet. Open the setup link that it printed when it started. To get a new link, restart
+            it.
+          </span>
+        </p>
+      )}
+      <Form act={signIn} tried={tried}>
+        <Field label="E-mail" name="email" type="email" autocomplete="username" required autoFocus />
+        <Field label="Password" name="password" type="password" autocomplete="current-password" required />
+        <DoorProblem text={problem.value} />
+        <Button look="primary" type="submit">
+          Sign in
+        </Button>
+      </Form>
+      {(passkey || providers.length > 0) && <p class="or small dim">or</p>}
+      <div class="stack">
+        {passkey && (
+          <Button icon="key" onPress={() => tried(() => byPasskey({}))}>
+            Sign in with a passkey
+          </Button>
+        )}
+        {providers.map((one) => (
+          <ProviderLink key={one.url} provider={one} />
+        ))}
+      </div>
+      <p class="small dim">
+        Programs sign in with a token. <a href="/swagger">API reference</a>
+      </p>
+    </Door>
+  );
+}
+
+const ProviderLink = ({ provider: { name, icon, url } }: { provider: Provider }) => {
+  const way = new URLSearchParams({ redirect: new URLSearchParams(location.search).get("redirect") ?? "/" });
+  return (
+    <a class="btn" href={`${url}?${way}`}>
+      {icon.startsWith("data:") && <img src={icon} alt="" width="16" height="16" />}
+      Sign in with {name}
+    </a>
+  );
+};
+
+type Tried = (work: () => Promise<unknown>) => Promise<void>;
+
+/** Sent once at a time; the button waits. */
+export const Form = ({
+  act,
+  tried,
+  children,
+}: {
+  act: (form: HTMLFormElement) => Promise<unknown>;
+  tried: Tried;
+  children: preact.ComponentChildren;
+}) => {
+  const busy = useRef(false);
+  return (
+    <form
+      class="stack loose"
+      method="post"
+      onSubmit={async (event) => {
+        event.preventDefault();
+        const form = event.currentTarget;
+        if (busy.current) return;
+        busy.current = true;
+        await tried(() => act(form)).finally(() => {
+          busy.current = false;
+        });
+      }}
+    >
+      {children}
+    </form>
+  );
+};
+
+const SecondFactor = ({
+  second,
+  problem,
+  tried,
+  back,
+}: {
+  second: Second;
+  problem: string;
+  tried: Tried;
+  back: () => void;
+}) => (
+  <Door title="Second factor">
+    <p class="mut">Enter the code that your authenticator app shows, or one of your recovery codes.</p>
+    <Form
+      tried={tried}
+      act={async (form) => {
+        const { code = "" } = valuesOf(form);
+        await call("POST /users/login/second-factor", { body: { challenge: second.challenge, code } });
+        done();
+      }}
+    >
+      <Field
+        label="Code"
+        name="code"
+        autocomplete="one-time-code"
+        autocapitalize="none"
+        spellcheck={false}
+        maxLength={64}
+        required
+        autoFocus
+      />
+      <DoorProblem text={problem} />
+      <Button look="primary" type="submit">
+        Sign in
+      </Button>
+    </Form>
+    <div class="stack">
+      {second.passkey && (
+        <Button icon="key" onPress={() => tried(() => byPasskey({ second_factor: second.challenge }))}>
+          Use a passkey
+        </Button>
+      )}
+      <Button look="ghost" onPress={back}>
+        Use another account
+      </Button>
+    </div>
+  </Door>
+);

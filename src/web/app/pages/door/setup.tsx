@@ -1,0 +1,88 @@
+// Setting the server up: makes the first user with the token of the link that the server prints.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { call, wordsOf } from "../../data/api.ts";
+import { isSetUp } from "../../data/set-up.ts";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Door, DoorProblem, valuesOf } from "./door.tsx";
+import { Form } from "./login.tsx";
+
+const setup_token = new URLSearchParams(location.search).get("token") ?? "";
+
+const NO_TOKEN =
+  "This page needs the link that the server printed when it started. To get a new link, restart the server.";
+const USERNAME = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";
+
+export default function SetupPage() {
+  const state = useSignal<"reading" | "form" | "done" | "no token">("reading");
+  const problem = useSignal("");
+  const tried = async (work: () => Promise<unknown>): Promise<void> => {
+    problem.value = "";
+    await work().catch((error) => {
+      problem.value = wordsOf(error);
+    });
+  };
+  useEffect(() => {
+    void tried(async () => {
+      // The form holds the place where problems are said.
+      state.value = "form";
+      if (await isSetUp()) state.value = "done";
+      else if (setup_token === "") state.value = "no token";
+    });
+  }, []);
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    const { email = "", username = "", name = "", password = "" } = valuesOf(form);
+    await call("POST /users/first", { body: { setup_token, email, username, name, password } });
+    await call("POST /users/login", { body: { email, password } });
+    location.replace("/");
+  };
+  if (state.value === "reading") return null;
+  if (state.value !== "form") {
+    return (
+      <Door title="Create the first user">
+        <p class="mut">{state.value === "done" ? "This server has been set up already." : NO_TOKEN}</p>
+        {state.value === "done" && (
+          <ButtonLink look="primary" href="/login">
+            Sign in
+          </ButtonLink>
+        )}
+      </Door>
+    );
+  }
+  return (
+    <Door title="Create the first user">
+      <p class="mut">This account owns the server: it sees everything and makes other users.</p>
+      <Form act={create} tried={tried}>
+        <Field label="E-mail" name="email" type="email" autocomplete="email" required autoFocus />
+        <Field
+          label="Username"
+          name="username"
+          autocomplete="username"
+          required
+          maxLength={32}
+          autocapitalize="none"
+          spellcheck={false}
+          pattern={USERNAME}
+          title="Letters and digits, in groups joined by single hyphens"
+          hint="Letters, digits and single hyphens."
+        />
+        <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="What people call you. Optional." />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autocomplete="new-password"
+          required
+          minLength={8}
+          maxLength={128}
+          hint="At least 8 characters."
+        />
+        <DoorProblem text={problem.value} />
+        <Button look="primary" type="submit">
+          Create user and sign in
+        </Button>
+      </Form>
+    </Door>
+  );
+}

@@ -1,0 +1,145 @@
+// Home: what needs you, then what you used last.
+import type { Chat } from "#schema/chat.ts";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import { chats, chatsLoaded } from "../../data/chats.ts";
+import { needs } from "../../data/needs.ts";
+import { me } from "../../data/session.ts";
+import { chatState, statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import { workspaces, workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
+import { ButtonLink, IconButton } from "../../parts/button.tsx";
+import { Empty } from "../../parts/empty.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { openPalette } from "../../shell/palette.tsx";
+import { hasPage } from "../../shell/routes.ts";
+import { keyOf, NeedItem } from "./need.tsx";
+
+const RECENT = 6;
+
+export default function HomePage() {
+  const mine = workspacesByUse.value.filter(({ owner_id }) => owner_id === me.value?.id);
+  return (
+    <Frame
+      title="Home"
+      actions={
+        <>
+          <IconButton icon="search" class="phone" label="Search" onPress={openPalette} />
+          {hasPage("/chats") && (
+            <ButtonLink class="desk" icon="chat" href="/chats">
+              New chat
+            </ButtonLink>
+          )}
+          <ButtonLink look="primary" class="desk" icon="plus" href="/new" keys="N">
+            New workspace
+          </ButtonLink>
+        </>
+      }
+    >
+      <div class="page">
+        {needs.value.length > 0 && <Needs />}
+        {workspacesLoaded.value && mine.length === 0 ? <First /> : <Recent rows={mine} />}
+      </div>
+    </Frame>
+  );
+}
+
+const Needs = () => (
+  <section class="stack" aria-labelledby="needs">
+    <div class="head">
+      <h2 id="needs">Needs you</h2>
+      <span class="count attn">{needs.value.length}</span>
+    </div>
+    <ul class="panel list">
+      {needs.value.map((need) => (
+        <NeedItem key={keyOf(need)} need={need} />
+      ))}
+    </ul>
+  </section>
+);
+
+const First = () => (
+  <Empty icon="box" title="No workspaces yet" text="A workspace is a computer for one task, made from a template.">
+    <ButtonLink look="primary" href="/new" keys="N">
+      New workspace
+    </ButtonLink>
+    {workspaces.value.size > 0 && <ButtonLink href="/workspaces?q=">Those of others</ButtonLink>}
+  </Empty>
+);
+
+const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
+  const recent = [...chats.value.values()].slice(0, RECENT);
+  return (
+    <div class={recent.length > 0 ? "split even" : "stack"}>
+      <section class="stack" aria-labelledby="recent-workspaces">
+        <div class="head">
+          <h2 id="recent-workspaces">Recent workspaces</h2>
+          <span class="push">
+            <a href="/workspaces">All {rows.length}</a>
+          </span>
+        </div>
+        {workspacesLoaded.value ? (
+          <ul class="panel list">
+            {rows.slice(0, RECENT).map((row) => (
+              <WorkspaceItem key={row.id} row={row} />
+            ))}
+          </ul>
+        ) : (
+          <Skeleton lines={5} />
+        )}
+      </section>
+      {chatsLoaded.value && recent.length > 0 && (
+        <section class="stack" aria-labelledby="recent-chats">
+          <div class="head">
+            <h2 id="recent-chats">Recent chats</h2>
+            {hasPage("/chats") && (
+              <span class="push">
+                <a href="/chats">All</a>
+              </span>
+            )}
+          </div>
+          <ul class="panel list">
+            {recent.map((chat) => (
+              <ChatItem key={chat.id} chat={chat} />
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  );
+};
+
+const WorkspaceItem = ({ row }: { row: WorkspaceSummary }) => {
+  const kind = workspaceState(row);
+  const words = [row.template_display_name || row.template_name, statusWords(row, kind).toLowerCase(), whyOf(row)];
+  return (
+    <li>
+      <a class="item" href={`/workspaces/${row.id}`}>
+        <State kind={kind}>
+          <span class="med clip">{row.name}</span>
+          {row.favorite && <Icon name="pin" small />}
+        </State>
+        <Time class="dim small" at={row.last_used_at} />
+        <span class="sub clip">{words.filter(Boolean).join(" · ")}</span>
+      </a>
+    </li>
+  );
+};
+
+const ChatItem = ({ chat }: { chat: Chat }) => {
+  const { kind, words } = chatState(chat);
+  const workspace = chat.workspace_id ? workspaces.value.get(chat.workspace_id)?.name : undefined;
+  return (
+    <li>
+      <a class="item" href={`/chats/${chat.id}`}>
+        <State kind={kind}>
+          <span class="med clip">{chat.title}</span>
+        </State>
+        <Time class="dim small" at={chat.updated_at} />
+        <span class="sub clip">{[workspace, words].filter(Boolean).join(" · ")}</span>
+      </a>
+    </li>
+  );
+};

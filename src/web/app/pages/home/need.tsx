@@ -1,0 +1,152 @@
+// One thing that needs the person, with what can be done about it at once.
+import type { ComponentChildren } from "preact";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { Need } from "../../data/needs.ts";
+import * as actions from "../../data/workspace-actions.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import type { IconName } from "../../icons.ts";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { now, Time } from "../../parts/time.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+
+/** The same as long as it is about the same. */
+export const keyOf = (need: Need): string => `${need.kind} ${"chat" in need ? need.chat.id : need.workspace.id}`;
+
+type ShellProps = {
+  readonly icon: IconName;
+  readonly tone: "t-attn" | "t-bad";
+  readonly href: string;
+  readonly name: string;
+  readonly what: string;
+  readonly at: string;
+  readonly text?: ComponentChildren;
+  readonly command?: string;
+  readonly children: ComponentChildren;
+};
+
+const Shell = ({ icon, tone, href, name, what, at, text, command, children }: ShellProps) => (
+  <li class="need">
+    <span class={tone}>
+      <Icon name={icon} />
+    </span>
+    <div>
+      <p class="what">
+        <a href={href}>{name}</a> {what}
+      </p>
+      {text && <p class="small">{text}</p>}
+    </div>
+    <Time class="dim small" at={at} />
+    {command && (
+      <pre class="cmd mono" tabIndex={0}>
+        {command}
+      </pre>
+    )}
+    <div class="acts">{children}</div>
+  </li>
+);
+
+/** The command of a call that is asked for, or its arguments as they are. */
+const commandOf = (args: string): string => {
+  try {
+    const { command } = JSON.parse(args) as { command?: unknown };
+    return typeof command === "string" ? command : args;
+  } catch {
+    return args;
+  }
+};
+
+export const NeedItem = ({ need }: { need: Need }) => {
+  if (need.kind === "chat") {
+    const [first] = need.asked?.tool_calls ?? [];
+    const workspace = need.chat.workspace_id ? workspaces.value.get(need.chat.workspace_id)?.name : undefined;
+    const isPermission = need.asked?.kind === "permission";
+    return (
+      <Shell
+        icon="key"
+        tone="t-attn"
+        href={`/chats/${need.chat.id}`}
+        name={need.chat.title}
+        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : "waits for your answer"}
+        at={need.at}
+        text={workspace && `In ${workspace}.`}
+        command={isPermission && first ? commandOf(first.args) : undefined}
+      >
+        <ButtonLink look="primary" href={`/chats/${need.chat.id}`}>
+          Answer
+        </ButtonLink>
+      </Shell>
+    );
+  }
+  if (need.kind === "chat_failed") {
+    return (
+      <Shell
+        icon="warn"
+        tone="t-bad"
+        href={`/chats/${need.chat.id}`}
+        name={need.chat.title}
+        what="failed"
+        at={need.at}
+        text={need.chat.last_error?.message}
+      >
+        <ButtonLink href={`/chats/${need.chat.id}`}>Open</ButtonLink>
+      </Shell>
+    );
+  }
+  return <WorkspaceNeed kind={need.kind} row={need.workspace} at={need.at} />;
+};
+
+const FAILED: Record<WorkspaceSummary["transition"], string> = {
+  start: "did not start",
+  stop: "did not stop",
+  delete: "was not deleted",
+};
+
+const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSummary; at: string }) => {
+  const href = `/workspaces/${row.id}`;
+  const common = { href, name: row.name, at };
+  if (kind === "failed") {
+    return (
+      <Shell {...common} icon="warn" tone="t-bad" what={FAILED[row.transition]} text={row.error}>
+        <Button icon="restart" onPress={() => (row.transition === "stop" ? actions.stop(row) : actions.start(row))}>
+          Retry
+        </Button>
+        <ButtonLink href={`${href}/logs`}>Read log</ButtonLink>
+      </Shell>
+    );
+  }
+  if (kind === "unhealthy") {
+    const ill = row.agents.filter(({ healthy }) => !healthy).map(({ name }) => name);
+    return (
+      <Shell {...common} icon="warn" tone="t-bad" what="is not healthy" text={`Agent ${ill.join(", ")}: see its log.`}>
+        <ButtonLink href={`${href}/logs`}>Read log</ButtonLink>
+        <Button look="ghost" icon="restart" onPress={() => actions.restart(row)}>
+          Restart
+        </Button>
+      </Shell>
+    );
+  }
+  if (kind === "deleting") {
+    return (
+      <Shell {...common} icon="clock" tone="t-attn" what="is deleted soon" text="It has not been used for long.">
+        <Button onPress={() => actions.wake(row)}>Keep it</Button>
+      </Shell>
+    );
+  }
+  const left = Math.max(0, Date.parse(row.deadline ?? at) - now.value);
+  const isLast = row.max_deadline !== undefined && row.max_deadline === row.deadline;
+  return (
+    <Shell
+      {...common}
+      icon="clock"
+      tone="t-attn"
+      what={`stops in ${lengthOf(left)}`}
+      text={isLast ? "Its template lets it run no longer." : undefined}
+    >
+      {!isLast && <Button onPress={() => actions.keepLonger(row)}>Keep 1 h more</Button>}
+      <Button look="ghost" onPress={() => actions.stop(row)}>
+        Stop now
+      </Button>
+    </Shell>
+  );
+};

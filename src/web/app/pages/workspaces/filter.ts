@@ -1,0 +1,95 @@
+// The search text of the list, evaluated in the page where a row has all it takes, so that a key is answered in the same frame. The
+// language is that of the API's `q`; what only the server can answer is left to it. Pure.
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+
+export type Term = { readonly key: string; readonly value: string };
+
+/** What a `q` says: terms with a key, and words. */
+export const parse = (q: string): { terms: Term[]; words: string[] } => {
+  const parts = q.match(/[^\s"]*"[^"]*"?|[^\s"]+/g) ?? [];
+  const terms: Term[] = [];
+  const words: string[] = [];
+  for (const part of parts) {
+    const at = part.indexOf(":");
+    if (at <= 0) words.push(part.replaceAll('"', ""));
+    else terms.push({ key: part.slice(0, at).toLowerCase(), value: part.slice(at + 1).replaceAll('"', "") });
+  }
+  return { terms, words };
+};
+
+/** The `q` again. */
+export const format = ({ terms, words }: { terms: readonly Term[]; words: readonly string[] }): string =>
+  [...terms.map(({ key, value }) => `${key}:${/\s/.test(value) ? `"${value}"` : value}`), ...words].join(" ");
+
+type Viewer = { readonly username: string };
+type Test = (row: WorkspaceSummary, viewer: Viewer) => boolean;
+
+const flag =
+  (value: string, of: (row: WorkspaceSummary) => boolean): Test =>
+  (row) =>
+    of(row) === /^(1|t|true)$/.test(value);
+
+/** The keys that a row answers. */
+const LOCAL: Record<string, (value: string) => Test> = {
+  owner: (value) => (row, viewer) =>
+    row.owner_name.toLowerCase() === (value === "me" ? viewer.username.toLowerCase() : value),
+  template: (value) => (row) => row.template_name.toLowerCase() === value,
+  organization: (value) => (row) => row.organization_name.toLowerCase() === value || row.organization_id === value,
+  name: (value) => (row) => row.name.toLowerCase().includes(value),
+  status: (value) => (row) => row.status === value,
+  id: (value) => (row) => value.split(",").includes(row.id),
+  outdated: (value) => flag(value, (row) => row.outdated),
+  dormant: (value) => flag(value, (row) => row.dormant_at !== undefined),
+  healthy: (value) => flag(value, (row) => row.healthy),
+  shared: (value) => flag(value, (row) => row.shared),
+  "has-agent": (value) => (row) => row.agents.some(({ status }) => value.split(",").includes(status)),
+  last_used_after: (value) => (row) => row.last_used_at.toLowerCase() > value,
+  last_used_before: (value) => (row) => row.last_used_at.toLowerCase() < value,
+};
+
+/** The keys that only the server can answer. */
+const REMOTE = ["has-ai-task", "has_external_agent", "shared_with_user", "shared_with_group", "param"];
+
+export const KEYS = [...Object.keys(LOCAL), ...REMOTE];
+
+/** True when the server has to be asked. */
+export const isRemote = (q: string): boolean => parse(q).terms.some(({ key }) => LOCAL[key] === undefined);
+
+/** The rows that fit, in their order. */
+export const matching = (rows: readonly WorkspaceSummary[], q: string, viewer: Viewer): readonly WorkspaceSummary[] => {
+  const { terms, words } = parse(q.toLowerCase());
+  const tests = terms.flatMap(({ key, value }) => LOCAL[key]?.(value) ?? []);
+  if (tests.length === 0 && words.length === 0) return rows;
+  return rows.filter(
+    (row) =>
+      tests.every((test) => test(row, viewer)) &&
+      words.every((word) => {
+        const [owner, name] = word.includes("/") ? word.split("/") : [undefined, word];
+        return (
+          row.name.toLowerCase().includes(name ?? "") && (owner === undefined || row.owner_name.toLowerCase() === owner)
+        );
+      }),
+  );
+};
+
+/** Values that are offered behind a key, from what there is. */
+export const valuesOf = (key: string, rows: Iterable<WorkspaceSummary>): string[] => {
+  const fixed: Record<string, string[]> = {
+    status: ["running", "stopped", "failed", "starting", "stopping", "pending", "canceled", "deleting"],
+    "has-agent": ["connected", "connecting", "disconnected", "timeout"],
+  };
+  if (fixed[key]) return fixed[key];
+  if (["outdated", "dormant", "healthy", "shared", "has-ai-task", "has_external_agent"].includes(key)) {
+    return ["true", "false"];
+  }
+  const of: Record<string, (row: WorkspaceSummary) => string> = {
+    owner: (row) => row.owner_name,
+    template: (row) => row.template_name,
+    organization: (row) => row.organization_name,
+  };
+  const read = of[key];
+  if (!read) return key === "shared_with_user" ? ["me"] : [];
+  const found = new Set<string>(key === "owner" ? ["me"] : []);
+  for (const row of rows) found.add(read(row));
+  return [...found];
+};

@@ -1,0 +1,132 @@
+// One workspace in the list.
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import { isPassing, mayStart, mayStop, statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import * as actions from "../../data/workspace-actions.ts";
+import { IconButton } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { State } from "../../parts/state.tsx";
+import { now, Time } from "../../parts/time.tsx";
+import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
+import { hasPage } from "../../shell/routes.ts";
+
+const SOON_MS = 30 * 60_000;
+
+/** When it stops or starts by itself, in words; what comes soon is marked. */
+export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
+  const at = now.value;
+  if (row.deleting_at) return <span class="t-attn">Deleted {shortTime(Date.parse(row.deleting_at), at)}</span>;
+  if (row.status === "running" && row.deadline) {
+    const left = Date.parse(row.deadline) - at;
+    const words =
+      left < 12 * 3_600_000 ? `Stops in ${lengthOf(Math.max(0, left))}` : `Stops ${shortTime(at + left, at)}`;
+    return <span class={left < SOON_MS ? "t-attn" : undefined}>{words}</span>;
+  }
+  if (row.status === "running") return <>Never stops</>;
+  if (row.next_start_at) return <>Starts {shortTime(Date.parse(row.next_start_at), at)}</>;
+  return null;
+};
+
+/** Everything one can do with it, as far as its state lets one. */
+export const menuOf = (row: WorkspaceSummary): MenuItem[] => [
+  ...(mayStart(row) ? [{ icon: "play" as const, label: "Start", act: () => actions.start(row) }] : []),
+  ...(mayStop(row) ? [{ icon: "stop" as const, label: "Stop", act: () => actions.stop(row) }] : []),
+  ...(row.status === "running"
+    ? [{ icon: "restart" as const, label: "Restart", act: () => actions.restart(row) }]
+    : []),
+  ...(isPassing(row) ? [{ icon: "x" as const, label: "Cancel build", act: () => actions.cancel(row) }] : []),
+  ...(row.outdated && !isPassing(row)
+    ? [{ icon: "up" as const, label: "Update", note: "newest version", act: () => actions.update(row) }]
+    : []),
+  ...(row.status === "running" && row.deadline
+    ? [{ icon: "clock" as const, label: "Keep 1 h more", act: () => actions.keepLonger(row) }]
+    : []),
+  ...(row.dormant_at ? [{ icon: "play" as const, label: "Wake up", act: () => actions.wake(row) }] : []),
+  "line",
+  { icon: "pin", label: row.favorite ? "Unpin" : "Pin", act: () => actions.pin(row) },
+  { icon: "list", label: "Builds", href: `/workspaces/${row.id}/builds` },
+  { icon: "sliders", label: "Parameters", href: `/workspaces/${row.id}/parameters` },
+  "line",
+  { icon: "trash", label: "Delete…", isDanger: true, act: () => actions.remove([row]) },
+];
+
+type RowProps = {
+  readonly row: WorkspaceSummary;
+  readonly index: number;
+  readonly selected: boolean;
+  readonly showsOwner: boolean;
+  readonly onSelect: (row: WorkspaceSummary, on: boolean, range: boolean) => void;
+};
+
+export const Row = ({ row, index, selected, showsOwner, onSelect }: RowProps) => {
+  const kind = workspaceState(row);
+  const isBad = kind === "failed";
+  const [agent] = row.agents;
+  return (
+    <div role="row" aria-rowindex={index + 2} aria-selected={selected}>
+      <span role="cell">
+        <span class="tap">
+          <input
+            type="checkbox"
+            aria-label={`Select ${row.name}`}
+            checked={selected}
+            onClick={(event) => onSelect(row, event.currentTarget.checked, event.shiftKey)}
+          />
+        </span>
+      </span>
+      <span class="cell" role="cell">
+        <State kind={kind} />
+        <a class="name clip" href={`/workspaces/${row.id}`}>
+          {row.name}
+        </a>
+        {row.favorite && (
+          <span class="dim" title="Pinned">
+            <Icon name="pin" small />
+          </span>
+        )}
+        {showsOwner && <span class="dim small clip">{row.owner_name}</span>}
+      </span>
+      <span class="cell tpl" role="cell">
+        <span class="mut clip">{row.template_display_name || row.template_name}</span>
+        {row.outdated ? (
+          <span class="badge busy">
+            <Icon name="up" />
+            outdated
+          </span>
+        ) : (
+          <span class="dim small clip">{row.template_version_name}</span>
+        )}
+      </span>
+      <span class="cell why" role="cell">
+        <span class={isBad ? "t-bad" : undefined}>{statusWords(row, kind)}</span>
+        <span class="dim clip small">{whyOf(row)}</span>
+      </span>
+      <span class="cell opt small mut" role="cell">
+        <Schedule row={row} />
+      </span>
+      <span class="cell opt small dim" role="cell">
+        <Time at={row.last_used_at} />
+      </span>
+      <span class="cell acts" role="cell">
+        {agent && row.status === "running" && hasPage("/terminals/:agent") && (
+          <a class="btn icon ghost sm" href={`/terminals/${agent.id}`} aria-label={`Terminal of ${row.name}`}>
+            <Icon name="terminal" />
+          </a>
+        )}
+        {row.status === "running" && hasPage("/chats") && (
+          <a class="btn icon ghost sm" href={`/chats?workspace=${row.id}`} aria-label={`New chat in ${row.name}`}>
+            <Icon name="chat" />
+          </a>
+        )}
+        {row.status === "running" ? (
+          <IconButton icon="stop" small label={`Stop ${row.name}`} onPress={() => actions.stop(row)} />
+        ) : (
+          mayStart(row) && (
+            <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
+          )
+        )}
+        <Menu label={`More for ${row.name}`} small items={() => menuOf(row)} />
+      </span>
+    </div>
+  );
+};

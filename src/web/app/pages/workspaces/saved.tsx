@@ -1,0 +1,115 @@
+// Filters one comes back to: those that everybody wants, and one's own, kept in this browser.
+import { signal } from "@preact/signals";
+import { me } from "../../data/session.ts";
+import { workspacesByUse } from "../../data/workspaces.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { matching } from "./filter.ts";
+
+type Filter = { readonly name: string; readonly q: string };
+
+const READY: readonly Filter[] = [
+  { name: "Mine", q: "owner:me" },
+  { name: "Running", q: "owner:me status:running" },
+  { name: "Outdated", q: "owner:me outdated:true" },
+  { name: "Dormant", q: "owner:me dormant:true" },
+  { name: "Everyone", q: "" },
+];
+
+const STORE = "workspace-filters";
+const read = (): Filter[] => {
+  try {
+    const kept = JSON.parse(localStorage.getItem(STORE) ?? "[]");
+    return Array.isArray(kept) ? kept.filter((one) => typeof one?.name === "string" && typeof one?.q === "string") : [];
+  } catch {
+    return [];
+  }
+};
+const own = signal<readonly Filter[]>(read());
+const keep = (filters: readonly Filter[]): void => {
+  own.value = filters;
+  localStorage.setItem(STORE, JSON.stringify(filters));
+};
+
+const naming = signal(false);
+
+export const Saved = ({ q, go }: { q: string; go: (q: string) => void }) => {
+  const all = [...READY, ...own.value];
+  const isKnown = all.some((one) => one.q === q);
+  const mine = own.value.find((one) => one.q === q);
+  return (
+    <div class="tabs" role="navigation" aria-label="Saved filters">
+      {all.map((filter) => (
+        <a
+          key={`${filter.name} ${filter.q}`}
+          href={`/workspaces?${new URLSearchParams({ q: filter.q })}`}
+          aria-current={filter.q === q ? "true" : undefined}
+        >
+          {filter.name}
+          <span class="count">
+            {matching(workspacesByUse.value, filter.q, { username: me.value?.username ?? "" }).length}
+          </span>
+        </a>
+      ))}
+      <span class="push line">
+        {!isKnown && (
+          <Button
+            small
+            look="ghost"
+            icon="save"
+            onPress={() => {
+              naming.value = true;
+            }}
+          >
+            Save filter
+          </Button>
+        )}
+        {mine && (
+          <IconButton
+            small
+            icon="trash"
+            label={`Forget the filter ${mine.name}`}
+            onPress={() => {
+              keep(own.value.filter((one) => one !== mine));
+              go("owner:me");
+            }}
+          />
+        )}
+      </span>
+      {naming.value && <Naming q={q} />}
+    </div>
+  );
+};
+
+const Naming = ({ q }: { q: string }) => {
+  const close = (): void => {
+    naming.value = false;
+  };
+  return (
+    <Dialog
+      title="Save filter"
+      onClose={close}
+      footer={
+        <>
+          <Button onPress={close}>Cancel</Button>
+          <Button look="primary" type="submit" form="name-filter">
+            Save filter
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="name-filter"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const name = String(new FormData(event.currentTarget).get("name")).trim();
+          if (name !== "") keep([...own.value, { name, q }]);
+          close();
+        }}
+      >
+        <Field label="Name" name="name" required maxLength={40} hint={<code>{q}</code>} autocomplete="off" />
+      </form>
+    </Dialog>
+  );
+};

@@ -1,0 +1,200 @@
+// The list of workspaces: live, searched as one types, with actions for one and for many. The page that shows how pages are made
+// (src/web/app/README.md).
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import { call } from "../../data/api.ts";
+import { me } from "../../data/session.ts";
+import { workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Empty } from "../../parts/empty.tsx";
+import { Search } from "../../parts/search.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { VirtualList } from "../../parts/virtual-list.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { failed } from "../../shell/toasts.tsx";
+import { Bulk } from "./bulk.tsx";
+import { format, isRemote, KEYS, matching, parse, valuesOf } from "./filter.ts";
+import { Row } from "./row.tsx";
+import { Saved } from "./saved.tsx";
+
+const ROW_PX = 36;
+/** Rows that the server may name for a search that only it can answer. */
+const REMOTE_LIMIT = 1_000;
+
+export default function WorkspacesPage() {
+  const { query, path, route } = useLocation();
+  const q = query.q ?? "owner:me";
+  const { terms, words } = parse(q);
+  // What is being typed has blanks at its end that the address has not.
+  const typed = useSignal(words.join(" "));
+  const search = useSignal(q);
+  search.value = q;
+  const remote = useRemote(q);
+  const rows = useComputed(() => {
+    const found = matching(workspacesByUse.value, search.value, { username: me.value?.username ?? "" });
+    const ids = remote.value;
+    return ids === undefined ? found : found.filter(({ id }) => ids.has(id));
+  });
+  const selected = useSignal<ReadonlySet<string>>(new Set());
+  const last = useSignal<string | undefined>(undefined);
+
+  const go = (next: string): void => route(`${path}?${new URLSearchParams({ q: next })}`, true);
+  const select = (row: WorkspaceSummary, on: boolean, range: boolean): void => {
+    const all = rows.value.map(({ id }) => id);
+    const [from, to] = [range && last.value ? all.indexOf(last.value) : -1, all.indexOf(row.id)];
+    const ids = from < 0 ? [row.id] : all.slice(Math.min(from, to), Math.max(from, to) + 1);
+    const next = new Set(selected.value);
+    for (const id of ids) on ? next.add(id) : next.delete(id);
+    selected.value = next;
+    last.value = row.id;
+  };
+  const chosen = rows.value.filter(({ id }) => selected.value.has(id));
+  const isAll = chosen.length > 0 && chosen.length === rows.value.length;
+  const showsOwner = !terms.some(({ key, value }) => key === "owner" && value === "me");
+
+  return (
+    <Frame
+      title="Workspaces"
+      beside={<span class="dim small num">{rows.value.length}</span>}
+      actions={
+        <ButtonLink look="primary" icon="plus" href="/new" keys="N">
+          New workspace
+        </ButtonLink>
+      }
+    >
+      <Saved q={q} go={go} />
+      <div class="filter line wrap">
+        <Search
+          label="Filter workspaces"
+          placeholder="name, status:running, outdated:true…"
+          terms={terms}
+          words={typed.value}
+          keys={KEYS}
+          valuesOf={(key) => valuesOf(key, workspacesByUse.value)}
+          onChange={(nextTerms, nextWords) => {
+            typed.value = nextWords;
+            // A key without its value is not asked yet.
+            const whole = nextWords
+              .split(/\s+/)
+              .filter((word) => word !== "" && !/:$/.test(word) && !word.includes(":"));
+            go(format({ terms: nextTerms, words: whole }));
+          }}
+        />
+      </div>
+      {rows.value.length === 0 ? (
+        <Nothing q={q} />
+      ) : (
+        <div class="rows" role="table" aria-label="Workspaces" aria-rowcount={rows.value.length + 1}>
+          <div class="hd" role="row" aria-rowindex={1}>
+            <span role="columnheader">
+              <span class="tap">
+                <input
+                  type="checkbox"
+                  aria-label="Select all"
+                  checked={isAll}
+                  onClick={() => {
+                    selected.value = isAll ? new Set() : new Set(rows.value.map(({ id }) => id));
+                  }}
+                />
+              </span>
+            </span>
+            <span role="columnheader">Name</span>
+            <span role="columnheader" class="tpl">
+              Template
+            </span>
+            <span role="columnheader">State</span>
+            <span role="columnheader" class="opt">
+              Schedule
+            </span>
+            <span role="columnheader" class="opt">
+              Used
+            </span>
+            <span role="columnheader">
+              <span class="vh">Actions</span>
+            </span>
+          </div>
+          <VirtualList
+            role="rowgroup"
+            count={rows.value.length}
+            size={ROW_PX}
+            keyOf={(index) => rows.value[index]?.id ?? index}
+            row={(index) => {
+              const row = rows.value[index];
+              return (
+                row && (
+                  <Row
+                    row={row}
+                    index={index}
+                    selected={selected.value.has(row.id)}
+                    showsOwner={showsOwner}
+                    onSelect={select}
+                  />
+                )
+              );
+            }}
+          />
+        </div>
+      )}
+      {chosen.length > 0 && (
+        <Bulk
+          rows={chosen}
+          clear={() => {
+            selected.value = new Set();
+          }}
+        />
+      )}
+    </Frame>
+  );
+}
+
+/** The ids that the server finds for a search that rows cannot answer; undefined when it need not be asked. */
+const useRemote = (q: string) => {
+  const found = useSignal<ReadonlySet<string> | undefined>(undefined);
+  useEffect(() => {
+    found.value = undefined;
+    if (!isRemote(q)) return;
+    let isOver = false;
+    // What one types is asked when one stops for a moment.
+    const timer = setTimeout(() => {
+      call("GET /workspaces", { query: { q, limit: REMOTE_LIMIT } }).then(
+        ({ workspaces }) => {
+          if (!isOver) found.value = new Set(workspaces.map(({ id }) => id));
+        },
+        (error) => {
+          if (!isOver) failed(error);
+        },
+      );
+    }, 200);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [q]);
+  return found;
+};
+
+const Nothing = ({ q }: { q: string }) => {
+  if (!workspacesLoaded.value) {
+    return (
+      <div class="page">
+        <Skeleton lines={6} />
+      </div>
+    );
+  }
+  if (q === "" || q === "owner:me") {
+    return (
+      <Empty icon="box" title="No workspaces yet" text="A workspace is a computer for one task, made from a template.">
+        <ButtonLink look="primary" href="/new" keys="N">
+          New workspace
+        </ButtonLink>
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="search" title="No workspace fits" text="Of what you may see, nothing has all of these marks.">
+      <ButtonLink href="/workspaces?q=">Show all</ButtonLink>
+    </Empty>
+  );
+};

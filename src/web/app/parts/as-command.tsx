@@ -1,0 +1,75 @@
+// Shows what the page has just done as a curl line and as a line of our own command line, to copy.
+import { signal, useSignal } from "@preact/signals";
+import { lastCalls } from "../data/api.ts";
+import { cliOf, curlOf } from "../data/as-command.ts";
+import { say } from "../shell/toasts.tsx";
+import { IconButton } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+
+const open = signal(false);
+
+/** In the bar of every page. */
+export const CommandButton = () => (
+  <IconButton
+    icon="terminal"
+    class="desk"
+    label="Show what this page did as a command"
+    onPress={() => {
+      open.value = true;
+    }}
+  />
+);
+
+/** Draws the panel when it is open; once in the shell. */
+export const CommandPanel = () => (open.value ? <Commands /> : null);
+
+/** Copies text and says so. */
+export const copy = async (text: string): Promise<void> => {
+  await navigator.clipboard.writeText(text);
+  say("Copied");
+};
+
+const Commands = () => {
+  const kind = useSignal<"cli" | "curl">("cli");
+  const lines = lastCalls.value.toReversed().flatMap((sent) => {
+    const text = kind.value === "curl" ? curlOf(sent, location.origin) : cliOf(sent);
+    return text ? [text] : [];
+  });
+  const seen = [...new Set(lines)].slice(0, 6);
+  const close = (): void => {
+    open.value = false;
+  };
+  return (
+    <Dialog title="The same as a command" onClose={close} class="wide">
+      <div class="line">
+        <span class="group" role="group" aria-label="Kind of command">
+          {(["cli", "curl"] as const).map((one) => (
+            <button
+              key={one}
+              type="button"
+              class="btn sm"
+              aria-pressed={kind.value === one}
+              onClick={() => {
+                kind.value = one;
+              }}
+            >
+              {one === "cli" ? "CLI" : "curl"}
+            </button>
+          ))}
+        </span>
+        <span class="dim small">The newest first. The token comes from the page of API tokens.</span>
+      </div>
+      {seen.length === 0 && (
+        <p>Nothing that this page has done has a line of the command line. There is one for curl.</p>
+      )}
+      {seen.map((text) => (
+        <div key={text} class="line">
+          <pre class="cmd mono grow" tabIndex={0}>
+            {text}
+          </pre>
+          <IconButton icon="copy" small label="Copy command" onPress={() => copy(text)} />
+        </div>
+      ))}
+    </Dialog>
+  );
+};

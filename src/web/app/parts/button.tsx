@@ -1,0 +1,124 @@
+// Buttons: a verb, and what it does. While its work goes on it cannot be pressed again; what goes wrong is said in a toast.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type { IconName } from "../icons.ts";
+import { failed } from "../shell/toasts.tsx";
+import { Icon } from "./icon.tsx";
+
+type Look = {
+  readonly icon?: IconName;
+  /** The one main action of a view; plain; or danger. */
+  readonly look?: "primary" | "ghost" | "danger" | "danger primary" | "ghost danger";
+  readonly small?: boolean;
+  /** Beside `btn`, such as `desk`. */
+  readonly class?: string;
+  /** Shown while Alt is held, and told to readers of the screen. */
+  readonly keys?: string;
+};
+
+export const classOf = ({ look, small, class: more }: Look, isIcon = false): string =>
+  ["btn", look, small && "sm", isIcon && "icon", more].filter(Boolean).join(" ");
+
+const Keys = ({ keys }: { keys?: string }) => (keys ? <kbd aria-hidden="true">{keys}</kbd> : null);
+
+type ButtonProps = Look & {
+  readonly onPress?: (event: MouseEvent) => unknown;
+  readonly disabled?: boolean;
+  readonly type?: "button" | "submit";
+  readonly pressed?: boolean;
+  readonly form?: string;
+  readonly children: ComponentChildren;
+};
+
+/** `onPress` may be a promise: the button waits for it and says when it fails. */
+export const Button = ({
+  icon,
+  keys,
+  onPress,
+  disabled,
+  type = "button",
+  pressed,
+  form,
+  children,
+  ...look
+}: ButtonProps) => {
+  const busy = useSignal(false);
+  const press = async (event: MouseEvent): Promise<void> => {
+    const result = onPress?.(event);
+    if (!(result instanceof Promise)) return;
+    busy.value = true;
+    await result.catch(failed).finally(() => {
+      busy.value = false;
+    });
+  };
+  return (
+    <button
+      class={classOf(look)}
+      type={type}
+      form={form}
+      disabled={disabled || busy.value}
+      aria-pressed={pressed}
+      aria-keyshortcuts={keys}
+      onClick={press}
+    >
+      {icon && <Icon name={icon} />}
+      {children}
+      <Keys keys={keys} />
+    </button>
+  );
+};
+
+/** A button with an icon alone. `label` is what it does, with the name of the thing where there are several. */
+export const IconButton = ({
+  icon,
+  label,
+  onPress,
+  disabled,
+  pressed,
+  ...look
+}: Look & {
+  icon: IconName;
+  label: string;
+  onPress?: (event: MouseEvent) => unknown;
+  disabled?: boolean;
+  pressed?: boolean;
+}) => {
+  const press = (event: MouseEvent): void => {
+    const result = onPress?.(event);
+    if (result instanceof Promise) void result.catch(failed);
+  };
+  return (
+    <button
+      class={classOf({ look: "ghost", ...look }, true)}
+      type="button"
+      aria-label={label}
+      title={label}
+      disabled={disabled}
+      aria-pressed={pressed}
+      onClick={press}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+};
+
+/** A link that looks like a button: for what leads somewhere. */
+export const ButtonLink = ({
+  icon,
+  href,
+  keys,
+  children,
+  newTab,
+  ...look
+}: Look & { href: string; newTab?: boolean; children: ComponentChildren }) => (
+  <a
+    class={classOf(look)}
+    href={href}
+    aria-keyshortcuts={keys}
+    {...(newTab ? { target: "_blank", rel: "noreferrer" } : {})}
+  >
+    {icon && <Icon name={icon} />}
+    {children}
+    <Keys keys={keys} />
+  </a>
+);

@@ -1,0 +1,34 @@
+// What stands where nothing is: what is missing, what the thing is, the next step. The same for what went wrong.
+import type { ComponentChildren } from "preact";
+import { wordsOf } from "../data/api.ts";
+import type { IconName } from "../icons.ts";
+import { Button } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+
+type EmptyProps = {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly text?: ComponentChildren;
+  /** One primary next step, at most one other. */
+  readonly children?: ComponentChildren;
+};
+
+export const Empty = ({ icon, title, text, children }: EmptyProps) => (
+  <div class="empty">
+    <Icon name={icon} />
+    <h2>{title}</h2>
+    {text && <p>{text}</p>}
+    {children && <div class="acts">{children}</div>}
+  </div>
+);
+
+/** What a page shows in place of what it could not read. */
+export const Failed = ({ what, error, again }: { what: string; error: unknown; again: () => unknown }) => (
+  <div role="alert">
+    <Empty icon="warn" title={what} text={wordsOf(error)}>
+      <Button look="primary" onPress={again}>
+        Try now
+      </Button>
+    </Empty>
+  </div>
+);

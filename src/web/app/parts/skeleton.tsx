@@ -1,0 +1,24 @@
+// What stands where something is being read: nothing for 300 ms, then bars in its place.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+const AFTER_MS = 300;
+
+export const Skeleton = ({ lines = 3 }: { lines?: number }) => {
+  const late = useSignal(false);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      late.value = true;
+    }, AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!late.value) return null;
+  const widths = [180, 290, 240, 210];
+  return (
+    <svg class="skels" viewBox={`0 0 300 ${lines * 24 - 12}`} role="img" aria-label="Loading">
+      {Array.from({ length: lines }, (_, at) => (
+        <rect key={at} y={at * 24} width={widths[at % widths.length]} height="10" rx="4" />
+      ))}
+    </svg>
+  );
+};

@@ -1,0 +1,105 @@
+// A window over a long list: only the rows one can see are in the page, and the page scrolls as if all were. Rows keep their element
+// while they are in view.
+import { useSignal } from "@preact/signals";
+import {
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  observeWindowOffset,
+  observeWindowRect,
+  Virtualizer,
+  windowScroll,
+} from "@tanstack/virtual-core";
+import type { ComponentChildren, RefObject } from "preact";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+
+type VirtualListProps = {
+  readonly count: number;
+  /** Pixels of a row before it is measured. */
+  readonly size: number;
+  /** Rows of one height need not be measured. */
+  readonly fixed?: boolean;
+  /** What scrolls; the window without it. */
+  readonly scroller?: RefObject<HTMLElement>;
+  readonly keyOf?: (index: number) => string | number;
+  readonly row: (index: number) => ComponentChildren;
+  readonly class?: string;
+  /** Row to have in view, such as a hit of a search. */
+  readonly shown?: number;
+  /** Role of the box around the rows, such as rowgroup. */
+  readonly role?: "rowgroup" | "presentation";
+};
+
+const OVERSCAN = 12;
+
+export const VirtualList = ({
+  count,
+  size,
+  fixed,
+  scroller,
+  keyOf,
+  row,
+  class: name,
+  shown,
+  role,
+}: VirtualListProps) => {
+  const box = useRef<HTMLDivElement>(null);
+  const drawn = useSignal(0);
+  const list = useMemo(() => new Virtualizer<never, HTMLElement>({} as never), []);
+  const options = {
+    count,
+    estimateSize: () => size,
+    overscan: OVERSCAN,
+    scrollMargin: scroller ? 0 : (box.current?.offsetTop ?? 0),
+    onChange: () => {
+      drawn.value += 1;
+    },
+    ...(keyOf ? { getItemKey: keyOf } : {}),
+  };
+  const way = scroller
+    ? {
+        getScrollElement: () => scroller.current,
+        observeElementRect,
+        observeElementOffset,
+        scrollToFn: elementScroll,
+      }
+    : {
+        getScrollElement: () => window,
+        observeElementRect: observeWindowRect,
+        observeElementOffset: observeWindowOffset,
+        scrollToFn: windowScroll,
+        initialOffset: () => window.scrollY,
+        initialRect: { width: innerWidth, height: innerHeight },
+      };
+  list.setOptions({ ...options, ...way } as never);
+  useLayoutEffect(() => (list as unknown as { _didMount(): () => void })._didMount(), []);
+  useLayoutEffect(() => (list as unknown as { _willUpdate(): void })._willUpdate());
+  useLayoutEffect(() => {
+    if (shown !== undefined && shown >= 0) list.scrollToIndex(shown, { align: "center" });
+  }, [shown]);
+  // Read, so that a change of the window draws anew.
+  void drawn.value;
+  const items = list.getVirtualItems();
+  const margin = scroller ? 0 : (box.current?.offsetTop ?? 0);
+  return (
+    <div
+      ref={box}
+      class={["virtual", name].filter(Boolean).join(" ")}
+      role={role}
+      style={{ blockSize: `${list.getTotalSize()}px` }}
+    >
+      {items.map((item) => (
+        <div
+          key={item.key}
+          class="virtual-row"
+          role={role === "rowgroup" ? "presentation" : undefined}
+          data-index={item.index}
+          ref={fixed ? undefined : (element) => list.measureElement(element as never)}
+          style={{ transform: `translateY(${item.start - margin}px)` }}
+        >
+          {row(item.index)}
+        </div>
+      ))}
+    </div>
+  );
+};

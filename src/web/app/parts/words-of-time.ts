@@ -1,0 +1,52 @@
+// Times and lengths in few words. Pure; the language is that of the page.
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const sameDay = (a: Date, b: Date): boolean => a.toDateString() === b.toDateString();
+
+const clock = (time: Date): string =>
+  `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
+
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+const date = (time: Date, today: Date): string => {
+  const day = `${time.getDate()} ${MONTHS[time.getMonth()]}`;
+  return time.getFullYear() === today.getFullYear() ? day : `${day} ${time.getFullYear()}`;
+};
+
+/** How long ago, or when: now, 12 min, 3 h, Fri 18:00, 19 Oct. Both in milliseconds since 1970. */
+export const shortTime = (at: number, now: number): string => {
+  const past = now - at;
+  const [time, today] = [new Date(at), new Date(now)];
+  if (Math.abs(past) < MINUTE) return "now";
+  if (past > 0 && past < HOUR) return `${Math.floor(past / MINUTE)} min`;
+  if (past > 0 && past < 6 * HOUR) return `${Math.floor(past / HOUR)} h`;
+  if (sameDay(time, today)) return clock(time);
+  if (Math.abs(past) < 6 * DAY) return `${WEEKDAYS[time.getDay()]} ${clock(time)}`;
+  return date(time, today);
+};
+
+/** A length of time in milliseconds: 41 s, 12 min, 8 h 15 min, 3 days. */
+export const lengthOf = (milliseconds: number): string => {
+  if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  if (milliseconds < 2 * MINUTE) return `${Math.round(milliseconds / 1000)} s`;
+  if (milliseconds < 2 * HOUR) return `${Math.round(milliseconds / MINUTE)} min`;
+  if (milliseconds < DAY) {
+    const [hours, minutes] = [Math.floor(milliseconds / HOUR), Math.floor((milliseconds % HOUR) / MINUTE)];
+    return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
+  }
+  const days = Math.round(milliseconds / DAY);
+  return days === 1 ? "1 day" : `${days} days`;
+};
+
+/** A number of bytes: 5.2 GB. */
+export const sizeOf = (bytes: number): string => {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let at = 0;
+  let value = bytes;
+  for (; value >= 1000 && at < units.length - 1; at++) value /= 1000;
+  return `${at === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
+};

@@ -1,0 +1,102 @@
+// The app: who is signed in, the live lists, the frame around every page.
+
+import { useEffect } from "preact/hooks";
+import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { toSignIn } from "../data/api.ts";
+import { followChats } from "../data/chats.ts";
+import { me, readSession } from "../data/session.ts";
+import { followWorkspaces } from "../data/workspaces.ts";
+import { CommandPanel } from "../parts/as-command.tsx";
+import { ButtonLink } from "../parts/button.tsx";
+import { Questions } from "../parts/dialog.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { CutBanner } from "./banner.tsx";
+import { Frame } from "./frame.tsx";
+import { listenForKeys, onKeys } from "./keys.ts";
+import { Nav, TabBar } from "./nav.tsx";
+import { openPalette, Palette } from "./palette.tsx";
+import { doors, MORE_PLACES, PLACES, routes } from "./routes.ts";
+import { failed, Toasts } from "./toasts.tsx";
+
+listenForKeys();
+
+const NotFound = () => (
+  <Frame title="Page not found">
+    <div class="page">
+      <Empty icon="search" title="There is no page at this address">
+        <ButtonLink look="primary" href="/">
+          Home
+        </ButtonLink>
+      </Empty>
+    </div>
+  </Frame>
+);
+
+/** These are served as pages of their own: the browser goes there by itself. */
+const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|@|assets\/|healthz|readyz)/;
+
+const Inside = () => {
+  const { route, path } = useLocation();
+  useEffect(() => {
+    void readSession()
+      .then(() => (me.value === null ? toSignIn() : undefined))
+      .catch(failed);
+    followWorkspaces();
+    followChats();
+    const stops = [
+      onKeys("mod+k", openPalette),
+      onKeys("n", () => route("/new")),
+      ...[...PLACES, ...MORE_PLACES].map(({ keys, href }) => onKeys(keys, () => route(href))),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, []);
+  // A person who comes to a new page begins at its top.
+  useEffect(() => window.scrollTo(0, 0), [path]);
+  if (me.value === null) return null;
+  return (
+    <>
+      <a class="btn skip" href="#main">
+        Skip to content
+      </a>
+      <div class="app">
+        <Nav />
+        <main class="main" id="main" tabIndex={-1}>
+          <CutBanner />
+          <ErrorBoundary onError={failed}>
+            <Router>
+              {Object.entries(routes).map(([path, component]) => (
+                <Route key={path} path={path} component={component} />
+              ))}
+              <Route default component={NotFound} />
+            </Router>
+          </ErrorBoundary>
+        </main>
+        <TabBar />
+      </div>
+      <Palette />
+      <CommandPanel />
+      <Questions />
+      <Toasts />
+    </>
+  );
+};
+
+const Door = () => (
+  <ErrorBoundary onError={failed}>
+    <Router>
+      {Object.entries(doors).map(([path, component]) => (
+        <Route key={path} path={path} component={component} />
+      ))}
+    </Router>
+  </ErrorBoundary>
+);
+
+const Chosen = () => (useLocation().path in doors ? <Door /> : <Inside />);
+
+export const App = () => (
+  <LocationProvider scope={SCOPE}>
+    <Chosen />
+  </LocationProvider>
+);

@@ -1,0 +1,40 @@
+// Says that the line to the server is cut, since when, and when it is tried again. What is shown stays as it was.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { line, tryNow } from "../data/live-socket.ts";
+import { Button } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Time } from "../parts/time.tsx";
+
+/** A cut that mends itself at once is not worth a word. */
+const AFTER_MS = 1_500;
+
+export const CutBanner = () => {
+  const cut = line.value.state === "cut" ? line.value : undefined;
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    if (!cut) return;
+    const timer = setInterval(() => {
+      now.value = Date.now();
+    }, 500);
+    return () => clearInterval(timer);
+  }, [cut === undefined]);
+  if (!cut || now.value - cut.since < AFTER_MS) return null;
+  const seconds = Math.max(0, Math.ceil((cut.next - now.value) / 1000));
+  return (
+    <div class="banner bad" role="status">
+      <span class="t-bad">
+        <Icon name="warn" />
+      </span>
+      <span>
+        The server does not answer. Shown as of <Time at={cut.since} />.{" "}
+        {seconds > 0 ? `Next try in ${seconds} s.` : "Trying now."}
+      </span>
+      <span class="push line">
+        <Button small onPress={tryNow}>
+          Try now
+        </Button>
+      </span>
+    </div>
+  );
+};

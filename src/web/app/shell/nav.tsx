@@ -1,0 +1,126 @@
+// The navigation: beside the page, as a rail of icons where it is narrow, as tabs at the lower edge on phones.
+import { useLocation } from "preact-iso";
+import { needs } from "../data/needs.ts";
+import { isAdministrator, me, signOut } from "../data/session.ts";
+import type { IconName } from "../icons.ts";
+import { Icon } from "../parts/icon.tsx";
+import { Menu, type MenuItem } from "../parts/menu.tsx";
+import { openPalette } from "./palette.tsx";
+import { MORE_PLACES, PLACES, type Place, TABS } from "./routes.ts";
+import { nextTheme, setTheme, theme } from "./theme.ts";
+
+const isHere = (href: string, path: string): boolean => path === href || (href !== "/" && path.startsWith(`${href}/`));
+
+/** How many things need the person, beside what shows them. */
+const Count = ({ href }: { href: string }) => {
+  const count = href === "/" ? needs.value.length : 0;
+  if (count === 0) return null;
+  return (
+    <span class="count attn">
+      {count}
+      <span class="vh"> need you</span>
+    </span>
+  );
+};
+
+const NavLink = ({ place, path }: { place: Place; path: string }) => (
+  <a href={place.href} aria-current={isHere(place.href, path) ? "page" : undefined} title={place.label}>
+    <Icon name={place.icon} />
+    <span class="label">{place.label}</span>
+    <Count href={place.href} />
+    <kbd aria-hidden="true">{place.keys.toUpperCase()}</kbd>
+  </a>
+);
+
+const initials = (name: string): string =>
+  name
+    .split(/[\s-]+/)
+    .slice(0, 2)
+    .map((word) => word.charAt(0))
+    .join("")
+    .toUpperCase() || name.slice(0, 2).toUpperCase();
+
+/** The pages that are not part of the app yet are reached from here, too. */
+const accountItems = (): MenuItem[] => [
+  { icon: "user", label: "Security", href: "/settings/security" },
+  { icon: "key", label: "API tokens", href: "/settings/tokens" },
+  { icon: "branch", label: "External accounts", href: "/settings/external-auth" },
+  { icon: "file", label: "API reference", href: "/swagger" },
+  "line",
+  { icon: "out", label: "Sign out", act: signOut },
+];
+
+const THEMES: Record<string, IconName> = { light: "sun", dark: "moon", system: "cols" };
+
+export const Nav = () => {
+  const { path } = useLocation();
+  const user = me.value;
+  const more = MORE_PLACES.filter(({ forRoles }) => !forRoles || isAdministrator.value);
+  return (
+    <nav class="nav" aria-label="Main">
+      <a class="brand" href="/" title="Slipway">
+        <Icon name="brand" />
+        <span class="label">Slipway</span>
+      </a>
+      <button type="button" onClick={openPalette} aria-keyshortcuts="Control+K" title="Search">
+        <Icon name="search" />
+        <span class="label">Search</span>
+        <kbd aria-hidden="true">Ctrl K</kbd>
+      </button>
+      {PLACES.map((place) => (
+        <NavLink key={place.href} place={place} path={path} />
+      ))}
+      {more.length > 0 && <h2>Organization</h2>}
+      {more.map((place) => (
+        <NavLink key={place.href} place={place} path={path} />
+      ))}
+      <button class="end" type="button" onClick={nextTheme} title={`Theme: ${theme.value}`}>
+        <Icon name={THEMES[theme.value] ?? "moon"} />
+        <span class="label">Theme: {theme.value}</span>
+      </button>
+      {user && (
+        <Menu label="Account" items={accountItems} class="account">
+          <span class="avatar" aria-hidden="true">
+            {initials(user.name || user.username)}
+          </span>
+          <span class="label clip">{user.name || user.username}</span>
+        </Menu>
+      )}
+    </nav>
+  );
+};
+
+const themeItems = (): MenuItem[] => [
+  { icon: "sun", label: "Light", act: () => setTheme("light") },
+  { icon: "moon", label: "Dark", act: () => setTheme("dark") },
+  { icon: "cols", label: "As the system has it", act: () => setTheme("system") },
+];
+
+export const TabBar = () => {
+  const { path } = useLocation();
+  const others = (): MenuItem[] => [
+    ...[...PLACES, ...MORE_PLACES]
+      .filter(({ href }) => !TABS.some((tab) => tab.href === href))
+      .filter(({ forRoles }) => !forRoles || isAdministrator.value)
+      .map(({ href, label, icon }): MenuItem => ({ href, label, icon })),
+    { icon: "search", label: "Search", act: openPalette },
+    ...themeItems(),
+    "line",
+    ...accountItems(),
+  ];
+  return (
+    <nav class="tabbar" aria-label="Sections">
+      {TABS.map(({ href, label, icon }) => (
+        <a key={href} href={href} aria-current={isHere(href, path) ? "page" : undefined}>
+          <Icon name={icon} />
+          {label}
+          <Count href={href} />
+        </a>
+      ))}
+      <Menu label="More" items={others} class="tab">
+        <Icon name="dots" />
+        More
+      </Menu>
+    </nav>
+  );
+};

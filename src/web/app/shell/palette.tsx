@@ -1,0 +1,181 @@
+// The palette (Ctrl/Cmd-K): finds workspaces, chats, pages and commands by what one types. Every word must be in the name.
+import { computed, signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { chats } from "../data/chats.ts";
+import { chatState, statusWords, workspaceState } from "../data/states.ts";
+import { workspacesByUse } from "../data/workspaces.ts";
+import type { IconName } from "../icons.ts";
+import { Icon } from "../parts/icon.tsx";
+import { MORE_PLACES, PLACES } from "./routes.ts";
+import { setTheme } from "./theme.ts";
+import { failed } from "./toasts.tsx";
+
+type Entry = {
+  readonly group: string;
+  readonly icon: IconName;
+  readonly label: string;
+  readonly note?: string;
+  readonly href?: string;
+  readonly act?: () => unknown;
+};
+
+const open = signal(false);
+const words = signal("");
+const at = signal(0);
+const EACH = 6;
+
+export const openPalette = (): void => {
+  words.value = "";
+  at.value = 0;
+  open.value = true;
+};
+
+const COMMANDS: readonly Entry[] = [
+  { group: "Commands", icon: "plus", label: "New workspace", href: "/new" },
+  { group: "Commands", icon: "sun", label: "Light theme", act: () => setTheme("light") },
+  { group: "Commands", icon: "moon", label: "Dark theme", act: () => setTheme("dark") },
+  { group: "Commands", icon: "cols", label: "Theme of the system", act: () => setTheme("system") },
+  { group: "Commands", icon: "key", label: "API tokens", href: "/settings/tokens" },
+];
+
+/** Commands of other pages, such as those of the chat page. */
+const added = signal<readonly Entry[]>([]);
+
+/** Puts commands into the palette until the returned function is called. */
+export const addCommands = (entries: readonly Omit<Entry, "group">[]): (() => void) => {
+  const mine = entries.map((one) => ({ ...one, group: "Commands" }));
+  added.value = [...added.value, ...mine];
+  return () => {
+    added.value = added.value.filter((one) => !mine.includes(one));
+  };
+};
+
+const found = computed((): readonly Entry[] => {
+  const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (text: string): boolean => wanted.every((word) => text.toLowerCase().includes(word));
+  const some = (entries: Iterable<Entry>): Entry[] => {
+    const hits: Entry[] = [];
+    for (const one of entries) {
+      if (hits.length === EACH) break;
+      if (fits(`${one.label} ${one.note ?? ""}`)) hits.push(one);
+    }
+    return hits;
+  };
+  return [
+    ...some(
+      workspacesByUse.value.map((one) => ({
+        group: "Workspaces",
+        icon: "box" as const,
+        label: one.name,
+        note: statusWords(one, workspaceState(one)),
+        href: `/workspaces/${one.id}`,
+      })),
+    ),
+    ...some(
+      [...chats.value.values()].map((one) => ({
+        group: "Chats",
+        icon: "chat" as const,
+        label: one.title,
+        note: chatState(one).words,
+        href: `/chats/${one.id}`,
+      })),
+    ),
+    ...some([...PLACES, ...MORE_PLACES].map(({ label, icon, href }) => ({ group: "Pages", icon, label, href }))),
+    ...some([...added.value, ...COMMANDS]),
+  ];
+});
+
+const Marked = ({ text }: { text: string }) => {
+  const [first] = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const from = first ? text.toLowerCase().indexOf(first) : -1;
+  if (!first || from < 0) return <span class="clip">{text}</span>;
+  return (
+    <span class="clip">
+      {text.slice(0, from)}
+      <mark>{text.slice(from, from + first.length)}</mark>
+      {text.slice(from + first.length)}
+    </span>
+  );
+};
+
+export const Palette = () => (open.value ? <OpenPalette /> : null);
+
+const OpenPalette = () => {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const { route } = useLocation();
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => (before instanceof HTMLElement ? before.focus() : undefined);
+  }, []);
+  const entries = found.value;
+  const chosen = Math.min(at.value, entries.length - 1);
+  const go = (entry: Entry | undefined): void => {
+    if (!entry) return;
+    dialog.current?.close();
+    if (entry.href?.startsWith("/settings/")) location.assign(entry.href);
+    else if (entry.href) route(entry.href);
+    const result = entry.act?.();
+    if (result instanceof Promise) void result.catch(failed);
+  };
+  const key = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (event.key === "Enter") go(entries[chosen]);
+    else if (step === 0 || entries.length === 0) return;
+    else at.value = (chosen + step + entries.length) % entries.length;
+    event.preventDefault();
+    document.getElementById(`palette-${at.value}`)?.scrollIntoView({ block: "nearest" });
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog palette"
+      aria-label="Search everything"
+      onClose={() => {
+        open.value = false;
+      }}
+      onClick={(event) => event.target === dialog.current && dialog.current?.close()}
+    >
+      <div class="query">
+        <Icon name="search" />
+        <input
+          aria-label="Search everything"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant={entries.length > 0 ? `palette-${chosen}` : undefined}
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="A workspace, a chat, a page, a command"
+          value={words.value}
+          onInput={(event) => {
+            words.value = event.currentTarget.value;
+            at.value = 0;
+          }}
+          onKeyDown={key}
+        />
+      </div>
+      <div class="menu flat" id="palette-list" role="listbox" aria-label="Found">
+        {entries.map((entry, index) => (
+          <div key={`${entry.group} ${entry.href ?? entry.label}`} role="presentation">
+            {entries[index - 1]?.group !== entry.group && <h3 role="presentation">{entry.group}</h3>}
+            <button
+              type="button"
+              tabIndex={-1}
+              id={`palette-${index}`}
+              role="option"
+              aria-selected={index === chosen}
+              onClick={() => go(entry)}
+            >
+              <Icon name={entry.icon} />
+              <Marked text={entry.label} />
+              {entry.note && <span class="dim small">{entry.note}</span>}
+            </button>
+          </div>
+        ))}
+        {entries.length === 0 && <p class="pad dim">Nothing is called that.</p>}
+      </div>
+    </dialog>
+  );
+};

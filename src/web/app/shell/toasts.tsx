@@ -1,0 +1,63 @@
+// Short messages at the edge of the page: what was done, with a way back where there is one, and what went wrong.
+import { signal } from "@preact/signals";
+import { wordsOf } from "../data/api.ts";
+import { Icon } from "../parts/icon.tsx";
+
+type Toast = {
+  readonly id: number;
+  readonly text: string;
+  readonly isBad: boolean;
+  readonly action?: { readonly label: string; readonly act: () => unknown };
+};
+
+const STAYS_MS = 6_000;
+const SHOWN = 4;
+const toasts = signal<readonly Toast[]>([]);
+let count = 0;
+
+const dismiss = (id: number): void => {
+  toasts.value = toasts.value.filter((one) => one.id !== id);
+};
+
+const show = (toast: Omit<Toast, "id">): void => {
+  const id = ++count;
+  toasts.value = [...toasts.value, { ...toast, id }].slice(-SHOWN);
+  // What went wrong stays until it was read.
+  if (!toast.isBad) setTimeout(() => dismiss(id), STAYS_MS);
+};
+
+export const say = (text: string, action?: Toast["action"]): void => show({ text, isBad: false, action });
+
+/** For `catch`: says what went wrong. */
+export const failed = (error: unknown): void => show({ text: wordsOf(error), isBad: true });
+
+export const Toasts = () => (
+  <div class="toasts" role="region" aria-label="Messages">
+    {toasts.value.map(({ id, text, isBad, action }) => (
+      <div key={id} class="toast" role={isBad ? "alert" : "status"}>
+        <span class={isBad ? "t-bad" : "t-ok"}>
+          <Icon name={isBad ? "warn" : "check"} />
+        </span>
+        <span>{text}</span>
+        <span class="line">
+          {action && (
+            <button
+              type="button"
+              class="btn sm ghost"
+              onClick={() => {
+                dismiss(id);
+                const result = action.act();
+                if (result instanceof Promise) void result.catch(failed);
+              }}
+            >
+              {action.label}
+            </button>
+          )}
+          <button type="button" class="btn icon ghost sm" aria-label="Dismiss" onClick={() => dismiss(id)}>
+            <Icon name="x" />
+          </button>
+        </span>
+      </div>
+    ))}
+  </div>
+);

@@ -1,0 +1,129 @@
+// Builds everything the browser loads: the app, the plain pages that are left, and Swagger UI. src/build.ts packs the result into
+// the binary; from source it is built when the first of it is asked for. The web has a build of its own because it is minified and
+// split, and the server must not be (the router reads the source of handlers).
+import { readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { sha256 } from "#base/ids.ts";
+import { ICONS } from "./app/icons.ts";
+import type { WebFile } from "./files.ts";
+import { PAGES } from "./pages.ts";
+
+const HERE = import.meta.dirname;
+const PREFIX = "/assets/";
+const SWAGGER = ["swagger-ui.css", "swagger-ui-bundle.js"];
+
+/** Everything, as it is served and before it is compressed. Throws with the bundler's messages when something does not compile. */
+export const buildWeb = async (): Promise<WebFile[]> => {
+  const parts = await Promise.all([
+    app(),
+    ...[...new Set(Object.values(PAGES))].filter((page) => page !== "app.html").map(plainPage),
+    swagger(),
+  ]);
+  const byName = new Map(parts.flat().map((file) => [file.name, file]));
+  return [...byName.values()];
+};
+
+const text = (words: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(words);
+
+/** A name that holds a hash of what it names, so that it can be kept for ever. */
+const hashed = (stem: string, extension: string, words: string): string =>
+  `${stem}-${sha256(words).slice(0, 10)}.${extension}`;
+
+const app = async (): Promise<WebFile[]> => {
+  const result = await Bun.build({
+    entrypoints: [join(HERE, "app/main.tsx")],
+    ...{ minify: true, splitting: true, target: "browser", format: "esm" },
+    naming: { entry: "[name]-[hash].[ext]", chunk: "[name]-[hash].[ext]" },
+    define: { "process.env.NODE_ENV": '"production"' },
+    publicPath: PREFIX,
+  });
+  const scripts = await Promise.all(
+    result.outputs.map(async (output) => ({
+      name: basename(output.path),
+      kind: output.kind,
+      body: await output.text(),
+    })),
+  );
+  const main = scripts.find(({ kind }) => kind === "entry-point");
+  if (!main) throw new Error("the web app has no entry");
+  const sheet = await styles("app/styles");
+  const css = hashed("app", "css", sheet);
+  const html = await shell({ main: main.name, css, chunks: importedBy(main, scripts) });
+  return [
+    { name: "app.html", type: "text/html", body: text(html), isPage: true, inline: hashesOfInline(html) },
+    { name: css, type: "text/css", body: text(sheet) },
+    ...scripts.map(({ name, body }) => ({ name, type: "text/javascript", body: text(body) })),
+  ];
+};
+
+type Script = { name: string; kind: string; body: string };
+
+/** The chunks that an entry cannot begin without: named in the page, they are fetched beside it instead of after it. */
+const importedBy = (entry: Script, all: readonly Script[]): string[] => {
+  const found = new Set<string>();
+  const follow = ({ body }: Script): void => {
+    for (const one of all) {
+      if (found.has(one.name) || !new RegExp(`(?:from|import)\\s?"[^"]*${one.name}"`).test(body)) continue;
+      found.add(one.name);
+      follow(one);
+    }
+  };
+  follow(entry);
+  found.delete(entry.name);
+  return [...found];
+};
+
+/** All sheets of a folder as one. Browsers that know light-dark() know nesting: nothing is lowered, only blanks and comments go. */
+const styles = async (folder: string): Promise<string> => {
+  const names = readdirSync(join(HERE, folder)).filter((name) => name.endsWith(".css"));
+  // What the layers are is said first.
+  names.sort((a, b) => Number(b === "tokens.css") - Number(a === "tokens.css") || a.localeCompare(b));
+  const sheets = await Promise.all(names.map((name) => Bun.file(join(HERE, folder, name)).text()));
+  return sheets
+    .join("\n")
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/\s+/g, " ")
+    .replace(/ ?([{};,]) ?/g, "$1")
+    .replace(/: /g, ":")
+    .replaceAll(";}", "}");
+};
+
+const shell = async ({ main, css, chunks }: { main: string; css: string; chunks: string[] }): Promise<string> => {
+  const template = await Bun.file(join(HERE, "app/app.html")).text();
+  const symbols = Object.entries(ICONS).map(
+    ([id, shape]) => `<symbol id="${id}" viewBox="0 0 16 16">${shape}</symbol>`,
+  );
+  const loads = [
+    `<link rel="stylesheet" href="${PREFIX}${css}">`,
+    ...chunks.map((name) => `<link rel="modulepreload" href="${PREFIX}${name}">`),
+    `<script type="module" src="${PREFIX}${main}"></script>`,
+  ];
+  return template.replace("<!-- loads -->", loads.join("\n")).replace("<!-- icons -->", symbols.join(""));
+};
+
+/** What the policy of the page must name so that its own inline script runs and nobody else's. */
+const hashesOfInline = (html: string): string[] =>
+  [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
+    ([, script = ""]) => `'sha256-${Buffer.from(sha256(script), "hex").toString("base64")}'`,
+  );
+
+/** A page of src/web with its script and its style sheet. */
+const plainPage = async (page: string): Promise<WebFile[]> => {
+  const { outputs } = await Bun.build({ entrypoints: [join(HERE, page)], publicPath: PREFIX, minify: true });
+  return Promise.all(
+    outputs.map(async (output) => {
+      const name = basename(output.path);
+      const type = (output.type.split(";")[0] ?? "").trim();
+      const body = text(await output.text());
+      return name.endsWith(".html") ? { name: page, type, body, isPage: true } : { name, type, body };
+    }),
+  );
+};
+
+const swagger = (): Promise<WebFile[]> =>
+  Promise.all(
+    SWAGGER.map(async (name) => {
+      const body = await Bun.file(Bun.resolveSync(`swagger-ui-dist/${name}`, HERE)).bytes();
+      return { name: `swagger/${name}`, type: name.endsWith(".css") ? "text/css" : "text/javascript", body };
+    }),
+  );

@@ -1,0 +1,101 @@
+// The files that the browser loads, with their compressed twins and tags: made by the build into one pack that lies in the binary, or
+// built on the first request when the server runs from source.
+
+import { promisify } from "node:util";
+import { brotliCompress as brotli, constants, gzip } from "node:zlib";
+import { sha256 } from "#base/ids.ts";
+
+export type WebFile = {
+  /** Its file name; of a page that of its source. */
+  readonly name: string;
+  readonly type: string;
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly isPage?: boolean;
+  /** Sources of scripts inside the page that its policy must allow. */
+  readonly inline?: readonly string[];
+};
+
+export const ENCODINGS = ["br", "gzip"] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** A file ready to be sent. */
+export type ServedFile = WebFile & {
+  readonly etag: string;
+  /** Only those that are smaller than the body. */
+  readonly twins: Readonly<Partial<Record<Encoding, Uint8Array<ArrayBuffer>>>>;
+};
+
+/** How hard to press: `best` takes seconds and is for the build, `fast` is for a start from source. */
+export type Effort = "best" | "fast";
+
+const own = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
+
+const compressors: Record<Encoding, (body: Uint8Array, effort: Effort) => Promise<Uint8Array>> = {
+  br: (body, effort) =>
+    promisify(brotli)(body, {
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: effort === "best" ? constants.BROTLI_MAX_QUALITY : 4,
+        [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
+      },
+    } as never) as Promise<Uint8Array>,
+  gzip: (body, effort) => promisify(gzip)(body, { level: effort === "best" ? 9 : 6 } as never) as Promise<Uint8Array>,
+};
+
+export const withTwins = async (file: WebFile, effort: Effort): Promise<ServedFile> => {
+  const made = await Promise.all(
+    ENCODINGS.map(async (encoding) => [encoding, own(await compressors[encoding](file.body, effort))] as const),
+  );
+  const twins = Object.fromEntries(made.filter(([, bytes]) => bytes.length < file.body.length));
+  return { ...file, twins, etag: `"${sha256(file.body).slice(0, 20)}"` };
+};
+
+type Head = Omit<ServedFile, "body" | "twins"> & {
+  readonly size: number;
+  readonly twins: Partial<Record<Encoding, number>>;
+};
+
+/** All files as one: the length of the head in four bytes, the head as JSON, then bodies and twins in its order. */
+export const pack = (files: readonly ServedFile[]): Uint8Array => {
+  const heads = files.map(({ body, twins, ...rest }): Head => {
+    const sizes = Object.entries(twins).map(([encoding, bytes]) => [encoding, bytes.length]);
+    return { ...rest, size: body.length, twins: Object.fromEntries(sizes) };
+  });
+  const head = new TextEncoder().encode(JSON.stringify(heads));
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, head.length);
+  const bodies = files.flatMap(({ body, twins }) => [body, ...ENCODINGS.flatMap((encoding) => twins[encoding] ?? [])]);
+  return new Uint8Array(Bun.concatArrayBuffers([length, head, ...bodies]));
+};
+
+export const unpack = (bytes: Uint8Array<ArrayBuffer>): ServedFile[] => {
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  const heads = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Head[];
+  let at = 4 + length;
+  const take = (size: number): Uint8Array<ArrayBuffer> => {
+    at += size;
+    return bytes.subarray(at - size, at);
+  };
+  return heads.map(({ size, twins, ...rest }) => {
+    const body = take(size);
+    const of = ENCODINGS.flatMap((encoding) => {
+      const size = twins[encoding];
+      return size === undefined ? [] : [[encoding, take(size)] as const];
+    });
+    return { ...rest, body, twins: Object.fromEntries(of) };
+  });
+};
+
+/** The name of the pack in the binary. */
+export const PACK = "web.pack";
+
+/** Everything the browser loads, by name. From source it is built, which takes some hundred milliseconds. */
+export const loadWeb = async (): Promise<ReadonlyMap<string, ServedFile>> => {
+  const embedded = Bun.embeddedFiles.find((one) => (one as Blob & { name: string }).name.endsWith(PACK));
+  const files = embedded ? unpack(new Uint8Array(await embedded.arrayBuffer())) : await built();
+  return new Map(files.map((file) => [file.name, file]));
+};
+
+const built = async (): Promise<ServedFile[]> => {
+  const { buildWeb } = await import("./build.ts");
+  return Promise.all((await buildWeb()).map((file) => withTwins(file, "fast")));
+};

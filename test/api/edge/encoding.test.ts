@@ -1,0 +1,97 @@
+// What the browser loads: compressed as it likes it, tagged, and kept for as long as it may be.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
+import { Client } from "#src/client.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+
+let server: TestServer;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** As it is on the wire: nothing is decompressed on the way. */
+const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(new URL(path, server.url), { headers, decompress: false });
+
+const OPEN: Record<string, (bytes: Uint8Array) => Uint8Array> = {
+  br: brotliDecompressSync,
+  gzip: gunzipSync,
+  zstd: zstdDecompressSync,
+};
+
+const scriptOf = (html: string): string => html.match(/src="(\/assets\/main[^"]+)"/)?.[1] ?? "";
+
+test.each(["/", "/swagger", "/swagger/ui.js", "/swagger/json", "/settings/tokens"])(
+  "[WB-1] %s comes in br, gzip and plain, each with a tag that answers 304",
+  async (path) => {
+    const plain = await get(path, { "accept-encoding": "identity" });
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    const body = await plain.bytes();
+    const tags = [plain.headers.get("etag")];
+    for (const [asked, given] of [
+      ["gzip", "gzip"],
+      ["gzip, deflate, br, zstd", "br"],
+      ["br;q=0.2, gzip;q=0.7", "gzip"],
+      ["br;q=0, *;q=0.5", "gzip"],
+    ] as const) {
+      const response = await get(path, { "accept-encoding": asked });
+      expect(response.headers.get("content-encoding")).toBe(given);
+      expect(response.headers.get("vary")).toContain("accept-encoding");
+      const bytes = await response.bytes();
+      expect(bytes.length).toBeLessThan(body.length);
+      expect(Buffer.compare(OPEN[given]?.(bytes) ?? bytes, body)).toBe(0);
+      tags.push(response.headers.get("etag"));
+      const again = await get(path, { "accept-encoding": asked, "if-none-match": tags.at(-1) ?? "" });
+      expect(again.status).toBe(304);
+      expect((await again.bytes()).length).toBe(0);
+    }
+    expect(new Set(tags).size).toBe(3);
+    expect((await get(path, { "if-none-match": '"another"' })).status).toBe(200);
+  },
+);
+
+test("[WB-3] [PG-1] a script is kept for ever, its page is asked about each time", async () => {
+  const page = await get("/");
+  expect(page.headers.get("cache-control")).toBe("no-cache");
+  const script = await get(scriptOf(await page.text()));
+  expect(script.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  expect(script.headers.get("content-type")).toStartWith("text/javascript");
+  expect((await get("/assets/main-00000000.js")).status).toBe(404);
+});
+
+test("[WB-4] the policy names the page's own script by its hash, and nothing else may run inline", async () => {
+  const policy = (await get("/")).headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("require-trusted-types-for 'script'");
+  expect(policy).toContain("trusted-types 'none'");
+  expect(policy).toMatch(/script-src 'self' 'sha256-[\w+/=]+';/);
+  expect(policy).toContain("style-src 'self';");
+  expect(policy).not.toContain("unsafe");
+});
+
+test("[WB-2] long answers in JSON come compressed where it is asked for; short ones, changes and streams do not", async () => {
+  const signedIn = { "Service-Session-Token": admin.token ?? "" };
+  for (let at = 0; at < 40; at++) await admin.post("/api/v2/users/me/keys/tokens", { token_name: `token-${at}` });
+  const path = "/api/v2/users/me/keys/tokens";
+  const plain = await (await get(path, signedIn)).bytes();
+  for (const coding of ["zstd", "gzip", "br"]) {
+    const response = await get(path, { ...signedIn, "accept-encoding": coding });
+    expect(response.headers.get("content-encoding")).toBe(coding);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const bytes = await response.bytes();
+    expect(bytes.length * 3).toBeLessThan(plain.length);
+    expect(Buffer.compare(OPEN[coding]?.(bytes) ?? bytes, plain)).toBe(0);
+  }
+  const short = await get("/api/v2/users/me", { ...signedIn, "accept-encoding": "gzip" });
+  expect(short.headers.get("content-encoding")).toBeNull();
+  const abort = new AbortController();
+  const stream = await fetch(new URL("/api/v2/workspaces/watch", server.url), {
+    headers: { ...signedIn, "accept-encoding": "br, gzip, zstd" },
+    decompress: false,
+    signal: abort.signal,
+  });
+  expect(stream.headers.get("content-encoding")).toBeNull();
+  abort.abort();
+});

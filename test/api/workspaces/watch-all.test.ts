@@ -1,0 +1,177 @@
+// Following all workspaces one may see: a snapshot, then changes, with the access of each moment, resumed after a break.
+import { expect, test } from "bun:test";
+import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspace-watch.ts";
+import type { Client, ClientSocket } from "#src/client.ts";
+import { readEvents } from "#test/support/event-reader.ts";
+import { seedUser } from "#test/support/seed.ts";
+import {
+  awaitBuild,
+  createBuild,
+  createWorkspace,
+  openWorld,
+  seedTemplate,
+  type World,
+} from "#test/support/workspaces.ts";
+
+/** What a follower knows, kept as the app keeps it. */
+class Followed {
+  readonly rows = new Map<string, WorkspaceSummary>();
+  readonly events: WorkspacesEvent[] = [];
+  readonly socket: ClientSocket;
+
+  constructor(socket: ClientSocket) {
+    this.socket = socket;
+  }
+
+  get id(): string {
+    return this.events.findLast(({ id }) => id !== "")?.id ?? "";
+  }
+
+  /** Reads until `done` holds. */
+  async until(done: (rows: Map<string, WorkspaceSummary>) => boolean): Promise<void> {
+    while (!done(this.rows) || this.events.length === 0) await this.next();
+  }
+
+  async next(): Promise<WorkspacesEvent> {
+    for (;;) {
+      const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
+      if (event.type === "ping") continue;
+      this.events.push(event);
+      if (event.type === "snapshot") for (const one of event.workspaces) this.rows.set(one.id, one);
+      else {
+        for (const one of event.changed) this.rows.set(one.id, one);
+        for (const id of event.removed) this.rows.delete(id);
+      }
+      return event;
+    }
+  }
+}
+
+const follow = async (client: Client, after = ""): Promise<Followed> =>
+  new Followed(await client.socket(`/api/v2/workspaces/watch${after && `?after_id=${after}`}`));
+
+/** Somebody in the organization of the first user, without roles. */
+const memberOf = async ({ server, admin }: World): Promise<{ user_id: string; client: Client }> => {
+  const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
+  const { user_id, token } = await seedUser(server, { organization_id: organization?.id ?? "" });
+  return { user_id, client: admin.as(token) };
+};
+
+test("[WS-1] a follower gets all rows, then each change once, and what is deleted by its id", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server);
+  const first = await createWorkspace(world.admin, template_id, "first");
+  await awaitBuild(world.admin, first.id);
+  const followed = await follow(world.admin);
+  using _socket = followed.socket;
+  const snapshot = await followed.next();
+  expect(snapshot).toMatchObject({ type: "snapshot", more: false });
+  expect([...followed.rows.values()]).toMatchObject([
+    { name: "first", status: "running", owner_name: "admin", build_number: 1, outdated: false },
+  ]);
+  const second = await createWorkspace(world.admin, template_id, "second");
+  await followed.until((rows) => rows.get(second.id)?.status === "running");
+  await createBuild(world.admin, first.id, "stop");
+  await followed.until((rows) => rows.get(first.id)?.status === "stopped");
+  await createBuild(world.admin, first.id, "delete");
+  await followed.until((rows) => !rows.has(first.id));
+  const last = new Map<string, string>();
+  for (const event of followed.events) {
+    for (const row of event.type === "changes" ? event.changed : event.workspaces) {
+      expect(JSON.stringify(row)).not.toBe(last.get(row.id) ?? "");
+      last.set(row.id, JSON.stringify(row));
+    }
+  }
+});
+
+test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and roles are seen at once", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server);
+  const mine = await createWorkspace(world.admin, template_id, "mine");
+  await awaitBuild(world.admin, mine.id);
+  const member = await memberOf(world);
+  const followed = await follow(member.client);
+  using _socket = followed.socket;
+  expect(await followed.next()).toMatchObject({ type: "snapshot", workspaces: [] });
+  await createBuild(world.admin, mine.id, "stop");
+  await awaitBuild(world.admin, mine.id);
+  await world.admin.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [member.user_id]: "use" } });
+  await followed.until((rows) => rows.has(mine.id));
+  // Nothing came of what happened before it was shared.
+  expect(followed.events.map(({ type }) => type)).toEqual(["snapshot", "changes"]);
+  await world.admin.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [member.user_id]: "" } });
+  await followed.until((rows) => !rows.has(mine.id));
+  await world.admin.put(`/api/v2/users/${member.user_id}/roles`, { roles: ["template-admin"] });
+  await followed.until((rows) => rows.has(mine.id));
+});
+
+test("[WS-4] who comes back gets only what was missed, or a snapshot when that is not known", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server);
+  const one = await createWorkspace(world.admin, template_id, "one");
+  const two = await createWorkspace(world.admin, template_id, "two");
+  await awaitBuild(world.admin, one.id);
+  await awaitBuild(world.admin, two.id);
+  const before = await follow(world.admin);
+  await before.until((rows) => rows.size === 2);
+  before.socket.close();
+  await createBuild(world.admin, one.id, "stop");
+  await awaitBuild(world.admin, one.id);
+  const again = await follow(world.admin, before.id);
+  using _again = again.socket;
+  const missed = await again.next();
+  expect(missed).toMatchObject({ type: "changes", changed: [{ name: "one", status: "stopped" }], removed: [] });
+  // A change of what was not missed is told as well, and so is its end.
+  await createBuild(world.admin, two.id, "delete");
+  for (;;) {
+    const event = await again.next();
+    if (event.type === "changes" && event.removed.includes(two.id)) break;
+  }
+  const stranger = await follow(world.admin, "of-another-server.12");
+  using _stranger = stranger.socket;
+  expect(await stranger.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
+  // What was deleted meanwhile makes it a snapshot: the list is whole again.
+  const late = await follow(world.admin, before.id);
+  using _late = late.socket;
+  expect(await late.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
+});
+
+test("[WS-5] server-sent events say the same; who speaks is closed, and so is who signs out", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server);
+  const { id } = await createWorkspace(world.admin, template_id, "dev");
+  await awaitBuild(world.admin, id);
+  const abort = new AbortController();
+  const response = await world.admin.fetch("GET", "/api/v2/workspaces/watch", undefined, { signal: abort.signal });
+  expect(response.headers.get("content-encoding")).toBeNull();
+  for await (const { event, data } of readEvents<WorkspacesEvent>(response)) {
+    if (event === "ping") continue;
+    expect(data).toMatchObject({ type: "snapshot", workspaces: [{ id, name: "dev", status: "running" }] });
+    break;
+  }
+  abort.abort();
+  const speaking = await follow(world.admin);
+  speaking.socket.send("hello");
+  expect((await speaking.socket.closed).code).toBe(1008);
+  const member = await memberOf(world);
+  const followed = await follow(member.client);
+  await followed.next();
+  await member.client.post("/api/v2/users/logout");
+  expect((await followed.socket.closed).code).toBe(1008);
+});
+
+test("[WS-6] a burst of changes comes as rows of the end, not one message for each", async () => {
+  await using world = await openWorld();
+  const { template_id } = await seedTemplate(world.server);
+  const made = await Promise.all(
+    Array.from({ length: 12 }, (_, at) => createWorkspace(world.admin, template_id, `dev-${at}`)),
+  );
+  const followed = await follow(world.admin);
+  using _socket = followed.socket;
+  await followed.until(
+    (rows) => rows.size === made.length && [...rows.values()].every(({ status }) => status === "running"),
+  );
+  const messages = followed.events.length;
+  const changes = followed.events.flatMap((event) => (event.type === "changes" ? event.changed : [])).length;
+  expect(messages).toBeLessThan(changes + made.length);
+});

@@ -1,0 +1,48 @@
+// What every story of the app's pages checks: axe-core in light and dark, a phone's width, and that nothing violates the policy.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Opens a page of its own whose policy violations and errors are written into `told`. */
+export const openPage = async (context, told) => {
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    window.violations = [];
+    addEventListener("securitypolicyviolation", (event) => {
+      window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
+    });
+  });
+  page.on("pageerror", (error) => told.push(String(error.stack)));
+  return page;
+};
+
+const axeOf = async (page) => {
+  const session = await page.context().newCDPSession(page);
+  // Through the debugger, so that the page's policy need not let it in.
+  await session.send("Runtime.evaluate", { expression: AXE });
+  const { violations } = await page.evaluate(() => window.axe.run());
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, any }) => `${id} ${target.join(" ")} ${any.map(({ message }) => message).join("; ")}`),
+  );
+};
+
+/** Looks at a page as it stands; gives what is wrong with it. */
+export const lookAt = async (page, name, folder) => {
+  const wrong = [];
+  const viewport = page.viewportSize();
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: scheme });
+    wrong.push(...(await axeOf(page)).map((text) => `${name} ${scheme}: ${text}`));
+    if (folder) await page.screenshot({ path: `${folder}/${name}-${scheme}-${viewport.width}.png` });
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (sideways > 0) wrong.push(`${name}: ${sideways} pixels too wide for a phone`);
+  if (folder) await page.screenshot({ path: `${folder}/${name}-dark-390.png` });
+  await page.emulateMedia({ colorScheme: "light" });
+  if (folder) await page.screenshot({ path: `${folder}/${name}-light-390.png` });
+  await page.setViewportSize(viewport);
+  wrong.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
+  return wrong;
+};

@@ -1,0 +1,23 @@
+// How much the first page loads.
+import { expect, test } from "bun:test";
+import { buildWeb } from "#src/web/build.ts";
+
+const KB = 1024;
+const gzipped = (body: Uint8Array<ArrayBuffer>): number => Bun.gzipSync(body, { level: 9 }).length;
+
+test("[WB-5] the first page loads 45 KB of scripts and 12 KB of styles at most", async () => {
+  const files = new Map((await buildWeb()).map((file) => [file.name, file]));
+  const html = new TextDecoder().decode(files.get("app.html")?.body);
+  const named = [...html.matchAll(/(?:src|href)="\/assets\/([^"]+)"/g)].map(([, name = ""]) => name);
+  expect(named.length).toBeGreaterThan(1);
+  const sum = (ending: string, names: readonly string[]): number =>
+    names
+      .filter((name) => name.endsWith(ending))
+      .reduce((total, name) => total + gzipped(files.get(name)?.body ?? new Uint8Array()), 0);
+  // Beside what the page names, Home itself.
+  const home = [...files.keys()].filter((name) => name.startsWith("home-"));
+  expect(home.length).toBe(1);
+  expect(sum(".js", [...named, ...home])).toBeLessThan(45 * KB);
+  expect(sum(".css", named)).toBeLessThan(12 * KB);
+  expect([...files.values()].filter(({ name }) => /-[a-z0-9]+\.(js|css)$/.test(name)).length).toBeGreaterThan(5);
+});
