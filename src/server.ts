@@ -39,7 +39,7 @@ import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
 import type { Context } from "./context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
-import { loadWeb } from "./web/files.ts";
+import { loadWeb } from "./web/load.ts";
 import { PAGES } from "./web/pages.ts";
 
 export interface RunningServer {

@@ -1,5 +1,4 @@
-// The files that the browser loads, with their compressed twins and tags: made by the build into one pack that lies in the binary, or
-// built on the first request when the server runs from source.
+// The files that the browser loads, with their compressed twins and tags, and the one pack of all of them that lies in the binary.
 
 import { promisify } from "node:util";
 import { brotliCompress as brotli, constants, gzip } from "node:zlib";
@@ -87,15 +86,3 @@ export const unpack = (bytes: Uint8Array<ArrayBuffer>): ServedFile[] => {
 
 /** The name of the pack in the binary. */
 export const PACK = "web.pack";
-
-/** Everything the browser loads, by name. From source it is built, which takes some hundred milliseconds. */
-export const loadWeb = async (): Promise<ReadonlyMap<string, ServedFile>> => {
-  const embedded = Bun.embeddedFiles.find((one) => (one as Blob & { name: string }).name.endsWith(PACK));
-  const files = embedded ? unpack(new Uint8Array(await embedded.arrayBuffer())) : await built();
-  return new Map(files.map((file) => [file.name, file]));
-};
-
-const built = async (): Promise<ServedFile[]> => {
-  const { buildWeb } = await import("./build.ts");
-  return Promise.all((await buildWeb()).map((file) => withTwins(file, "fast")));
-};

@@ -15,7 +15,8 @@ import { Frame } from "./frame.tsx";
 import { listenForKeys, onKeys } from "./keys.ts";
 import { Nav, TabBar } from "./nav.tsx";
 import { openPalette, Palette } from "./palette.tsx";
-import { doors, MORE_PLACES, PLACES, routes } from "./routes.ts";
+import { MORE_PLACES, PLACES } from "./places.ts";
+import { doors, routes } from "./routes.ts";
 import { failed, Toasts } from "./toasts.tsx";
 
 listenForKeys();

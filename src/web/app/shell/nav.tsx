@@ -6,7 +6,7 @@ import type { IconName } from "../icons.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Menu, type MenuItem } from "../parts/menu.tsx";
 import { openPalette } from "./palette.tsx";
-import { MORE_PLACES, PLACES, type Place, TABS } from "./routes.ts";
+import { MORE_PLACES, PLACES, type Place, TABS } from "./places.ts";
 import { nextTheme, setTheme, theme } from "./theme.ts";
 
 const isHere = (href: string, path: string): boolean => path === href || (href !== "/" && path.startsWith(`${href}/`));

@@ -7,7 +7,7 @@ import { chatState, statusWords, workspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
 import type { IconName } from "../icons.ts";
 import { Icon } from "../parts/icon.tsx";
-import { MORE_PLACES, PLACES } from "./routes.ts";
+import { MORE_PLACES, PLACES } from "./places.ts";
 import { setTheme } from "./theme.ts";
 import { failed } from "./toasts.tsx";
 

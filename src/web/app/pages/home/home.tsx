@@ -14,7 +14,7 @@ import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { openPalette } from "../../shell/palette.tsx";
-import { hasPage } from "../../shell/routes.ts";
+import { hasPage } from "../../shell/places.ts";
 import { keyOf, NeedItem } from "./need.tsx";
 
 const RECENT = 6;

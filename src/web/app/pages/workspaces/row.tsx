@@ -8,7 +8,7 @@ import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
 import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
-import { hasPage } from "../../shell/routes.ts";
+import { hasPage } from "../../shell/places.ts";
 
 const SOON_MS = 30 * 60_000;
 

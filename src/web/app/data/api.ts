@@ -1,0 +1,76 @@
+// Calls of the API, typed by calls.ts and signed in by the cookie. What was called last is kept, so that every page can show it as a
+// command (parts/as-command.tsx).
+import { signal } from "@preact/signals";
+import { call as send, Problem } from "../../browser/api.ts";
+import type { Calls, Route } from "./calls.ts";
+
+export { Problem };
+
+type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamsOf<`/${Rest}`>
+  : P extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+type Path<R extends Route> = [ParamsOf<R>] extends [never]
+  ? { readonly path?: undefined }
+  : { readonly path: Readonly<Record<ParamsOf<R>, string | number>> };
+type Body<R extends Route> = Calls[R]["body"] extends undefined
+  ? { readonly body?: undefined }
+  : { readonly body: Calls[R]["body"] };
+type Query = { readonly query?: Readonly<Record<string, string | number | boolean | undefined>> };
+type Input<R extends Route> = Path<R> & Body<R> & Query;
+type Given<R extends Route> = Record<never, never> extends Input<R> ? [input?: Input<R>] : [input: Input<R>];
+
+/** A call as it was sent. `path` is below /api/v2. */
+export type Sent = { readonly method: string; readonly path: string; readonly route: Route; readonly body?: unknown };
+
+const KEPT = 20;
+
+/** The calls of this page, the newest last. */
+export const lastCalls = signal<readonly Sent[]>([]);
+
+/** A secret is not for a panel that one may show to others. */
+const SECRET = /password|login|passkey|second-factor|\/first$/;
+
+/** Where a call goes: the path with its parameters and the query, below /api/v2. */
+export const addressOf = (
+  route: string,
+  { path, query }: { path?: Readonly<Record<string, string | number>>; query?: Query["query"] } = {},
+): string => {
+  const filled = route
+    .slice(route.indexOf(" ") + 1)
+    .replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(path?.[name] ?? "")));
+  const asked = Object.entries(query ?? {}).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return asked.length === 0 ? filled : `${filled}?${new URLSearchParams(asked)}`;
+};
+
+/** Sends the call and gives its answer. Throws Problem; when the session has ended, the sign-in page comes first. */
+export const call = async <R extends Route>(route: R, ...[input]: Given<R>): Promise<Calls[R]["answer"]> => {
+  const { path, query, body } = (input ?? {}) as Query & { path?: Record<string, string>; body?: unknown };
+  const method = route.slice(0, route.indexOf(" "));
+  const address = addressOf(route, { path, query });
+  if (!SECRET.test(address)) {
+    const sent: Sent = { method, path: address, route, ...(body === undefined ? {} : { body }) };
+    lastCalls.value = [...lastCalls.value, sent].slice(-KEPT);
+  }
+  try {
+    return await send<Calls[R]["answer"]>(method, address, body);
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) toSignIn();
+    throw error;
+  }
+};
+
+const isAtTheDoor = (): boolean => location.pathname === "/login" || location.pathname === "/setup";
+
+/** To the sign-in page, and back here afterwards. */
+export const toSignIn = (): void => {
+  const here = location.pathname + location.search + location.hash;
+  location.assign(`/login?${new URLSearchParams({ redirect: here })}`);
+};
+
+/** What went wrong, in words for people. */
+export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,62 @@
+// A call of the page as lines that do the same: curl for every call, our own command line where it has a verb. Pure.
+import type { Route } from "./calls.ts";
+
+type Sent = { readonly method: string; readonly path: string; readonly route: Route; readonly body?: unknown };
+
+/** Names of things by their ids, so that lines say `ada/web` and not an id. Filled by the lists. */
+const names = new Map<string, string>();
+export const nameFor = (id: string, name: string): void => void names.set(id, name);
+
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** `origin` is the server's address. */
+export const curlOf = ({ method, path, body }: Sent, origin: string): string => {
+  const parts = ["curl", '-H "Service-Session-Token: $SLIPWAY_TOKEN"'];
+  if (method !== "GET") parts.push(`-X ${method}`);
+  if (body !== undefined) parts.push("-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`);
+  return [...parts, quoted(`${origin}/api/v2${path}`)].join(" ");
+};
+
+const segment = (path: string, at: number): string => decodeURIComponent(path.split("?")[0]?.split("/")[at] ?? "");
+const named = (path: string): string => names.get(segment(path, 2)) ?? segment(path, 2);
+
+type BuildBody = {
+  transition: string;
+  template_version_id?: string;
+  rich_parameter_values?: { name: string; value: string }[];
+  orphan?: boolean;
+};
+type CreateBody = { name: string; template_id?: string; rich_parameter_values?: { name: string; value: string }[] };
+
+const parameters = (values: readonly { name: string; value: string }[] = []): string[] =>
+  values.map(({ name, value }) => `--parameter ${quoted(`${name}=${value}`)}`);
+
+const VERBS: Partial<Record<Route, (sent: Sent) => string>> = {
+  "GET /workspaces": ({ path }) => {
+    const q = new URLSearchParams(path.split("?")[1]).get("q");
+    return ["slipway workspaces list --all", q && quoted(q)].filter(Boolean).join(" ");
+  },
+  "GET /workspaces/:workspace": ({ path }) => `slipway workspaces show ${quoted(named(path))}`,
+  "POST /workspaces/:workspace/builds": ({ path, body }) => {
+    const { transition, template_version_id, rich_parameter_values, orphan } = body as BuildBody;
+    return [
+      `slipway workspaces ${transition} ${quoted(named(path))}`,
+      template_version_id && "--update",
+      ...parameters(rich_parameter_values),
+      transition === "delete" && "--yes",
+      orphan && "--orphan",
+    ]
+      .filter(Boolean)
+      .join(" ");
+  },
+  "POST /users/:user/workspaces": ({ body }) => {
+    const { name, template_id = "", rich_parameter_values } = body as CreateBody;
+    const template = `--template ${quoted(names.get(template_id) ?? template_id)}`;
+    return [`slipway workspaces create ${quoted(name)}`, template, ...parameters(rich_parameter_values)].join(" ");
+  },
+  "GET /templates": () => "slipway templates list",
+  "GET /chats": () => "slipway chats list",
+};
+
+/** Undefined where the command line has no verb for it. */
+export const cliOf = (sent: Sent): string | undefined => VERBS[sent.route]?.(sent);

@@ -1,0 +1,72 @@
+// The calls that pages make, each with what it answers and takes: the types are those of the server's own schemas. A page that needs
+// another call adds a line; test/web/calls.test.ts holds every line to the OpenAPI document.
+import type { Build } from "#schema/build.ts";
+import type { Chat } from "#schema/chat.ts";
+import type { ExternalAuthList } from "#schema/external-auth.ts";
+import type { ListeningPorts } from "#schema/listening-port.ts";
+import type { Organization } from "#schema/organization.ts";
+import type { PortShare, UpsertPortShare } from "#schema/port-share.ts";
+import type { LoginRefused } from "#schema/second-factor.ts";
+import type { Template } from "#schema/template.ts";
+import type { Preset, TemplateVersion } from "#schema/template-version.ts";
+import type { User } from "#schema/user.ts";
+import type { CreateWorkspace, Workspace, Workspaces } from "#schema/workspace.ts";
+
+type Call<Answer = void, Body = undefined> = { readonly answer: Answer; readonly body: Body };
+
+/** By method and path below /api/v2, with the names of path parameters behind colons. */
+export interface Calls {
+  "GET /buildinfo": Call<{ version: string; external_url: string }>;
+  "GET /users/first": Call;
+  "POST /users/first": Call<
+    unknown,
+    { setup_token: string; email: string; username: string; name?: string; password: string }
+  >;
+  "GET /users/authmethods": Call<{
+    oidc: { providers: { name: string; icon: string; url: string }[] };
+    passkey: { enabled: boolean };
+  }>;
+  "POST /users/login": Call<{ session_token: string } | LoginRefused, { email: string; password: string }>;
+  "POST /users/login/second-factor": Call<unknown, { challenge: string; code: string }>;
+  "POST /users/login/passkey": Call<unknown, { challenge: string; credential: unknown }>;
+  "POST /users/logout": Call;
+  "GET /users/me": Call<User>;
+  "GET /organizations": Call<Organization[]>;
+  "GET /workspaces": Call<Workspaces>;
+  "GET /workspaces/:workspace": Call<Workspace>;
+  "POST /users/:user/workspaces": Call<Workspace, CreateWorkspace>;
+  "GET /workspaces/:workspace/builds": Call<Build[]>;
+  "POST /workspaces/:workspace/builds": Call<
+    Build,
+    {
+      transition: "start" | "stop" | "delete";
+      template_version_id?: string;
+      rich_parameter_values?: { name: string; value: string }[];
+      reason?: string;
+      orphan?: boolean;
+    }
+  >;
+  "PUT /workspaces/:workspace/favorite": Call;
+  "DELETE /workspaces/:workspace/favorite": Call;
+  "PUT /workspaces/:workspace/dormant": Call<Workspace, { dormant: boolean }>;
+  "PUT /workspaces/:workspace/extend": Call<unknown, { deadline: string }>;
+  "PUT /workspaces/:workspace/ttl": Call<void, { ttl_ms: number | null }>;
+  "PUT /workspaces/:workspace/autostart": Call<void, { schedule: string }>;
+  "PUT /workspaces/:workspace/autoupdates": Call<void, { automatic_updates: string }>;
+  "PATCH /workspaces/:workspace": Call<void, { name: string }>;
+  "GET /workspaces/:workspace/port-share": Call<{ shares: PortShare[] }>;
+  "POST /workspaces/:workspace/port-share": Call<PortShare, UpsertPortShare>;
+  "DELETE /workspaces/:workspace/port-share": Call<void, { agent_name: string; port: number }>;
+  "GET /workspacebuilds/:workspacebuild": Call<Build>;
+  "GET /workspacebuilds/:workspacebuild/parameters": Call<{ name: string; value: string }[]>;
+  "PATCH /workspacebuilds/:workspacebuild/cancel": Call;
+  "GET /workspaceagents/:workspaceagent/listening-ports": Call<ListeningPorts>;
+  "GET /templates": Call<Template[]>;
+  "GET /templates/:template": Call<Template>;
+  "GET /templateversions/:templateversion": Call<TemplateVersion>;
+  "GET /templateversions/:templateversion/presets": Call<Preset[]>;
+  "GET /external-auth": Call<ExternalAuthList>;
+  "GET /chats": Call<Chat[]>;
+}
+
+export type Route = keyof Calls & string;

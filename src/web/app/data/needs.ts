@@ -1,0 +1,47 @@
+// What needs the person, over all workspaces and chats: questions of chats, builds that failed, deadlines that come near. One list,
+// live, the most pressing first.
+import { computed } from "@preact/signals";
+import type { Chat } from "#schema/chat.ts";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import { now } from "../parts/time.tsx";
+import { asked, chats, type Asked } from "./chats.ts";
+import { me } from "./session.ts";
+import { workspaces } from "./workspaces.ts";
+
+export type Need =
+  | { readonly kind: "chat"; readonly at: string; readonly chat: Chat; readonly asked: Asked | undefined }
+  | { readonly kind: "chat_failed"; readonly at: string; readonly chat: Chat }
+  | { readonly kind: "failed"; readonly at: string; readonly workspace: WorkspaceSummary }
+  | { readonly kind: "unhealthy"; readonly at: string; readonly workspace: WorkspaceSummary }
+  | { readonly kind: "deadline"; readonly at: string; readonly workspace: WorkspaceSummary }
+  | { readonly kind: "deleting"; readonly at: string; readonly workspace: WorkspaceSummary };
+
+const SOON_MS = 30 * 60_000;
+const DAYS_MS = 7 * 24 * 60 * 60_000;
+
+const ofWorkspace = (workspace: WorkspaceSummary, now: number): Need[] => {
+  const { status, deadline, deleting_at, build_created_at, healthy } = workspace;
+  if (status === "failed") return [{ kind: "failed", at: build_created_at, workspace }];
+  if (status === "running" && deadline && Date.parse(deadline) - now < SOON_MS) {
+    return [{ kind: "deadline", at: deadline, workspace }];
+  }
+  if (status === "running" && !healthy) return [{ kind: "unhealthy", at: build_created_at, workspace }];
+  if (deleting_at && Date.parse(deleting_at) - now < DAYS_MS) return [{ kind: "deleting", at: deleting_at, workspace }];
+  return [];
+};
+
+const ORDER: readonly Need["kind"][] = ["chat", "deadline", "failed", "chat_failed", "unhealthy", "deleting"];
+
+export const needs = computed((): readonly Need[] => {
+  const own = me.value?.id;
+  const found: Need[] = [];
+  for (const chat of chats.value.values()) {
+    if (chat.status === "requires_action") {
+      found.push({ kind: "chat", at: chat.updated_at, chat, asked: asked.value.get(chat.id) });
+    } else if (chat.status === "error") found.push({ kind: "chat_failed", at: chat.updated_at, chat });
+  }
+  for (const workspace of workspaces.value.values()) {
+    if (workspace.owner_id === own) found.push(...ofWorkspace(workspace, now.value));
+  }
+  return found.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || (a.at < b.at ? -1 : 1));
+});

@@ -1,0 +1,78 @@
+// What a workspace or a chat is doing, as the glyph and the words the language of the app has for it. Pure.
+import type { Chat } from "#schema/chat.ts";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { StateKind } from "../parts/state.tsx";
+
+type Shown = Pick<WorkspaceSummary, "status" | "dormant_at" | "healthy" | "reason" | "error" | "agents">;
+
+const KINDS: Record<WorkspaceSummary["status"], StateKind> = {
+  pending: "busy",
+  starting: "busy",
+  running: "running",
+  stopping: "busy",
+  stopped: "stopped",
+  failed: "failed",
+  canceling: "busy",
+  canceled: "failed",
+  deleting: "deleting",
+  deleted: "done",
+};
+
+export const workspaceState = ({ status, dormant_at }: Pick<Shown, "status" | "dormant_at">): StateKind =>
+  dormant_at && status === "stopped" ? "dormant" : KINDS[status];
+
+const WORDS: Record<WorkspaceSummary["status"], string> = {
+  pending: "Waiting",
+  starting: "Starting",
+  running: "Running",
+  stopping: "Stopping",
+  stopped: "Stopped",
+  failed: "Failed",
+  canceling: "Canceling",
+  canceled: "Canceled",
+  deleting: "Deleting",
+  deleted: "Deleted",
+};
+
+/** The state in one word. */
+export const statusWords = ({ status }: Pick<Shown, "status">, kind: StateKind): string =>
+  kind === "dormant" ? "Dormant" : WORDS[status];
+
+const REASONS: Partial<Record<WorkspaceSummary["reason"], string>> = {
+  autostart: "by schedule",
+  autostop: "by schedule",
+  dormancy: "not used for long",
+  autodelete: "not used for long",
+};
+
+/** The reason after the state: why it stopped, what an agent lacks. Empty when there is nothing to say. */
+export const whyOf = (workspace: Shown): string => {
+  const { status, error, agents, reason } = workspace;
+  if (error && (status === "failed" || status === "canceled")) return error;
+  if (status === "stopped" || status === "stopping" || status === "starting") return REASONS[reason] ?? "";
+  if (status !== "running") return "";
+  const [agent] = agents.filter(({ healthy }) => !healthy);
+  if (agent?.status === "disconnected") return `agent ${agent.name} is lost`;
+  if (agent?.status === "timeout") return `agent ${agent.name} does not connect`;
+  if (agent?.lifecycle_state === "start_error") return "startup script failed";
+  if (agents.some(({ status }) => status === "connecting")) return "agent connects";
+  if (agents.some(({ lifecycle_state }) => lifecycle_state === "starting")) return "startup script runs";
+  return "";
+};
+
+export const isPassing = ({ status }: Pick<Shown, "status">): boolean =>
+  status === "pending" || KINDS[status] === "busy" || status === "deleting";
+
+export const mayStart = ({ status }: Pick<Shown, "status">): boolean =>
+  status === "stopped" || status === "failed" || status === "canceled";
+
+export const mayStop = ({ status }: Pick<Shown, "status">): boolean => status === "running" || status === "failed";
+
+/** What a chat does, in the words of lists. */
+export const chatState = ({ status, has_unread }: Pick<Chat, "status" | "has_unread">): { kind: StateKind; words: string } => {
+  if (status === "requires_action") return { kind: "needs", words: "waits for you" };
+  if (status === "running") return { kind: "busy", words: "at work" };
+  if (status === "interrupting") return { kind: "busy", words: "stopping" };
+  if (status === "error") return { kind: "failed", words: "failed" };
+  return has_unread ? { kind: "unread", words: "answered, not read yet" } : { kind: "done", words: "done" };
+};

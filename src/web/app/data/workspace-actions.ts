@@ -1,0 +1,139 @@
+// What one does to a workspace, with the words that follow. The live list shows what becomes of it.
+import { effect } from "@preact/signals";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import { ask } from "../parts/dialog.tsx";
+import { say } from "../shell/toasts.tsx";
+import { nameFor } from "./as-command.ts";
+import { call } from "./api.ts";
+import { workspaces } from "./workspaces.ts";
+
+type Target = Pick<WorkspaceSummary, "id" | "name" | "owner_name">;
+type Values = readonly { name: string; value: string }[];
+
+const named = ({ id, name, owner_name }: Target): { path: { workspace: string } } => {
+  nameFor(id, `${owner_name}/${name}`);
+  return { path: { workspace: id } };
+};
+
+export const start = async (target: Target): Promise<void> => {
+  await call("POST /workspaces/:workspace/builds", {
+    ...named(target),
+    body: { transition: "start", reason: "dashboard" },
+  });
+};
+
+export const stop = async (target: Target): Promise<void> => {
+  await call("POST /workspaces/:workspace/builds", {
+    ...named(target),
+    body: { transition: "stop", reason: "dashboard" },
+  });
+};
+
+/** Resolves when the workspace has this status; rejects when its build fails instead or it is gone. */
+const until = (id: string, wanted: WorkspaceSummary["status"]): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const dispose = effect(() => {
+      const now = workspaces.value.get(id);
+      if (now?.status === wanted) resolve();
+      else if (!now || now.status === "failed" || now.status === "canceled") {
+        reject(new Error(now ? `${now.name} did not stop` : "The workspace is gone."));
+      } else return;
+      queueMicrotask(() => dispose());
+    });
+  });
+
+/** Starts with the template's active version; its new parameters take their defaults, others stay. */
+export const update = async (target: WorkspaceSummary, values?: Values): Promise<void> => {
+  if (target.status === "running") {
+    await stop(target);
+    await until(target.id, "stopped");
+  }
+  await call("POST /workspaces/:workspace/builds", {
+    ...named(target),
+    body: {
+      transition: "start",
+      template_version_id: target.template_active_version_id,
+      reason: "dashboard",
+      ...(values ? { rich_parameter_values: [...values] } : {}),
+    },
+  });
+};
+
+export const restart = async (target: Target): Promise<void> => {
+  await stop(target);
+  await until(target.id, "stopped");
+  await start(target);
+};
+
+const HOUR_MS = 3_600_000;
+const LEAST_MS = 31 * 60_000;
+
+/** One hour more than now, as far as the template lets it. */
+export const keepLonger = async (target: WorkspaceSummary): Promise<void> => {
+  if (!target.deadline) return;
+  const latest = target.max_deadline ? Date.parse(target.max_deadline) : Number.POSITIVE_INFINITY;
+  const wanted = Math.max(Date.parse(target.deadline) + HOUR_MS, Date.now() + LEAST_MS);
+  const deadline = new Date(Math.min(wanted, latest)).toISOString();
+  await call("PUT /workspaces/:workspace/extend", { ...named(target), body: { deadline } });
+  say(`${target.name} is kept longer`);
+};
+
+export const pin = async (target: WorkspaceSummary): Promise<void> => {
+  const { favorite } = target;
+  // Favourites announce nothing: the row is changed here.
+  await (favorite
+    ? call("DELETE /workspaces/:workspace/favorite", named(target))
+    : call("PUT /workspaces/:workspace/favorite", named(target)));
+  const known = workspaces.value.get(target.id);
+  if (known) workspaces.value = new Map(workspaces.value).set(target.id, { ...known, favorite: !favorite });
+};
+
+/** A dormant workspace begins to count as used again. */
+export const wake = async (target: Target): Promise<void> => {
+  await call("PUT /workspaces/:workspace/dormant", { ...named(target), body: { dormant: false } });
+};
+
+export const cancel = async (target: Pick<WorkspaceSummary, "build_id">): Promise<void> => {
+  await call("PATCH /workspacebuilds/:workspacebuild/cancel", { path: { workspacebuild: target.build_id } });
+};
+
+/** Asks, with the name to be typed for one, and deletes. `deleted` is told when the builds have been made. */
+export const remove = (targets: readonly Target[], deleted?: () => void): void => {
+  const [first] = targets;
+  if (!first) return;
+  const isOne = targets.length === 1;
+  ask({
+    title: isOne ? `Delete ${first.name}?` : `Delete ${targets.length} workspaces?`,
+    text: isOne
+      ? "What it runs on is removed, with its disks and shared ports. Its chats stay readable."
+      : `${targets.map(({ name }) => name).join(", ")}: what they run on is removed, with their disks and shared ports. Their chats stay readable.`,
+    yes: isOne ? "Delete workspace" : "Delete workspaces",
+    no: isOne ? "Keep it" : "Keep them",
+    isDanger: true,
+    typed: isOne ? first.name : String(targets.length),
+    act: async () => {
+      await each(targets, (one) =>
+        call("POST /workspaces/:workspace/builds", { ...named(one), body: { transition: "delete", reason: "dashboard" } }),
+      );
+      deleted?.();
+    },
+  });
+};
+
+const AT_ONCE = 6;
+
+/** Does the same to many, a few at a time; throws one error that says how many did not work and why the first did not. */
+export const each = async <T extends Target>(targets: readonly T[], act: (one: T) => Promise<unknown>): Promise<void> => {
+  const rest = [...targets];
+  const problems: unknown[] = [];
+  const work = async (): Promise<void> => {
+    for (let one = rest.shift(); one; one = rest.shift()) {
+      await act(one).catch((error) => problems.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const [first] = problems;
+  if (problems.length === 0) return;
+  if (targets.length === 1) throw first;
+  throw new Error(`${problems.length} of ${targets.length} did not work: ${first instanceof Error ? first.message : first}`);
+};

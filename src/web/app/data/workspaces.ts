@@ -1,0 +1,55 @@
+// All workspaces one may see, live: a snapshot once, then changes, resumed after a break. One stream for the whole app.
+import { computed, signal } from "@preact/signals";
+import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspace-watch.ts";
+import { LiveSocket } from "./live-socket.ts";
+
+/** By id. A new map after each change; rows that have not changed are the same objects. */
+export const workspaces = signal<ReadonlyMap<string, WorkspaceSummary>>(new Map());
+/** False until the first snapshot is whole. */
+export const workspacesLoaded = signal(false);
+
+let lastId = "";
+/** A snapshot that is still coming in. */
+let incoming: Map<string, WorkspaceSummary> | undefined;
+let socket: LiveSocket | undefined;
+
+const take = (text: string): void => {
+  const event = JSON.parse(text) as WorkspacesEvent | { type: "ping" };
+  if (event.type === "snapshot") {
+    incoming ??= new Map();
+    for (const one of event.workspaces) incoming.set(one.id, one);
+    // The first rows are shown while the rest comes.
+    if (!event.more || !workspacesLoaded.value) workspaces.value = new Map(incoming);
+    if (event.more) return;
+    incoming = undefined;
+    lastId = event.id;
+    workspacesLoaded.value = true;
+  } else if (event.type === "changes") {
+    const next = new Map(workspaces.value);
+    for (const one of event.changed) next.set(one.id, one);
+    for (const id of event.removed) next.delete(id);
+    workspaces.value = next;
+    if (event.id !== "") lastId = event.id;
+    workspacesLoaded.value = true;
+  }
+};
+
+/** Begins to follow; once for the app. */
+export const followWorkspaces = (): void => {
+  socket ??= new LiveSocket({
+    address: () => {
+      incoming = undefined;
+      return `/api/v2/workspaces/watch${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
+    },
+    message: take,
+    pings: true,
+  });
+};
+
+const byUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>
+  a.last_used_at < b.last_used_at ? 1 : a.last_used_at > b.last_used_at ? -1 : a.name.localeCompare(b.name);
+
+/** Favourites first, then what was used last. */
+export const workspacesByUse = computed(() =>
+  [...workspaces.value.values()].sort((a, b) => Number(b.favorite) - Number(a.favorite) || byUse(a, b)),
+);

@@ -1,0 +1,33 @@
+// Which pages there are, and which of them are in the navigation. routes.ts says how each is fetched.
+import type { IconName } from "../icons.ts";
+
+/** The paths of the app's pages; src/web/pages.ts serves the app at them. */
+export const PATHS = ["/", "/workspaces"] as const;
+
+/** True when the app has this page: links to it are shown. */
+export const hasPage = (path: string): boolean => (PATHS as readonly string[]).includes(path);
+
+export type Place = {
+  readonly href: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** Two keys, shown while Alt is held. */
+  readonly keys: string;
+  /** Only for those who have some role. */
+  readonly forRoles?: boolean;
+};
+
+export const PLACES: readonly Place[] = [
+  { href: "/", label: "Home", icon: "home", keys: "g h" },
+  { href: "/workspaces", label: "Workspaces", icon: "box", keys: "g w" },
+];
+
+/** Below the heading Organization. */
+export const MORE_PLACES: readonly Place[] = [];
+
+/** On phones, at the lower edge. */
+export const TABS: readonly Omit<Place, "keys">[] = [
+  { href: "/", label: "Home", icon: "home" },
+  { href: "/workspaces", label: "Workspaces", icon: "box" },
+  { href: "/new", label: "New", icon: "plus" },
+];
