@@ -1,7 +1,7 @@
 // Calls of the API, typed by calls.ts and signed in by the cookie. What was called last is kept, so that every page can show it as a
 // command (parts/as-command.tsx).
 import { signal } from "@preact/signals";
-import { call as send, Problem } from "../../browser/api.ts";
+import { Problem, call as send } from "../../browser/api.ts";
 import type { Calls, Route } from "./calls.ts";
 
 export { Problem };

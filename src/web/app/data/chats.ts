@@ -15,7 +15,7 @@ export const chatsLoaded = signal(false);
 export const asked = signal<ReadonlyMap<string, Asked>>(new Map());
 
 const LIMIT = 100;
-let socket: LiveSocket | undefined;
+let _socket: LiveSocket | undefined;
 
 const list = async (): Promise<void> => {
   const found = await call("GET /chats", { query: { limit: LIMIT } }).catch(() => undefined);
@@ -41,5 +41,5 @@ const take = (text: string): void => {
 
 /** Begins to follow; once for the app. */
 export const followChats = (): void => {
-  socket ??= new LiveSocket({ address: () => "/api/v2/chats/watch", message: take, opened: () => void list() });
+  _socket ??= new LiveSocket({ address: () => "/api/v2/chats/watch", message: take, opened: () => void list() });
 };

@@ -4,7 +4,7 @@ import { computed } from "@preact/signals";
 import type { Chat } from "#schema/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
 import { now } from "../parts/time.tsx";
-import { asked, chats, type Asked } from "./chats.ts";
+import { type Asked, asked, chats } from "./chats.ts";
 import { me } from "./session.ts";
 import { workspaces } from "./workspaces.ts";
 

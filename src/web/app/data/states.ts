@@ -69,7 +69,10 @@ export const mayStart = ({ status }: Pick<Shown, "status">): boolean =>
 export const mayStop = ({ status }: Pick<Shown, "status">): boolean => status === "running" || status === "failed";
 
 /** What a chat does, in the words of lists. */
-export const chatState = ({ status, has_unread }: Pick<Chat, "status" | "has_unread">): { kind: StateKind; words: string } => {
+export const chatState = ({
+  status,
+  has_unread,
+}: Pick<Chat, "status" | "has_unread">): { kind: StateKind; words: string } => {
   if (status === "requires_action") return { kind: "needs", words: "waits for you" };
   if (status === "running") return { kind: "busy", words: "at work" };
   if (status === "interrupting") return { kind: "busy", words: "stopping" };

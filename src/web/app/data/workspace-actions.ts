@@ -3,8 +3,8 @@ import { effect } from "@preact/signals";
 import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
 import { ask } from "../parts/dialog.tsx";
 import { say } from "../shell/toasts.tsx";
-import { nameFor } from "./as-command.ts";
 import { call } from "./api.ts";
+import { nameFor } from "./as-command.ts";
 import { workspaces } from "./workspaces.ts";
 
 type Target = Pick<WorkspaceSummary, "id" | "name" | "owner_name">;
@@ -113,7 +113,10 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
     typed: isOne ? first.name : String(targets.length),
     act: async () => {
       await each(targets, (one) =>
-        call("POST /workspaces/:workspace/builds", { ...named(one), body: { transition: "delete", reason: "dashboard" } }),
+        call("POST /workspaces/:workspace/builds", {
+          ...named(one),
+          body: { transition: "delete", reason: "dashboard" },
+        }),
       );
       deleted?.();
     },
@@ -123,7 +126,10 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
 const AT_ONCE = 6;
 
 /** Does the same to many, a few at a time; throws one error that says how many did not work and why the first did not. */
-export const each = async <T extends Target>(targets: readonly T[], act: (one: T) => Promise<unknown>): Promise<void> => {
+export const each = async <T extends Target>(
+  targets: readonly T[],
+  act: (one: T) => Promise<unknown>,
+): Promise<void> => {
   const rest = [...targets];
   const problems: unknown[] = [];
   const work = async (): Promise<void> => {
@@ -135,5 +141,7 @@ export const each = async <T extends Target>(targets: readonly T[], act: (one: T
   const [first] = problems;
   if (problems.length === 0) return;
   if (targets.length === 1) throw first;
-  throw new Error(`${problems.length} of ${targets.length} did not work: ${first instanceof Error ? first.message : first}`);
+  throw new Error(
+    `${problems.length} of ${targets.length} did not work: ${first instanceof Error ? first.message : first}`,
+  );
 };

@@ -11,7 +11,7 @@ export const workspacesLoaded = signal(false);
 let lastId = "";
 /** A snapshot that is still coming in. */
 let incoming: Map<string, WorkspaceSummary> | undefined;
-let socket: LiveSocket | undefined;
+let _socket: LiveSocket | undefined;
 
 const take = (text: string): void => {
   const event = JSON.parse(text) as WorkspacesEvent | { type: "ping" };
@@ -36,7 +36,7 @@ const take = (text: string): void => {
 
 /** Begins to follow; once for the app. */
 export const followWorkspaces = (): void => {
-  socket ??= new LiveSocket({
+  _socket ??= new LiveSocket({
     address: () => {
       incoming = undefined;
       return `/api/v2/workspaces/watch${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
