@@ -52,6 +52,7 @@ import { Sockets } from "./api/http/socket.ts";
 import { countedModels } from "./api/metrics/models.ts";
 import { TunnelDialer } from "./domain/agents/dialer.ts";
 import { automaticBuilds } from "./domain/builds/automatic.ts";
+import { stopForbiddenLocal } from "./domain/builds/local-limits.ts";
 import { firstPrebuild } from "./domain/builds/prebuilds.ts";
 import { ChatToolServices } from "./domain/chats/tool-services.ts";
 import { Links } from "./domain/external-auth/links.ts";
@@ -306,7 +307,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await lowerPortShares(this.store, this.workspaces);
     await endForbiddenSharing(this.store, this.workspaces);
     await endForbiddenChatSharing(this.store, this.chats);
-    await recoverBuilds(this.store, this.workspaces);
+    await recoverBuilds(this.store, this.workspaces).then(() => stopForbiddenLocal(this));
     await recoverChats(this.store, this.chats, this.clock.now());
     await recoverWorkspaces(this.store, this.provisioners);
     await this.readyTemplates.start();

@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
 import { strictObject } from "./strict.ts";
-import { iconText, lineText } from "./text.ts";
+import { iconText, lineText, linesText } from "./text.ts";
 
 export const MCP_TRANSPORTS = ["streamable_http", "sse"] as const;
 export const MCP_AUTHS = ["none", "api_key", "custom_headers", "oauth2"] as const;
@@ -24,7 +24,7 @@ export type McpOAuth = Static<typeof McpOAuth>;
 
 const editable = {
   display_name: lineText({ maxLength: 256 }),
-  description: t.String({ maxLength: 4_096 }),
+  description: linesText({ maxLength: 4_096 }),
   icon: iconText({ maxLength: 2_048 }),
   url: address("Where the server is."),
   transport: t.String({ maxLength: 64, description: "streamable_http (default) or sse." }),

@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { ModelCost, ModelPrice } from "./model-price.ts";
 import { PROVIDER_KINDS } from "./model-provider.ts";
 import { oneOf } from "./one-of.ts";
+import { strictObject } from "./strict.ts";
 import { lineText } from "./text.ts";
 
 /** From least to most. */
@@ -14,7 +15,8 @@ const number = (description: string) => t.Optional(t.Number({ description }));
 const tokens = (description: string) => t.Optional(t.Integer({ description }));
 const absent = <T extends TSchema>(schema: T) => t.Optional(schema);
 
-export const CallConfig = t.Object({
+// Strict: a misspelt `cost` would leave the model without a price and limits of spending blind.
+export const CallConfig = strictObject({
   max_output_tokens: tokens("At most so many tokens in one answer."),
   temperature: number("0 to 2."),
   top_p: number("0 to 1."),
@@ -22,7 +24,7 @@ export const CallConfig = t.Object({
   presence_penalty: number("-2 to 2."),
   frequency_penalty: number("-2 to 2."),
   reasoning: absent(
-    t.Object({
+    strictObject({
       default: effort("When a chat does not say how hard to think."),
       max: effort("Whoever asks for more gets this."),
     }),
@@ -42,7 +44,7 @@ export const effortsOf = ({ reasoning }: CallConfig): Effort[] =>
   reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];
 
 const fields = {
-  model: t.String({ maxLength: 256, description: "The provider's name for it; unique in a provider, else 409." }),
+  model: lineText({ maxLength: 256, description: "The provider's name for it; unique in a provider, else 409." }),
   display_name: lineText({ maxLength: 128 }),
   enabled: t.Boolean(),
   is_default: t.Boolean({ description: "Chats that name no model use it; there is one. The first model becomes it." }),

@@ -1,6 +1,6 @@
 // Wire shapes of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { iconText, lineText } from "./text.ts";
+import { iconText, lineText, linesText } from "./text.ts";
 
 export const Organization = t.Object({
   id: t.String({ format: "uuid" }),
@@ -22,7 +22,7 @@ const Name = t.String({
   description: "1 to 32 letters and digits, in groups joined by single hyphens. Unique, whatever the letter case.",
 });
 const DisplayName = lineText({ maxLength: 64, description: "Empty: the name." });
-const Description = t.String({ maxLength: 1000 });
+const Description = linesText({ maxLength: 1000 });
 const Icon = iconText({ maxLength: 500 });
 
 export const CreateOrganizationRequest = t.Object({

@@ -1,6 +1,7 @@
 // Wire shapes of template versions and what can be asked about them (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { MatchedProvisioners, ProvisionerJob } from "./job.ts";
+import { linesText } from "./text.ts";
 import { MinimalUser } from "./user.ts";
 
 const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });
@@ -12,7 +13,7 @@ const VersionName = t.String({
   maxLength: 64,
   description: "Up to 64 letters, digits and single `_`, `.` or `-` between them; unique within the template.",
 });
-const Message = t.String({ maxLength: 1_048_576, description: "What this version changes." });
+const Message = linesText({ maxLength: 1_048_576, description: "What this version changes." });
 
 export const TemplateVersion = t.Object({
   id: uuid(),

@@ -1,7 +1,7 @@
 // Wire shapes of templates (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { SHARE_LEVELS } from "./port-share.ts";
-import { iconText, trimmedText } from "./text.ts";
+import { iconText, linesText, trimmedText } from "./text.ts";
 
 const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });
 const ms = (description: string) => t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
@@ -71,7 +71,7 @@ const name = t.String({
 
 const settings = {
   display_name: t.Optional(trimmedText({ maxLength: 64, description: "For people." })),
-  description: t.Optional(t.String({ maxLength: 4096 })),
+  description: t.Optional(linesText({ maxLength: 4096 })),
   icon: t.Optional(iconText({ maxLength: 4096 })),
   default_ttl_ms: t.Optional(ms("How long a started workspace runs; 0 is for ever.")),
   activity_bump_ms: t.Optional(ms("By how much activity puts the end off; default one hour.")),
@@ -109,7 +109,7 @@ export const PatchTemplate = t.Object({
     t.Boolean({ description: "Its dormant workspaces count as dormant from now on." }),
   ),
   deprecation_message: t.Optional(
-    t.String({
+    linesText({
       maxLength: 4096,
       description: "Not empty: no new workspaces, and people are told why. Empty takes it back.",
     }),

@@ -2,18 +2,26 @@
 // direction of what stands around it, and no icon makes a browser ask for anything but a picture (rules HT-26, HT-27).
 import { type StringOptions, type TString, Type as t } from "@sinclair/typebox";
 
-/** Control characters, line ends, and marks that turn the direction of writing. */
-const HIDDEN = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069";
+/**
+ * Control characters, line ends, marks that turn the direction of writing, and what takes no room: blanks without width, marks of
+ * annotations, tags (by the first half of their pair). Joiners stay: emoji and several scripts are written with them.
+ */
+const HIDDEN =
+  "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\udb40";
 
 type Options = Pick<StringOptions, "minLength" | "maxLength" | "description">;
 
-const NO_HIDDEN = "must not hold control characters or marks that turn the direction of writing";
+const NO_HIDDEN = "must not hold control characters, invisible characters or marks that turn the direction of writing";
 
 /** A name or title as people write it. */
 export const lineText = (options: Options = {}): TString =>
   t.String({ ...options, pattern: `^[^${HIDDEN}]*$`, error: NO_HIDDEN });
 
-/** The same without blanks around it; may be empty. */
+/** Words of several lines, such as what a version changes: the same but for line ends and tabs. */
+export const linesText = (options: Options = {}): TString =>
+  t.String({ ...options, pattern: `^(?:[^${HIDDEN}]|[\\t\\n\\r])*$`, error: NO_HIDDEN });
+
+/** The same as `lineText` without blanks around it; may be empty. */
 export const trimmedText = (options: Options = {}): TString =>
   t.String({
     ...options,
@@ -26,7 +34,9 @@ const hidden = new RegExp(`[${HIDDEN}]+`, "g");
 /** The same text as one line, for names that nobody can be asked to write otherwise: what a model or an agent has sent. */
 export const asLine = (text: string): string => text.replace(hidden, " ").trim();
 
-const PLACES = "https?://[^\\s\"'<>\\\\]+|/(?:emojis|icon)/[\\w.-]+";
+// A host without a name and password before it: whoever sees the picture would send them.
+const HOST = "(?:[^\\s\"'<>\\\\@/?#\\[\\]]+|\\[[0-9a-fA-F:.]+\\](?::\\d+)?)";
+const PLACES = `https?://${HOST}(?:[/?#][^\\s"'<>\\\\]*)?|/(?:emojis|icon)/[\\w.-]+`;
 const DATA = 'data:image/[\\w.+-]+[;,][^\\s"<>\\\\]*';
 const ICON = `^(?:|${PLACES}|${DATA})$`;
 const icon = new RegExp(ICON);

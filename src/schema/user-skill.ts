@@ -1,9 +1,9 @@
 // Wire shapes of personal skills: what a person has written for all of their chats (facts/chats 5.5).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { lineText } from "./text.ts";
+import { linesText, lineText } from "./text.ts";
 
 const name = lineText({ maxLength: 64, description: "Lower-case words joined by dashes." });
-const description = t.String({ maxLength: 1_024, description: "When the skill is to be read." });
+const description = linesText({ maxLength: 1_024, description: "When the skill is to be read." });
 const content = t.String({ description: "Markdown, at most 64 KiB." });
 
 export const UserSkill = t.Object({

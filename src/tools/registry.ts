@@ -41,6 +41,9 @@ export type { ToolsOf } from "./available.ts";
 /** True for a tool that runs on the server's side, in whatever chat: a client's tool of that name is never asked for. */
 export const isServerTool = (name: string): boolean => BY_NAME.has(name);
 
+/** The names of all of them. */
+export const serverToolNames = (): string[] => [...BY_NAME.keys()];
+
 /** True for a tool after whose answer a person has the word. */
 export const endsTurn = (name: string): boolean => BY_NAME.get(name)?.ends_turn === true;
 

@@ -118,6 +118,8 @@ test("[PE-9] a user's new chats begin with the user's rules unless they bring th
     { tool: "a*b", action: "allow" },
     { tool: "read_file", command: "x", action: "allow" },
     { tool: "execute", command: "a; b", action: "allow" },
+    { tool: "exceute", action: "deny" },
+    { tool: "Execute", action: "ask" },
     { tool: "execute", command: "", action: "allow" },
     { tool: "execute", action: "maybe" },
   ];

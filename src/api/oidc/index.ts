@@ -5,6 +5,7 @@ import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
+import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
 import { OidcProviders, providerPath } from "#domain/oidc/providers.ts";
 import { LoginRefused } from "#schema/second-factor.ts";
@@ -98,6 +99,7 @@ export const oidc = (ctx: ApiContext) => {
     const proved = { password: user.login_type === "oidc", factor: false };
     const { cookie } = await openSession(ctx, user, request, proved, changes, "oidc");
     ctx.topics.publish("access_changed", user.id, {});
+    await stopForbiddenLocal(ctx, user.id);
     return withCookies(redirect(state.back, 307), cookie);
   };
 

@@ -13,7 +13,8 @@ export const didYouMean = (name: string, known: readonly string[]): string => {
   return best === undefined ? "" : ` Did you mean ${best}?`;
 };
 
-function editDistance(a: string, b: string): number {
+/** How many letters must be changed, added or left away to make one name of the other. */
+export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

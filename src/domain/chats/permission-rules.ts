@@ -1,18 +1,36 @@
 // Rules of permission that a client sends, checked before they are stored (rules PE-1 to PE-9).
+
+import { editDistance } from "#base/config/nearest.ts";
 import { invalid } from "#base/errors.ts";
-import type { ChatPermissions } from "#schema/chat-permissions.ts";
+import type { ChatPermissions, PermissionAction } from "#schema/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
+import { isServerTool, serverToolNames } from "#src/tools/registry.ts";
 
 const TOOL = /^[A-Za-z0-9_.-]*\*?$/;
 export const COMMAND_PROBLEM =
   "must be one command of plain words: no variables, substitutions, redirections or operators";
 
+/** Such a rule with a misspelt name asks for more, never for less. */
+const isWider = (action: PermissionAction): boolean => action === "allow";
+
+/**
+ * The tool that a name nearly is: a rule that forbids would be stored and never meet it. Names that differ more may be those of MCP servers
+ * and of a client's own tools.
+ */
+const misspelt = (name: string): string | undefined => {
+  if (name.endsWith("*") || name.includes("__") || isServerTool(name)) return undefined;
+  return serverToolNames().find((known) => editDistance(name.toLowerCase(), known) <= MISSPELT);
+};
+const MISSPELT = 2;
+
 /** The rules to store. 400 that names the rule and the field. */
 export const permissionsOf = (given: ChatPermissions | null): ChatPermissions | null => {
-  for (const [index, { tool, command }] of (given?.rules ?? []).entries()) {
+  for (const [index, { tool, command, action }] of (given?.rules ?? []).entries()) {
     const wrong = (field: string, detail: string) =>
       invalid("Invalid permissions.", [{ field: `permissions.rules.${index}.${field}`, detail }]);
     if (tool === "" || !TOOL.test(tool)) throw wrong("tool", "must be a tool's name; only its end may be a *");
+    const meant = isWider(action) ? undefined : misspelt(tool);
+    if (meant !== undefined) throw wrong("tool", `there is no tool ${tool}. Did you mean ${meant}?`);
     if (command === undefined) continue;
     if (tool !== "execute") throw wrong("command", "is only for the tool execute");
     if (!isCommandPrefix(command)) throw wrong("command", COMMAND_PROBLEM);

@@ -3,6 +3,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
 import type { FactorMethod } from "#schema/second-factor.ts";
 import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
+import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { mapped } from "./mapping.ts";
 import { personOf } from "./person.ts";
@@ -23,5 +24,6 @@ export const admitPerson = async (ctx: DomainContext, client: OidcClient, claims
   const methods = user.login_type === "password" ? await ctx.accounts.factors.methodsOf(user.id) : [];
   if (methods.length === 0) return { user, changes, methods };
   await ctx.store.commit(changes);
+  await stopForbiddenLocal(ctx, user.id);
   return { user, changes: [], methods };
 };

@@ -13,6 +13,7 @@ import { deleteUserSkillsOf } from "#db/users/skills.ts";
 import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/caller.ts";
 import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../access.ts";
+import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { userChanged, userDeleted } from "./audit.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
@@ -114,5 +115,6 @@ export const setSiteRoles = async (
     userChanged(user, { roles }, now),
   ]);
   ctx.topics.publish("access_changed", user.id, {});
+  await stopForbiddenLocal(ctx, user.id);
   return userAt(ctx.store, user.id, caller);
 };

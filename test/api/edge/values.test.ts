@@ -138,7 +138,21 @@ describe("names and pictures", () => {
   test.each(table(/^(name|username|display_name|title|token_name|slug)$/))(
     "[HT-26] %s hides nothing and turns nothing",
     async (_name, { operation, name }) => {
-      for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\nb", "a\u202eb", "a\u2066b", "a\u200fb", "a\u0085b"]) {
+      for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\nb", "a\u202eb", "a\u2066b", "a\u200fb", "a\u0085b", "a\u200bb", "a\ufff9b", "a\u{e0041}b"]) {
+        const { status, fields } = await ask(
+          operation.method,
+          pathTo(operation),
+          bodyWith(operation, { [name]: wrong }),
+        );
+        expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: expect.arrayContaining([name]) });
+      }
+    },
+  );
+
+  test.each(table(/^(model|deprecation_message|message|description)$/))(
+    "[HT-26] %s hides nothing either",
+    async (_name, { operation, name }) => {
+      for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\u202eb", "a\u200bb"]) {
         const { status, fields } = await ask(
           operation.method,
           pathTo(operation),
@@ -164,6 +178,9 @@ describe("names and pictures", () => {
       "data:text/html,x",
       "/../x",
       "x y",
+      "http://[::1",
+      "https://user:secret@example.com/x.png",
+      "https://user@example.com",
     ];
     for (const icon of wrong) {
       const { status, fields } = await ask(operation.method, pathTo(operation), bodyWith(operation, { [name]: icon }));
@@ -172,6 +189,7 @@ describe("names and pictures", () => {
     for (const icon of [
       "",
       "https://example.com/a.png?b=c",
+      "http://[::1]:8080/@scope/a.png",
       "/emojis/1f310.png",
       "/icon/docker.svg",
       "data:image/png;base64,AA==",

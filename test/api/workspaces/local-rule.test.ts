@@ -6,7 +6,7 @@ import { runHere } from "#test/cli/run-verb.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
-import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 type Named = { id: string; name: string; organization_id: string };
 
@@ -80,10 +80,28 @@ test("[LP-8] a data directory that moves behind a proxy starts no local workspac
     expect(message).toContain("access_url is https://slipway.example.com");
     expect(message).toContain("allow_local_provisioner_off_loopback");
   }
-  await createBuild(admin, id, "stop");
-  expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
+  // What ran before is stopped by the start (rule LP-15), and can go.
+  expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
   await createBuild(admin, id, "delete");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("deleted");
+}, 60_000);
+
+test("[LP-15] an owner who loses the role has their running local workspaces stopped, and starts none again", async () => {
+  await using world = await openLocal();
+  const { admin, local, server } = world;
+  const seeded = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
+  const other = admin.as(seeded.token);
+  const { id } = await createWorkspace(other, local.id, "theirs");
+  expect((await awaitBuild(other, id)).latest_build.status).toBe("running");
+  const mine = await createWorkspace(admin, local.id, "mine");
+  expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("running");
+  await admin.put(`/api/v2/users/${seeded.user_id}/roles`, { roles: [] });
+  const stopped = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
+  expect(stopped.latest_build.reason).toBe("autostop");
+  expect((await refusal(createBuild(other, id, "start"))).status).toBe(403);
+  expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("running");
+  await createBuild(admin, mine.id, "delete");
+  await awaitBuild(admin, mine.id);
 }, 60_000);
 
 test("[LP-10] a template for local workspaces with two agents, or with none, fails at its import with the words", async () => {

@@ -1,0 +1,52 @@
+// Local workspaces run with the server's own user, so the right to one must not outlive a role or a setting: whoever loses it has their
+// running ones stopped, and each start looks for those that a crash or a new setting has left (rule LP-15).
+import { log } from "#base/log.ts";
+import { findBuild, listRunning } from "#db/workspaces/builds.ts";
+import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import type { DomainContext } from "../context.ts";
+import { automaticBuilds } from "./automatic.ts";
+import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
+
+type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs">;
+
+/** Workspaces read at a time. */
+const PAGE = 500;
+
+/**
+ * Stops the running local workspaces that could not be started now: those of one owner, or of everybody. Resolves when their stops are
+ * queued; a workspace that cannot be stopped is logged and does not hold up the others.
+ */
+export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise<void> => {
+  for (let after = ""; ; ) {
+    const rows = await deps.store.scan(listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE }));
+    for (const { id } of rows) {
+      await stopIfForbidden(deps, id, owner_id).catch((error) => {
+        log("workspaces").error("the local workspace {id} cannot be stopped: {error}", { id, error });
+      });
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) return;
+    after = last.id;
+  }
+};
+
+const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefined): Promise<void> => {
+  const workspace = await deps.store.get(findWorkspace({ id }));
+  if (!workspace || (owner_id !== undefined && workspace.owner_id !== owner_id)) return;
+  const why = await whyForbidden(deps, workspace);
+  if (why === undefined) return;
+  const last = await deps.store.get(findBuild({ id: workspace.latest_build_id }));
+  if (!last || last.transition !== "start") return;
+  log("workspaces").warn("the local workspace {id} is stopped: {why}", { id, why });
+  const build = await automaticBuilds(deps, deps.jobs).plan(workspace, last, {
+    ...{ transition: "stop", reason: "autostop", initiator_id: workspace.owner_id },
+  });
+  await deps.workspaces.ask(id, "createBuild", { build, after: last.id });
+};
+
+/** What a start by its owner would be refused with. */
+const whyForbidden = (deps: Deps, { owner_id }: WorkspaceRow): Promise<string | undefined> =>
+  mayStartLocal(deps, { owner_id, initiator_id: owner_id, author_id: owner_id }).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
